@@ -1,0 +1,85 @@
+"""Every error that Prony raises on purpose, and whose move each one is.
+
+    PronyError
+    ├── InputError           the caller's move: the recipe, an option or a file is wrong
+    │   ├── NotFoundError    the thing that was named does not exist
+    │   └── ConflictError    the thing is not in a state that allows this
+    ├── CapacityError        wait, or add what is missing: an engine, a unit, a device
+    ├── SutError             the system under test failed: that is the result, record it
+    ├── MeasurementError     we cannot vouch for the number: void it
+    ├── StoreError           what we keep cannot be read or written
+    └── TransportError       the other side could not be reached or spoke nonsense
+
+Each has a stable `code`, a message (what and where) and a hint (what to do). `EXIT_CODES` maps them to the
+exit code of a command: 0 good, 1 a gate or the run failed, 2 your input is wrong, 3 Prony or its surroundings failed.
+
+This module is imported by the engine's child and must need nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+
+class PronyError(Exception):
+    """The root: a code for programs, a message and a hint for people."""
+
+    code = "error"
+
+    def __init__(self, message: str, *, hint: str = "", code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        if code is not None:
+            self.code = code
+
+    def to_dict(self) -> dict[str, str]:
+        return {"code": self.code, "message": self.message, "hint": self.hint}
+
+
+class InputError(PronyError):
+    code = "input"
+
+
+class NotFoundError(InputError):
+    code = "not_found"
+
+
+class ConflictError(InputError):
+    code = "conflict"
+
+
+class CapacityError(PronyError):
+    code = "capacity"
+
+
+class SutError(PronyError):
+    code = "sut"
+
+
+class MeasurementError(PronyError):
+    code = "measurement"
+
+
+class StoreError(PronyError):
+    code = "store"
+
+
+class TransportError(PronyError):
+    code = "transport"
+
+
+EXIT_CODES: dict[type[PronyError], int] = {
+    InputError: 2,
+    CapacityError: 3,
+    SutError: 1,
+    MeasurementError: 1,
+    StoreError: 3,
+    TransportError: 3,
+}
+
+
+def exit_code(error: PronyError) -> int:
+    """Return the exit code of the nearest ancestor that the table names."""
+    for kind in type(error).__mro__:
+        if kind in EXIT_CODES:
+            return EXIT_CODES[kind]
+    return 3

@@ -1,0 +1,77 @@
+"""Sample and telemetry files: arrays in, Parquet out, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prony.errors import NotFoundError, StoreError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SAMPLES = "samples.parquet"
+TELEMETRY = "telemetry.parquet"
+# The phases whose rows are in samples.parquet, in the order in which a repetition goes through them.
+SAMPLE_PHASES = ("load", "first", "warmup", "measure")
+
+
+def sample_frame(rows: Iterable[tuple[int, str, Sequence[int], Sequence[int]]]) -> pl.DataFrame:
+    """Return one row a sample from (repetition, phase, begins, ends) blocks.
+
+    `index` counts through the repetition, so the order in which samples were taken is never lost.
+    """
+    import polars as pl
+
+    frames, position = [], {}
+    for repetition, phase, begins, ends in rows:
+        start = position.get(repetition, 0)
+        position[repetition] = start + len(begins)
+        frames.append(
+            pl.DataFrame(
+                {
+                    "repetition": pl.Series([repetition], dtype=pl.Int32).new_from_index(0, len(begins)),
+                    "index": pl.int_range(start, start + len(begins), dtype=pl.Int32, eager=True),
+                    "phase": pl.Series([phase], dtype=pl.Enum(SAMPLE_PHASES)).new_from_index(0, len(begins)),
+                    "begin_ns": pl.Series(begins, dtype=pl.Int64),
+                    "end_ns": pl.Series(ends, dtype=pl.Int64),
+                }
+            )
+        )
+    schema = {"repetition": pl.Int32, "index": pl.Int32, "phase": pl.Enum(SAMPLE_PHASES)}
+    return (
+        pl.concat(frames)
+        if frames
+        else pl.DataFrame(schema=schema | {"begin_ns": pl.Int64, "end_ns": pl.Int64})
+    )
+
+
+def telemetry_frame(rows: Sequence[tuple[int, int, str, Mapping[str, float]]]) -> pl.DataFrame:
+    """Return one row a counter from (repetition, at_ns, probe, readings)."""
+    import polars as pl
+
+    flat: list[tuple[int, int, str, str, float]] = [
+        (repetition, at_ns, probe, counter, float(value))
+        for repetition, at_ns, probe, readings in rows
+        for counter, value in readings.items()
+    ]
+    schema: Any = {
+        "repetition": pl.Int32, "at_ns": pl.Int64, "probe": pl.String, "counter": pl.String, "value": pl.Float64,
+    }  # fmt: skip
+    return pl.DataFrame(flat, schema=schema, orient="row")
+
+
+def read_frame(folder: Path, name: str) -> pl.DataFrame:
+    """Read one Parquet file of a result folder."""
+    import polars as pl
+
+    path = folder / name
+    try:
+        return pl.read_parquet(path)
+    except FileNotFoundError as exc:
+        raise NotFoundError(f"no {name} in {folder}", hint="was this folder written by prony exec?") from exc
+    except pl.exceptions.PolarsError as exc:
+        raise StoreError(
+            f"{path} is damaged: {exc}", hint="restore it from a copy, or run the job again"
+        ) from exc

@@ -1,0 +1,91 @@
+"""A number that may be published, and the verdict on whether it may be quoted."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from prony.model.base import Noun
+from prony.model.recipe import Scalar
+
+
+class Estimate(Noun):
+    """No number travels alone. `low` and `high` are None where no interval can be vouched for."""
+
+    value: float
+    unit: str
+    low: float | None = None
+    high: float | None = None
+    confidence: float | None = None
+    count: int
+    level: Literal["run", "sample"] = "run"
+    method: str
+
+    @property
+    def relative_half_width(self) -> float | None:
+        if self.low is None or self.high is None or not self.value:
+            return None
+        return (self.high - self.low) / 2 / abs(self.value)
+
+
+class Grade(StrEnum):
+    VALID = "valid"
+    SUSPECT = "suspect"
+    VOID = "void"
+
+
+class Reason(Noun):
+    code: str
+    text: str
+    grade: Grade
+
+
+class Verdict(Noun):
+    """May this number be quoted? The worst of its reasons decides."""
+
+    grade: Grade
+    reasons: tuple[Reason, ...] = ()
+
+
+class Outlier(Noun):
+    """A sample or a run that stands apart; labelled, never dropped."""
+
+    repetition: int
+    index: int | None
+    metric: str
+    value: float
+    label: Literal["suspicious", "severe"]
+
+
+class Spread(Noun):
+    """Where the variance of a metric lies: inside one run, or between runs."""
+
+    within_sd: float
+    between_sd: float
+    icc: float | None
+
+
+class Missing(Noun):
+    """A percentile that was asked for and cannot be published."""
+
+    metric: str
+    at_least: float | None
+    count: int
+    needed: int
+
+
+class Summary(Noun):
+    """Everything that analysis says of one job; computed from its result folder, and computable again."""
+
+    job_id: str
+    title: str
+    cell: dict[str, Scalar] = {}
+    estimates: dict[str, Estimate] = {}
+    missing: tuple[Missing, ...] = ()
+    outliers: tuple[Outlier, ...] = ()
+    outlier_count: int = 0
+    spread: dict[str, Spread] = {}
+    steady_from: dict[int, int | None] = {}
+    used: tuple[int, ...] = ()
+    excluded: dict[int, str] = {}
+    verdict: Verdict

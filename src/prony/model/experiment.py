@@ -1,0 +1,28 @@
+"""One submission of a recipe, and what became of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from prony.model.base import Noun
+from prony.model.recipe import Recipe
+
+
+class ExperimentState(StrEnum):
+    RUNNING = "running"
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    FAILED = "failed"
+
+
+class Experiment(Noun):
+    id: str
+    name: str
+    recipe: Recipe
+    recipe_text: str = ""
+    state: ExperimentState = ExperimentState.RUNNING
+    created_at: datetime
+    ended_at: datetime | None = None
+    job_count: int
+    rerun_of: str | None = None

@@ -1,0 +1,139 @@
+"""Everything one job produced, as the runner saw it: the contents of `result.json`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from prony.model.base import Noun
+
+
+class ResultState(StrEnum):
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    FAILED = "failed"
+
+
+class Failure(Noun):
+    """Why a repetition, or the whole job, has no number: the phase, the decoded reason, what to do."""
+
+    code: str
+    message: str
+    hint: str = ""
+    phase: str = ""
+    signal: str | None = None
+    detail: str = ""
+
+
+class Phase(Noun):
+    """One phase of a repetition, with the kernel's own high-water mark of its memory."""
+
+    begin_ns: int
+    end_ns: int
+    cpu_ns: int
+    count: int = 0
+    rss_peak_kib: int | None = None
+    rss_anon_kib: int | None = None
+    rss_file_kib: int | None = None
+
+
+class Noise(Noun):
+    """What else the machine did while the measured phase ran; None where the system does not tell."""
+
+    foreign_cpu: float | None = None
+    steal: float | None = None
+    pressure_cpu: float | None = None
+    pressure_memory: float | None = None
+    pressure_io: float | None = None
+    quota_throttled_ms: float | None = None
+    thermal_events: int | None = None
+    swapped_pages: int | None = None
+
+
+class Repetition(Noun):
+    """One fresh process. `index` is the run id that outliers and samples refer to."""
+
+    index: int
+    kind: Literal["measure", "load"] = "measure"
+    state: Literal["ok", "failed", "cancelled"] = "ok"
+    started_at: datetime
+    import_ns: int | None = None
+    baseline_rss_kib: int | None = None
+    page_cache: float | None = None
+    phases: dict[str, Phase] = {}
+    warm: bool | None = None
+    stopped_by: Literal["runs", "ci", "time"] | None = None
+    noise: Noise = Noise()
+    energy_j: dict[str, float] = {}
+    vram_peak_mib: float | None = None
+    contamination: tuple[str, ...] = ()
+    failure: Failure | None = None
+
+
+class ModelFacts(Noun):
+    """Which bytes were run."""
+
+    source: str
+    path: str
+    format: str
+    sha256: str
+    size_bytes: int
+    files: tuple[str, ...]
+    parameters: int | None = None
+    opset: int | None = None
+    weight_types: dict[str, int] = {}
+
+
+class InputFacts(Noun):
+    """One input as it was really fed, with where each choice came from."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    shape_source: str
+    values_source: str
+    sha256: str
+
+
+class Effective(Noun):
+    """What the engine says it does, asked after loading."""
+
+    engine: str
+    engine_version: str
+    python: str
+    device: str
+    precision: str
+    threads: int | None = None
+    provider_coverage: dict[str, float] = {}
+    details: dict[str, str] = {}
+
+
+class OutputCheck(Noun):
+    """Are the answers finite, and the same as the float32 reference's?"""
+
+    finite: bool
+    reference: str
+    is_reference: bool = False
+    compared: bool
+    max_abs_error: float | None = None
+    max_error_of_range: float | None = None
+    cosine: float | None = None
+    outputs: int = 0
+    note: str = ""
+
+
+class Result(Noun):
+    version: int = 1
+    prony_version: str
+    job_id: str
+    experiment_id: str
+    state: ResultState
+    started_at: datetime
+    ended_at: datetime | None = None
+    model: ModelFacts | None = None
+    inputs: tuple[InputFacts, ...] = ()
+    effective: Effective | None = None
+    check: OutputCheck | None = None
+    repetitions: tuple[Repetition, ...] = ()
+    failure: Failure | None = None

@@ -1,0 +1,133 @@
+"""The seam for engines: what a plug-in must do so that any model can be loaded, fed, timed and checked on it.
+
+An engine plug-in is hosted by the engine's child, which may run under another interpreter where nothing is installed
+but numpy and the engine itself. So this module and every engine plug-in import the standard library and numpy at
+the top, and the vendor's package only inside `preload`, `probe` and `load`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """One input as the model declares it. `dtype` is numpy's name, or `str`, or an ONNX name that numpy lacks.
+
+    A dimension is an int (fixed), a str (dynamic, by its name) or None (dynamic, unnamed). `below` bounds the values
+    of an integer input where the model tells (rows of the embedding that it indexes), with `below_source` saying how.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int | str | None, ...]
+    below: int | None = None
+    below_source: str = ""
+    # A size that the model itself suggests for its dynamic axes (metadata, presets): axis position -> (size, source).
+    suggested: Mapping[int, tuple[int, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How to load: what the recipe asks for, already resolved to plain values."""
+
+    unit: str
+    threads: int
+    precision: str = "default"  # default | fp32 | fp16 | bf16 | int8
+    batch_size: int = 1
+    # The shapes that will be fed, where they are known before loading (engines that compile for fixed shapes).
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    # Ask for per-node placement: slower, so never set in a repetition that is timed.
+    profile: bool = False
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What the engine says it really does, asked after loading, never copied from the request."""
+
+    device: str
+    precision: str
+    threads: int | None
+    # Share of nodes by provider (0..1); empty where the engine does not tell.
+    coverage: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A compute unit that this engine can use on this machine, now."""
+
+    name: str  # cpu, cuda, tensorrt, directml, coreml-gpu, neural-engine, ...
+    description: str
+    precisions: tuple[str, ...]
+    seed_name: str | None = None  # its name in a SARK campaign, as "CPU (ONNX)"
+
+
+@dataclass(frozen=True)
+class EngineInfo:
+    """What `probe` found, in a process of its own."""
+
+    version: str
+    units: Sequence[Unit]
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+class Session(Protocol):
+    """A loaded model."""
+
+    def signature(self) -> list[TensorSpec]:
+        """Return every input that must be fed, in the model's order."""
+
+    def effect(self) -> Effect:
+        """Ask the engine what it does with this model."""
+
+    def bind(self, inputs: Mapping[str, Array]) -> Callable[[], Any]:
+        """Do all that may be done beforehand (conversion, copies to the device) and return the call to be timed.
+
+        The call takes nothing, blocks until the outputs are ready on the host, and returns them in whatever form is
+        cheapest; `outputs` makes arrays of them outside the timer.
+        """
+
+    def outputs(self, raw: Any) -> dict[str, Array]:
+        """Turn what the bound call returned into named arrays."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """An in-process model runtime."""
+
+    name: ClassVar[str]
+    formats: ClassVar[tuple[str, ...]]  # endings of the files it loads: (".onnx",)
+    requirements: ClassVar[tuple[str, ...]]  # what `prony engines add NAME` installs beside numpy
+    extra: ClassVar[str]  # the extra of `pip install "prony[...]"`
+
+    def unsupported(self) -> str | None:
+        """Return why this engine cannot work on this operating system at all, or None. Imports nothing."""
+
+    def preload(self) -> str:
+        """Import the vendor's package and return its version. Must start no thread: the spawner forks after it."""
+
+    def probe(self) -> EngineInfo:
+        """Look for units. Runs in a child of its own, so it may initialise devices."""
+
+    def load(self, path: str, options: LoadOptions) -> Session:
+        """Load and compile. Raise CapacityError(code="unit_unavailable") for a unit that is not there: no fallback."""
+
+
+# The endings whose float32 reference is computed by which engine: the plainest reader of each format.
+REFERENCE_ENGINES: Mapping[str, str] = {
+    ".onnx": "onnxruntime",
+    ".tflite": "litert",
+    ".pt2": "torch",
+    ".pt": "torch",
+    ".xml": "openvino",
+    ".mlpackage": "coreml",
+    ".mlmodel": "coreml",
+}

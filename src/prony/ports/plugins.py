@@ -1,0 +1,37 @@
+"""Names of plug-ins in, plug-ins out: found by entry points, loaded when chosen."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from prony.errors import NotFoundError
+
+ENGINES = "prony.engines"
+MODELS = "prony.models"
+PROBES = "prony.probes"
+
+
+@cache
+def found(group: str) -> dict[str, EntryPoint]:
+    """Return every plug-in of one kind by name, none of them loaded."""
+    return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)}
+
+
+def target(group: str, name: str) -> str:
+    """Return where a plug-in lives, as `module:attribute`."""
+    known = found(group)
+    if name in known:
+        return known[name].value
+    kind = group.removeprefix("prony.").removesuffix("s")
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known) or 'none'}"
+    raise NotFoundError(f"no {kind} is called {name!r}", hint=hint, code=f"unknown_{kind}")
+
+
+def load(group: str, name: str) -> Any:
+    """Load one plug-in's class."""
+    target(group, name)
+    return found(group)[name].load()
