@@ -24,7 +24,8 @@ def sample_frame(rows: Iterable[tuple[int, str, Sequence[int], Sequence[int]]]) 
     """
     import polars as pl
 
-    frames, position = [], {}
+    frames: list[pl.DataFrame] = []
+    position: dict[int, int] = {}
     for repetition, phase, begins, ends in rows:
         start = position.get(repetition, 0)
         position[repetition] = start + len(begins)
@@ -39,12 +40,8 @@ def sample_frame(rows: Iterable[tuple[int, str, Sequence[int], Sequence[int]]]) 
                 }
             )
         )
-    schema = {"repetition": pl.Int32, "index": pl.Int32, "phase": pl.Enum(SAMPLE_PHASES)}
-    return (
-        pl.concat(frames)
-        if frames
-        else pl.DataFrame(schema=schema | {"begin_ns": pl.Int64, "end_ns": pl.Int64})
-    )
+    schema: Any = {"repetition": pl.Int32, "index": pl.Int32, "phase": pl.Enum(SAMPLE_PHASES)}
+    return pl.concat(frames) if frames else pl.DataFrame(schema=schema | {"begin_ns": pl.Int64, "end_ns": pl.Int64})
 
 
 def telemetry_frame(rows: Sequence[tuple[int, int, str, Mapping[str, float]]]) -> pl.DataFrame:
@@ -72,6 +69,4 @@ def read_frame(folder: Path, name: str) -> pl.DataFrame:
     except FileNotFoundError as exc:
         raise NotFoundError(f"no {name} in {folder}", hint="was this folder written by prony exec?") from exc
     except pl.exceptions.PolarsError as exc:
-        raise StoreError(
-            f"{path} is damaged: {exc}", hint="restore it from a copy, or run the job again"
-        ) from exc
+        raise StoreError(f"{path} is damaged: {exc}", hint="restore it from a copy, or run the job again") from exc

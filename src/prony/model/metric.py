@@ -62,8 +62,7 @@ _TABLE: tuple[tuple[str, str, Better, str], ...] = (
 )
 
 METRICS: dict[str, Metric] = {
-    name: Metric(name=name, unit=unit, better=better, meaning=meaning)
-    for name, unit, better, meaning in _TABLE
+    name: Metric(name=name, unit=unit, better=better, meaning=meaning) for name, unit, better, meaning in _TABLE
 }
 # The statistics that follow a metric's name after a dot, as in `inference_ms.p50`.
 STATISTICS = ("p50", "mean", "min", "max", "sd", "p90", "p95", "p99", "p99.9")

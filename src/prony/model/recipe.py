@@ -38,14 +38,10 @@ class ModelWorkload(Noun):
     model: str = Field(min_length=1, description="zoo:NAME, a path, or https://")
     checksum: str | None = Field(default=None, pattern=r"^sha256:[0-9a-f]{64}$")
     engine: str = Field(min_length=1)
-    unit: str = Field(
-        default="cpu", description="compute unit: cpu, cuda, coreml-gpu, neural-engine, directml, ..."
-    )
+    unit: str = Field(default="cpu", description="compute unit: cpu, cuda, coreml-gpu, neural-engine, directml, ...")
     batch_size: int = Field(default=1, ge=1)
     threads: int | None = Field(default=None, ge=1, description="default: every CPU this process may use")
-    precision: Precision = Field(
-        default="default", description="default: whatever the engine chooses; it is shown"
-    )
+    precision: Precision = Field(default="default", description="default: whatever the engine chooses; it is shown")
     inputs: Inputs = Inputs()
     options: dict[str, Scalar] = Field(default={}, description="handed to the engine as they are")
 
@@ -79,17 +75,11 @@ class Measure(Noun):
     runs: int = Field(default=100, ge=1, description="warm inferences in each repetition")
     warmup: Literal["auto"] | int = Field(default="auto", description="auto: until the last medians agree")
     repeats: int = Field(default=5, ge=1, description="fresh processes, each one run of the statistics")
-    cold_starts: int | None = Field(
-        default=None, ge=1, description="model loads in fresh processes; default: repeats"
-    )
+    cold_starts: int | None = Field(default=None, ge=1, description="model loads in fresh processes; default: repeats")
     until: Until | None = None
     page_cache: Literal["as-is", "warm", "cold"] = "as-is"
-    isolation: Literal["fork", "exec"] = Field(
-        default="fork", description="exec: a fresh interpreter each time"
-    )
-    max_time: DurationNs = Field(
-        default=60 * 10**9, description="cap on the measured phase of one repetition"
-    )
+    isolation: Literal["fork", "exec"] = Field(default="fork", description="exec: a fresh interpreter each time")
+    max_time: DurationNs = Field(default=60 * 10**9, description="cap on the measured phase of one repetition")
     check: bool = Field(default=True, description="compare outputs with a float32 reference")
 
     @field_validator("warmup")
@@ -103,9 +93,7 @@ class Measure(Noun):
 class Limits(Noun):
     """What one repetition may take before it is ended and recorded as a failure."""
 
-    timeout: DurationNs = Field(
-        default=10 * 60 * 10**9, description="for one repetition, all phases together"
-    )
+    timeout: DurationNs = Field(default=10 * 60 * 10**9, description="for one repetition, all phases together")
     memory: SizeBytes | None = Field(default=None, description="resident memory of the engine's process")
 
 
