@@ -1,0 +1,150 @@
+"""A Dossier in, plain sentences out: what was found, claimed only where intervals do not overlap."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from prony.model.dossier import Dossier, Entry
+from prony.model.estimate import Estimate, Grade
+from prony.model.metric import HEADLINE
+from prony.report import compare, number, pick
+
+_MOST_SINGLES = 6
+
+
+def findings(dossier: Dossier) -> list[str]:
+    """Return the sentences in the order in which a reader needs them; the same dossier gives the same text."""
+    groups = compare.peers(dossier.entries)
+    told = [_overview(dossier)]
+    for group in groups:
+        told += _of_group(group, alone=len(groups) == 1)
+    told += _singles(groups)
+    told += _throughput(dossier.entries)
+    told += [_failed(entry) for entry in dossier.entries if pick.has_failed(entry)]
+    return told
+
+
+def _overview(dossier: Dossier) -> str:
+    entries, planned = dossier.entries, dossier.experiment.job_count
+    if not entries:
+        return "No job has a result yet, so there is nothing to report."
+    ended = sum(not pick.has_failed(entry) for entry in entries)
+    graded = Counter(entry.summary.verdict.grade for entry in entries)
+    verdicts = ", ".join(f"{graded[grade]} {grade}" for grade in Grade if graded[grade])
+    devices = ", ".join(dict.fromkeys(entry.environment.device.name for entry in entries))
+    absent = planned - len(entries)
+    tail = f" {absent} of the {_jobs(planned)} planned {_be(absent)} no result." if absent > 0 else ""
+    return f"{ended} of {_jobs(len(entries))} gave numbers on {devices}. Verdicts: {verdicts}.{tail}"
+
+
+def _jobs(count: int) -> str:
+    return f"{count} job{'' if count == 1 else 's'}"
+
+
+def _be(count: int) -> str:
+    return "has" if count == 1 else "have"
+
+
+def _of_group(group: Sequence[Entry], *, alone: bool) -> list[str]:
+    best = compare.fastest(group)
+    timed = [(found, one) for one in group if (found := compare.quotable(one)) is not None]
+    if best is None or len(timed) < 2:
+        return []
+    skip = {path for path in best.job.cell if path not in pick.varying([one for _, one in timed])}
+    ours = next(found for found, one in timed if one is best)
+    others = sorted(((found, one) for found, one in timed if one is not best), key=lambda pair: pair[0].value)
+    name = pick.label(best, skip)
+    where = "" if alone else _work(best)
+    told = [where + _claim(name, ours, [(found, pick.label(one, skip)) for found, one in others])]
+    told += _unlike(best, [one for _, one in others], skip)
+    return [" ".join(told)]
+
+
+def _work(entry: Entry) -> str:
+    work = entry.job.workload
+    return f"For {work.model} with batch size {work.batch_size}, "
+
+
+def _claim(name: str, ours: Estimate, others: list[tuple[Estimate, str]]) -> str:
+    """Return the one honest sentence on the fastest of a group."""
+    ratios = [(compare.against(ours, found), label) for found, label in others]
+    tied = [label for ratio, label in ratios if ratio.relation == "overlap"]
+    if any(ratio.relation == "unknown" for ratio, _ in ratios):
+        return f"{name} has the lowest median, {number.text(ours)}; without intervals no claim is made."
+    if tied:
+        together = f"{name} and {_listed(tied)} cannot be told apart: their intervals overlap"
+        return f"{together} (the lowest median is {number.text(ours)}, of {name})."
+    ratio, second = ratios[0]
+    ends = "" if ratio.low is None or ratio.high is None else _ends(ratio.low, ratio.high)
+    return (
+        f"{name} is the fastest: {number.text(ours)} for one inference at the median. "
+        f"The next, {second}, takes {number.ratio(ratio.value)} as long{ends}."
+    )
+
+
+def _ends(low: float, high: float) -> str:
+    return f" (from {number.ratio(low)} to {number.ratio(high)} by the ends of both intervals)"
+
+
+def _unlike(best: Entry, others: Sequence[Entry], skip: set[str]) -> list[str]:
+    """Return what forbids taking the comparison at face value: another precision, a suspect number."""
+    told = []
+    precisions = {pick.label(one, skip): one.result.effective.precision
+                  for one in (best, *others) if one.result.effective is not None}  # fmt: skip
+    if len(set(precisions.values())) > 1:
+        by_precision: dict[str, list[str]] = {}
+        for name, precision in precisions.items():
+            by_precision.setdefault(precision, []).append(name)
+        told.append("They do not compute alike: " + ", ".join(
+            f"{_listed(names)} in {precision}" for precision, names in by_precision.items()) + ".")  # fmt: skip
+    suspects = [pick.label(one, skip) for one in (best, *others) if one.summary.verdict.grade is Grade.SUSPECT]
+    if suspects:
+        told.append(f"Take it with care: {_listed(suspects)} {'is' if len(suspects) == 1 else 'are'} suspect.")
+    return told
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _singles(groups: Sequence[Sequence[Entry]]) -> list[str]:
+    """Return one sentence for each job that has no peer to stand against."""
+    timed = [[one for one in group if compare.quotable(one) is not None] for group in groups]
+    alone = [group[0] for group in timed if len(group) == 1]
+    told = []
+    for entry in alone[:_MOST_SINGLES]:
+        found = pick.estimate(entry.summary, HEADLINE)
+        if found is not None:
+            told.append(f"{pick.label(entry)} takes {number.text(found)} for one inference at the median.")
+    return told
+
+
+def _throughput(entries: Sequence[Entry]) -> list[str]:
+    """Return who moves most items, for each model that was run with several batch sizes."""
+    told = []
+    for model in dict.fromkeys(entry.job.workload.model for entry in entries):
+        mine = [one for one in entries if one.job.workload.model == model]
+        rated = [(found, one) for one in mine if (found := compare.quotable(one, "throughput_per_s")) is not None]
+        if len({one.job.workload.batch_size for _, one in rated}) > 1:
+            told.append(_most(model, rated))
+    return told
+
+
+def _most(model: str, rated: list[tuple[Estimate, Entry]]) -> str:
+    ranked = sorted(rated, key=lambda pair: -pair[0].value)
+    best, entry = ranked[0]
+    ours = number.interval_of(best)
+    tied = []
+    for found, one in ranked[1:]:
+        theirs = number.interval_of(found)
+        if ours is None or theirs is None or theirs[1] >= ours[0]:
+            tied.append(pick.label(one))
+    begin = f"The highest throughput of {model} is {number.text(best)}, by {pick.label(entry)}"
+    return f"{begin}; {_listed(tied)} cannot be told from it." if tied else f"{begin}."
+
+
+def _failed(entry: Entry) -> str:
+    found = pick.failures(entry)
+    why = pick.failure_text(found[0][1]) if found else "no reason was recorded"
+    return f"{pick.label(entry)} failed {why}."

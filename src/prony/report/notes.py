@@ -1,0 +1,83 @@
+"""A Dossier in, the remarks that belong under its table out: each said once, with the jobs it speaks of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prony.model.calibration import Calibration
+from prony.model.dossier import Dossier, Entry
+from prony.model.estimate import Grade
+from prony.report import number, pick
+
+
+@dataclass(frozen=True)
+class Note:
+    """One remark; `grade` is None where it explains and does not judge."""
+
+    grade: Grade | None
+    text: str
+    jobs: tuple[str, ...]
+
+
+def notes(dossier: Dossier) -> list[Note]:
+    """Return the worst first; a remark that holds for several jobs appears once."""
+    found: dict[tuple[Grade | None, str], list[str]] = {}
+    for entry in dossier.entries:
+        for grade, text in _of_entry(entry):
+            found.setdefault((grade, text), []).append(pick.label(entry))
+    order = {grade: place for place, grade in enumerate((*pick.WORST_FIRST, None))}
+    listed = [Note(grade, text, tuple(dict.fromkeys(jobs))) for (grade, text), jobs in found.items()]
+    return sorted(listed, key=lambda note: order[note.grade])
+
+
+def _of_entry(entry: Entry) -> list[tuple[Grade | None, str]]:
+    told: list[tuple[Grade | None, str]] = [(one.grade, one.text) for one in entry.summary.verdict.reasons]
+    told += _failed(entry)
+    if (precision := _precision(entry)) is not None:
+        told.append((None, precision))
+    told += [(None, f"{one.metric}: {number.missing_text(one)}, had {one.count}") for one in entry.summary.missing]
+    return told
+
+
+def _failed(entry: Entry) -> list[tuple[Grade | None, str]]:
+    """Return each reason once: what ended the job has usually ended a repetition too."""
+    whole = entry.result.failure
+    told: list[tuple[Grade | None, str]] = []
+    if whole is not None:
+        told.append((Grade.VOID, f"the job failed {pick.failure_text(whole)}"))
+    others = [why for one, why in pick.failures(entry) if one is not None and why != whole]
+    return told + [(Grade.SUSPECT, f"a repetition failed {pick.failure_text(why)}") for why in others]
+
+
+def _precision(entry: Entry) -> str | None:
+    """Return what the engine computes in, where nobody asked for it and it is not float32."""
+    effective, asked = entry.result.effective, entry.job.workload.precision
+    if effective is None or asked != "default" or effective.precision in {"f32", "fp32", "float32"}:
+        return None
+    check = entry.result.check
+    error = check.max_error_of_range if check is not None and check.compared else None
+    differs = (
+        ""
+        if error is None
+        else f"; its answers differ from {_reference(entry)} by up to {number.share(error)} of their range"
+    )
+    return f"{effective.engine} computes in {effective.precision}, by its own choice{differs}"
+
+
+def _reference(entry: Entry) -> str:
+    return entry.result.check.reference if entry.result.check is not None else "the reference"
+
+
+def instrument(calibration: Calibration | None) -> str:
+    """Return one line on how good the instrument is on this machine."""
+    if calibration is None:
+        return "not calibrated: run `prony calibrate`"
+    parts = []
+    overhead = calibration.figures.get("harness_overhead_us")
+    noise = calibration.figures.get("kernel_noise")
+    if overhead is not None:
+        parts.append(f"harness overhead {number.text(overhead)} for each inference")
+    if noise is not None:
+        parts.append(f"machine noise {number.share(noise.value)} between fresh processes")
+    told = "; ".join(parts) or "no figure was kept"
+    return f"{told} (calibrated {calibration.taken_at:%Y-%m-%d})"

@@ -1,0 +1,162 @@
+"""A Dossier in, the rows of its one table out, for the terminal, Markdown and HTML alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prony.model.dossier import Dossier, Entry
+from prony.model.estimate import Estimate
+from prony.model.metric import HEADLINE
+from prony.report import compare, number, pick
+
+# key, heading, importance: where there is no room, the least important column goes first.
+_MEASURED: tuple[tuple[str, str, int], ...] = (
+    (HEADLINE, "p50", 100),
+    ("inference_ms.p90", "p90", 50),
+    ("inference_ms.p95", "p95", 45),
+    ("inference_ms.p99", "p99", 60),
+    ("throughput_per_s", "throughput", 70),
+    ("load_ms", "load", 65),
+    ("first_inference_ms", "first", 55),
+    ("memory_mib", "memory", 62),
+    ("energy_j", "energy", 40),
+)
+_EFFECTIVE: tuple[tuple[str, str, int], ...] = (
+    ("device", "device", 30),
+    ("precision", "precision", 58),
+    ("threads", "threads", 20),
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    key: str
+    heading: str
+    importance: int
+    unit: str = ""
+    is_number: bool = True
+
+    @property
+    def title(self) -> str:
+        """The heading with its unit: `p50 ms`."""
+        return f"{self.heading} {self.unit}".strip()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in one place of the table; `note` is what a tooltip or a footnote would say of it."""
+
+    text: str = number.DASH
+    interval: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text} {self.interval}".strip()
+
+
+@dataclass(frozen=True)
+class Row:
+    entry: Entry
+    cells: dict[str, Cell]
+
+
+@dataclass(frozen=True)
+class Table:
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+def table(dossier: Dossier) -> Table:
+    """Return a row for each job. A column in which no job has anything is left out."""
+    columns = [*_matrix(dossier), Column("verdict", "verdict", 99, is_number=False)]
+    cells: dict[str, dict[str, Cell]] = {one.key: _labels(dossier, one.key) for one in columns}
+    for key, heading, importance in _MEASURED:
+        scale, made = _measured(dossier, key)
+        if made:
+            columns.append(Column(key, heading, importance, unit=scale.symbol))
+            cells[key] = made
+        if key == HEADLINE and (ratios := _ratios(dossier)):
+            columns.append(Column("ratio", "× fastest", 75))
+            cells["ratio"] = ratios
+    for key, heading, importance in _EFFECTIVE:
+        if made := _effective(dossier, key):
+            columns.append(Column(key, heading, importance, is_number=key == "threads"))
+            cells[key] = made
+    rows = [
+        Row(entry, {one.key: cells[one.key].get(entry.job.id, Cell()) for one in columns}) for entry in dossier.entries
+    ]
+    return Table(tuple(columns), tuple(rows))
+
+
+def _matrix(dossier: Dossier) -> list[Column]:
+    paths = pick.axes(dossier)
+    if not paths:
+        return [Column("title", "job", 98, is_number=False)]
+    return [Column(path, pick.axis(path).replace("_", " "), 98, is_number=False) for path in paths]
+
+
+def _labels(dossier: Dossier, key: str) -> dict[str, Cell]:
+    """Return the cells that hold words: the matrix, the title, the verdict."""
+    made = {}
+    for entry in dossier.entries:
+        verdict = entry.summary.verdict
+        if key == "verdict":
+            reasons = "; ".join(one.text for one in verdict.reasons)
+            made[entry.job.id] = Cell(f"{pick.SYMBOLS[verdict.grade]} {verdict.grade}", note=reasons)
+        elif key == "title":
+            made[entry.job.id] = Cell(entry.summary.title)
+        elif key in entry.job.cell:
+            made[entry.job.id] = Cell(str(entry.job.cell[key]))
+    return made
+
+
+def _measured(dossier: Dossier, key: str) -> tuple[number.Scale, dict[str, Cell]]:
+    """Return one column with a common unit; empty where no job has this number."""
+    found = {
+        one.job.id: estimate for one in dossier.entries if (estimate := pick.estimate(one.summary, key)) is not None
+    }
+    scale = number.common_scale(found.values())
+    made = {job_id: _cell(estimate, scale) for job_id, estimate in found.items()}
+    if made:
+        made |= {one.job.id: _absent(one, key) for one in dossier.entries if one.job.id not in made}
+    return scale, made
+
+
+def _absent(entry: Entry, key: str) -> Cell:
+    """Return why there is no number here."""
+    if (absent := pick.missing(entry.summary, key)) is not None:
+        return Cell(note=number.missing_text(absent))
+    if key == HEADLINE and pick.has_failed(entry):
+        return Cell("failed", note="; ".join(pick.failure_text(why) for _, why in pick.failures(entry)[:1]))
+    return Cell()
+
+
+def _cell(estimate: Estimate, scale: number.Scale) -> Cell:
+    written = number.written(estimate, scale)
+    return Cell(written.value, written.interval, number.footnote(estimate))
+
+
+def _ratios(dossier: Dossier) -> dict[str, Cell]:
+    """Return how each job stands against the fastest of its peers; a description, `≈` where intervals overlap."""
+    made = {}
+    for job_id, ratio in compare.ratios(dossier.entries).items():
+        if ratio.relation == "fastest":
+            made[job_id] = Cell("1×", note="the lowest median among jobs that do the same work")
+        elif ratio.relation == "slower" and ratio.low is not None and ratio.high is not None:
+            ends = f"{number.ratio(ratio.low)} to {number.ratio(ratio.high)}"
+            made[job_id] = Cell(number.ratio(ratio.value), note=f"from {ends} by the ends of both intervals")
+        elif ratio.relation == "overlap":
+            made[job_id] = Cell(f"≈{number.ratio(ratio.value)}", note="the intervals overlap: not told apart")
+        else:
+            made[job_id] = Cell(number.DASH, note="no intervals, so no comparison")
+    return made
+
+
+def _effective(dossier: Dossier, key: str) -> dict[str, Cell]:
+    """Return what the engines say they did."""
+    made = {}
+    for entry in dossier.entries:
+        value = getattr(entry.result.effective, key, None)
+        if value is not None:
+            made[entry.job.id] = Cell(str(value), note="as the engine told after loading")
+    return made

@@ -1,0 +1,128 @@
+"""A Dossier in, a table on the terminal out: verdicts in colour and shape, intervals dimmed, notes below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from prony.model.dossier import Dossier
+from prony.model.estimate import Grade
+from prony.model.metric import HEADLINE
+from prony.report import pick
+from prony.report.notes import Note, instrument, notes
+from prony.report.table import Column, Row, Table, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+# Three of Okabe and Ito's colours, which stay apart for every kind of colour blindness; symbol and word say it again.
+_STYLES = {Grade.VALID: "bold #009e73", Grade.SUSPECT: "bold #e69f00", Grade.VOID: "bold #d55e00"}
+_MOST_NAMED = 3
+
+
+def print_dossier(dossier: Dossier, console: Console) -> None:
+    """Print the table, its notes and one line on the instrument, for whatever width the console has."""
+    from rich.text import Text
+
+    experiment = dossier.experiment
+    console.print(Text.assemble((experiment.name, "bold"), (f"  {experiment.id}  {experiment.state}", "dim")))
+    console.print()
+    shown = table(dossier)
+    console.print(_fitting(shown, console) if shown.rows else "No job has a result yet.")
+    console.print()
+    console.print(_remarks(dossier, console))
+
+
+def _fitting(shown: Table, console: Console) -> Grid:
+    """Return as many columns as this width has room for, the most important first.
+
+    Intervals are never dropped to make room: a number without its interval is not worth the space.
+    """
+    from rich.measure import Measurement
+
+    kept: set[str] = set()
+    for column in sorted(shown.columns, key=lambda one: -one.importance):
+        tried = _grid(shown, kept | {column.key}, console)
+        wide = console.options.update(max_width=10_000)
+        if column.importance > 90 or Measurement.get(console, wide, tried).maximum <= console.width:
+            kept.add(column.key)
+    return _grid(shown, kept, console)
+
+
+def _grid(shown: Table, keys: set[str], console: Console) -> Grid:
+    from rich import box
+    from rich.table import Table as Grid
+
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    columns = [one for one in shown.columns if one.key in keys]
+    for column in columns:
+        grid.add_column(column.title, overflow="fold",
+                        no_wrap=column.is_number or column.key == "verdict")  # fmt: skip
+    dressed = [_dressed(column, shown.rows, console) for column in columns]
+    for cells in zip(*dressed, strict=True):
+        grid.add_row(*cells)
+    return grid
+
+
+def _dressed(column: Column, rows: Sequence[Row], console: Console) -> list[Text]:
+    """Return one column's cells, numbers aligned at their decimal points and intervals at their brackets."""
+    from rich.text import Text
+
+    if column.key == "verdict":
+        return [_verdict(row.entry.summary.verdict.grade, console) for row in rows]
+    cells = [row.cells[column.key] for row in rows]
+    head = max(len(cell.text.partition(".")[0]) for cell in cells)
+    tail = max(len(cell.text) - len(cell.text.partition(".")[0]) for cell in cells)
+    return [
+        Text.assemble((_aligned(cell.text, head, tail) if column.is_number else cell.text, _style(column, row)),
+                      (f" {cell.interval}" if cell.interval else "", "dim"))
+        for cell, row in zip(cells, rows, strict=True)
+    ]  # fmt: skip
+
+
+def _aligned(text: str, head: int, tail: int) -> str:
+    whole, point, decimals = text.partition(".")
+    return f"{whole:>{head}}{point + decimals:<{tail}}"
+
+
+def _style(column: Column, row: Row) -> str:
+    if row.entry.summary.verdict.grade is Grade.VOID and column.is_number:
+        return "dim"
+    return "bold" if column.key == HEADLINE else ""
+
+
+def _verdict(grade: Grade, console: Console) -> Text:
+    from rich.text import Text
+
+    return Text(f"{_symbol(grade, console)} {grade}", style=_STYLES[grade])
+
+
+def _symbol(grade: Grade, console: Console) -> str:
+    symbols = pick.SYMBOLS if "utf" in console.encoding.lower() else pick.ASCII_SYMBOLS
+    return symbols[grade]
+
+
+def _remarks(dossier: Dossier, console: Console) -> Grid:
+    """Return the notes and the line on the instrument, each hanging on its mark."""
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid.grid(padding=(0, 1))
+    for note in notes(dossier):
+        mark = "·" if note.grade is None else _symbol(note.grade, console)
+        style = "dim" if note.grade is None else _STYLES[note.grade]
+        grid.add_row(Text(mark, style=style), _note(note, len(dossier.entries)))
+    grid.add_row("·", Text(f"Instrument: {instrument(dossier.calibration)}", style="dim"))
+    return grid
+
+
+def _note(note: Note, job_count: int) -> Text:
+    from rich.text import Text
+
+    if job_count < 2:
+        return Text(note.text)
+    more = f" and {len(note.jobs) - _MOST_NAMED} more" if len(note.jobs) > _MOST_NAMED else ""
+    jobs = "all jobs" if len(note.jobs) == job_count else ", ".join(note.jobs[:_MOST_NAMED]) + more
+    return Text.assemble(note.text, (f"  ({jobs})", "dim"))
