@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
+# The shape of an input whose number of axes the model file does not record.
+UNKNOWN_RANK: tuple[str] = ("...",)
 
 
 @dataclass(frozen=True)

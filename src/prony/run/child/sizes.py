@@ -1,0 +1,286 @@
+"""Declared shapes in, sizes to feed out: each dynamic axis gets a size and a record of where that size came from."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from prony.errors import InputError
+from prony.ports.engine import UNKNOWN_RANK, TensorSpec
+
+BATCH = "batch"
+TOTAL = "total"
+PAST = "past"
+SEQUENCE = "sequence"
+
+# What the name of an axis says of its size; the first line that matches decides. None: worked out, not looked up.
+AXIS_RULES: tuple[tuple[str, re.Pattern[str], int | None], ...] = (
+    (TOTAL, re.compile(r"total|mask"), None),
+    (PAST, re.compile(r"past|cache|prev"), 128),
+    (BATCH, re.compile(r"batch|^(n|b|bs)$"), None),
+    ("height", re.compile(r"height|^(img_|image_|in_|input_)?h$"), 224),
+    ("width", re.compile(r"width|^(img_|image_|in_|input_)?w$"), 224),
+    ("channels", re.compile(r"channel|^c$"), 3),
+    ("samples", re.compile(r"sample|audio|wave"), 16000),
+    (SEQUENCE, re.compile(r"seq|token|len|word|char|byte|frame|time|^[lt]$"), 128),
+)
+# Names that an exporter made up: they say nothing, so only the place of the axis speaks.
+_MADE_UP = re.compile(r"^$|^\?$|^-1$|unk|^s\d+$|dim_?\d+$|^d\d+$|dynamic_?ax[ie]s|^dyn\d*$|^none$")
+_EXPRESSION = re.compile(r"\+|\*|//| - ")
+
+
+@dataclass(frozen=True)
+class Size:
+    value: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Every input's shape; `sequence` and `past` are the lengths that its contents must agree with."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+    sources: Mapping[str, str]
+    sequence: int | None
+    past: int
+
+
+@dataclass
+class _Open:
+    """What is being worked out: sizes by axis name, because one name has one size in every input."""
+
+    specs: Sequence[TensorSpec]
+    batch_size: int
+    axes: Mapping[str, int]
+    by_name: dict[str, Size] = field(default_factory=dict)
+
+    def names(self) -> list[str]:
+        return list(dict.fromkeys(dim for spec in self.specs for dim in spec.shape if isinstance(dim, str) and dim))
+
+
+def rule_of(axis: str) -> str | None:
+    """Return the word of the rule that an axis name matches."""
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", axis).lower()
+    return next((word for word, pattern, _ in AXIS_RULES if pattern.search(snake)), None)
+
+
+def settle(
+    specs: Sequence[TensorSpec], *, batch_size: int, axes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
+) -> Sizes:
+    """Give every axis of every input a size, or say which one the recipe must give."""
+    work = _Open(specs, batch_size, axes)
+    _check_names(work, shapes)
+    for spec in specs:
+        if spec.name in shapes:
+            _take_shape(work, spec, shapes[spec.name])
+    settled = {spec.name: _settle_one(work, spec, shapes.get(spec.name)) for spec in specs}
+    result = {name: tuple(size.value for size in sizes) for name, sizes in settled.items()}
+    _check_batch(work, result)
+    sources = {name: _told(sizes) for name, sizes in settled.items()}
+    return Sizes(result, sources, _sequence(work, result), _past(work))
+
+
+def _check_names(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    refuse_unknown("inputs.axes", work.axes, work.names(), "dynamic axis")
+    refuse_unknown("inputs.shapes", shapes, [spec.name for spec in work.specs], "input")
+    for axis, size in work.axes.items():
+        if rule_of(axis) == BATCH and not _EXPRESSION.search(axis) and size != work.batch_size:
+            raise InputError(
+                f"inputs.axes.{axis} is {size}, but batch_size is {work.batch_size}",
+                hint=f"leave {axis} out and write workload.batch_size: {size}",
+            )
+
+
+def refuse_unknown(where: str, given: Iterable[str], known: Sequence[str], what: str) -> None:
+    """Raise for the first name that the model does not have, with the nearest one that it has."""
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"this model has: {', '.join(known) or 'none'}"
+            raise InputError(f"{where}.{name}: the model has no {what} of that name", hint=hint)
+
+
+def _take_shape(work: _Open, spec: TensorSpec, shape: tuple[int, ...]) -> None:
+    """Check a whole shape against the declared one, and let it decide the named axes."""
+    if any(size < 0 for size in shape):
+        raise InputError(f"inputs.shapes.{spec.name} has a negative size: {list(shape)}")
+    if spec.shape == UNKNOWN_RANK:
+        return
+    fits = len(shape) == len(spec.shape) and all(
+        not isinstance(dim, int) or dim == size for dim, size in zip(spec.shape, shape, strict=True)
+    )
+    if not fits:
+        raise InputError(
+            f"inputs.shapes.{spec.name} is {list(shape)}, but the model declares {declared(spec)}",
+            hint="keep the model's fixed sizes and give one number for each axis",
+        )
+    for dim, size in zip(spec.shape, shape, strict=True):
+        if isinstance(dim, str) and dim:
+            _agree(work, spec, dim, size)
+
+
+def _agree(work: _Open, spec: TensorSpec, axis: str, size: int) -> None:
+    seen = work.by_name.get(axis)
+    given = work.axes.get(axis, seen.value if seen else size)
+    if rule_of(axis) == BATCH and not _EXPRESSION.search(axis):
+        given = work.batch_size
+    if given != size:
+        raise InputError(
+            f"axis {axis} is {size} in inputs.shapes.{spec.name} and {given} elsewhere in the recipe",
+            hint="an axis has one size in every input; batch_size decides the batch",
+        )
+    work.by_name[axis] = Size(size, f"recipe: inputs.shapes.{spec.name}")
+
+
+def declared(spec: TensorSpec) -> str:
+    """Return a declared shape as a person would write it."""
+    return "[" + ", ".join("?" if dim in (None, "") else str(dim) for dim in spec.shape) + "]"
+
+
+def _settle_one(work: _Open, spec: TensorSpec, shape: tuple[int, ...] | None) -> list[Size]:
+    if shape is not None:
+        return [Size(size, f"recipe: inputs.shapes.{spec.name}") for size in shape]
+    if spec.shape == UNKNOWN_RANK:
+        raise _missing(work, spec, None)
+    found = [_axis(work, spec, position) for position in range(len(spec.shape))]
+    for position, size in enumerate(found):
+        if size is None:
+            raise _missing(work, spec, position, found)
+    return [size for size in found if size is not None]
+
+
+def _axis(work: _Open, spec: TensorSpec, position: int) -> Size | None:
+    dim = spec.shape[position]
+    if isinstance(dim, int):
+        return Size(dim, "model")
+    name = dim or ""
+    size = _named(work, name)
+    if size is None and position in spec.suggested:
+        size = Size(*spec.suggested[position])
+    if size is None and position == 0 and _MADE_UP.search(name.lower()) and _may_be_batch(spec):
+        size = Size(work.batch_size, "batch_size")
+    if size is None and name:
+        size = _by_rule(work, name)
+    if size is not None and name:
+        work.by_name[name] = size
+    return size
+
+
+def _may_be_batch(spec: TensorSpec) -> bool:
+    # One unnamed axis of floats may as well be a waveform: one sample would be timed as a whole inference.
+    return len(spec.shape) > 1 or "float" not in spec.dtype
+
+
+def _named(work: _Open, name: str) -> Size | None:
+    if name in work.axes:
+        return Size(work.axes[name], f"recipe: inputs.axes.{name}")
+    return work.by_name.get(name)
+
+
+def _by_rule(work: _Open, name: str) -> Size | None:
+    if _EXPRESSION.search(name):
+        return _computed(work, name)
+    word = rule_of(name)
+    if word is None:
+        return None
+    if word == BATCH:
+        return Size(work.batch_size, "batch_size")
+    if word == TOTAL:
+        return _total(work)
+    size = next(size for rule, _, size in AXIS_RULES if rule == word)
+    return None if size is None else Size(size, f"rule: {name} -> {size}")
+
+
+def _total(work: _Open) -> Size:
+    """Return past + sequence where the model has both, else the length of the sequence."""
+    plain = [name for name in work.names() if not _EXPRESSION.search(name)]
+    past = next((name for name in plain if rule_of(name) == PAST), None)
+    sequence = next((name for name in plain if rule_of(name) == SEQUENCE), None)
+    parts = [name for name in (past, sequence) if name is not None]
+    values = [size.value for size in (_named(work, name) or _by_rule(work, name) for name in parts) if size]
+    if values:
+        return Size(sum(values), f"rule: {' + '.join(parts)}")
+    return Size(128, "rule: total -> 128")
+
+
+def _computed(work: _Open, name: str) -> Size | None:
+    """Work out an axis that is a sum or product of others, such as `past_length + 1`."""
+    try:
+        tree = ast.parse(name.strip(), mode="eval").body
+    except SyntaxError:
+        return None
+    value = _evaluate(work, tree)
+    return None if value is None else Size(value, f"rule: {name}")
+
+
+def _evaluate(work: _Open, node: ast.expr) -> int | None:
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, int) else None
+    if isinstance(node, ast.Name):
+        size = _named(work, node.id) or _by_rule(work, node.id)
+        return size.value if size else None
+    if not isinstance(node, ast.BinOp):
+        return None
+    left, right = _evaluate(work, node.left), _evaluate(work, node.right)
+    if left is None or right is None:
+        return None
+    operation = {ast.Add: int.__add__, ast.Sub: int.__sub__, ast.Mult: int.__mul__}.get(type(node.op))
+    if operation is None:
+        return left // right if isinstance(node.op, ast.FloorDiv) and right else None
+    return operation(left, right)
+
+
+def _missing(work: _Open, spec: TensorSpec, position: int | None, found: Sequence[Size | None] = ()) -> InputError:
+    """Return the error that names the axis and shows the lines to write."""
+    head = "write it in the recipe, with the size that you mean:\nworkload:\n  inputs:\n"
+    if position is None:
+        lines = f"    shapes:\n      {spec.name}: [{work.batch_size}, 3, 224, 224]"
+        return InputError(
+            f"input {spec.name!r}: the model does not record its shape", hint=head + lines, code="unknown_size"
+        )
+    name = spec.shape[position]
+    if isinstance(name, str) and not _MADE_UP.search(name.lower()):
+        lines = f"    axes:\n      {name}: 128"
+        message = f"input {spec.name!r} {declared(spec)}: no size is known for axis {position}, {name!r}"
+    else:
+        example = 224 if len(spec.shape) == 4 else 128
+        shape = [size.value if size else example for size in found]
+        lines = f"    shapes:\n      {spec.name}: {shape}"
+        message = f"input {spec.name!r} {declared(spec)}: no size is known for axis {position}, which has no name"
+    return InputError(message, hint=head + lines, code="unknown_size")
+
+
+def _check_batch(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse a batch that no input carries: the numbers would be labelled with a batch that was never run."""
+    if work.batch_size == 1 or any(size.source == "batch_size" for size in work.by_name.values()):
+        return
+    firsts = {name: shape[0] for name, shape in shapes.items() if shape}
+    if work.batch_size in firsts.values():
+        return
+    what = ", ".join(f"{name} has {size}" for name, size in firsts.items()) or "it has no input with an axis"
+    raise InputError(
+        f"batch_size is {work.batch_size}, but the model has a fixed batch: {what}",
+        hint="use batch_size: 1, or export the model with a dynamic first axis",
+        code="fixed_batch",
+    )
+
+
+def _told(sizes: Sequence[Size]) -> str:
+    sources = dict.fromkeys(size.source for size in sizes if size.source != "model")
+    return "; ".join(sources) or "model"
+
+
+def _sequence(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> int | None:
+    """Return the length that inputs called `length` must tell: a sequence axis, else the second of two or three."""
+    for name, size in work.by_name.items():
+        if rule_of(name) in (SEQUENCE, "samples") and not _EXPRESSION.search(name):
+            return size.value
+    return next((shape[1] for shape in shapes.values() if len(shape) in (2, 3)), None)
+
+
+def _past(work: _Open) -> int:
+    past = (size.value for name, size in work.by_name.items() if rule_of(name) == PAST and not _EXPRESSION.search(name))
+    return next(past, 0)
