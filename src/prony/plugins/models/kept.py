@@ -1,0 +1,44 @@
+"""A path and how to write it in, a whole file out: made once, by one process, and never seen half-written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from prony.errors import StoreError
+from prony.plugins.models.lock import locked
+
+
+def made_once(path: Path, write: Callable[[Path], None]) -> Path:
+    """Return `path`, calling `write` with a temporary name of the same ending unless the file is there and whole."""
+    if _is_whole(path):
+        return path
+    with locked(path.with_name(f".{path.name}.lock")):
+        if not _is_whole(path):  # another process may have made it while this one waited
+            _make(path, write)
+    return path
+
+
+def _size_note(path: Path) -> Path:
+    return path.with_name(f".{path.name}.size")
+
+
+def _is_whole(path: Path) -> bool:
+    """Compare with the size that was noted after writing: a disk that filled up or lost power leaves short files."""
+    try:
+        return path.stat().st_size == int(_size_note(path).read_text())
+    except (FileNotFoundError, ValueError):
+        return False
+
+
+def _make(path: Path, write: Callable[[Path], None]) -> None:
+    part = path.with_name(f".{path.stem}.part{path.suffix}")
+    try:
+        write(part)
+        size = part.stat().st_size
+        part.replace(path)
+        _size_note(path).write_text(str(size))
+    except OSError as exc:
+        raise StoreError(f"cannot write {path}: {exc}", hint="is the disk full, or the folder not writable?") from exc
+    finally:
+        part.unlink(missing_ok=True)

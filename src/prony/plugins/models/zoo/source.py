@@ -1,0 +1,95 @@
+"""`zoo:NAME` in, a model file out: built on the spot from its recipe, in the format that the engine loads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+from prony.errors import CapacityError
+from prony.plugins.models.kept import made_once
+from prony.plugins.models.zoo.cards import ZOO, Card, card_of
+from prony.ports.models import FetchOptions, ModelFiles, Progress
+from prony.run.checksum import verify
+
+# The programs that turn the ONNX file into another format; each runs under the interpreter of the engine that loads it.
+CONVERTERS = {".pt2": "to_torch.py", ".tflite": "to_tflite.py"}
+_CONVERSION_TIMEOUT_S = 900.0
+
+
+class ZooSource:
+    """Real architectures with seeded weights: their latency is real, and nothing is downloaded."""
+
+    scheme: ClassVar[str] = "zoo"
+
+    def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
+        card = card_of(reference.removeprefix("zoo:"))
+        ending = chosen_format(card, options.formats)
+        progress(0, card.size_bytes)
+        path = self._onnx(card, options)
+        if ending != ".onnx":
+            path = self._converted(card, path, ending, options)
+        verify((path,), options.checksum, source=f"zoo:{card.name}")
+        size = path.stat().st_size
+        progress(size, size)
+        return ModelFiles(path=path, files=(path,))
+
+    def _onnx(self, card: Card, options: FetchOptions) -> Path:
+        def write(part: Path) -> None:
+            from prony.plugins.models.zoo.build import write_onnx
+
+            write_onnx(card, part)
+
+        return made_once(_place(card, ".onnx", options), write)
+
+    def _converted(self, card: Card, source: Path, ending: str, options: FetchOptions) -> Path:
+        def write(part: Path) -> None:
+            convert(source, part, ending, python=options.python or sys.executable)
+
+        return made_once(_place(card, ending, options), write)
+
+
+def _place(card: Card, ending: str, options: FetchOptions) -> Path:
+    return options.cache / "zoo" / f"{card.name}-{card.version}{ending}"
+
+
+def chosen_format(card: Card, wanted: tuple[str, ...]) -> str:
+    """Return .onnx, which every other format is made from, where the engine loads it; else the most wanted one."""
+    if not wanted or ".onnx" in wanted:
+        return ".onnx"
+    for ending in wanted:
+        if ending in card.formats:
+            return ending
+    others = [f"{ending}: {', '.join(names)}" for ending in wanted if (names := _built_as(ending))]
+    raise CapacityError(
+        f"zoo:{card.name} cannot be built as {' or '.join(wanted)}",
+        hint=f"zoo models that can: {'; '.join(others)}" if others else "choose an engine that loads .onnx files",
+        code="format_unavailable",
+    )
+
+
+def _built_as(ending: str) -> list[str]:
+    return [card.name for card in ZOO.values() if ending in card.formats]
+
+
+def convert(source: Path, target: Path, ending: str, *, python: str) -> None:
+    """Run the converter under the engine's interpreter, which has the vendor's package where this one may not."""
+    program = Path(__file__).with_name(CONVERTERS[ending])
+    command = [python, str(program), str(source), str(target)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_CONVERSION_TIMEOUT_S, check=False)
+    except FileNotFoundError as exc:
+        raise CapacityError(f"no interpreter at {python}", hint="prony engines lists those that are known") from exc
+    except subprocess.TimeoutExpired as exc:
+        raise CapacityError(
+            f"converting {source.name} to {ending} took longer than {_CONVERSION_TIMEOUT_S:.0f} s",
+            hint="try again when the machine is idle",
+        ) from exc
+    if done.returncode != 0:
+        last = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
+        raise CapacityError(
+            f"{python} could not convert {source.name} to {ending}: {last}",
+            hint=f"run it by hand to see all: {' '.join(command)}",
+            code="conversion_failed",
+        )

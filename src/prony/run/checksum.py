@@ -1,0 +1,47 @@
+"""Files in, one checksum out: which bytes a model is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from prony.errors import InputError
+
+_BLOCK_BYTES = 2**20
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hex digest of one file, read in blocks."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def checksum(files: Sequence[Path]) -> str:
+    """Return `sha256:<hex>` of a model.
+
+    For one file it is the file's own SHA-256. For several it is that of the lines `<sha256>  <name>`, in the given
+    order, with names relative to the innermost folder that holds them all.
+    """
+    if len(files) == 1:
+        return f"sha256:{sha256_of(files[0])}"
+    root = Path(os.path.commonpath([path.parent for path in files]))
+    lines = "".join(f"{sha256_of(path)}  {path.relative_to(root).as_posix()}\n" for path in files)
+    return f"sha256:{hashlib.sha256(lines.encode()).hexdigest()}"
+
+
+def verify(files: Sequence[Path], expected: str | None, *, source: str) -> None:
+    """Refuse files that are not those whose checksum the recipe gives; None accepts any."""
+    if expected is None:
+        return
+    found = checksum(files)
+    if found != expected:
+        raise InputError(
+            f"{source} is not the model that the recipe asks for: its checksum is {found}, not {expected}",
+            hint="if the model was meant to change, write its new checksum into the recipe",
+            code="checksum_mismatch",
+        )
