@@ -1,0 +1,128 @@
+"""One number a run in, estimates with their intervals out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from prony.analyse.runs import NS_PER_MS, PERCENTILES, Run
+from prony.model.estimate import Estimate, Missing
+from prony.model.metric import METRICS, STATISTICS
+from prony.stats.intervals import mean_interval
+from prony.stats.quantiles import Array, interval_ranks, least_count, lower_rank, median_ranks
+
+_PLURALS = {"p50": "medians", "mean": "means", "min": "minima", "max": "maxima", "sd": "standard deviations"}
+_SINGULARS = {"p50": "median", "mean": "mean", "min": "minimum", "max": "maximum", "sd": "standard deviation"}
+
+
+def inference_estimates(runs: Sequence[Run]) -> dict[str, Estimate]:
+    """Return every statistic of `inference_ms` that all runs have enough samples for."""
+    found = {name: _inference(runs, name) for name in STATISTICS}
+    return {f"inference_ms.{name}": estimate for name, estimate in found.items() if estimate is not None}
+
+
+def missing_percentiles(runs: Sequence[Run]) -> tuple[Missing, ...]:
+    """Return the percentiles that cannot be published, each with the bound that the samples do support."""
+    if not runs:
+        return ()
+    fewest = min(run.count for run in runs)
+    needs = {name: least_count(q) for name, q in PERCENTILES.items() if name != "p50"}
+    return tuple(
+        Missing(metric=f"inference_ms.{name}", at_least=_at_least(runs, name), count=fewest, needed=needed)
+        for name, needed in needs.items()
+        if fewest < needed
+    )
+
+
+def single_estimates(metric: str, values: Sequence[float], noun: str, *, full: bool) -> dict[str, Estimate]:
+    """Return the estimates of a metric that has one number a run; `noun` says what the numbers are, in the plural.
+
+    `full` adds mean, minimum, maximum and standard deviation to the median.
+    """
+    numbers = np.array([value for value in values if math.isfinite(value)], dtype=np.float64)
+    if numbers.size == 0:
+        return {}
+    unit = METRICS[metric].unit
+    found = {f"{metric}.p50": across_runs(numbers, unit, noun)}
+    if full:
+        found |= {f"{metric}.{name}": estimate for name, estimate in _described(numbers, unit, noun).items()}
+    return found
+
+
+def across_runs(values: Array, unit: str, noun: str) -> Estimate:
+    """Return the median of one number a run with its order-statistic interval and that interval's true confidence."""
+    ordered = np.sort(values)
+    ranks = median_ranks(values.size)
+    if ranks is None:
+        return Estimate(
+            value=float(ordered[0]), unit=unit, count=1, method=f"one {noun.removesuffix('s')}; no interval"
+        )
+    return Estimate(
+        value=float(np.median(ordered)), unit=unit, count=int(values.size),
+        low=float(ordered[ranks.low - 1]), high=float(ordered[ranks.high - 1]), confidence=ranks.confidence,
+        method=f"median of {values.size} {noun}; order statistics",
+    )  # fmt: skip
+
+
+def _inference(runs: Sequence[Run], name: str) -> Estimate | None:
+    values = [run.statistic(name) for run in runs]
+    known = np.array([value for value in values if value is not None], dtype=np.float64)
+    if known.size == 0 or known.size < len(values):
+        return None
+    if len(runs) == 1:
+        return _within(runs[0], name, float(known[0]))
+    return across_runs(known, "ms", f"runs' {_PLURALS.get(name) or _ordinal(name) + 's'}")
+
+
+def _within(run: Run, name: str, value: float) -> Estimate:
+    """Return a statistic of one run alone: its interval speaks of that run and of no other."""
+    low, high, confidence, how = None, None, None, "no interval"
+    if name in PERCENTILES:
+        q = PERCENTILES[name]
+        ranks = median_ranks(run.count) if q == 0.5 else interval_ranks(run.count, q)
+        if ranks is not None:
+            low, high = (float(run.ordered_ns[rank - 1]) / NS_PER_MS for rank in (ranks.low, ranks.high))
+            confidence, how = ranks.confidence, "order statistics"
+    elif name == "mean" and (interval := mean_interval(run.durations_ns)) is not None:
+        low, high = (bound / NS_PER_MS for bound in interval)
+        confidence, how = 0.95, "Student's t"
+    label = _SINGULARS.get(name) or _ordinal(name)
+    return Estimate(
+        value=value, unit="ms", low=low, high=high, confidence=confidence, count=run.count, level="sample",
+        method=f"{label} of {run.count} samples; {how} within one run",
+    )  # fmt: skip
+
+
+def _described(values: Array, unit: str, noun: str) -> Mapping[str, Estimate]:
+    count = int(values.size)
+    found = {"mean": _mean(values, unit, noun)}
+    extremes: dict[str, Callable[[Array], float]] = {"min": np.min, "max": np.max}
+    if count > 1:
+        extremes["sd"] = lambda numbers: float(np.std(numbers, ddof=1))
+    for name, taken in extremes.items():
+        method = f"{_SINGULARS[name]} of {count} {noun}; no interval"
+        found[name] = Estimate(value=float(taken(values)), unit=unit, count=count, method=method)
+    return found
+
+
+def _mean(values: Array, unit: str, noun: str) -> Estimate:
+    count, mean, interval = int(values.size), float(np.mean(values)), mean_interval(values)
+    if interval is None:
+        return Estimate(value=mean, unit=unit, count=count, method=f"one {noun.removesuffix('s')}; no interval")
+    return Estimate(
+        value=mean, unit=unit, low=interval[0], high=interval[1], confidence=0.95, count=count,
+        method=f"mean of {count} {noun}; Student's t",
+    )  # fmt: skip
+
+
+def _at_least(runs: Sequence[Run], name: str) -> float | None:
+    """Return the median over runs of each run's one-sided lower bound, if every run has one."""
+    ranks = [lower_rank(run.count, PERCENTILES[name]) for run in runs]
+    bounds = [float(run.ordered_ns[rank - 1]) / NS_PER_MS for run, rank in zip(runs, ranks, strict=True) if rank]
+    return float(np.median(bounds)) if len(bounds) == len(runs) else None
+
+
+def _ordinal(name: str) -> str:
+    return f"{name.removeprefix('p')}th percentile"

@@ -1,0 +1,50 @@
+"""What a verdict is judged on: the job, its result and what the statistics made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from prony.analyse.runs import Run
+from prony.analyse.selection import Selection
+from prony.model.device import Environment
+from prony.model.estimate import Estimate, Grade, Reason
+from prony.model.job import Job
+from prony.model.result import Result
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """`runs` are those of `selection.used`, in the same order; `headline` is None where nothing was measured."""
+
+    job: Job
+    result: Result
+    selection: Selection
+    runs: tuple[Run, ...]
+    headline: Estimate | None
+    environment: Environment | None = None
+
+
+# A rule looks at the evidence and gives a reason for each thing that a reader of the number must know.
+Rule = Callable[[Evidence], Iterator[Reason]]
+
+
+def void(code: str, text: str) -> Reason:
+    return Reason(code=code, text=text, grade=Grade.VOID)
+
+
+def suspect(code: str, text: str) -> Reason:
+    return Reason(code=code, text=text, grade=Grade.SUSPECT)
+
+
+def note(code: str, text: str) -> Reason:
+    """Return a reason that takes nothing from the number, and that its reader should see all the same."""
+    return Reason(code=code, text=text, grade=Grade.VALID)
+
+
+def percent(share: float) -> str:
+    return f"{share * 100:.3g} %"
+
+
+def runs_text(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"

@@ -1,0 +1,91 @@
+"""Rules on whether what ran computed the right thing, in the precision that was meant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from prony.analyse.evidence import Evidence, note, percent, suspect, void
+from prony.model.estimate import Reason
+from prony.model.result import OutputCheck
+
+_DIFFERENT = 1e-2
+_VISIBLE = 1e-3
+_LEAST_COSINE = 0.999
+_SAME = {
+    "fp32": ("fp32", "f32", "float32", "float"),
+    "fp16": ("fp16", "f16", "float16", "half"),
+    "bf16": ("bf16", "bfloat16"),
+    "int8": ("int8", "i8", "uint8", "u8"),
+    "fp64": ("fp64", "f64", "float64", "double"),
+}
+_NAMES = {alias: name for name, aliases in _SAME.items() for alias in aliases}
+
+
+def not_finite(evidence: Evidence) -> Iterator[Reason]:
+    """A model that answers NaN was not measured at work."""
+    check = evidence.result.check
+    if check is not None and not check.finite:
+        yield void("not_finite", "The outputs hold values that are not finite.")
+
+
+def different_answer(evidence: Evidence) -> Iterator[Reason]:
+    """Outputs against the float32 reference."""
+    check = evidence.result.check
+    if check is None or not check.compared:
+        if evidence.runs:
+            yield note("not_compared", _why_not_compared(evidence, check))
+        return
+    if check.is_reference:
+        return
+    error, cosine = check.max_error_of_range, check.cosine
+    off = f"its outputs differ from {check.reference} by {_error_text(check)}"
+    precision = evidence.result.effective.precision if evidence.result.effective else "unknown"
+    if _beyond(error, _DIFFERENT) or (cosine is not None and not cosine >= _LEAST_COSINE):
+        yield suspect("different_answer", f"Not the same computation: {off} (precision {precision}).")
+    elif _beyond(error, _VISIBLE):
+        yield note("precision_visible", f"In precision {precision} {off}.")
+
+
+def other_precision(evidence: Evidence) -> Iterator[Reason]:
+    """The engine computes in another precision than was asked for, or than the file holds."""
+    effective = evidence.result.effective
+    ran = _NAMES.get(effective.precision.lower()) if effective else None
+    if effective is None or ran is None:
+        return
+    asked = evidence.job.workload.precision
+    if asked not in ("default", ran):
+        yield suspect(
+            "precision", f"The recipe asks for {asked}; {effective.engine} computed in {effective.precision}."
+        )
+    elif asked == "default" and (held := _file_precision(evidence)) is not None and held != ran:
+        yield note(
+            "precision", f"The file holds {held} weights; {effective.engine} chose to compute in {effective.precision}."
+        )
+
+
+def _why_not_compared(evidence: Evidence, check: OutputCheck | None) -> str:
+    if not evidence.job.measure.check:
+        return "The recipe switched the check of the outputs off."
+    reason = f": {check.note}" if check is not None and check.note else ""
+    return f"The outputs were not compared with a float32 reference{reason}."
+
+
+def _beyond(error: float | None, limit: float) -> bool:
+    """Say whether the error is over the limit; one that is not a number is."""
+    return error is not None and not error <= limit
+
+
+def _error_text(check: OutputCheck) -> str:
+    error, cosine = check.max_error_of_range, check.cosine
+    shares = [] if error is None or math.isnan(error) else [f"up to {percent(error)} of their range"]
+    return ", ".join([*shares, *([] if cosine is None else [f"cosine {cosine:.6f}"])]) or "an unknown amount"
+
+
+def _file_precision(evidence: Evidence) -> str | None:
+    """Return the precision that most of the floating or integer weights are stored in, where the file tells."""
+    held: dict[str, int] = {}
+    for name, count in (evidence.result.model.weight_types if evidence.result.model else {}).items():
+        if name.lower() in _NAMES:
+            held[_NAMES[name.lower()]] = held.get(_NAMES[name.lower()], 0) + count
+    return max(held, key=lambda name: (held[name], name)) if held else None

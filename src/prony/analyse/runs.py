@@ -1,0 +1,104 @@
+"""Samples in, one measured run for each repetition out: what was steady, in order and sorted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prony.stats.quantiles import Array, least_count, quantile
+from prony.stats.spread import Moments
+from prony.stats.steady import FEWEST, steady_from
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NS_PER_MS = 1e6
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+
+
+@dataclass(frozen=True)
+class Run:
+    """The samples of one repetition that count: from the steady state on, or all where there is none.
+
+    `steady_from` is the index of the first steady sample, in the numbering of samples.parquet.
+    """
+
+    repetition: int
+    steady_from: int | None
+    indices: Array
+    durations_ns: Array
+    window_ns: int
+    taken: int
+
+    @property
+    def count(self) -> int:
+        return int(self.durations_ns.size)
+
+    @property
+    def is_judged(self) -> bool:
+        """Were there enough samples to look for a steady state at all?"""
+        return self.taken >= FEWEST
+
+    @cached_property
+    def ordered_ns(self) -> Array:
+        return np.sort(self.durations_ns)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Mean and variance in milliseconds."""
+        mean = float(np.mean(self.durations_ns)) / NS_PER_MS
+        variance = float(np.var(self.durations_ns, ddof=1)) / NS_PER_MS**2 if self.count > 1 else None
+        return Moments(self.count, mean, variance)
+
+    def statistic(self, name: str) -> float | None:
+        """Return one statistic of the durations in milliseconds; None where the samples are too few for it."""
+        if name == "mean":
+            return self.moments.mean
+        if name == "sd":
+            return None if self.moments.variance is None else math.sqrt(self.moments.variance)
+        if name in ("min", "max"):
+            return float(self.ordered_ns[0 if name == "min" else -1]) / NS_PER_MS
+        # A median may be named of any run; what lies further out needs enough samples to lie inside of.
+        if name != "p50" and self.count < least_count(PERCENTILES[name]):
+            return None
+        return quantile(self.ordered_ns, PERCENTILES[name]) / NS_PER_MS
+
+
+def measured_run(samples: pl.DataFrame, repetition: int) -> Run | None:
+    """Return what one repetition measured, or None if it has no measured sample."""
+    import polars as pl
+
+    rows = samples.lazy().filter(pl.col("repetition") == repetition, pl.col("phase") == "measure")
+    frame = rows.select("index", "begin_ns", (pl.col("end_ns") - pl.col("begin_ns")).alias("duration_ns")).collect()
+    if frame.is_empty():
+        return None
+    if not frame["index"].is_sorted():
+        frame = frame.sort("index")
+    indices, begins, durations = (frame[name].to_numpy() for name in ("index", "begin_ns", "duration_ns"))
+    position = steady_from(durations)
+    start = position or 0
+    return Run(
+        repetition=repetition,
+        steady_from=None if position is None else int(indices[position]),
+        indices=indices[start:],
+        durations_ns=durations[start:],
+        window_ns=int(begins[-1] + durations[-1] - begins[start]),
+        taken=int(durations.size),
+    )
+
+
+def cold_durations_ms(samples: pl.DataFrame) -> Mapping[int, Mapping[str, float]]:
+    """Return by repetition how long its `load` and its `first` inference took."""
+    import polars as pl
+
+    rows = samples.lazy().filter(pl.col("phase").is_in(["load", "first"])).sort("repetition", "index")
+    found: dict[int, dict[str, float]] = {}
+    frame = rows.select("repetition", "phase", pl.col("end_ns") - pl.col("begin_ns")).collect()
+    for repetition, phase, duration_ns in frame.iter_rows():
+        found.setdefault(repetition, {}).setdefault(phase, duration_ns / NS_PER_MS)
+    return found

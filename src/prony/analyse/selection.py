@@ -1,0 +1,61 @@
+"""Repetitions in, those whose numbers count and the cause that keeps each other one out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from prony.model.recipe import Measure
+from prony.model.result import Repetition
+
+
+@dataclass(frozen=True)
+class Selection:
+    """`used` are the runs of the statistics, `cold` the cold starts; `contaminated` counts although it is not clean."""
+
+    used: tuple[Repetition, ...]
+    cold: tuple[Repetition, ...]
+    excluded: dict[int, str]
+    contaminated: tuple[Repetition, ...]
+
+
+def select(
+    repetitions: Iterable[Repetition], measure: Measure, *, measured: Collection[int], loaded: Collection[int]
+) -> Selection:
+    """Choose by cause, never by value: what failed or was disturbed stays out, however good its numbers look.
+
+    Disturbed repetitions come back when too few clean ones remain. `measured` and `loaded` name the repetitions that
+    have samples of these phases.
+    """
+    known = sorted(repetitions, key=lambda repetition: repetition.index)
+    excluded = {repetition.index: _cause(repetition) for repetition in known if repetition.state != "ok"}
+    good = [repetition for repetition in known if repetition.state == "ok"]
+    runs = [repetition for repetition in good if repetition.kind == "measure" and repetition.index in measured]
+    used = _clean_if_enough(runs, measure.repeats)
+    cold = _clean_if_enough(
+        [repetition for repetition in good if repetition.index in loaded], measure.cold_starts or measure.repeats
+    )
+    for repetition in good:
+        if repetition.kind == "measure" and repetition.index not in measured:
+            excluded[repetition.index] = "has no measured sample"
+        elif repetition not in (used if repetition.kind == "measure" else cold):
+            excluded[repetition.index] = _disturbance(repetition)
+    dirty = tuple(repetition for repetition in used if repetition.contamination)
+    return Selection(tuple(used), tuple(cold), dict(sorted(excluded.items())), dirty)
+
+
+def _clean_if_enough(repetitions: list[Repetition], planned: int) -> list[Repetition]:
+    clean = [repetition for repetition in repetitions if not repetition.contamination]
+    return clean if len(clean) >= max(2, math.ceil(planned / 2)) else repetitions
+
+
+def _disturbance(repetition: Repetition) -> str:
+    return f"disturbed: {', '.join(repetition.contamination)}" if repetition.contamination else "has no sample"
+
+
+def _cause(repetition: Repetition) -> str:
+    if repetition.failure is None:
+        return repetition.state
+    phase = f" in {repetition.failure.phase}" if repetition.failure.phase else ""
+    return f"{repetition.state}{phase}: {repetition.failure.message}"

@@ -1,0 +1,57 @@
+"""A job, its result and its samples in, the summary out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from prony.analyse.estimates import inference_estimates, missing_percentiles
+from prony.analyse.evidence import Evidence
+from prony.analyse.outlying import outliers
+from prony.analyse.runs import Run, cold_durations_ms, measured_run
+from prony.analyse.selection import select
+from prony.analyse.singles import cold_estimates, run_estimates
+from prony.analyse.verdict import judge
+from prony.errors import InputError
+from prony.model.device import Environment
+from prony.model.estimate import Spread, Summary
+from prony.model.job import Job
+from prony.model.metric import HEADLINE
+from prony.model.result import Result
+from prony.stats.spread import split
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None) -> Summary:
+    """Summarise one job: one number a run, an interval over runs, and the verdict on the measurement.
+
+    The same input always gives the same summary, and the order of rows and repetitions does not matter.
+    """
+    if job.id != result.job_id:
+        raise InputError(f"job {job.id} and the result of job {result.job_id} do not belong together")
+    succeeded = sorted(repetition.index for repetition in result.repetitions if repetition.state == "ok")
+    measured = {index: run for index in succeeded if (run := measured_run(samples, index)) is not None}
+    durations_ms = cold_durations_ms(samples)
+    selection = select(result.repetitions, job.measure, measured=measured.keys(), loaded=durations_ms.keys())
+    runs = tuple(measured[repetition.index] for repetition in selection.used)
+    estimates = inference_estimates(runs) | cold_estimates(selection, durations_ms, result.repetitions)
+    estimates |= run_estimates(selection, measured, job.workload.batch_size)
+    listed, outlier_count = outliers(runs)
+    evidence = Evidence(job, result, selection, runs, estimates.get(HEADLINE), environment)
+    return Summary(
+        job_id=job.id, title=job.title, cell=job.cell,
+        estimates=estimates, missing=missing_percentiles(runs), spread=_spread(runs),
+        outliers=listed, outlier_count=outlier_count,
+        steady_from={index: run.steady_from for index, run in measured.items()},
+        used=tuple(run.repetition for run in runs), excluded=selection.excluded,
+        verdict=judge(evidence),
+    )  # fmt: skip
+
+
+def _spread(runs: Sequence[Run]) -> dict[str, Spread]:
+    parts = split([run.moments for run in runs])
+    if parts is None:
+        return {}
+    return {"inference_ms": Spread(within_sd=parts.within_sd, between_sd=parts.between_sd, icc=parts.icc)}

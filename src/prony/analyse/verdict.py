@@ -1,0 +1,36 @@
+"""Evidence in, verdict out: every rule is asked, and the worst reason decides."""
+
+from __future__ import annotations
+
+from prony.analyse.evidence import Evidence, Rule
+from prony.analyse.rules import answers, machine, repetition, steadiness
+from prony.model.estimate import Grade, Verdict
+
+RULES: tuple[Rule, ...] = (
+    repetition.nothing_measured,
+    answers.not_finite,
+    machine.contaminated,
+    answers.different_answer,
+    repetition.failed_repetitions,
+    repetition.partial_result,
+    repetition.few_runs,
+    steadiness.no_steady_state,
+    steadiness.never_warm,
+    repetition.wide_interval,
+    machine.throttled,
+    machine.too_short_for_the_clock,
+    answers.other_precision,
+    steadiness.steadiness_unjudged,
+    steadiness.stopped_by_time,
+    steadiness.page_cache_mixed,
+    repetition.until_reached,
+    repetition.blind,
+)
+_WORST_FIRST = (Grade.VOID, Grade.SUSPECT, Grade.VALID)
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Return the verdict with its reasons, the worst first; reasons of grade valid are notes."""
+    reasons = [reason for rule in RULES for reason in rule(evidence)]
+    reasons.sort(key=lambda reason: _WORST_FIRST.index(reason.grade))
+    return Verdict(grade=reasons[0].grade if reasons else Grade.VALID, reasons=tuple(reasons))

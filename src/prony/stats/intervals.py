@@ -1,0 +1,57 @@
+"""Values in, intervals of their mean, of any smooth statistic and of a rate out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from statistics import NormalDist
+
+import numpy as np
+
+from prony.stats.quantiles import Array
+
+Interval = tuple[float, float]
+_FEWEST_FOR_BOOTSTRAP = 20
+
+
+def mean_interval(values: Array, confidence: float = 0.95) -> Interval | None:
+    """Return Student's t interval of the mean; None of fewer than two values or of one that is not finite."""
+    from scipy.special import stdtrit
+
+    if values.size < 2 or not np.all(np.isfinite(values)):
+        return None
+    mean = float(np.mean(values))
+    reach = (
+        float(stdtrit(values.size - 1, (1 + confidence) / 2)) * float(np.std(values, ddof=1)) / math.sqrt(values.size)
+    )
+    return mean - reach, mean + reach
+
+
+def bootstrap_interval(
+    values: Array, statistic: Callable[..., Array], *, confidence: float = 0.95, seed: int = 0
+) -> Interval | None:
+    """Return the BCa bootstrap interval of a smooth statistic that takes `axis`; never for a quantile.
+
+    None of fewer than 20 values, of one that is not finite, and of values that do not differ in the statistic.
+    """
+    from scipy.stats import bootstrap
+
+    if values.size < _FEWEST_FOR_BOOTSTRAP or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
+        return None
+    found = bootstrap(
+        (values,), statistic, confidence_level=confidence, n_resamples=9999, method="BCa", batch=999,
+        rng=np.random.default_rng(seed),
+    ).confidence_interval  # fmt: skip
+    return None if math.isnan(found.low) else (float(found.low), float(found.high))
+
+
+def rate_interval(successes: int, trials: int, confidence: float = 0.95) -> Interval | None:
+    """Return Wilson's interval of a rate; None of no trials."""
+    if trials < 1:
+        return None
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    rate, spare = successes / trials, z * z / trials
+    centre = (rate + spare / 2) / (1 + spare)
+    reach = math.sqrt(rate * (1 - rate) * spare + spare * spare / 4) / (1 + spare)
+    # At the ends the exact limits are 0 and 1; rounding must not leave the rate itself outside.
+    return min(rate, max(0.0, centre - reach)), max(rate, min(1.0, centre + reach))

@@ -1,0 +1,57 @@
+"""Runs in, where their variance lies and how small a change it lets us see out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from prony.stats.quantiles import Array
+
+MADN = 1.4826  # a normal distribution's standard deviation, in median absolute deviations
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What the split of variance needs to know of one run; `variance` is None of a single value."""
+
+    count: int
+    mean: float
+    variance: float | None
+
+
+@dataclass(frozen=True)
+class Split:
+    """Standard deviation inside one run and between runs; `icc` is the between share, None where nothing varies."""
+
+    within_sd: float
+    between_sd: float
+    icc: float | None
+
+
+def split(runs: Sequence[Moments]) -> Split | None:
+    """Split the variance over two levels; None of fewer than two runs that have a variance of their own."""
+    known = [(run.count, run.mean, run.variance) for run in runs if run.variance is not None]
+    if len(known) < 2:
+        return None
+    within = float(np.mean([variance for _, _, variance in known]))
+    noise = float(np.mean([variance / count for count, _, variance in known]))
+    between = max(0.0, float(np.var([mean for _, mean, _ in known], ddof=1)) - noise)
+    total = within + between
+    return Split(math.sqrt(within), math.sqrt(between), between / total if total > 0 else None)
+
+
+def robust_cv(values: Array) -> float | None:
+    """Return the normal-scaled median absolute deviation over the median; None of fewer than two or a median of 0."""
+    if values.size < 2:
+        return None
+    median = float(np.median(values))
+    deviation = MADN * float(np.median(np.abs(values - median)))
+    return deviation / abs(median) if median and math.isfinite(median) else None
+
+
+def detectable_change(robust_cv: float, runs: int) -> float:
+    """Return the smallest relative change that two sets of so many runs show with power 80 % at level 1 %."""
+    return 3.42 * robust_cv * math.sqrt(2 / runs)

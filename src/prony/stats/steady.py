@@ -1,0 +1,122 @@
+"""One run's durations in order in, the position from which they are steady out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from prony.stats.quantiles import Array
+from prony.stats.spread import MADN
+
+# Below this many values no change of level can be told from noise: the series counts as steady throughout.
+FEWEST = 12
+_MOST = 1000
+_WINDOW = 11
+_KEEP_FIRST = 3
+_LEAST_SHARE = 0.3
+_TOLERANCE = 0.01
+_SHORTEST = 2
+_LAG = 5
+
+
+def steady_from(series: Array) -> int | None:
+    """Return the first position of the steady block that reaches to the end, or None: there is no steady state.
+
+    Spikes are clipped, the rest is cut into levels, and levels are joined from the end backwards while they agree
+    within 1 % or two standard errors. A block of less than 30 % of the series is no steady state. A constant and a
+    series of fewer than 12 values are steady from 0; one with a value that is not finite is never steady. A long
+    series is judged by the medians of up to 1000 equal blocks, so the answer is then a multiple of the block.
+    """
+    if series.size < FEWEST:
+        return 0
+    levels, block = _condensed(series)
+    if not np.all(np.isfinite(levels)):
+        return None
+    clipped = _clipped(levels)
+    sigma = max(_noise(clipped, width) for width in (1, _LAG))
+    if sigma == 0:
+        return 0
+    start = _steady_block(clipped, cuts(clipped / sigma, penalty=4 * math.log(clipped.size)), sigma)
+    return start * block if clipped.size - start >= _LEAST_SHARE * clipped.size else None
+
+
+def cuts(values: Array, *, penalty: float) -> list[int]:
+    """Return where each level of a piecewise constant series ends: the cheapest segmentation, found by PELT.
+
+    The cost of a segment is its sum of squares about its mean, and each segment beyond the first costs `penalty`.
+    The same optimum as `ruptures.KernelCPD("linear")`, whose import takes a second and this far less.
+    """
+    count = values.size
+    centred = values - np.mean(values)
+    sums = np.concatenate(([0.0], np.cumsum(centred)))
+    squares = np.concatenate(([0.0], np.cumsum(centred * centred)))
+    best = np.full(count + 1, np.inf)
+    best[0] = -penalty
+    previous = np.zeros(count + 1, dtype=np.int64)
+    starts = np.zeros(1, dtype=np.int64)
+    for end in range(_SHORTEST, count + 1):
+        totals = sums[end] - sums[starts]
+        costs = best[starts] + (squares[end] - squares[starts]) - totals * totals / (end - starts)
+        choice = int(np.argmin(costs))
+        best[end] = costs[choice] + penalty
+        previous[end] = starts[choice]
+        starts = np.append(starts[costs <= best[end]], end - _SHORTEST + 1)
+    ends = [count]
+    while previous[ends[-1]] > 0:
+        ends.append(int(previous[ends[-1]]))
+    return ends[::-1]
+
+
+def _condensed(series: Array) -> tuple[Array, int]:
+    """Return at most 1000 medians of equal blocks, and the size of a block; a rest at the end joins no block."""
+    block = -(-series.size // _MOST)
+    if block == 1:
+        return series.astype(np.float64), 1
+    whole = series[: series.size // block * block].reshape(-1, block)
+    return np.median(whole, axis=1).astype(np.float64), block
+
+
+def _clipped(values: Array) -> Array:
+    """Return the series with spikes cut to 4 MAD about a running median; the first three may be a real warm-up."""
+    reach = _WINDOW // 2
+    padded = np.pad(values, reach, mode="reflect")
+    centre = np.median(np.lib.stride_tricks.sliding_window_view(padded, _WINDOW), axis=1)
+    limit = 4 * _scale(values - centre)
+    clipped: Array = np.clip(values, centre - limit, centre + limit)
+    clipped[:_KEEP_FIRST] = values[:_KEEP_FIRST]
+    return clipped
+
+
+def _scale(residuals: Array) -> float:
+    """Return a robust standard deviation about zero; by the mean deviation where more than half are zero."""
+    sizes = np.abs(residuals)
+    return MADN * float(np.median(sizes)) or math.sqrt(math.pi / 2) * float(np.mean(sizes))
+
+
+def _noise(values: Array, width: int) -> float:
+    """Return the standard deviation that neighbouring means of so many values suggest for one value.
+
+    Differences do not see the level, and their median does not see a constant drift. Of independent values every width
+    gives the same; where values follow their neighbours a wider mean shows how much less each of them tells.
+    """
+    means = values[: values.size // width * width].reshape(-1, width).mean(axis=1)
+    steps = np.diff(means)
+    return _scale(steps - np.median(steps)) * math.sqrt(width / 2)
+
+
+def _steady_block(values: Array, ends: list[int], sigma: float) -> int:
+    """Walk back over the levels from the end and return where the block that agrees begins.
+
+    The walk begins with the last tenth at least: two odd values at the very end are no new state.
+    """
+    start = max([0, *(end for end in ends if end <= values.size * 0.9)])
+    for low, high in reversed([(low, high) for low, high in zip([0, *ends], ends, strict=False) if high <= start]):
+        block, level = values[start:], values[low:high]
+        noise = max(sigma, float(np.std(block)))
+        error = noise * math.sqrt(1 / block.size + 1 / level.size)
+        mean = float(np.mean(block))
+        if abs(float(np.mean(level)) - mean) > max(_TOLERANCE * abs(mean), 2 * error):
+            break
+        start = low
+    return start
