@@ -46,6 +46,8 @@ class Hardware(Noun):
 
     cpu: Cpu
     memory_mib: int
+    # What is fitted, where the system tells: the kernel's own count differs a little from version to version.
+    memory_installed_mib: int | None = None
     memory_limit_mib: int | None = None
     gpus: tuple[Gpu, ...] = ()
     virtualization: str | None = None

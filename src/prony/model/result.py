@@ -24,6 +24,8 @@ class Failure(Noun):
     phase: str = ""
     signal: str | None = None
     detail: str = ""
+    # Whose move it is, as in the error tree: another repetition would only say the same of `input` and `capacity`.
+    whose: Literal["input", "capacity", "sut", "prony"] = "sut"
 
 
 class Phase(Noun):
@@ -49,6 +51,9 @@ class Noise(Noun):
     quota_throttled_ms: float | None = None
     thermal_events: int | None = None
     swapped_pages: int | None = None
+    # How long the counters were watched, and the share of CPU below which they cannot tell anything from nothing.
+    window_s: float | None = None
+    cpu_resolution: float | None = None
 
 
 class Repetition(Noun):
@@ -63,7 +68,7 @@ class Repetition(Noun):
     page_cache: float | None = None
     phases: dict[str, Phase] = {}
     warm: bool | None = None
-    stopped_by: Literal["runs", "ci", "time"] | None = None
+    stopped_by: Literal["runs", "ci", "time", "stop"] | None = None
     noise: Noise = Noise()
     energy_j: dict[str, float] = {}
     vram_peak_mib: float | None = None

@@ -1,0 +1,131 @@
+"""NVIDIA's management library in, what each of its GPUs is out. The vendor's package is imported only in here."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from prony.model.device import Gpu
+
+# From this compute capability on, these precisions are added (and the ones in `_DROPPED` go again).
+_PRECISIONS: tuple[tuple[tuple[int, int], tuple[str, ...]], ...] = (
+    ((1, 3), ("fp64", "fp32")),
+    ((5, 3), ("fp16",)),
+    ((6, 1), ("int8",)),
+    ((7, 5), ("int4",)),
+    ((8, 0), ("tf32", "bf16")),
+    ((8, 9), ("fp8",)),
+    ((10, 0), ("fp4", "fp6")),
+)
+_DROPPED: dict[str, tuple[int, int]] = {"int4": (9, 0)}
+# Half precision runs at a sixty-fourth of the rate on this one: nobody should choose it.
+_CRAWLS: dict[str, tuple[int, int]] = {"fp16": (6, 1)}
+
+# Bits of the mask of reasons for a lower clock. Idle (1) and clocks that a user set (2) are no fault.
+THROTTLES: dict[int, str] = {
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "thermal (software)",
+    0x40: "thermal (hardware)",
+    0x80: "power brake (hardware)",
+}
+
+
+@cache
+def management() -> Any | None:
+    """Return the opened management library, or None where there is no NVIDIA driver. Opened once a process.
+
+    The library is looked for before the package is imported: failing inside it is slow.
+    """
+    try:
+        if sys.platform == "win32":
+            ctypes.CDLL("nvml.dll")
+        else:
+            ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return None
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None
+    return pynvml
+
+
+def asked(question: Callable[..., Any], *about: Any) -> Any | None:
+    """Return the library's answer, or None where this GPU or driver does not offer it."""
+    import pynvml
+
+    try:
+        return question(*about)
+    except pynvml.NVMLError:
+        return None
+
+
+def handles() -> list[Any]:
+    """Return a handle for each GPU, in the driver's order."""
+    library = management()
+    if library is None:
+        return []
+    count = asked(library.nvmlDeviceGetCount) or 0
+    found = (asked(library.nvmlDeviceGetHandleByIndex, index) for index in range(count))
+    return [handle for handle in found if handle is not None]
+
+
+def nvidia_gpus() -> tuple[Gpu, ...]:
+    """Return every GPU that the driver shows to this process."""
+    library = management()
+    return tuple(_gpu(index, handle, library) for index, handle in enumerate(handles()))
+
+
+def precisions(capability: tuple[int, int]) -> tuple[str, ...]:
+    """Return the number formats that a GPU of this compute capability computes in."""
+    found = [name for least, names in _PRECISIONS if capability >= least for name in names]
+    dropped = {name for name, since in _DROPPED.items() if capability >= since}
+    crawling = {name for name, at in _CRAWLS.items() if capability == at}
+    return tuple(sorted(set(found) - dropped - crawling))
+
+
+def throttles(mask: int) -> tuple[str, ...]:
+    """Return the reasons in a mask that hold a GPU below the clock it could run at."""
+    return tuple(words for bit, words in THROTTLES.items() if mask & bit)
+
+
+def _gpu(index: int, handle: Any, library: Any) -> Gpu:
+    uuid, memory = asked(library.nvmlDeviceGetUUID, handle), asked(library.nvmlDeviceGetMemoryInfo, handle)
+    capability = asked(library.nvmlDeviceGetCudaComputeCapability, handle)
+    limit_mw = asked(library.nvmlDeviceGetEnforcedPowerLimit, handle)
+    return Gpu(
+        index=index,
+        name=_word(asked(library.nvmlDeviceGetName, handle)) or "NVIDIA GPU",
+        vendor="nvidia",
+        uuid_hash=None if uuid is None else hashed(_word(uuid) or ""),
+        memory_mib=None if memory is None else memory.total // 2**20,
+        compute_capability=None if capability is None else f"{capability[0]}.{capability[1]}",
+        precisions=() if capability is None else precisions((capability[0], capability[1])),
+        power_limit_w=None if limit_mw is None else limit_mw / 1000,
+        # The most it can be: the width in use may shrink while the GPU idles.
+        pcie_width=asked(library.nvmlDeviceGetMaxPcieLinkWidth, handle),
+        driver=_word(asked(library.nvmlSystemGetDriverVersion)),
+        runtime=_cuda(asked(library.nvmlSystemGetCudaDriverVersion_v2)),
+    )
+
+
+def hashed(secret: str) -> str:
+    """Return a short digest, so that a serial number can be compared and not read."""
+    return hashlib.sha256(secret.encode()).hexdigest()[:16]
+
+
+def _word(value: Any) -> str | None:
+    # Older versions of the package answer in bytes.
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _cuda(version: int | None) -> str | None:
+    return None if version is None else f"CUDA {version // 1000}.{version % 1000 // 10}"
