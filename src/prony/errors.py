@@ -2,6 +2,7 @@
 
     PronyError
     ├── InputError           the caller's move: the recipe, an option or a file is wrong
+    │   ├── RecipeError      the recipe is wrong: every problem with its place and the nearest right key
     │   ├── NotFoundError    the thing that was named does not exist
     │   └── ConflictError    the thing is not in a state that allows this
     ├── CapacityError        wait, or add what is missing: an engine, a unit, a device
@@ -18,6 +19,9 @@ This module is imported by the engine's child and must need nothing but the stan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class PronyError(Exception):
     """The root: a code for programs, a message and a hint for people."""
@@ -31,12 +35,25 @@ class PronyError(Exception):
         if code is not None:
             self.code = code
 
-    def to_dict(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, Any]:
         return {"code": self.code, "message": self.message, "hint": self.hint}
 
 
 class InputError(PronyError):
     code = "input"
+
+
+class RecipeError(InputError):
+    """`problems` is for programs: one dict for each, with path, source, line, column, message and hint."""
+
+    code = "recipe"
+
+    def __init__(self, message: str, *, hint: str = "", problems: Sequence[dict[str, object]] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = list(problems)
+
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() | {"problems": self.problems}
 
 
 class NotFoundError(InputError):
@@ -83,3 +100,11 @@ def exit_code(error: PronyError) -> int:
         if kind in EXIT_CODES:
             return EXIT_CODES[kind]
     return 3
+
+
+def whose_move(error: PronyError) -> str:
+    """Return `input`, `capacity`, `sut` or `prony`: who has to act before it can go better."""
+    for kind, whose in ((InputError, "input"), (CapacityError, "capacity"), (SutError, "sut")):
+        if isinstance(error, kind):
+            return whose
+    return "prony"

@@ -1,14 +1,20 @@
-"""Text as people write it in, numbers out: durations (`60s`), sizes (`2GiB`) and shares (`2%`)."""
+"""Text as people write it in, numbers out: durations (`60s`), sizes (`2GiB`) and shares (`2%`).
+
+A bare number is refused everywhere: nobody can tell 60 seconds from 60 nanoseconds. What Prony writes itself is text
+too, so that a job or a recipe reads the same after a trip through JSON.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
-_NUMBER = r"(\d+(?:\.\d+)?)"
+_NUMBER = r"([0-9]{1,20}(?:\.[0-9]{1,20})?)"
 _DURATION_NS = {
     "ns": 1,
     "us": 10**3,
@@ -21,30 +27,48 @@ _DURATION_NS = {
 _SIZE_BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
     "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
 }  # fmt: skip
-_DURATION_PATTERN = rf"^{_NUMBER}\s*({'|'.join(_DURATION_NS)})$"
-_SIZE_PATTERN = rf"^{_NUMBER}\s*({'|'.join(_SIZE_BYTES)})$"
-_SHARE_PATTERN = rf"^{_NUMBER}\s*%$"
+_DURATION_PATTERN = rf"^{_NUMBER} ?({'|'.join(_DURATION_NS)})$"
+_SIZE_PATTERN = rf"^{_NUMBER} ?({'|'.join(_SIZE_BYTES)})$"
+# Any count of digits: the text of a float that is nearly nothing is long.
+_SHARE_PATTERN = r"^([0-9]+(?:\.[0-9]+)?) ?%$"
+_LARGEST = 2**63 - 1
 
 
-def _scaled(pattern: str, factors: dict[str, int], example: str) -> Callable[[Any], Any]:
-    def parse(value: Any) -> Any:
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value  # already in the base unit: what we serialise ourselves
-        match = re.match(pattern, value.strip()) if isinstance(value, str) else None
+def _shown(value: Any) -> str:
+    """Return the value as its writer saw it."""
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
+    return str(value) if isinstance(value, str | int | float) else f"a {type(value).__name__}"
+
+
+def _scaled(pattern: str, factors: dict[str, int], noun: str, usual: str) -> Callable[[Any], int]:
+    def parse(value: Any) -> int:
+        match = re.fullmatch(pattern, value.strip()) if isinstance(value, str) else None
         if match is None:
-            raise ValueError(f"write a number with its unit, like {example}, not {value!r}")
-        return round(float(match[1]) * factors[match[2]])
+            raise ValueError(_advice(value))
+        exact = Fraction(match[1]) * factors[match[2]]
+        if not 0 < round(exact) <= _LARGEST:
+            raise ValueError(f"{_shown(value)} is not a {noun} that can be measured")
+        return round(exact)
+
+    def _advice(value: Any) -> str:
+        bare = not isinstance(value, bool) and re.fullmatch(_NUMBER, _shown(value))
+        example = f"{_shown(value)}{usual}" if bare else f"60{usual}"
+        return f"a {noun} carries its unit ({', '.join(factors)}): write {example}, not {_shown(value)}"
 
     return parse
 
 
-def _share(value: Any) -> Any:
-    if isinstance(value, float):
-        return value
-    match = re.match(_SHARE_PATTERN, value.strip()) if isinstance(value, str) else None
+def _share(value: Any) -> float:
+    match = re.fullmatch(_SHARE_PATTERN, value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise ValueError(f"write a share as a percentage, like 2%, not {value!r}")
-    return float(match[1]) / 100
+        example = share_text(value) if isinstance(value, float) and 0 < value < 1 else "2%"
+        raise ValueError(f"a share is a percentage: write {example}, not {_shown(value)}")
+    # Decimal, because 2.3 / 100 in floats is not 0.023 and the text must come back as it was.
+    share = float(Decimal(match[1]) / 100)
+    if not 0 < share < 1:
+        raise ValueError(f"a share lies between 0% and 100%, both excluded: not {_shown(value)}")
+    return share
 
 
 def duration_text(value_ns: int) -> str:
@@ -63,20 +87,22 @@ def size_text(value: int) -> str:
     return f"{value}B"
 
 
-def _share_text(value: float) -> str:
-    return f"{value * 100:.12g}%"
+def share_text(value: float) -> str:
+    """Return a share as a percentage that reads back as exactly the same float."""
+    digits = format((Decimal(repr(value)) * 100).normalize(), "f")
+    return f"{digits}%"
 
 
 DurationNs = Annotated[
     int,
-    BeforeValidator(_scaled(_DURATION_PATTERN, _DURATION_NS, "60s or 5m")),
+    BeforeValidator(_scaled(_DURATION_PATTERN, _DURATION_NS, "duration", "s")),
     Field(gt=0),
     PlainSerializer(duration_text),
     WithJsonSchema({"type": "string", "pattern": _DURATION_PATTERN, "examples": ["60s", "5m"]}),
 ]
 SizeBytes = Annotated[
     int,
-    BeforeValidator(_scaled(_SIZE_PATTERN, _SIZE_BYTES, "512MiB or 2GiB")),
+    BeforeValidator(_scaled(_SIZE_PATTERN, _SIZE_BYTES, "size", "MiB")),
     Field(gt=0),
     PlainSerializer(size_text),
     WithJsonSchema({"type": "string", "pattern": _SIZE_PATTERN, "examples": ["512MiB", "2GiB"]}),
@@ -85,6 +111,6 @@ Share = Annotated[
     float,
     BeforeValidator(_share),
     Field(gt=0, lt=1),
-    PlainSerializer(_share_text),
+    PlainSerializer(share_text),
     WithJsonSchema({"type": "string", "pattern": _SHARE_PATTERN, "examples": ["2%"]}),
 ]

@@ -2,47 +2,86 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from prony.model.base import Noun
-from prony.model.quantity import DurationNs, Share, SizeBytes
+from prony.model.quantity import DurationNs, Share, SizeBytes, duration_text
 
-Scalar = str | int | float | bool
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Scalar = str | int | Finite | bool
 Precision = Literal["default", "fp32", "fp16", "bf16", "int8"]
+AxisSize = Annotated[int, Field(ge=0)]  # 0 is real: the empty cache of a decoder's first step
+# The sections that one job may have otherwise than its sibling.
+VARIABLE = ("workload", "measure", "limits", "labels")
+
+
+def _lasting(default_ns: int, description: str) -> Any:
+    """Return the field of a duration whose default reads in the schema as a person would write it."""
+    shown: dict[str, Any] = {"default": duration_text(default_ns)}
+    return Field(default=default_ns, description=description, json_schema_extra=shown)
 
 
 class Values(Noun):
-    """What to fill one input with; exactly one of `constant`, `low`/`high` and `file`."""
+    """What to fill one input with; exactly one of `constant`, `low` with `high`, and `file`."""
 
-    constant: float | str | bool | None = None
-    low: float | None = None
-    high: float | None = None
-    file: str | None = Field(default=None, description="a .npy file with the whole tensor")
+    constant: Finite | str | bool | None = Field(default=None, description="the same value everywhere")
+    low: Finite | None = Field(default=None, description="smallest of the random values; goes with high")
+    high: Finite | None = Field(default=None, description="largest of the random values; goes with low")
+    file: str | None = Field(default=None, min_length=1, description="a .npy file with the whole tensor")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.low is None) != (self.high is None):
+            raise ValueError("low and high go together")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError(f"low ({self.low:g}) lies above high ({self.high:g})")
+        ways = [way for way in (self.constant, self.low, self.file) if way is not None]
+        if len(ways) != 1:
+            raise ValueError("choose exactly one of constant, low with high, and file")
+        return self
 
 
 class Inputs(Noun):
     """Sizes and contents for what the model leaves open."""
 
-    axes: dict[str, int] = Field(default={}, description="size of a dynamic axis, by its name")
-    shapes: dict[str, tuple[int, ...]] = Field(default={}, description="whole shape of an input, by its name")
+    axes: dict[str, AxisSize] = Field(default={}, description="size of a dynamic axis, by its name")
+    shapes: dict[str, tuple[AxisSize, ...]] = Field(default={}, description="whole shape of an input, by its name")
     values: dict[str, Values] = Field(default={}, description="contents of an input, by its name")
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, description="seed of the random contents")
 
 
 class ModelWorkload(Noun):
     """A model file on an engine in a process of its own (white box)."""
 
-    kind: Literal["model"]
-    model: str = Field(min_length=1, description="zoo:NAME, a path, or https://")
-    checksum: str | None = Field(default=None, pattern=r"^sha256:[0-9a-f]{64}$")
-    engine: str = Field(min_length=1)
-    unit: str = Field(default="cpu", description="compute unit: cpu, cuda, coreml-gpu, neural-engine, directml, ...")
-    batch_size: int = Field(default=1, ge=1)
-    threads: int | None = Field(default=None, ge=1, description="default: every CPU this process may use")
-    precision: Precision = Field(default="default", description="default: whatever the engine chooses; it is shown")
-    inputs: Inputs = Inputs()
+    kind: Literal["model"] = Field(description="which kind of workload this is")
+    model: str = Field(
+        min_length=1, description="zoo:NAME, a path, or https://", examples=["zoo:mobilenet-v2", "models/mine.onnx"]
+    )
+    checksum: str | None = Field(
+        default=None,
+        pattern=r"^sha256:[0-9a-f]{64}$",
+        description="sha256: and the 64 hexadecimal digits that the model file must have",
+    )
+    engine: str = Field(
+        min_length=1,
+        description="the engine that runs the model; `prony engines` lists those found here",
+        examples=["onnxruntime", "openvino"],
+    )
+    unit: str = Field(
+        default="cpu", min_length=1, description="compute unit: cpu, cuda, coreml-gpu, neural-engine, directml, ..."
+    )
+    batch_size: int = Field(default=1, ge=1, description="items in one inference")
+    threads: int | None = Field(
+        default=None, ge=1, description="threads of the engine; default: every CPU this process may use"
+    )
+    precision: Precision = Field(
+        default="default", description="precision to compute in; default: whatever the engine chooses, and it is shown"
+    )
+    inputs: Inputs = Field(default=Inputs(), description="sizes and contents for what the model leaves open")
     options: dict[str, Scalar] = Field(default={}, description="handed to the engine as they are")
 
 
@@ -53,63 +92,93 @@ class Matrix(Noun):
     """Dotted paths into the recipe with lists of values; one job for each combination that `exclude` leaves."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, list[Scalar]]
+    __pydantic_extra__: dict[str, Annotated[list[Scalar], Field(min_length=1)]]
 
-    exclude: list[dict[str, Scalar]] = []
+    exclude: list[dict[str, Scalar]] = Field(
+        default=[], description="combinations to leave out: each entry names values of some axes"
+    )
 
     @property
     def axes(self) -> dict[str, list[Scalar]]:
         return dict(self.__pydantic_extra__ or {})
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Say which paths may vary, so that an editor underlines the others."""
+        schema = handler.resolve_ref_schema(handler(core))
+        axis = dict(schema.pop("additionalProperties")) | {"description": "the values of one axis"}
+        axis.pop("title", None)
+        schema["patternProperties"] = {rf"^({'|'.join(VARIABLE)})\..+$": axis}
+        nested = {"type": "object", "description": "axes written nested, as the dotted keys of TOML make them"}
+        schema["properties"] |= dict.fromkeys(VARIABLE, nested)
+        return schema | {"additionalProperties": False}
 
 
 class Until(Noun):
     """Go on until the interval of the headline number is this tight, at the run level."""
 
     ci: Share = Field(description="relative half-width of the interval of the median")
-    max_repeats: int = Field(default=30, ge=6)
+    max_repeats: int = Field(default=30, ge=6, description="give up after so many fresh processes")
 
 
 class Measure(Noun):
     """How much is measured and what counts as warm."""
 
     runs: int = Field(default=100, ge=1, description="warm inferences in each repetition")
-    warmup: Literal["auto"] | int = Field(default="auto", description="auto: until the last medians agree")
+    warmup: Literal["auto"] | Annotated[int, Field(ge=0)] = Field(
+        default="auto", description="inferences before the measured ones; auto: until the last medians agree"
+    )
     repeats: int = Field(default=5, ge=1, description="fresh processes, each one run of the statistics")
     cold_starts: int | None = Field(default=None, ge=1, description="model loads in fresh processes; default: repeats")
-    until: Until | None = None
-    page_cache: Literal["as-is", "warm", "cold"] = "as-is"
-    isolation: Literal["fork", "exec"] = Field(default="fork", description="exec: a fresh interpreter each time")
-    max_time: DurationNs = Field(default=60 * 10**9, description="cap on the measured phase of one repetition")
+    until: Until | None = Field(default=None, description="go on past `repeats` until the interval is tight enough")
+    page_cache: Literal["as-is", "warm", "cold"] = Field(
+        default="as-is", description="state of the model file in the page cache before it is loaded"
+    )
+    isolation: Literal["fork", "exec"] = Field(
+        default="fork", description="how a repetition gets its process; exec: a fresh interpreter each time"
+    )
+    max_time: DurationNs = _lasting(60 * 10**9, "cap on the measured phase of one repetition")
     check: bool = Field(default=True, description="compare outputs with a float32 reference")
 
-    @field_validator("warmup")
-    @classmethod
-    def _not_negative(cls, value: str | int) -> str | int:
-        if isinstance(value, int) and value < 0:
-            raise ValueError("warmup is auto or a count of inferences, 0 or more")
-        return value
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        if self.until is not None and self.until.max_repeats < self.repeats:
+            raise ValueError(f"until.max_repeats ({self.until.max_repeats}) is less than repeats ({self.repeats})")
+        return self
 
 
 class Limits(Noun):
     """What one repetition may take before it is ended and recorded as a failure."""
 
-    timeout: DurationNs = Field(default=10 * 60 * 10**9, description="for one repetition, all phases together")
-    memory: SizeBytes | None = Field(default=None, description="resident memory of the engine's process")
+    timeout: DurationNs = _lasting(10 * 60 * 10**9, "for one repetition, all phases together")
+    memory: SizeBytes | None = Field(
+        default=None, description="resident memory of the engine's process; default: no limit"
+    )
 
 
 class Recipe(Noun):
     """One recipe; an unknown key is an error."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
-    description: str = ""
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+        description="what this recipe is called: letters, digits, '.', '_' and '-', at most 100",
+        examples=["yolo-here"],
+    )
+    description: str = Field(default="", description="what this recipe is for, in a person's words")
     workload: Workload
-    matrix: Matrix = Matrix()
-    measure: Measure = Measure()
-    limits: Limits = Limits()
-    labels: dict[str, str] = {}
+    matrix: Matrix = Field(default=Matrix(), description="what is varied: one job for each combination")
+    measure: Measure = Field(default=Measure(), description="how much is measured and what counts as warm")
+    limits: Limits = Field(default=Limits(), description="what one repetition may take before it is ended")
+    labels: dict[str, str] = Field(default={}, description="words of your own, kept with every result")
 
 
 def json_schema() -> dict[str, Any]:
     """Return the recipe's JSON Schema, for editors."""
     schema = Recipe.model_json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Prony recipe"} | schema
+    # A JSON file has no comment in which an editor could find its schema.
+    own = {"$schema": {"type": "string", "description": "where this schema is, for editors; not part of the recipe"}}
+    schema["properties"] = schema["properties"] | own
+    # The matrix may supply what the workload leaves out, so an editor must not ask for it in the workload.
+    schema["$defs"]["ModelWorkload"]["required"] = ["kind"]
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Prony recipe"}
+    return head | {key: value for key, value in schema.items() if key not in head}

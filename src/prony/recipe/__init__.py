@@ -1,1 +1,8 @@
+"""A recipe's text in, jobs out: the formats, the checks, the overrides and the matrix."""
 
+from prony.recipe.dump import dump
+from prony.recipe.expand import expand
+from prony.recipe.load import Loaded, load, loads
+from prony.recipe.problems import Problem
+
+__all__ = ["Loaded", "Problem", "dump", "expand", "load", "loads"]

@@ -1,0 +1,12 @@
+"""Recipe in, YAML text that loads to an equal recipe out."""
+
+from __future__ import annotations
+
+from prony.model.recipe import Recipe
+
+
+def dump(recipe: Recipe) -> str:
+    """Write the recipe as a person would: no defaults, quantities with their units."""
+    from prony.recipe.yaml_write import write
+
+    return write(recipe.model_dump(mode="json", exclude_defaults=True))

@@ -1,0 +1,92 @@
+"""A recipe's text in, the Recipe with all that is needed to speak of its lines out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from prony.errors import InputError, NotFoundError
+from prony.model.job import Job
+from prony.model.recipe import Matrix, Recipe
+from prony.recipe.expand import expand, recipe_cells
+from prony.recipe.formats import LARGEST_BYTES, SUFFIXES, Format, format_of, parse
+from prony.recipe.marks import Marks, Parsed
+from prony.recipe.matrix import matrix_problems
+from prony.recipe.nested import filled, flattened
+from prony.recipe.overrides import overridden
+from prony.recipe.problems import Problem, recipe_error
+from prony.recipe.shape import nearest
+from prony.recipe.validate import checked
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A valid recipe: `text` as it was written, `document` as it was read, with the overrides set."""
+
+    recipe: Recipe
+    text: str
+    path: Path | None
+    document: dict[str, Any]
+    marks: Marks = field(default_factory=dict, repr=False, compare=False)
+
+    def jobs(self, experiment_id: str) -> list[Job]:
+        """Return the jobs of one submission of this recipe."""
+        return expand(self.recipe, experiment_id, self.marks)
+
+
+def load(path: Path, overrides: Sequence[str] = ()) -> Loaded:
+    """Load a recipe from a file; its suffix tells the format."""
+    form = format_of(path)
+    text = _text_of(path)
+    recipe, parsed = _read(text, form, str(path), overrides)
+    return Loaded(recipe, text, path, parsed.document, parsed.marks)
+
+
+def loads(text: str, format: Format = "yaml", name: str = "<text>", overrides: Sequence[str] = ()) -> Loaded:  # noqa: A002
+    """Load a recipe from text; `name` is what its errors call it."""
+    recipe, parsed = _read(text, format, name, overrides)
+    return Loaded(recipe, text, None, parsed.document, parsed.marks)
+
+
+def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> tuple[Recipe, Parsed]:
+    parsed = filled(overridden(flattened(parse(text, form, name)), overrides))
+    recipe, problems = checked(parsed)
+    if recipe is None:
+        raise recipe_error(problems + _of_matrix(parsed))
+    # A recipe that cannot become jobs is wrong now, not when it is submitted.
+    recipe_cells(recipe, parsed.marks)
+    return recipe, parsed
+
+
+def _of_matrix(parsed: Parsed) -> list[Problem]:
+    """Look at the matrix of a recipe that is wrong elsewhere, so that everything is told at once."""
+    try:
+        matrix = Matrix.model_validate(parsed.document.get("matrix", {}), strict=True)
+    except ValidationError:
+        return []
+    return matrix_problems(matrix, parsed.document, parsed.marks)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST_BYTES + 1).decode("utf-8")
+    except FileNotFoundError as exc:
+        raise NotFoundError(f"no recipe at {path}", hint=_beside(path)) from exc
+    except UnicodeDecodeError as exc:
+        raise InputError(f"{path} is not text in UTF-8", hint="save it as UTF-8", code="recipe") from exc
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read: {exc.strerror}", code="recipe") from exc
+
+
+def _beside(path: Path) -> str:
+    """Return a hint with the recipe in the same folder that was most likely meant."""
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    names = [entry.name for entry in path.parent.iterdir() if entry.suffix in SUFFIXES]
+    near = nearest(path.name, names)
+    return f"did you mean {path.parent / near}?" if near else ""

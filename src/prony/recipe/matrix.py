@@ -1,0 +1,90 @@
+"""The matrix of a recipe in, its combinations or what is wrong with it out."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from prony.model.recipe import VARIABLE, Matrix, Scalar
+from prony.recipe.marks import Keys, Mark, Marks, problem_at, with_value
+from prony.recipe.problems import Problem
+from prony.recipe.shape import follow, nearest
+from prony.recipe.validate import problems_of, validated
+from prony.recipe.wording import shown
+
+MOST_JOBS = 10_000
+
+
+def matrix_problems(matrix: Matrix, document: Mapping[str, Any], marks: Marks) -> list[Problem]:
+    """Find every axis that leads nowhere or holds a value that does not fit, and every idle `exclude`."""
+    count = math.prod(len(values) for values in matrix.axes.values())
+    if count > MOST_JOBS:
+        message = f"{count:,} combinations are too many: the most is {MOST_JOBS:,}"
+        return [problem_at(marks, ("matrix",), message, "split it into several recipes")]
+    found = [problem for path, values in matrix.axes.items() for problem in _axis(path, values, document, marks)]
+    for index, entry in enumerate(matrix.exclude):
+        found += _exclusion(index, entry, matrix.axes, marks)
+    return found
+
+
+def _axis(path: str, values: list[Scalar], document: Mapping[str, Any], marks: Marks) -> Iterator[Problem]:
+    place: Keys = ("matrix", path)
+    route = follow(path)
+    if route.keys[0] not in VARIABLE or route.node is None:
+        is_known = route.node is not None
+        message = f"only {', '.join(VARIABLE)} can vary" if is_known else "no such key to vary"
+        yield problem_at(marks, place, message, route.hint)
+        return
+    seen: list[Scalar] = []
+    for index, value in enumerate(values):
+        if any(same(value, other) for other in seen):
+            yield problem_at(marks, (*place, index), f"{shown(value)} stands twice in this axis")
+        seen.append(value)
+        yield from _misfit((*place, index), with_value(document, route.keys, value), route.keys, marks)
+
+
+def _misfit(place: Keys, document: Any, keys: Keys, marks: Marks) -> Iterator[Problem]:
+    """Try one value of an axis in the recipe, and tell only what is wrong with that value."""
+    try:
+        validated(document)
+    except ValidationError as exc:
+        for problem in problems_of(exc, document, {keys: Mark("here")}):
+            if problem.source == "here":
+                yield problem_at(marks, place, problem.message, problem.hint)
+
+
+def _exclusion(
+    index: int, entry: Mapping[str, Scalar], axes: Mapping[str, list[Scalar]], marks: Marks
+) -> Iterator[Problem]:
+    place: Keys = ("matrix", "exclude", index)
+    if not entry:
+        yield problem_at(marks, place, "is empty, and would exclude every combination")
+    for path, value in entry.items():
+        if path not in axes:
+            near = nearest(path, axes)
+            hint = f"did you mean {near}?" if near else f"the axes are: {', '.join(axes) or 'none'}"
+            yield problem_at(marks, (*place, path), "excludes nothing: this is no axis of the matrix", hint)
+        elif not any(same(value, other) for other in axes[path]):
+            hint = f"its values are {', '.join(str(other) for other in axes[path])}"
+            yield problem_at(marks, (*place, path), f"excludes nothing: the axis has no {shown(value)}", hint)
+
+
+def combinations(matrix: Matrix) -> Iterator[dict[str, Scalar]]:
+    """Yield what `exclude` leaves of the product, the last axis turning fastest."""
+    for values in itertools.product(*matrix.axes.values()):
+        cell = dict(zip(matrix.axes, values, strict=True))
+        if not any(_matches(cell, entry) for entry in matrix.exclude):
+            yield cell
+
+
+def _matches(cell: Mapping[str, Scalar], entry: Mapping[str, Scalar]) -> bool:
+    return all(same(cell[path], value) for path, value in entry.items())
+
+
+def same(one: Scalar, other: Scalar) -> bool:
+    """Say whether two values are one: `true` is not 1, though Python thinks so."""
+    return one == other and isinstance(one, bool) == isinstance(other, bool)

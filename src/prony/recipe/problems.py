@@ -1,0 +1,57 @@
+"""Problems of a recipe in, one error that tells all of them out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from prony.errors import RecipeError
+
+_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake: `path` is the key's dotted path, `source` the file or the option in which it stands."""
+
+    path: str
+    message: str
+    hint: str = ""
+    source: str = ""
+    line: int | None = None
+    column: int | None = None
+
+    @property
+    def where(self) -> str:
+        return self.source if self.line is None else f"{self.source}:{self.line}"
+
+    @property
+    def text(self) -> str:
+        """The problem in one line, without its hint."""
+        return ": ".join(part for part in (self.where, self.path, self.message) if part)
+
+
+def recipe_error(problems: Iterable[Problem]) -> RecipeError:
+    """Return the error that tells every problem, in the order of the text, the first as its headline."""
+    found = sorted(dict.fromkeys(problems), key=_place)
+    told = [asdict(problem) for problem in found]
+    if len(found) == 1:
+        return RecipeError(found[0].text, hint=found[0].hint, problems=told)
+    lines = [f"{problem.text} ({problem.hint})" if problem.hint else problem.text for problem in found[:_SHOWN]]
+    if len(found) > _SHOWN:
+        lines.append(f"and {len(found) - _SHOWN} problems more")
+    return RecipeError("\n".join(lines), hint="`prony schema` prints every key that a recipe may have", problems=told)
+
+
+def syntax_error(
+    form: str, name: str, message: str, place: tuple[int, int] | None = None, hint: str = ""
+) -> RecipeError:
+    """Return the error of a text that is no document of its format at all."""
+    line, column = place or (None, None)
+    return recipe_error([Problem("", f"this is not {form}: {message}", hint, source=name, line=line, column=column)])
+
+
+def _place(problem: Problem) -> tuple[int, int]:
+    # Options of the command line come after what stands in the file.
+    return (problem.line or sys.maxsize, problem.column or 0)

@@ -1,0 +1,128 @@
+"""A path into the recipe in, what the schema knows of that place out."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from prony.model.recipe import json_schema
+from prony.recipe.marks import Keys, dotted
+
+Node = dict[str, Any]
+
+
+@cache
+def schema() -> Node:
+    return json_schema()
+
+
+def alternatives(node: Node) -> list[Node]:
+    """Return every shape that a value may have there; `null` is no shape."""
+    if "$ref" in node:
+        beside = {key: value for key, value in node.items() if key != "$ref"}
+        return alternatives(schema()["$defs"][node["$ref"].rsplit("/", 1)[1]] | beside)
+    ways = node.get("anyOf") or node.get("oneOf")
+    if ways is None:
+        return [] if node.get("type") == "null" else [node]
+    beside = {key: value for key, value in node.items() if key not in ("anyOf", "oneOf")}
+    return [shape for way in ways for shape in alternatives(beside | way)]
+
+
+def node_at(keys: Keys) -> Node | None:
+    """Return the schema of a place, or None where nothing can stand."""
+    node: Node | None = schema()
+    for key in keys:
+        node = next((inner for way in alternatives(node or {}) if (inner := _inside(way, key)) is not None), None)
+        if node is None:
+            return None
+    return node
+
+
+def _inside(node: Node, key: str | int) -> Node | None:
+    if isinstance(key, int):
+        items: Node | None = node.get("items")
+        return items
+    if key in node.get("properties", {}):
+        found: Node = node["properties"][key]
+        return found
+    for pattern, inner in node.get("patternProperties", {}).items():
+        if re.search(pattern, key):
+            return dict(inner)
+    rest = node.get("additionalProperties")
+    return rest if isinstance(rest, dict) else None
+
+
+def known_keys(keys: Keys) -> list[str]:
+    """Return the names of the keys that may stand in a map; a map with free names has none."""
+    node = node_at(keys)
+    return [name for way in alternatives(node or {}) for name in way.get("properties", {})]
+
+
+def is_plain_text(node: Node) -> bool:
+    """Say whether only text fits there, so that what is typed there needs no quotes."""
+    ways = alternatives(node)
+    is_nullable = any(way.get("type") == "null" for way in node.get("anyOf", ()))
+    return not is_nullable and bool(ways) and all(way.get("type") == "string" for way in ways)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that was most likely meant."""
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return found[0] if found else None
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where a dotted path leads; without a node it leads nowhere, and `hint` says where it may have been meant to."""
+
+    keys: Keys
+    node: Node | None
+    hint: str = ""
+
+
+def follow(path: str) -> Route:
+    """Split a dotted path by the schema: in a map with free names, the dots of a name belong to the name."""
+    keys: Keys = ()
+    rest = path
+    while rest:
+        key, rest = _next_key(keys, rest)
+        if not key or node_at((*keys, key)) is None:
+            return Route((*keys, key), None, _hint(keys, key, rest))
+        keys = (*keys, key)
+    return Route(keys, node_at(keys) if keys else None, "" if keys else _hint((), "", ""))
+
+
+def _next_key(keys: Keys, rest: str) -> tuple[str, str]:
+    if known_keys(keys):
+        key, _, rest = rest.partition(".")
+        return key, rest
+    inner = node_at((*keys, "any"))
+    if inner is not None and known_keys((*keys, "any")) and "." in rest:
+        key, _, rest = rest.rpartition(".")
+        return key, rest
+    return rest, ""
+
+
+def _hint(keys: Keys, key: str, rest: str) -> str:
+    known = known_keys(keys)
+    near = nearest(key, known)
+    if near:
+        return f"did you mean {dotted((*keys, near)) + ('.' + rest if rest else '')}?"
+    return elsewhere(key) or (f"known here: {', '.join(known)}" if known else f"{dotted(keys)} has no keys inside it")
+
+
+def elsewhere(key: str) -> str:
+    """Return a hint where this very key does belong, or nothing."""
+    homes = [dotted(path) for path in _named() if path[-1] == key and len(path) > 1]
+    return f"it belongs in {homes[0].rpartition('.')[0]}: {homes[0]}" if homes else ""
+
+
+def _named(keys: Keys = ()) -> Iterator[Keys]:
+    for name in known_keys(keys):
+        if keys != ("matrix",):  # its nested sections mirror the recipe's own
+            yield (*keys, name)
+            yield from _named((*keys, name))

@@ -1,0 +1,97 @@
+"""A document in, a Recipe or the problems that keep it from being one out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from prony.model.recipe import Recipe
+from prony.recipe.marks import Keys, Marks, Parsed, problem_at, value_at
+from prony.recipe.problems import Problem
+from prony.recipe.shape import alternatives, elsewhere, known_keys, nearest, node_at
+from prony.recipe.wording import advice, expected, shown, words
+
+Details = Mapping[str, Any]
+
+
+def validated(document: Mapping[str, Any]) -> Recipe:
+    """Validate as strictly as people deserve: `"8"` is no number, `1.0` no whole one, `true` neither.
+
+    The way through JSON is what lets a list stand for a tuple while everything else stays strict.
+    """
+    content = {key: value for key, value in document.items() if key != "$schema"}
+    return Recipe.model_validate_json(json.dumps(content), strict=True)
+
+
+def checked(parsed: Parsed) -> tuple[Recipe | None, list[Problem]]:
+    """Return the recipe where the document is one, and every problem of the text so far."""
+    problems = list(parsed.problems)
+    try:
+        recipe = validated(parsed.document)
+    except ValidationError as exc:
+        return None, problems + problems_of(exc, parsed.document, parsed.marks)
+    return (None if problems else recipe), problems
+
+
+def problems_of(error: ValidationError, document: Any, marks: Marks) -> list[Problem]:
+    """Translate what pydantic says into one problem a place, in a person's words."""
+    found: dict[Keys, Problem] = {}
+    meant: set[Keys] = set()
+    details = sorted(error.errors(include_url=False), key=lambda item: item["type"] == "missing")
+    for detail in details:
+        keys = _keys_in(document, detail)
+        if keys in found or keys in meant:
+            continue
+        if detail["type"] == "extra_forbidden":
+            near = nearest(str(keys[-1]), known_keys(keys[:-1]))
+            meant.add((*keys[:-1], near or ""))
+            found[keys] = problem_at(marks, keys, "unknown key", _unknown_hint(keys, near))
+        else:
+            found[keys] = _problem(detail, keys, document, marks)
+    return list(found.values())
+
+
+def _keys_in(document: Any, detail: Details) -> Keys:
+    """Return the place in the document: pydantic adds the name of each way it tried, which nobody wrote."""
+    keys: Keys = ()
+    for key in detail["loc"]:
+        if value_at(document, (*keys, key))[0]:
+            keys = (*keys, key)
+    return (*keys, detail["loc"][-1]) if detail["type"] == "missing" else keys
+
+
+def _unknown_hint(keys: Keys, near: str | None) -> str:
+    if near:
+        return f"did you mean {near}?"
+    return elsewhere(str(keys[-1])) or f"known here: {', '.join(known_keys(keys[:-1]))}"
+
+
+def _problem(detail: Details, keys: Keys, document: Any, marks: Marks) -> Problem:
+    node = node_at(keys) or {}
+    if detail["type"] == "missing":
+        return problem_at(marks, keys, f"is missing: {node.get('description', 'it is needed')}", _example(keys))
+    if detail["type"] == "value_error":
+        return problem_at(marks, keys, str(detail["ctx"]["error"]))
+    _, value = value_at(document, keys)
+    if not alternatives(node):
+        return problem_at(marks, keys, f"does not fit here: {detail['msg'].lower()}")
+    hint = advice(node, value)
+    if keys == ("workload", "kind") and isinstance(value, str):
+        return problem_at(
+            marks, keys, f"no kind of workload is called {value!r}", hint or f"known: {', '.join(words(node))}"
+        )
+    if detail["type"] == "string_pattern_mismatch":
+        hint = node.get("description", "")
+    return problem_at(marks, keys, f"must be {expected(node)}, not {shown(value)}", hint)
+
+
+def _example(keys: Keys) -> str:
+    for way in alternatives(node_at(keys) or {}):
+        if "const" in way or way.get("examples"):
+            return f"for example {keys[-1]}: {way.get('const') or way['examples'][0]}"
+        if way.get("required"):
+            return f"it is a map with {', '.join(way['required'])} and more"
+    return ""
