@@ -51,7 +51,7 @@ def _clean_if_enough(repetitions: list[Repetition], planned: int) -> list[Repeti
 
 
 def _disturbance(repetition: Repetition) -> str:
-    return f"disturbed: {', '.join(repetition.contamination)}" if repetition.contamination else "has no sample"
+    return f"disturbed: {'; '.join(repetition.contamination)}" if repetition.contamination else "has no sample"
 
 
 def _cause(repetition: Repetition) -> str:

@@ -44,12 +44,13 @@ def split(runs: Sequence[Moments]) -> Split | None:
 
 
 def robust_cv(values: Array) -> float | None:
-    """Return the normal-scaled median absolute deviation over the median; None of fewer than two or a median of 0."""
+    """Return the normal-scaled median absolute deviation over the median; None without a finite one."""
     if values.size < 2:
         return None
     median = float(np.median(values))
-    deviation = MADN * float(np.median(np.abs(values - median)))
-    return deviation / abs(median) if median and math.isfinite(median) else None
+    if median == 0 or not math.isfinite(median):
+        return None
+    return MADN * float(np.median(np.abs(values - median))) / abs(median)
 
 
 def detectable_change(robust_cv: float, runs: int) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from prony.analyse.evidence import Evidence, note, percent, suspect, void
 from prony.model.estimate import Reason
+from prony.model.result import Repetition
 
 _FOREIGN_CPU_VOIDS = 0.20
 _THROTTLED_SHARE = 0.01
@@ -22,8 +23,17 @@ def contaminated(evidence: Evidence) -> Iterator[Reason]:
     if foreign > _FOREIGN_CPU_VOIDS:
         yield void("contaminated", f"{text}: other programs took up to {percent(foreign)} of the CPU.")
     else:
-        causes = sorted({cause for repetition in dirty for cause in repetition.contamination})
-        yield suspect("contaminated", f"{text}: {'; '.join(causes)}.")
+        yield suspect("contaminated", f"{text}: {'; '.join(_causes(dirty))}.")
+
+
+def _causes(dirty: Iterable[Repetition]) -> list[str]:
+    """Return one sentence for each kind of disturbance; a cause is written `code: sentence`."""
+    first: dict[str, str] = {}
+    for repetition in dirty:
+        for cause in repetition.contamination:
+            code, _, sentence = cause.partition(": ")
+            first.setdefault(code, sentence or code)
+    return [first[code] for code in sorted(first)]
 
 
 def throttled(evidence: Evidence) -> Iterator[Reason]:
@@ -45,7 +55,7 @@ def throttled(evidence: Evidence) -> Iterator[Reason]:
 def too_short_for_the_clock(evidence: Evidence) -> Iterator[Reason]:
     """A duration near the cost of reading the clock measures the clock."""
     clock = evidence.environment.clock if evidence.environment else {}
-    known = {name: clock.get(name) for name in ("cost_ns", "resolution_ns")}
+    known = {name: clock.get(name) for name in ("read_ns", "step_ns")}
     cost_ns = max((float(value) for value in known.values() if isinstance(value, int | float)), default=0.0)
     if evidence.headline is None or cost_ns <= 0:
         return

@@ -52,7 +52,8 @@ def failed_repetitions(evidence: Evidence) -> Iterator[Reason]:
 def partial_result(evidence: Evidence) -> Iterator[Reason]:
     """The job was stopped before its end."""
     if evidence.result.state == ResultState.PARTIAL:
-        planned = evidence.job.measure.repeats
+        measure = evidence.job.measure
+        planned = f"up to {measure.until.max_repeats}" if measure.until else str(measure.repeats)
         yield suspect("partial", f"The job was stopped early: {runs_text(len(evidence.runs))} of {planned} planned.")
 
 
