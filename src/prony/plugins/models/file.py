@@ -1,0 +1,74 @@
+"""A path in, the model's files out: they stay where they are and as they are."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import ClassVar
+
+from prony.errors import InputError, NotFoundError
+from prony.plugins.models.companions import check_ending, companion_names
+from prony.ports.models import FetchOptions, ModelFiles, Progress
+from prony.run.checksum import verify
+
+
+class FileSource:
+    """A plain path, or `file:PATH`; relative to the recipe's folder."""
+
+    scheme: ClassVar[str] = "file"
+
+    def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
+        path = located(reference, options.base)
+        check_ending(path.name, options.formats)
+        files = _inside(path) if path.is_dir() else (path, *_beside(path))
+        verify(files, options.checksum, source=str(path))
+        size = sum(item.stat().st_size for item in files)
+        progress(size, size)
+        return ModelFiles(path=path, files=files)
+
+
+def located(reference: str, base: Path) -> Path:
+    """Return the absolute path that a reference means, which exists."""
+    if reference.startswith("file://"):
+        raise InputError(
+            f"{reference} is a URL, and its rules for hosts and escapes make it ambiguous here",
+            hint=f"write the path itself: {reference.removeprefix('file://') or 'model.onnx'}",
+        )
+    text = reference.removeprefix("file:")
+    if not text or "\0" in text:
+        raise InputError(f"{reference!r} is no path", hint="write the path of a model file")
+    path = (base / Path(text).expanduser()).absolute()
+    if not path.exists():
+        raise NotFoundError(f"no model at {path}", hint=_near(path), code="unknown_model")
+    return path
+
+
+def _near(path: Path) -> str:
+    """Say what is nearest to a path that does not exist."""
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    names = sorted(item.name for item in path.parent.iterdir())
+    near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.5)
+    same_kind = [name for name in names if path.suffix and name.endswith(path.suffix)][:3]
+    found = near or same_kind
+    return f"did you mean {' or '.join(found)}?" if found else f"{path.parent} holds no file of a name like it"
+
+
+def _inside(folder: Path) -> tuple[Path, ...]:
+    files = tuple(sorted(item for item in folder.rglob("*") if item.is_file()))
+    if not files:
+        raise InputError(f"{folder} is an empty folder", hint="name a model file, or a package such as .mlpackage")
+    return files
+
+
+def _beside(path: Path) -> tuple[Path, ...]:
+    """Return the other files of the model, each of which must be there."""
+    files = tuple(path.parent / name for name in companion_names(path))
+    for item in files:
+        if not item.is_file():
+            raise NotFoundError(
+                f"{path.name} keeps its weights in {item.name}, which is not at {item}",
+                hint="copy it beside the model, under the same name",
+                code="missing_weights",
+            )
+    return files

@@ -1,0 +1,133 @@
+"""Paths in, files out: nothing is moved, nothing is guessed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from prony.errors import InputError, NotFoundError
+from prony.plugins.models.file import FileSource
+from prony.ports.models import FetchOptions, ModelFiles
+from prony.run.checksum import checksum
+
+
+def fetch(reference: str, base: Path, *, formats: tuple[str, ...] = (), checksum: str | None = None) -> ModelFiles:
+    options = FetchOptions(cache=base / "cache", formats=formats, base=base, checksum=checksum)
+    return FileSource().fetch(reference, options, lambda *_: None)
+
+
+def model_with_external_data(path: Path) -> Path:
+    weight = numpy_helper.from_array(np.ones((64, 64), np.float32), "w")
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [], [], [weight])
+    model = helper.make_model(graph)
+    onnx.save_model(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    return path
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_relative_path_is_relative_to_the_recipe(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/m.tflite").write_bytes(b"x")
+    assert fetch("models/m.tflite", tmp_path).path == tmp_path / "models/m.tflite"
+    assert fetch("file:models/m.tflite", tmp_path).path == tmp_path / "models/m.tflite"
+    assert fetch(str(tmp_path / "models/m.tflite"), Path("/elsewhere")).path == tmp_path / "models/m.tflite"
+
+
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    (tmp_path / "m.tflite").write_bytes(b"x")
+    assert fetch("~/m.tflite", Path("/elsewhere")).path == tmp_path / "m.tflite"
+
+
+def test_a_missing_file_comes_with_the_nearest_name(tmp_path: Path) -> None:
+    (tmp_path / "mobilenet.onnx").write_bytes(b"x")
+    with pytest.raises(NotFoundError, match="no model at") as caught:
+        fetch("mobilnet.onnx", tmp_path)
+    assert caught.value.hint == "did you mean mobilenet.onnx?"
+    with pytest.raises(NotFoundError) as caught:
+        fetch("nowhere/m.onnx", tmp_path)
+    assert caught.value.hint == f"there is no folder {tmp_path / 'nowhere'}"
+
+
+def test_a_file_url_is_refused_with_the_path_to_write(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        fetch("file:///models/m.onnx", tmp_path)
+    assert caught.value.hint == "write the path itself: /models/m.onnx"
+
+
+def test_external_data_belongs_to_the_model(tmp_path: Path) -> None:
+    path = model_with_external_data(tmp_path / "m.onnx")
+    assert fetch("m.onnx", tmp_path).files == (path, tmp_path / "weights.bin")
+
+
+def test_missing_external_data_is_named(tmp_path: Path) -> None:
+    model_with_external_data(tmp_path / "m.onnx")
+    (tmp_path / "weights.bin").unlink()
+    with pytest.raises(NotFoundError, match=r"keeps its weights in weights\.bin"):
+        fetch("m.onnx", tmp_path)
+
+
+def test_the_weights_of_an_openvino_model_belong_to_it(tmp_path: Path) -> None:
+    for name in ("m.xml", "m.bin"):
+        (tmp_path / name).write_bytes(name.encode())
+    assert fetch("m.xml", tmp_path).files == (tmp_path / "m.xml", tmp_path / "m.bin")
+
+
+def test_a_package_folder_is_all_its_files(tmp_path: Path) -> None:
+    package = tmp_path / "m.mlpackage"
+    (package / "Data/weights").mkdir(parents=True)
+    (package / "Manifest.json").write_text("{}")
+    (package / "Data/weights/weight.bin").write_bytes(b"w")
+    found = fetch("m.mlpackage", tmp_path)
+    assert found.path == package
+    assert found.files == (package / "Data/weights/weight.bin", package / "Manifest.json")
+
+
+def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "m.mlpackage").mkdir()
+    with pytest.raises(InputError, match="empty folder"):
+        fetch("m.mlpackage", tmp_path)
+
+
+def test_a_file_that_the_engine_does_not_load_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "m.tflite").write_bytes(b"x")
+    with pytest.raises(InputError, match=r"does not load m\.tflite: it loads \.onnx"):
+        fetch("m.tflite", tmp_path, formats=(".onnx",))
+
+
+def test_the_checksum_of_one_file_is_its_own(tmp_path: Path) -> None:
+    (tmp_path / "m.tflite").write_bytes(b"model")
+    right = f"sha256:{sha256(tmp_path / 'm.tflite')}"
+    assert fetch("m.tflite", tmp_path, checksum=right).path.name == "m.tflite"
+    with pytest.raises(InputError, match="not the model that the recipe asks for") as caught:
+        fetch("m.tflite", tmp_path, checksum=f"sha256:{'0' * 64}")
+    assert caught.value.code == "checksum_mismatch"
+    assert caught.value.hint
+
+
+def test_the_checksum_of_several_files_covers_bytes_and_names(tmp_path: Path) -> None:
+    path = model_with_external_data(tmp_path / "m.onnx")
+    lines = f"{sha256(path)}  m.onnx\n{sha256(tmp_path / 'weights.bin')}  weights.bin\n"
+    right = f"sha256:{hashlib.sha256(lines.encode()).hexdigest()}"
+    assert checksum(fetch("m.onnx", tmp_path, checksum=right).files) == right
+    (tmp_path / "weights.bin").write_bytes(b"other")
+    with pytest.raises(InputError) as caught:
+        fetch("m.onnx", tmp_path, checksum=right)
+    assert caught.value.code == "checksum_mismatch"
+
+
+def test_the_users_file_stays_as_it_was(tmp_path: Path) -> None:
+    path = model_with_external_data(tmp_path / "m.onnx")
+    before = {item: (item.read_bytes(), item.stat().st_mtime_ns) for item in tmp_path.iterdir()}
+    fetch(os.fspath(path), tmp_path)
+    assert {item: (item.read_bytes(), item.stat().st_mtime_ns) for item in tmp_path.iterdir()} == before
