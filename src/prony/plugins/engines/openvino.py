@@ -1,0 +1,249 @@
+"""An ONNX, OpenVINO or TFLite file in, a model compiled by OpenVINO for the asked device out."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from prony.errors import CapacityError, InputError, NotFoundError, SutError
+from prony.plugins.engines.onnx_signature import completed
+from prony.plugins.engines.precision import WORDS, of_weights, told
+from prony.plugins.engines.tensors import plain
+from prony.ports.engine import UNKNOWN_RANK, Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
+from prony.run.child.bits import CARRIERS, from_bfloat16
+from prony.run.onnx_file import read_graph
+
+_DTYPES = {
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "bf16": "bfloat16",
+    "f8e4m3": "float8e4m3fn",
+    "f8e5m2": "float8e5m2",
+    "boolean": "bool",
+    "string": "str",
+} | {f"{short}{bits}": f"{long}{bits}" for short, long in (("i", "int"), ("u", "uint")) for bits in (4, 8, 16, 32, 64)}
+_HINTS = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
+# Layers that only hold, move or convert data say nothing of what the model computes in.
+_CARRYING = {"Const", "Input", "Output", "Reorder", "Convert", "Reshape", "Parameter", "Result", "MemoryInput"}
+# Where these exist they are nearly all of the arithmetic, so they alone decide.
+_COMPUTING = {"Convolution", "Deconvolution", "FullyConnected", "MatMul", "Gemm", "RNNSeq", "ScaledDotProductAttention"}
+
+
+def _vendor() -> Any:
+    """Import OpenVINO without its telemetry, which starts a thread and talks to the network while we measure."""
+    cast("dict[str, object]", sys.modules).setdefault("openvino_telemetry", None)
+    import openvino
+
+    return openvino
+
+
+class OpenVino:
+    """Every device that OpenVINO sees, each as a unit."""
+
+    name: ClassVar[str] = "openvino"
+    formats: ClassVar[tuple[str, ...]] = (".onnx", ".xml", ".tflite")
+    requirements: ClassVar[tuple[str, ...]] = ("openvino",)
+    extra: ClassVar[str] = "openvino"
+
+    def unsupported(self) -> str | None:
+        return None
+
+    def preload(self) -> str:
+        return str(_vendor().__version__)
+
+    def probe(self) -> EngineInfo:
+        openvino = _vendor()
+        core = openvino.Core()
+        units = [
+            Unit(device.lower(), str(core.get_property(device, "FULL_DEVICE_NAME")).strip(), _precisions(core, device))
+            for device in core.available_devices
+        ]
+        return EngineInfo(str(openvino.__version__), sorted(units, key=lambda unit: unit.name != "cpu"))
+
+    def load(self, path: str, options: LoadOptions) -> OpenVinoSession:
+        openvino = _vendor()
+        core = openvino.Core()
+        device = _find(core, options.unit)
+        config = _config(core, device, options)
+        model = _read(core, path)
+        specs = [_spec(position, port) for position, port in enumerate(model.inputs)]
+        shapes = {_name("input", at, port): list(shape) for at, port in enumerate(model.inputs)
+                  if (shape := options.shapes.get(_name("input", at, port))) is not None}  # fmt: skip
+        try:
+            if shapes:
+                model.reshape(shapes)
+            compiled = core.compile_model(model, device, config)
+        except RuntimeError as exc:
+            raise SutError(f"OpenVINO cannot compile {path} for {device}: {exc}", code="load_failed") from exc
+        _check_precision(compiled, device, options.precision)
+        return OpenVinoSession(compiled, path, specs)
+
+
+def _precisions(core: Any, device: str) -> tuple[str, ...]:
+    told_by_device = (str(each).lower() for each in core.get_property(device, "OPTIMIZATION_CAPABILITIES"))
+    return ("default", *(word for word in told_by_device if word in ("fp32", "fp16", "bf16", "int8")))
+
+
+def _find(core: Any, unit: str) -> str:
+    devices = list(core.available_devices)
+    for device in devices:
+        if unit == device.lower() or f"{unit}.0" == device.lower():
+            return str(device)
+    raise CapacityError(
+        f"OpenVINO sees no unit {unit!r} on this machine",
+        hint=f"it sees: {', '.join(device.lower() for device in devices)}; look for the device's driver",
+        code="unit_unavailable",
+    )
+
+
+def _config(core: Any, device: str, options: LoadOptions) -> dict[str, Any]:
+    known = core.get_property(device, "SUPPORTED_PROPERTIES")
+    config: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY"}
+    if "INFERENCE_NUM_THREADS" in known:
+        config["INFERENCE_NUM_THREADS"] = options.threads
+    if options.precision in _HINTS:
+        config["INFERENCE_PRECISION_HINT"] = _HINTS[options.precision]
+    for key, value in options.options.items():
+        if key not in known:
+            near = difflib.get_close_matches(key.upper(), known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
+            raise InputError(f"OpenVINO's {device} has no option {key!r}", hint=hint)
+        config[key] = value
+    return config
+
+
+def _read(core: Any, path: str) -> Any:
+    if not Path(path).exists():
+        raise NotFoundError(f"no model at {path}")
+    try:
+        return core.read_model(path)
+    except RuntimeError as exc:
+        raise InputError(f"OpenVINO cannot read {path}: {exc}", hint="is it whole?", code="model_invalid") from exc
+
+
+def _check_precision(compiled: Any, device: str, asked: str) -> None:
+    """Refuse a precision that the device takes silently for another: bf16 becomes f16 where a CPU lacks it."""
+    if asked in _HINTS:
+        used = WORDS.get(compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name())
+        if used != asked:
+            raise CapacityError(
+                f"precision {asked} was asked for, but OpenVINO uses {used} on {device}",
+                hint="`prony engines` lists the precisions of each unit",
+                code="precision_unavailable",
+            )
+    elif asked == "int8" and of_weights(_layer_types(compiled)) not in ("int8", "mixed"):
+        raise InputError(
+            "precision int8 was asked for, but no layer of this model runs in it",
+            hint="OpenVINO runs in int8 what was quantised beforehand: quantise the file, as with nncf",
+            code="precision_unavailable",
+        )
+
+
+def _layer_types(compiled: Any) -> Counter[str]:
+    """Return how many of the layers that compute run in which type, as the device tells of its own graph."""
+    computing: Counter[str] = Counter()
+    others: Counter[str] = Counter()
+    for layer in compiled.get_runtime_model().get_ordered_ops():
+        told_of = layer.get_rt_info()
+        if "runtimePrecision" not in told_of or "layerType" not in told_of:
+            continue
+        kind, dtype = told_of["layerType"].astype(str), told_of["runtimePrecision"].astype(str).lower()
+        if kind in _COMPUTING:
+            computing[dtype] += 1
+        elif kind not in _CARRYING:
+            others[dtype] += 1
+    return computing or others
+
+
+def _name(what: str, position: int, port: Any) -> str:
+    return str(port.get_any_name()) if port.get_names() else f"{what}{position}"
+
+
+def _spec(position: int, port: Any) -> TensorSpec:
+    kind = port.get_element_type().get_type_name()
+    shape = port.get_partial_shape()
+    dims: tuple[int | str | None, ...] = UNKNOWN_RANK
+    if shape.rank.is_static:
+        dims = tuple(int(dim.get_length()) if dim.is_static else None for dim in shape)
+    return TensorSpec(_name("input", position, port), _DTYPES.get(kind, kind), dims)
+
+
+class OpenVinoSession:
+    """A compiled model and the one request that runs it."""
+
+    def __init__(self, compiled: Any, path: str, specs: list[TensorSpec]) -> None:
+        self._compiled = compiled
+        self._path = path
+        self._specs = specs
+        self._request = compiled.create_infer_request()
+
+    def signature(self) -> list[TensorSpec]:
+        # OpenVINO forgets the names of axes, and with them what size they should have.
+        return completed(self._specs, read_graph(self._path)) if self._path.endswith(".onnx") else self._specs
+
+    def effect(self) -> Effect:
+        compiled = self._compiled
+        types = _layer_types(compiled)
+        devices = [str(device) for device in compiled.get_property("EXECUTION_DEVICES")]
+        supported = compiled.get_property("SUPPORTED_PROPERTIES")
+        names = ("INFERENCE_PRECISION_HINT", "EXECUTION_MODE_HINT", "PERFORMANCE_HINT", "NUM_STREAMS")
+        details = {name.lower(): _told(compiled.get_property(name)) for name in names if name in supported}
+        hint = WORDS.get(details.get("inference_precision_hint", ""), "unknown")
+        return Effect(
+            device=", ".join(devices),
+            precision=_precision(of_weights(types), hint),
+            threads=compiled.get_property("INFERENCE_NUM_THREADS") if "INFERENCE_NUM_THREADS" in supported else None,
+            coverage={devices[0]: 1.0} if len(devices) == 1 else {},
+            details=details | ({"layer_precisions": told(types)} if types else {}),
+        )
+
+    def bind(self, inputs: Mapping[str, Array]) -> Callable[[], Any]:
+        for position, spec in enumerate(self._specs):
+            self._request.set_input_tensor(position, _tensor(inputs[spec.name], spec.dtype))
+        # Shared, so that the timer holds the inference and no copy of its outputs.
+        return partial(self._request.infer, share_outputs=True)
+
+    def outputs(self, raw: Any) -> dict[str, Array]:  # noqa: ARG002 - the request keeps the outputs itself
+        ports = self._compiled.outputs
+        return {_name("output", at, port): _array(self._request.get_output_tensor(at)) for at, port in enumerate(ports)}
+
+
+def _tensor(array: Array, dtype: str) -> Any:
+    openvino = _vendor()
+    if dtype == "str":
+        return openvino.Tensor(plain(array))
+    if dtype in CARRIERS:
+        kind = next(short for short, name in _DTYPES.items() if name == dtype)
+        return openvino.Tensor(array, list(array.shape), getattr(openvino.Type, kind))
+    return openvino.Tensor(array, shared_memory=True)
+
+
+def _array(tensor: Any) -> Array:
+    kind = tensor.element_type.get_type_name()
+    if kind == "string":
+        return plain(tensor.str_data)
+    if kind == "bf16":
+        return from_bfloat16(np.asarray(tensor.data).view(np.uint16))
+    return np.array(tensor.data)
+
+
+def _precision(layers: str | None, hint: str) -> str:
+    """Return what the layers say, unless values are rounded between them: fused layers call themselves f32 even then."""
+    if layers == "fp32" and hint in ("fp16", "bf16"):
+        return "mixed"
+    return layers or hint
+
+
+def _told(value: Any) -> str:
+    """Return a property as OpenVINO's own short word."""
+    if hasattr(value, "get_type_name"):
+        return str(value.get_type_name())
+    return str(getattr(value, "name", value))
