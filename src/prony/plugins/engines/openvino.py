@@ -236,7 +236,7 @@ def _array(tensor: Any) -> Array:
 
 
 def _precision(layers: str | None, hint: str) -> str:
-    """Return what the layers say, unless values are rounded between them: fused layers call themselves f32 even then."""
+    """Return what the layers say, unless values are rounded between them: fused layers say f32 even then."""
     if layers == "fp32" and hint in ("fp16", "bf16"):
         return "mixed"
     return layers or hint
