@@ -1,0 +1,125 @@
+"""A folder that somebody offers in, an experiment with its jobs and results out, all of it checked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from prony.errors import InputError, NotFoundError, StoreError
+from prony.model.experiment import Experiment, ExperimentState
+from prony.model.job import Job
+from prony.model.recipe import Matrix, Recipe, Scalar
+from prony.store.folder import JOB, RESULT, FolderContents, read_folder, read_noun
+from prony.store.ledger import outcome
+from prony.store.manifest import MANIFEST, Manifest, verify
+from prony.store.rows import experiment_from
+
+EXPERIMENT = "experiment.json"
+JOBS = "jobs"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """`is_whole` is False when the experiment was put together again from its jobs' folders."""
+
+    experiment: Experiment
+    jobs: tuple[Job, ...]
+    results: tuple[FolderContents, ...]
+    attempts: dict[str, int]
+    is_whole: bool
+
+
+def read_bundle(path: Path) -> Bundle:
+    """Read an export, one result folder, or a folder of result folders of one experiment."""
+    if not path.is_dir():
+        raise NotFoundError(f"no folder at {path}", hint="name an export or a result folder")
+    if (path / EXPERIMENT).exists() or (path / MANIFEST).exists():
+        return _read_export(path)
+    if (path / JOB).exists():
+        return _rebuilt([path])
+    folders = sorted(child for child in path.iterdir() if (child / JOB).exists() and not child.name.startswith("."))
+    if folders:
+        return _rebuilt(folders)
+    raise InputError(f"{path} is neither an export nor a result folder", hint=f"it has no {EXPERIMENT} and no {JOB}")
+
+
+def _read_export(path: Path) -> Bundle:
+    manifest = read_noun(path / MANIFEST, Manifest) if (path / MANIFEST).exists() else None
+    if manifest is not None:
+        verify(path, manifest)
+    experiment = _read_experiment(path / EXPERIMENT)
+    if experiment.state is ExperimentState.RUNNING:
+        raise InputError(f"{path / EXPERIMENT} says that it is still running", hint="export it when it has ended")
+    inside = path / JOBS
+    folders = {child.name: child for child in sorted(inside.iterdir())} if inside.is_dir() else {}
+    order = [name for name in (manifest.jobs if manifest else ()) if name in folders]
+    order += [name for name in folders if name not in order and not name.startswith(".")]
+    jobs = tuple(read_noun(folders[name] / JOB, Job) for name in order)
+    results = tuple(read_folder(folders[name]) for name in order if (folders[name] / RESULT).exists())
+    _check_one_experiment(path, experiment.id, jobs)
+    return Bundle(experiment, jobs, results, manifest.attempts if manifest else {}, is_whole=True)
+
+
+def _read_experiment(path: Path) -> Experiment:
+    read_noun(path, Experiment)  # says which key is wrong
+    try:
+        return experiment_from(json.loads(path.read_bytes()))
+    except ValidationError as exc:
+        raise StoreError(f"{path} is damaged: the matrix of its recipe cannot be read") from exc
+
+
+def _rebuilt(folders: Sequence[Path]) -> Bundle:
+    results = tuple(read_folder(folder) for folder in folders)
+    jobs = tuple(contents.job for contents in results)
+    _check_one_experiment(folders[0].parent, jobs[0].experiment_id, jobs)
+    ends = [contents.result.ended_at for contents in results]
+    experiment = Experiment(
+        id=jobs[0].experiment_id,
+        name=jobs[0].name,
+        recipe=_recipe(jobs),
+        state=outcome([contents.result.state for contents in results], expected=len(results)),
+        created_at=min(contents.result.started_at for contents in results),
+        ended_at=max((end for end in ends if end is not None), default=None),
+        job_count=len(jobs),
+    )
+    return Bundle(experiment, jobs, results, {}, is_whole=False)
+
+
+def _recipe(jobs: Sequence[Job]) -> Recipe:
+    """Write the recipe that expands into just these jobs again; the words of the first one are lost."""
+    first = jobs[0]
+    axes: dict[str, list[Scalar]] = {}
+    for job in jobs:
+        for path, value in job.cell.items():
+            values = axes.setdefault(path, [])
+            values += [] if value in values else [value]
+    return Recipe(
+        name=re.sub(r"[^A-Za-z0-9._-]", "-", first.name).lstrip("._-")[:100] or "imported",
+        workload=first.workload,
+        matrix=Matrix.model_validate(axes | {"exclude": _absent(axes, jobs)}),
+        measure=first.measure,
+        limits=first.limits,
+        labels=first.labels,
+    )
+
+
+def _absent(axes: dict[str, list[Scalar]], jobs: Sequence[Job]) -> list[dict[str, Scalar]]:
+    cells: list[dict[str, Scalar]] = [{}]
+    for path, values in axes.items():
+        cells = [cell | {path: value} for cell in cells for value in values]
+    present = [job.cell for job in jobs]
+    return [cell for cell in cells if cell not in present]
+
+
+def _check_one_experiment(path: Path, experiment_id: str, jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        if job.experiment_id != experiment_id:
+            raise StoreError(
+                f"{path} mixes experiments: job {job.id} is of {job.experiment_id}, not of {experiment_id}",
+                hint="import the folders of one experiment at a time",
+            )

@@ -1,0 +1,92 @@
+"""A result folder in, its nouns out, or the name of the file that is missing or damaged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from prony.errors import NotFoundError, StoreError
+from prony.measure.samples import SAMPLES, TELEMETRY
+from prony.model.base import Noun
+from prony.model.device import Environment
+from prony.model.job import Job
+from prony.model.result import Result, ResultState
+
+JOB = "job.json"
+RESULT = "result.json"
+ENVIRONMENT = "environment.json"
+_HINT = "restore it from a copy, or run the job again"
+
+N = TypeVar("N", bound=Noun)
+
+
+@dataclass(frozen=True)
+class FolderContents:
+    path: Path
+    job: Job
+    result: Result
+    environment: Environment
+
+
+def read_folder(path: Path) -> FolderContents:
+    """Read what the runner left. A complete result must have samples that can be read to their end."""
+    if not path.is_dir():
+        raise NotFoundError(f"no result folder at {path}", hint="was it moved or removed by hand?")
+    contents = FolderContents(
+        path=path,
+        job=read_noun(path / JOB, Job),
+        result=read_noun(path / RESULT, Result),
+        environment=read_noun(path / ENVIRONMENT, Environment),
+    )
+    _check_same_job(contents)
+    if contents.result.state is ResultState.COMPLETE:
+        _check_samples(path)
+    return contents
+
+
+def read_noun(path: Path, kind: type[N]) -> N:
+    """Read one JSON file that this or another Prony wrote."""
+    try:
+        return kind.read_json(path.read_bytes())
+    except FileNotFoundError as exc:
+        hint = "was this folder written by prony exec, to its end?"
+        raise NotFoundError(f"no {path.name} in {path.parent}", hint=hint) from exc
+    except OSError as exc:
+        raise StoreError(f"cannot read {path}: {exc.strerror}") from exc
+    except ValidationError as exc:
+        first = exc.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise StoreError(f"{path} is damaged: {where or 'the whole file'}: {first['msg']}", hint=_HINT) from exc
+
+
+def _check_same_job(contents: FolderContents) -> None:
+    job, result = contents.job, contents.result
+    if (job.id, job.experiment_id) != (result.job_id, result.experiment_id):
+        raise StoreError(
+            f"{contents.path / RESULT} is of job {result.job_id} of {result.experiment_id}, "
+            f"but {JOB} says {job.id} of {job.experiment_id}",
+            hint="the folder mixes files of two jobs; run the job again",
+        )
+
+
+def _check_samples(folder: Path) -> None:
+    if not (folder / SAMPLES).is_file():
+        raise NotFoundError(f"the result in {folder} is complete but has no {SAMPLES}", hint=_HINT)
+    _check_decodes(folder / SAMPLES, ("repetition", "index", "phase", "begin_ns", "end_ns"))
+    if (folder / TELEMETRY).exists():
+        _check_decodes(folder / TELEMETRY, ("repetition", "at_ns", "probe", "counter", "value"))
+
+
+def _check_decodes(path: Path, columns: tuple[str, ...]) -> None:
+    """Decode every page, as a stream: a good footer says nothing of the data before it."""
+    import polars as pl
+
+    try:
+        # A count of distinct values cannot be answered from the footer's statistics.
+        pl.scan_parquet(path).select(pl.col(columns).n_unique()).collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError) as exc:
+        first_line = str(exc).strip().splitlines()[0]
+        raise StoreError(f"{path} is damaged: {first_line}", hint=_HINT) from exc

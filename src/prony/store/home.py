@@ -1,0 +1,109 @@
+"""Environment variables in, the folder where everything is kept out."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from prony.errors import InputError, StoreError
+
+VARIABLE = "PRONY_HOME"
+_HINT = f"set {VARIABLE} to a folder that you may write to"
+# An id becomes the name of a folder and may come from a stranger's file: nothing that could climb out of the home.
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where each kept thing lies; nothing is made on disk before `create`."""
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        return self.root / "prony.db"
+
+    @property
+    def lock(self) -> Path:
+        """Held while the schema or whole folders change."""
+        return self.root / "prony.lock"
+
+    @property
+    def results(self) -> Path:
+        return self.root / "results"
+
+    @property
+    def moving(self) -> Path:
+        """Folders on their way in or out; whatever lies here while nobody holds the lock is rubbish."""
+        return self.results / ".moving"
+
+    @property
+    def cache(self) -> Path:
+        return self.root / "cache"
+
+    @property
+    def engines(self) -> Path:
+        return self.root / "engines"
+
+    def experiment_folder(self, experiment_id: str) -> Path:
+        return self.results / safe_id(experiment_id)
+
+    def result_folder(self, experiment_id: str, job_id: str, attempt: int = 1) -> Path:
+        """Return where the runner writes one attempt of a job; the first has the job's plain name."""
+        name = safe_id(job_id) if attempt == 1 else f"{safe_id(job_id)}.{attempt}"
+        return self.experiment_folder(experiment_id) / name
+
+    def create(self) -> Home:
+        """Make what is missing, or say why it cannot be used."""
+        for folder in (self.root, self.results, self.cache, self.engines):
+            _make(folder)
+        return self
+
+
+def home(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Home:
+    """Return the home that the environment names, or this system's usual place for a program's data."""
+    named = environ.get(VARIABLE)
+    if named:
+        return Home(_expanded(Path(named)).absolute())
+    if platform == "win32":
+        local = environ.get("LOCALAPPDATA")
+        return Home(Path(local) / "Prony" if local else _user_home(environ) / "AppData" / "Local" / "Prony")
+    if platform == "darwin":
+        return Home(_user_home(environ) / "Library" / "Application Support" / "Prony")
+    data = environ.get("XDG_DATA_HOME", "")
+    # The XDG specification asks to pass over a relative path.
+    return Home((Path(data) if Path(data).is_absolute() else _user_home(environ) / ".local" / "share") / "prony")
+
+
+def safe_id(text: str) -> str:
+    """Return an id that may name a folder, or refuse it."""
+    if _ID.fullmatch(text):
+        return text
+    raise InputError(f"{text!r} cannot be an id", hint="an id has letters, digits, '.', '_' and '-', at most 128")
+
+
+def _user_home(environ: Mapping[str, str]) -> Path:
+    named = environ.get("HOME")
+    return Path(named) if named else _expanded(Path("~"))
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as exc:
+        raise StoreError(f"cannot tell where {path} is: this user has no home folder", hint=_HINT) from exc
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as exc:
+        raise StoreError(f"a file is in the way of the folder {folder}", hint=f"move it away, or {_HINT}") from exc
+    except OSError as exc:
+        raise StoreError(f"cannot make {folder}: {exc.strerror}", hint=_HINT) from exc
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise StoreError(f"{folder} cannot be written to", hint=_HINT)

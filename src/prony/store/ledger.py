@@ -1,0 +1,175 @@
+"""An open transaction and nouns in, rows kept by the rules out: what may be added, replaced and ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Table, and_, func, insert, select, update
+
+from prony.errors import ConflictError, InputError, NotFoundError
+from prony.model.estimate import Summary
+from prony.model.experiment import Experiment, ExperimentState
+from prony.model.job import Job
+from prony.model.result import ResultState
+from prony.store import tables
+from prony.store.folder import FolderContents
+from prony.store.home import safe_id
+from prony.store.owner import this_process
+from prony.store.rows import Values, experiment_of, experiment_row, job_row, result_row
+
+_NEXT: dict[ExperimentState, set[ExperimentState]] = {
+    ExperimentState.RUNNING: {ExperimentState.COMPLETE, ExperimentState.PARTIAL, ExperimentState.FAILED},
+    ExperimentState.COMPLETE: set(),
+    ExperimentState.PARTIAL: set(),
+    ExperimentState.FAILED: set(),
+}
+_LIST_HINT = "`prony list` shows what there is"
+# Of a job's attempts the best stands.
+_RANK = {ResultState.COMPLETE: 0, ResultState.PARTIAL: 1, ResultState.FAILED: 2}
+
+
+def add(connection: Connection, table: Table, values: Values, noun: str, **once: Any) -> bool:
+    """Add a row; False when the very same is there, a ConflictError when another one has its id.
+
+    `once` are columns that are set now and say nothing about being the same.
+    """
+    found = connection.execute(select(table).where(table.c.id == safe_id(values["id"]))).first()
+    if found is None:
+        connection.execute(insert(table).values(values | once))
+        return True
+    if any(found._mapping[name] != value for name, value in values.items()):
+        raise ConflictError(f"another {noun} {values['id']} is stored already", hint="delete that one first")
+    return False
+
+
+def add_experiment(connection: Connection, experiment: Experiment) -> None:
+    """Keep a new experiment; a running one is owned by this process."""
+    leaving = select(tables.deletion).where(tables.deletion.c.experiment_id == experiment.id)
+    if connection.execute(leaving).first():
+        # Its folder is about to be removed; a new one in the same place would go with it.
+        raise ConflictError(f"experiment {experiment.id} is still being deleted", hint="try again in a moment")
+    running = experiment.state is ExperimentState.RUNNING
+    owner = this_process().text() if running else None
+    add(connection, tables.experiment, experiment_row(experiment), "experiment", owner=owner)
+
+
+def add_jobs(connection: Connection, jobs: Sequence[Job]) -> None:
+    """Keep jobs after those that their experiment has; one that is there already keeps its place."""
+    places: dict[str, int] = {}
+    for job in jobs:
+        if job.experiment_id not in places:
+            experiment(connection, job.experiment_id)
+            count = select(func.count()).where(tables.job.c.experiment_id == job.experiment_id)
+            places[job.experiment_id] = connection.execute(count).scalar_one()
+        if add(connection, tables.job, job_row(job), "job", position=places[job.experiment_id]):
+            places[job.experiment_id] += 1
+
+
+def experiment(connection: Connection, experiment_id: str) -> Experiment:
+    row = connection.execute(select(tables.experiment).where(tables.experiment.c.id == experiment_id)).first()
+    if row is None:
+        raise NotFoundError(f"no experiment {experiment_id!r}", hint=_LIST_HINT)
+    return experiment_of(row)
+
+
+def resolve(connection: Connection, text: str) -> str:
+    """Return the one id that a person means by a full id, the beginning of one, or `last`."""
+    table = tables.experiment
+    if text == "last":
+        newest = select(table.c.id).order_by(table.c.created_at.desc(), table.c.id.desc()).limit(1)
+        found = connection.execute(newest).scalar()
+        if found is None:
+            raise NotFoundError("there is no experiment yet", hint="`prony run RECIPE` makes one")
+        return str(found)
+    query = select(table.c.id).where(table.c.id.startswith(text, autoescape=True)).order_by(table.c.id)
+    # SQLite's LIKE passes over case, ids do not.
+    matches = [match for match in connection.execute(query).scalars() if text and match.startswith(text)]
+    if text in matches or len(matches) == 1:
+        return text if text in matches else str(matches[0])
+    if not matches:
+        raise NotFoundError(f"no experiment {text!r}", hint=_LIST_HINT)
+    shown = ", ".join(matches[:8]) + (", ..." if len(matches) > 8 else "")
+    raise InputError(f"{text!r} begins {len(matches)} ids: {shown}", hint="write more of it", code="ambiguous")
+
+
+def jobs(connection: Connection, experiment_id: str) -> tuple[Job, ...]:
+    table = tables.job
+    query = select(table.c.document).where(table.c.experiment_id == experiment_id)
+    rows = connection.execute(query.order_by(table.c.position, table.c.id))
+    return tuple(Job.read_json(text) for text in rows.scalars())
+
+
+def require_job(connection: Connection, job_id: str) -> str:
+    """Return the id of a job's experiment, or say that there is no such job."""
+    found = connection.execute(select(tables.job.c.experiment_id).where(tables.job.c.id == job_id)).scalar()
+    if found is None:
+        raise NotFoundError(f"no job {job_id!r} is stored", hint="`prony show ID` lists an experiment's jobs")
+    return str(found)
+
+
+def end_experiment(
+    connection: Connection, experiment_id: str, state: ExperimentState, ended_at: datetime | None
+) -> Experiment:
+    """Move an experiment on, or refuse; to where it is already changes nothing."""
+    found = experiment(connection, experiment_id)
+    if found.state is state:
+        return found
+    if state not in _NEXT[found.state]:
+        raise ConflictError(f"experiment {experiment_id} is {found.state} and cannot become {state}")
+    table = tables.experiment
+    ending = update(table).where(table.c.id == experiment_id)
+    connection.execute(ending.values(state=state.value, ended_at=ended_at, owner=None))
+    return found.model_copy(update={"state": state, "ended_at": ended_at})
+
+
+def end_orphans(connection: Connection, is_dead: Callable[[str], bool]) -> tuple[Experiment, ...]:
+    """End every running experiment whose owner is dead; when it ended is when its last result did, or unknown."""
+    table = tables.experiment
+    query = select(table.c.id, table.c.owner).where(table.c.state == ExperimentState.RUNNING.value)
+    ended: list[Experiment] = []
+    for experiment_id, text in connection.execute(query.order_by(table.c.created_at)).all():
+        if text is not None and is_dead(text):
+            state, ended_at = _left_behind(connection, experiment_id)
+            ended.append(end_experiment(connection, experiment_id, state, ended_at))
+    return tuple(ended)
+
+
+def outcome(states: Sequence[ResultState], *, expected: int) -> ExperimentState:
+    """Return how an experiment ended, from how its jobs did: one that measured nothing failed."""
+    if all(state is ResultState.FAILED for state in states) and len(states) in (0, expected):
+        return ExperimentState.FAILED
+    if len(states) < expected or ResultState.PARTIAL in states:
+        return ExperimentState.PARTIAL
+    return ExperimentState.COMPLETE
+
+
+def add_result(
+    connection: Connection, contents: FolderContents, summary: Summary, *, attempt: int, folder: str
+) -> bool:
+    """Accept one attempt once, and let the best stand; False when it was accepted before."""
+    result, table = contents.result, tables.result
+    if summary.job_id != result.job_id:
+        raise InputError(f"the summary is of job {summary.job_id}, the folder of {result.job_id}")
+    if require_job(connection, result.job_id) != result.experiment_id:
+        raise ConflictError(f"job {result.job_id} is stored under another experiment than {result.experiment_id}")
+    known = connection.execute(select(table.c.attempt, table.c.state).where(table.c.job_id == result.job_id)).all()
+    if any(row.attempt == attempt for row in known):
+        return False
+    stands = all(_RANK[result.state] < _RANK[ResultState(row.state)] for row in known)
+    if stands:
+        connection.execute(update(table).where(table.c.job_id == result.job_id).values(stands=False))
+    values = result_row(contents, summary, attempt=attempt, folder=folder)
+    connection.execute(insert(table).values(values | {"stands": stands}))
+    return True
+
+
+def _left_behind(connection: Connection, experiment_id: str) -> tuple[ExperimentState, datetime | None]:
+    """Judge an abandoned experiment by what it recorded."""
+    table = tables.result
+    query = select(table.c.state, table.c.ended_at).where(and_(table.c.experiment_id == experiment_id, table.c.stands))
+    rows = connection.execute(query).all()
+    expected = experiment(connection, experiment_id).job_count
+    ended_at = max((row.ended_at for row in rows if row.ended_at), default=None)
+    return outcome([ResultState(row.state) for row in rows], expected=expected), ended_at

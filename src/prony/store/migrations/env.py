@@ -1,0 +1,11 @@
+"""An open connection in, the migrations run on it: `prony.store.schema` is the only caller."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from prony.store.tables import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+with context.begin_transaction():
+    context.run_migrations()

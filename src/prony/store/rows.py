@@ -1,0 +1,108 @@
+"""Nouns in, rows out, and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Row
+
+from prony.model.calibration import Calibration
+from prony.model.estimate import Summary
+from prony.model.experiment import Experiment
+from prony.model.job import Job
+from prony.model.metric import HEADLINE
+from prony.model.recipe import Matrix
+from prony.model.result import Result
+from prony.store.folder import FolderContents
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Record:
+    """The attempt of a job that counts, with where its samples lie."""
+
+    job_id: str
+    attempt: int
+    result: Result
+    summary: Summary
+    folder: Path
+
+
+def experiment_row(experiment: Experiment) -> Values:
+    """Return the columns that the noun decides; who owns it is the store's own business.
+
+    What changes while it runs is in columns only, all else in the document, so that a new field needs no migration.
+    """
+    return {
+        "id": experiment.id,
+        "name": experiment.name,
+        "state": experiment.state.value,
+        "created_at": experiment.created_at,
+        "ended_at": experiment.ended_at,
+        "job_count": experiment.job_count,
+        "document": experiment.model_dump_json(exclude={"state", "ended_at"}),
+    }
+
+
+def experiment_of(row: Row[Any]) -> Experiment:
+    return experiment_from(json.loads(row.document) | {"state": row.state, "ended_at": row.ended_at})
+
+
+def experiment_from(data: Values) -> Experiment:
+    """Read leniently, all but the recipe's matrix, whose axes are extra keys by design and must not be passed over."""
+    found = Experiment.read(data)
+    matrix = Matrix.model_validate(data["recipe"].get("matrix", {}))
+    return found.model_copy(update={"recipe": found.recipe.model_copy(update={"matrix": matrix})})
+
+
+def job_row(job: Job) -> Values:
+    """Return the columns that the noun decides; its position among its siblings is not one of them."""
+    return {"id": job.id, "experiment_id": job.experiment_id, "document": job.model_dump_json()}
+
+
+def result_row(contents: FolderContents, summary: Summary, *, attempt: int, folder: str) -> Values:
+    result, device = contents.result, contents.environment.device
+    headline = summary.estimates.get(HEADLINE)
+    return {
+        "job_id": result.job_id,
+        "attempt": attempt,
+        "experiment_id": result.experiment_id,
+        "state": result.state.value,
+        "ended_at": result.ended_at,
+        "hardware_id": device.hardware_id,
+        "software_id": device.software_id,
+        "folder": folder,
+        "document": result.model_dump_json(),
+        "summary": summary.model_dump_json(),
+        "title": summary.title,
+        "grade": summary.verdict.grade.value,
+        "headline_metric": HEADLINE if headline else None,
+        "headline_value": headline.value if headline else None,
+        "headline_low": headline.low if headline else None,
+        "headline_high": headline.high if headline else None,
+        "headline_unit": headline.unit if headline else None,
+    }
+
+
+def record_of(row: Row[Any], results: Path) -> Record:
+    return Record(
+        job_id=row.job_id,
+        attempt=row.attempt,
+        result=Result.read_json(row.document),
+        summary=Summary.read_json(row.summary),
+        folder=results / row.folder,
+    )
+
+
+def calibration_row(calibration: Calibration) -> Values:
+    return {
+        "id": calibration.id,
+        "hardware_id": calibration.hardware_id,
+        "software_id": calibration.software_id,
+        "taken_at": calibration.taken_at,
+        "document": calibration.model_dump_json(),
+    }
