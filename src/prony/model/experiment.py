@@ -26,3 +26,5 @@ class Experiment(Noun):
     ended_at: datetime | None = None
     job_count: int
     rerun_of: str | None = None
+    # The folder that relative paths in the recipe are relative to.
+    base: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,13 @@ class FetchOptions:
     base: Path = Path()
     # The interpreter of the chosen engine: a source that builds a model in that engine's format runs it there.
     python: str = ""
+
+
+def scheme_of(reference: str) -> str:
+    """Return the source that a reference names; a plain path is a `file`. One letter is a Windows drive."""
+    match = re.match(r"^([a-z][a-z0-9+]+):", reference)
+    scheme = match[1] if match else "file"
+    return "https" if scheme == "http" else scheme
 
 
 class ModelSource(Protocol):

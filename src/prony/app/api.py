@@ -1,0 +1,224 @@
+"""The use cases of one machine: each composes the stages and decides nothing itself. Faces call only these."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from prony.app import results
+from prony.app.execution import execute
+from prony.errors import ConflictError
+from prony.measure.device import detect
+from prony.model.calibration import Calibration
+from prony.model.device import EngineReport
+from prony.model.dossier import Dossier
+from prony.model.event import Event
+from prony.model.experiment import Experiment, ExperimentState
+from prony.model.job import Job
+from prony.ports import plugins
+from prony.ports.clock import SystemClock
+from prony.ports.models import scheme_of
+from prony.recipe import Loaded, loads
+from prony.store import transfer
+from prony.store.home import Home
+from prony.store.store import Store
+
+if TYPE_CHECKING:
+    from prony.model.device import State
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_EPOCH_S = 1_735_689_600  # 2025-01-01: ids stay short for decades
+REPORT = "report.html"
+
+
+class Bench:
+    """Everything a person can do on this machine without a server."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.clock = SystemClock()
+
+    @classmethod
+    def open(cls, home: Home | None = None) -> Self:
+        return cls(Store.open(home))
+
+    def __enter__(self) -> Self:
+        results.recover(self.store)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.store.close()
+
+    @property
+    def home(self) -> Home:
+        return self.store.home
+
+    # Experiments
+
+    def run(
+        self,
+        loaded: Loaded,
+        *,
+        base: Path | None = None,
+        on_start: Callable[[Experiment, Sequence[Job]], None],
+        on_event: Callable[[Event], None],
+        rerun_of: str | None = None,
+    ) -> Dossier:
+        """Run a recipe here to its end, or until Ctrl-C; what was measured is kept either way.
+
+        Relative paths in the recipe are relative to `base`, or else to the folder that the recipe lies in.
+        """
+        folder = (base or (loaded.path.parent if loaded.path else Path())).resolve()
+        experiment_id = new_id(time.time())
+        jobs = [_anchored(job, folder) for job in loaded.jobs(experiment_id)]
+        experiment = Experiment(
+            id=experiment_id,
+            name=loaded.recipe.name,
+            recipe=loaded.recipe,
+            recipe_text=loaded.text,
+            created_at=self.clock.now(),
+            job_count=len(jobs),
+            rerun_of=rerun_of,
+            base=str(folder),
+        )
+        self.store.save_experiment(experiment, jobs)
+        on_start(experiment, jobs)
+        self._execute(experiment, jobs, on_event)
+        return results.dossier_of(self.store, experiment_id)
+
+    def _execute(self, experiment: Experiment, jobs: Sequence[Job], on_event: Callable[[Event], None]) -> None:
+        calibration = self.store.latest_calibration(detect().hardware_id)
+        out = self.home.experiment_folder(experiment.id)
+        out = out / jobs[0].id if len(jobs) == 1 else out
+        try:
+            execute(jobs, out, self.home, on_event=on_event, calibration_id=calibration.id if calibration else None)
+        finally:
+            self._close(experiment, jobs)
+
+    def _close(self, experiment: Experiment, jobs: Sequence[Job]) -> None:
+        """Record every folder there is and say how the experiment ended."""
+        found = []
+        for job in jobs:
+            folder = self.home.result_folder(experiment.id, job.id)
+            if (folder / "result.json").exists():
+                results.record(self.store, folder)
+                kept = self.store.result(job.id)
+                found += [kept] if kept else []
+        state = results.outcome(found, expected=len(jobs))
+        self.store.set_experiment_state(experiment.id, state, ended_at=self.clock.now())
+
+    def rerun(
+        self,
+        text: str,
+        *,
+        on_start: Callable[[Experiment, Sequence[Job]], None],
+        on_event: Callable[[Event], None],
+    ) -> Dossier:
+        """Run the recipe of an earlier experiment again, as it was after its overrides."""
+        from prony.recipe import dump
+
+        earlier = self.store.experiment(self.store.resolve_id(text))
+        loaded = loads(dump(earlier.recipe), name=f"{earlier.id}.yaml")
+        return self.run(loaded, base=Path(earlier.base), on_start=on_start, on_event=on_event, rerun_of=earlier.id)
+
+    def dossier(self, text: str) -> Dossier:
+        return results.dossier_of(self.store, self.store.resolve_id(text))
+
+    def report(self, text: str, report_format: str) -> str | bytes:
+        from prony.report import render
+
+        return render(self.dossier(text), report_format)
+
+    def write_report(self, dossier: Dossier) -> Path:
+        """Write the HTML report beside the results and return its path."""
+        from prony.report import render
+
+        path = self.home.experiment_folder(dossier.experiment.id) / REPORT
+        content = render(dossier, "html")
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def delete(self, text: str, *, force: bool = False) -> str:
+        experiment_id = self.store.resolve_id(text)
+        self.store.delete_experiment(experiment_id, force=force)
+        return experiment_id
+
+    def export(self, text: str, to: Path, *, overwrite: bool = False) -> Path:
+        experiment_id = self.store.resolve_id(text)
+        if self.store.experiment(experiment_id).state is ExperimentState.RUNNING:
+            raise ConflictError(f"experiment {experiment_id} is running", hint="wait for it, or stop it")
+        transfer.export(self.store, experiment_id, to, overwrite=overwrite)
+        return to
+
+    def import_(self, path: Path) -> Experiment:
+        return transfer.import_(self.store, path, summarise=results.summary_of)
+
+    # The machine
+
+    def engines(self, names: Sequence[str] = ()) -> list[EngineReport]:
+        """Start every engine, two at a time, and report what each can do here."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        from prony.run.engines import inspect
+
+        wanted = list(names) or list(plugins.found(plugins.ENGINES))
+        with tempfile.TemporaryDirectory(prefix="prony-") as scratch, ThreadPoolExecutor(2) as pool:
+            folder = Path(scratch)
+            return list(pool.map(lambda name: inspect(name, self.home.engines, folder / f"{name}.log"), wanted))
+
+    def add_engine(
+        self, name: str, *, python: str | None, requirements: Sequence[str], say: Callable[[str], None]
+    ) -> EngineReport:
+        from prony.run.engines import add
+
+        add(name, self.home.engines, python=python, requirements=requirements, say=say)
+        return self.engines([name])[0]
+
+    def conditions(self) -> State:
+        """Look at everything that would make a measurement noisy."""
+        from prony.measure.preflight import look
+
+        return look()
+
+    def calibrate(self, *, repeats: int, progress: Callable[[int, int], None]) -> Calibration:
+        from prony.run.calibration import calibrate
+
+        with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
+            calibration = calibrate(
+                detect(),
+                Path(scratch),
+                clock=self.clock,
+                identity=new_id(time.time()),
+                repeats=repeats,
+                progress=progress,
+            )
+        self.store.save_calibration(calibration)
+        return calibration
+
+
+def new_id(now_s: float) -> str:
+    """Return a short id that sorts by time: six characters of seconds, three of chance."""
+    number, text = int(now_s - _EPOCH_S), ""
+    for _ in range(6):
+        number, digit = divmod(number, 32)
+        text = _ALPHABET[digit] + text
+    return text + "".join(secrets.choice(_ALPHABET) for _ in range(3))
+
+
+def _anchored(job: Job, base: Path) -> Job:
+    """Return the job with paths that mean the same from any folder."""
+    workload = job.workload
+    model = workload.model
+    if scheme_of(model) == "file":
+        model = str((base / Path(model).expanduser()).resolve())
+    values = {
+        name: spec.model_copy(update={"file": str((base / spec.file).resolve())}) if spec.file else spec
+        for name, spec in workload.inputs.values.items()
+    }
+    inputs = workload.inputs.model_copy(update={"values": values})
+    return job.model_copy(update={"workload": workload.model_copy(update={"model": model, "inputs": inputs})})

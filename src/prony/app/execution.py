@@ -1,0 +1,95 @@
+"""Jobs in, result folders out, by the same `prony exec` that every executor calls."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from prony.errors import PronyError
+from prony.model.event import Event
+from prony.model.job import Job
+from prony.run.child.wire import Wire
+from prony.run.folder import write_noun
+from prony.store.home import Home
+
+_STDERR_TAIL = 3000
+
+
+class RunnerLostError(PronyError):
+    """The runner ended in a way that it never should."""
+
+    code = "runner_lost"
+
+
+def execute(
+    jobs: Sequence[Job],
+    out: Path,
+    home: Home,
+    *,
+    on_event: Callable[[Event], None],
+    calibration_id: str | None = None,
+) -> bool:
+    """Run jobs together in a runner of their own; return whether they were stopped early.
+
+    Ctrl-C (or SIGTERM) asks the runner to stop and to keep what was measured; a second one ends it at once. The runner
+    dies with this process, however this process dies.
+    """
+    with tempfile.TemporaryDirectory(prefix="prony-jobs-") as scratch, _terminating():
+        folder = Path(scratch)
+        errors = folder / "errors"
+        files = [folder / f"{job.id}.json" for job in jobs]
+        for file, job in zip(files, jobs, strict=True):
+            write_noun(file, job)
+        command = [sys.executable, "-m", "prony", "exec", "--die-with-parent", "--out", str(out)]
+        command += ["--calibration", calibration_id] if calibration_id else []
+        with errors.open("wb") as stderr:
+            runner = subprocess.Popen(
+                [*command, *map(str, files)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+                env=os.environ | {"PRONY_HOME": str(home.root)},
+            )
+            stopped = _follow(runner, on_event)
+        if runner.wait() not in (0, 1):
+            tail = errors.read_text(errors="replace")[-_STDERR_TAIL:].strip()
+            if not stopped:
+                raise RunnerLostError(f"the runner ended with {runner.returncode}: {tail}", hint="prony doctor")
+        return stopped
+
+
+def _follow(runner: subprocess.Popen[bytes], on_event: Callable[[Event], None]) -> bool:
+    """Hand on events until the runner has ended; return whether somebody stopped it."""
+    if runner.stdout is None:
+        raise RunnerLostError("no pipe to the runner")
+    wire = Wire(runner.stdout.fileno(), -1)
+    asked = 0
+    while True:
+        try:
+            block = wire.receive()
+            if block is None:
+                return asked > 0
+            for message in block:
+                on_event(Event.read(message))
+        except KeyboardInterrupt:
+            asked += 1
+            runner.send_signal(signal.SIGINT if asked == 1 else signal.SIGKILL)
+
+
+class _terminating:  # noqa: N801 - reads as a word in a `with`
+    """Treat SIGTERM as Ctrl-C for as long as the block runs."""
+
+    def __enter__(self) -> None:
+        def interrupt(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        self._before = signal.signal(signal.SIGTERM, interrupt)
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGTERM, self._before)

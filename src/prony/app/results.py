@@ -1,0 +1,87 @@
+"""A result folder in, its summary and its place in the store out; a folder left by a killed runner is mended first."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from prony.analyse.summary import summarise
+from prony.measure.samples import SAMPLES, TELEMETRY, read_frame
+from prony.model.dossier import Dossier, Entry
+from prony.model.estimate import Summary
+from prony.model.experiment import Experiment, ExperimentState
+from prony.model.result import Result, ResultState
+from prony.run.folder import PARTS, compile_samples, write_frame, write_noun
+from prony.store.folder import read_folder, read_noun
+from prony.store.store import Store
+
+
+def summary_of(folder: Path) -> Summary:
+    """Compute what analysis says of one result folder."""
+    contents = read_folder(folder)
+    samples = read_frame(folder, SAMPLES)
+    return summarise(contents.job, contents.result, samples, environment=contents.environment)
+
+
+def record(store: Store, folder: Path) -> Summary:
+    """Keep one result; the same folder may be recorded again without harm."""
+    mend(folder)
+    summary = summary_of(folder)
+    store.record_result(folder, summary)
+    return summary
+
+
+def mend(folder: Path) -> None:
+    """Finish a folder whose runner was killed: the repetitions it kept become readable samples, marked partial."""
+    from prony.measure.samples import telemetry_frame
+
+    if not (folder / PARTS).exists():
+        return
+    result = read_noun(folder / "result.json", Result)
+    compile_samples(folder, result)
+    if not (folder / TELEMETRY).exists():
+        write_frame(folder / TELEMETRY, telemetry_frame([]))
+    if result.ended_at is None and result.repetitions:
+        write_noun(folder / "result.json", result.model_copy(update={"ended_at": result.repetitions[-1].started_at}))
+    shutil.rmtree(folder / PARTS)
+
+
+def recover(store: Store) -> tuple[Experiment, ...]:
+    """Bring in what runs left whose process was killed; return the experiments that ended this way."""
+    running = store.experiments(state=ExperimentState.RUNNING)
+    dead = [experiment for experiment in running if store.is_orphan(experiment.id)]
+    for experiment in dead:
+        for job in store.jobs(experiment.id):
+            folder = store.home.result_folder(experiment.id, job.id)
+            if (folder / "result.json").exists() and (folder / "environment.json").exists():
+                record(store, folder)
+    return store.adopt_orphans() if dead else ()
+
+
+def outcome(results: list[Result], *, expected: int) -> ExperimentState:
+    """Return how an experiment ended, from how its jobs did."""
+    states = {result.state for result in results}
+    if len(results) < expected or ResultState.PARTIAL in states:
+        return ExperimentState.PARTIAL
+    return ExperimentState.FAILED if states == {ResultState.FAILED} else ExperimentState.COMPLETE
+
+
+def dossier_of(store: Store, experiment_id: str) -> Dossier:
+    """Gather all that a report is written from."""
+    records = store.records(experiment_id)
+    jobs = {job.id: job for job in store.jobs(experiment_id)}
+    entries = []
+    for item in records:
+        contents = read_folder(item.folder)
+        entries.append(
+            Entry(
+                job=jobs[item.job_id],
+                result=item.result,
+                summary=item.summary,
+                environment=contents.environment,
+                folder=item.folder,
+            )
+        )
+    hardware_id = entries[0].environment.device.hardware_id if entries else ""
+    calibration = store.latest_calibration(hardware_id) if entries else None
+    return Dossier(experiment=store.experiment(experiment_id), entries=tuple(entries), calibration=calibration)

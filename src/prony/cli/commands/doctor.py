@@ -1,0 +1,48 @@
+"""`prony doctor`: what can run here, what is missing with the command that adds it, and what would disturb."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from prony.model.device import Condition
+
+_MARKS = {"pass": "[green]●[/green]", "warn": "[yellow]▲[/yellow]", "block": "[red]✖[/red]", "unknown": "[dim]?[/dim]"}
+
+
+def command(json: Annotated[bool, typer.Option("--json", help="print as JSON")] = False) -> int:
+    """Look at the engines and at everything that makes measurements noisy. Exits 1 where no engine can run."""
+    from prony.app.api import Bench
+    from prony.cli.output import print_json
+
+    with Bench.open() as bench:
+        # Conditions first and alone: probing engines would be the very load that is looked for.
+        state = bench.conditions()
+        reports = bench.engines()
+    ready = [report for report in reports if report.state == "ready" and report.name != "null"]
+    if json:
+        engines = [report.model_dump(mode="json") for report in reports]
+        print_json({"engines": engines, "conditions": state.model_dump(mode="json")["conditions"]})
+    else:
+        from prony.cli.commands.engines import show_engines
+
+        show_engines([report for report in reports if report.name != "null"])
+        _show(list(state.conditions))
+    return 0 if ready else 1
+
+
+def _show(conditions: list[Condition]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    order = {"block": 0, "warn": 1, "unknown": 2, "pass": 3}
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for condition in sorted(conditions, key=lambda item: order[item.status]):
+        hint = f"\n[dim]{escape(condition.hint)}[/dim]" if condition.hint and condition.status != "pass" else ""
+        table.add_row(_MARKS[condition.status], condition.title, escape(condition.value) + hint)
+    console = Console()
+    console.print("\n[bold]would a measurement be quiet here?[/bold]")
+    console.print(table, highlight=False)

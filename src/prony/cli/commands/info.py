@@ -1,0 +1,27 @@
+"""`prony info`: this device, what it can do, and where Prony keeps things."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def command(json: Annotated[bool, typer.Option("--json", help="print as JSON")] = False) -> None:
+    """Describe this device: its fingerprint, its compute units, its software."""
+    from prony.app.api import Bench
+    from prony.cli.output import print_json
+    from prony.measure.device import detect
+
+    device = detect()
+    with Bench.open() as bench:
+        units = [unit for report in bench.engines() for unit in report.units if unit.engine != "null"]
+        place = str(bench.home.root)
+    if json:
+        document = device.model_dump(mode="json")
+        document["compute_units"] = [unit.model_dump(mode="json") for unit in units]
+        print_json(document | {"home": place})
+        return
+    from prony.cli.device import show_device
+
+    show_device(device, units, place)

@@ -1,0 +1,59 @@
+"""`prony list`: the home in, one line for each experiment out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from prony.store.home import Home, home
+
+
+def command(
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="how many of the newest")] = 20,
+    name: Annotated[str | None, typer.Option(help="only recipes of this name")] = None,
+    state: Annotated[str | None, typer.Option(help="only running, complete, partial or failed ones")] = None,
+    json: Annotated[bool, typer.Option("--json", help="print as JSON")] = False,
+) -> None:
+    """List the newest experiments."""
+    from prony.cli.output import print_columns, print_json, print_note
+    from prony.store.glance import glance
+
+    rows = glance(home(), limit, name=name, state=state, refresh=_recover)
+    if json:
+        print_json(rows)
+    elif rows:
+        heads = ("ID", "NAME", "STATE", "JOBS", "STARTED", "VERDICT", "FASTEST")
+        print_columns(heads, [_cells(row) for row in rows])
+    else:
+        print_note("no experiment yet: prony run recipes/quickstart.yaml makes one")
+
+
+def _recover(place: Home) -> None:
+    """Bring in what a killed run left; needs the whole bench, so only when there is something."""
+    from prony.app.api import Bench
+
+    with Bench.open(place):
+        pass
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    started = str(row["created_at"])[:16].replace("T", " ")
+    done = row["jobs_complete"]
+    return (
+        row["id"],
+        row["name"],
+        row["state"],
+        f"{done}/{row['job_count']}",
+        started,
+        row["worst_grade"] or "-",
+        _headline(row),
+    )
+
+
+def _headline(row: dict[str, Any]) -> str:
+    value, low, high = row["headline_value"], row["headline_low"], row["headline_high"]
+    if value is None:
+        return "-"
+    interval = f" [{low:.4g}, {high:.4g}]" if low is not None and high is not None else ""
+    return f"{value:.4g} {row['headline_unit']}{interval}  {row['headline_title']}"

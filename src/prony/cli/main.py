@@ -1,0 +1,101 @@
+"""Arguments in, an exit code out: finds the command and imports that one alone, so that every command starts fast."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import json
+import os
+import sys
+from typing import Any
+
+from prony.errors import InputError, PronyError, exit_code
+
+# name -> (module under prony.cli.commands, what it does)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("run", "run a recipe on this machine"),
+    "list": ("list", "list experiments"),
+    "show": ("show", "show one experiment's numbers"),
+    "report": ("report", "write a report: html, md, json, csv or junit"),
+    "rerun": ("rerun", "run an earlier experiment again"),
+    "export": ("export", "copy an experiment to a folder of its own"),
+    "import": ("import_", "bring in an exported experiment or a result folder"),
+    "delete": ("delete", "delete an experiment and its results"),
+    "engines": ("engines", "list the engines of this machine, or add one"),
+    "zoo": ("zoo", "list the models that need no download"),
+    "info": ("info", "describe this device and its compute units"),
+    "doctor": ("doctor", "say what can run here, what is missing and what would disturb"),
+    "calibrate": ("calibrate", "measure the instrument itself on this machine"),
+    "schema": ("schema", "print the recipe's JSON Schema"),
+    "exec": ("exec", "run job files into result folders; what executors call"),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        _write(_help())
+        return 0
+    if arguments[0] in ("-V", "--version"):
+        from prony import __version__
+
+        _write(f"prony {__version__}")
+        return 0
+    try:
+        return _dispatch(arguments[0], arguments[1:])
+    except PronyError as exc:
+        _complain(exc, as_json="--json" in arguments)
+        return exit_code(exc)
+    except BrokenPipeError:  # the reader of our output has gone, as in `prony list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except KeyboardInterrupt:
+        _write("stopped", sys.stderr)
+        return 130
+
+
+def _dispatch(name: str, arguments: list[str]) -> int:
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean prony {near[0]}?" if near else "prony --help lists the commands"
+        raise InputError(f"no command is called {name!r}", hint=hint, code="unknown_command")
+    module = importlib.import_module(f"prony.cli.commands.{COMMANDS[name][0]}")
+    return _call(module.command, name, arguments)
+
+
+def _call(command: Any, name: str, arguments: list[str]) -> int:
+    """Run one command through typer, which parses its arguments from the function's own signature."""
+    import typer
+
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    if isinstance(command, typer.Typer):
+        app = command
+    else:
+        app.command()(command)
+    result = typer.main.get_command(app).main(args=arguments, prog_name=f"prony {name}", standalone_mode=True)
+    return int(result or 0)
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {text}" for name, (_, text) in COMMANDS.items()]
+    head = "Prony: one recipe in, numbers you can defend out.\n\nusage: prony COMMAND [OPTIONS]\n"
+    foot = "\nprony COMMAND --help tells more. A first look: prony run recipes/quickstart.yaml"
+    return "\n".join([head, *lines, foot])
+
+
+def _complain(error: PronyError, *, as_json: bool) -> None:
+    if as_json:
+        _write(json.dumps({"error": error.to_dict()}, indent=1))
+        return
+    _write(f"error: {error.message}", sys.stderr)
+    if error.hint:
+        _write(f" hint: {error.hint}", sys.stderr)
+
+
+def _write(text: str, stream: Any = None) -> None:
+    (stream or sys.stdout).write(text + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

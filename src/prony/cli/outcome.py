@@ -1,0 +1,40 @@
+"""The end of a run: its numbers on the terminal, its report on the disk, its exit code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prony.cli.output import print_note, print_text
+from prony.model.dossier import Dossier
+from prony.model.experiment import ExperimentState
+from prony.model.result import ResultState
+
+if TYPE_CHECKING:
+    from prony.app.api import Bench
+
+_STOPPED = 130
+
+
+def finish(bench: Bench, dossier: Dossier, *, as_json: bool, with_report: bool) -> int:
+    """Show what came out; return 0 where every job has its numbers, 1 where one failed, 130 where it was stopped."""
+    show(dossier, as_json=as_json)
+    if with_report and dossier.entries:
+        print_note(f"report: {bench.write_report(dossier)}")
+    if dossier.experiment.state is ExperimentState.PARTIAL:
+        print_note(f"stopped early; what was measured is kept: prony show {dossier.experiment.id}")
+        return _STOPPED
+    return 1 if any(entry.result.state is ResultState.FAILED for entry in dossier.entries) else 0
+
+
+def show(dossier: Dossier, *, as_json: bool) -> None:
+    if as_json:
+        from prony.report import render
+
+        content = render(dossier, "json")
+        print_text(content if isinstance(content, str) else content.decode())
+        return
+    from rich.console import Console
+
+    from prony.report.terminal import print_dossier
+
+    print_dossier(dossier, Console())

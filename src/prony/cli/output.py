@@ -1,0 +1,35 @@
+"""Values in, text on the terminal out: JSON for programs, aligned columns for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document."""
+    sys.stdout.write(json.dumps(value, indent=1, default=str, ensure_ascii=False) + "\n")
+
+
+def print_text(text: str) -> None:
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def print_note(text: str) -> None:
+    """Say something that is not the command's answer, so that the answer can be piped."""
+    sys.stderr.write(text + "\n")
+
+
+def print_columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under their heads without importing anything: this is on the path of commands that must start fast."""
+    widths = [max(len(str(row[i])) for row in (heads, *rows)) for i in range(len(heads))]
+    bold, plain = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
+    print_text(bold + _line(heads, widths) + plain)
+    for row in rows:
+        print_text(_line(row, widths))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

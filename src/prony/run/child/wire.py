@@ -1,0 +1,80 @@
+"""Messages between the runner and the engine's process: JSON lines on descriptors that nobody else writes to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+Message = dict[str, Any]
+PHASE_BYTES = 16
+
+
+class Wire:
+    """One end of the conversation."""
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self.read_fd = read_fd
+        self.write_fd = write_fd
+        self._pending = b""
+
+    def send(self, event: str, **body: Any) -> None:
+        line = json.dumps({"event": event, **body}).encode() + b"\n"
+        while line:
+            line = line[os.write(self.write_fd, line) :]
+
+    def receive(self) -> list[Message] | None:
+        """Return the whole lines that are there now, after one read; None when the other side has gone."""
+        block = os.read(self.read_fd, 65536)
+        if not block:
+            return None
+        *lines, self._pending = (self._pending + block).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+
+def private_wire() -> Wire:
+    """Take over standard input and output: keep private copies, and send prints of the engine to the log."""
+    wire = Wire(os.dup(0), os.dup(1))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return wire
+
+
+@dataclass(frozen=True)
+class Order:
+    """What one child has to do. Everything is a plain value, because it travels as JSON."""
+
+    op: str  # measure | load | outputs | probe
+    model: str = ""
+    unit: str = "cpu"
+    threads: int = 1
+    precision: str = "default"
+    batch_size: int = 1
+    options: dict[str, Any] = field(default_factory=dict)
+    axes: dict[str, int] = field(default_factory=dict)
+    shapes: dict[str, list[int]] = field(default_factory=dict)
+    values: dict[str, dict[str, Any]] = field(default_factory=dict)
+    seed: int = 0
+    runs: int = 1
+    warmup: int | None = None  # None: until the last medians agree
+    max_time_ns: int = 60 * 10**9
+    ci: float | None = None
+    profile: bool = False
+    phase: str = ""  # file that always names the phase this child is in: a write there wakes nobody up
+    samples: str = ""  # file for the samples, as native int64
+    outputs: str = ""  # file for the outputs, as .npz
+
+    @classmethod
+    def of(cls, message: Message) -> Order:
+        known = {name: message[name] for name in cls.__dataclass_fields__ if name in message}
+        return cls(**known)
+
+
+def messages(wire: Wire) -> Iterator[Message]:
+    """Yield messages until the other side has gone."""
+    while (block := wire.receive()) is not None:
+        yield from block

@@ -1,0 +1,55 @@
+"""How a process ended in, a reason that a person understands out."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from prony.model.result import Failure
+
+_MEANINGS: dict[str, tuple[str, str, str]] = {
+    "SIGILL": (
+        "illegal_instruction",
+        "the engine used an instruction that this CPU does not have",
+        "install a build of the engine for this CPU, or one without native flags",
+    ),
+    "SIGSEGV": ("crash", "the engine crashed (segmentation fault)", "see the log; try another version of the engine"),
+    "SIGBUS": ("crash", "the engine crashed (bus error)", "is the disk full, or was the model file cut short?"),
+    "SIGABRT": ("crash", "the engine aborted itself", "see the log for its last words"),
+    "SIGFPE": ("crash", "the engine crashed (arithmetic error)", "see the log; try another version of the engine"),
+    "SIGXCPU": ("cpu_limit", "the system's CPU time limit was reached", "raise the limit (ulimit -t)"),
+    "SIGKILL": ("killed", "the process was killed from outside", "look for who did it: an operator or a supervisor"),
+    "SIGTERM": ("killed", "the process was asked to end from outside", "look for who did it"),
+}
+
+
+def decode_exit(status: int, phase: str, *, out_of_memory: bool = False, detail: str = "") -> Failure:
+    """Say why a child ended without an answer, from its wait status."""
+    if os.WIFSIGNALED(status):
+        return _from_signal(os.WTERMSIG(status), phase, out_of_memory=out_of_memory, detail=detail)
+    code = os.waitstatus_to_exitcode(status)
+    message = f"the engine ended this process by itself with exit code {code} during {phase}"
+    return Failure(code="engine_exit", message=message, hint="see the log", phase=phase, detail=detail)
+
+
+def _from_signal(number: int, phase: str, *, out_of_memory: bool, detail: str) -> Failure:
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    if name == "SIGKILL" and out_of_memory:
+        message = f"the system ran out of memory and killed the engine during {phase}"
+        hint = "use a smaller batch or model, or a machine with more memory"
+        return Failure(code="out_of_memory", message=message, hint=hint, phase=phase, signal=name, detail=detail)
+    code, meaning, hint = _MEANINGS.get(name, ("crash", f"the engine was ended by {name}", "see the log"))
+    message = f"{meaning} ({name} during {phase})"
+    return Failure(code=code, message=message, hint=hint, phase=phase, signal=name, detail=detail)
+
+
+def timed_out(phase: str, limit_s: float) -> Failure:
+    message = f"no answer within {limit_s:g} s; the engine hung or was too slow during {phase}"
+    hint = "raise limits.timeout, or lower measure.runs"
+    return Failure(code="timeout", message=message, hint=hint, phase=phase)
+
+
+def over_memory(phase: str, used_mib: float, limit_mib: float) -> Failure:
+    message = f"used {used_mib:.0f} MiB, over the limit of {limit_mib:.0f} MiB, during {phase}"
+    hint = "raise limits.memory, or use a smaller batch or model"
+    return Failure(code="memory_limit", message=message, hint=hint, phase=phase)

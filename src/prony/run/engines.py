@@ -1,0 +1,123 @@
+"""Engines on this machine: which interpreter hosts each, what it can do, and an environment of its own for one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from prony.errors import CapacityError, InputError
+from prony.model.device import EngineReport, EngineUnit
+from prony.ports import plugins
+from prony.run.child.wire import Message, Order
+from prony.run.host import EngineHost, Watch
+
+_PROBE_TIMEOUT_NS = 120 * 10**9
+_RECORD = "interpreter.json"
+_STATES = {"engine_missing": "missing", "engine_unsupported": "unsupported"}
+
+
+def interpreter(name: str, engines: Path) -> str:
+    """Return the Python that hosts an engine: its own environment where one was added, else this one."""
+    record = engines / name / _RECORD
+    if not record.exists():
+        return sys.executable
+    python = str(json.loads(record.read_text())["python"])
+    if not Path(python).exists():
+        hint = f"prony engines add {name}"
+        raise CapacityError(f"the interpreter of {name} is gone: {python}", hint=hint, code="engine_broken")
+    return python
+
+
+def inspect(name: str, engines: Path, log: Path) -> EngineReport:
+    """Start one engine and ask what it can do; a broken one is reported, not raised."""
+    engine = plugins.load(plugins.ENGINES, name)
+    python = sys.executable
+    try:
+        python = interpreter(name, engines)
+        with EngineHost(name, python, log) as host:
+            answer = host.perform(Order(op="probe"), Watch(timeout_ns=_PROBE_TIMEOUT_NS))
+    except CapacityError as exc:
+        state = _STATES.get(exc.code, "broken")
+        reason = exc.message.partition(": ")[2] or exc.message
+        return EngineReport.read(
+            {
+                "name": name,
+                "python": python,
+                "state": state,
+                "reason": reason,
+                "hint": exc.hint,
+                "formats": engine.formats,
+            }
+        )
+    if answer.done is None:
+        reason = answer.failure.message if answer.failure else "no answer"
+        return EngineReport(name=name, python=python, state="broken", reason=reason, formats=engine.formats)
+    return _report(name, python, engine.formats, host.hello, answer.done["info"])
+
+
+def _report(name: str, python: str, formats: tuple[str, ...], hello: Message, info: Message) -> EngineReport:
+    units = tuple(
+        EngineUnit(
+            engine=name,
+            unit=unit["name"],
+            description=unit["description"],
+            precisions=tuple(unit["precisions"]),
+            seed_name=unit["seed_name"],
+        )
+        for unit in info["units"]
+    )
+    return EngineReport(
+        name=name,
+        python=python,
+        state="ready",
+        version=info["version"],
+        import_ms=hello["import_ns"] / 1e6,
+        formats=formats,
+        units=units,
+        details=info["details"] | {"python": hello["python_version"]},
+    )
+
+
+def add(
+    name: str,
+    engines: Path,
+    *,
+    python: str | None = None,
+    requirements: Sequence[str] = (),
+    say: Callable[[str], None] = lambda _: None,
+) -> str:
+    """Give an engine an interpreter of its own: `python`, or a new virtual environment. Return that interpreter."""
+    engine = plugins.load(plugins.ENGINES, name)()
+    reason = engine.unsupported()
+    if reason is not None:
+        raise CapacityError(f"{name} cannot run here: {reason}", code="engine_unsupported")
+    folder = engines / name
+    folder.mkdir(parents=True, exist_ok=True)
+    if python is None:
+        python = _new_environment(folder / "environment", ["numpy", *(requirements or engine.requirements)], say)
+    elif not Path(python).is_file():
+        raise InputError(f"no interpreter at {python}", hint="give the path of a python executable")
+    record = folder / f".{_RECORD}.tmp"
+    record.write_text(json.dumps({"python": python}))
+    record.replace(folder / _RECORD)
+    return python
+
+
+def _new_environment(folder: Path, requirements: Sequence[str], say: Callable[[str], None]) -> str:
+    say(f"making {folder}")
+    _run([sys.executable, "-m", "venv", "--clear", str(folder)])
+    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    say(f"installing {' '.join(requirements)}")
+    _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements])
+    return str(python)
+
+
+def _run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        tail = (done.stderr or done.stdout).strip()[-2000:]
+        hint = "is the package index reachable? pip's own settings (PIP_INDEX_URL, pip.conf) are honoured"
+        raise CapacityError(f"{' '.join(command[:4])} failed: {tail}", hint=hint, code="install_failed")

@@ -1,0 +1,36 @@
+"""This machine, now, in; the contents of `environment.json` out."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from prony.measure.clock import clock_facts
+from prony.measure.device import detect
+from prony.measure.preflight import quick_state
+from prony.model.device import Environment, Git
+
+
+def look_around(base: Path, calibration_id: str | None = None) -> Environment:
+    """Return what two results must share to be comparable; the model's checksum is added for each job."""
+    return Environment(
+        device=detect(), state=quick_state(), clock=clock_facts(), git=_git(base), calibration_id=calibration_id
+    )
+
+
+def _git(base: Path) -> Git | None:
+    """Return the state of the repository that the recipe lies in, if it lies in one."""
+    if not any((folder / ".git").exists() for folder in (base, *base.parents)):
+        return None
+    command = ["git", "-C", str(base), "status", "--porcelain=v2", "--branch"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode:
+        return None
+    lines = done.stdout.splitlines()
+    heads = {words[1]: words[2] for words in (line.split() for line in lines) if words[0] == "#" and len(words) > 2}
+    commit = heads.get("branch.oid", "")
+    dirty = any(not line.startswith("#") for line in lines)
+    return Git(commit=commit, branch=heads.get("branch.head"), dirty=dirty) if commit else None

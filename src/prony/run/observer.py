@@ -1,0 +1,77 @@
+"""The machine beside a repetition: counters around the measured window, and telemetry while it runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from prony.measure.counters import HostCounters
+from prony.measure.noise import contamination, noise_between
+from prony.model.result import Noise
+from prony.ports import plugins
+from prony.ports.probe import Probe
+from prony.run.child.wire import Message
+from prony.run.folder import TelemetryRow
+
+_PERIOD_NS = 10**9
+
+
+def open_probes() -> list[Probe]:
+    """Return every probe that has something to read on this machine."""
+    probes: list[Probe] = [plugins.load(plugins.PROBES, name)() for name in plugins.found(plugins.PROBES)]
+    return [probe for probe in probes if probe.available() is None]
+
+
+class Observer:
+    """Watches one repetition. The child waits while `ready` reads, so the window is exact."""
+
+    def __init__(self, probes: list[Probe], repetition: int) -> None:
+        self._probes = probes
+        self._repetition = repetition
+        self._last_ns = 0
+        self._before: tuple[HostCounters, float] | None = None
+        self._totals: dict[str, float] = {}
+        self.rows: list[TelemetryRow] = []
+        self.noise = Noise()
+        self.contamination: tuple[str, ...] = ()
+        self.energy_j: dict[str, float] = {}
+        self.vram_peak_mib: float | None = None
+
+    def ready(self) -> None:
+        self._totals = _energy(self._read())
+        self._before = (HostCounters.read(), time.process_time())
+
+    def measured(self, message: Message) -> None:
+        if self._before is None:
+            return
+        counters, own_s = self._before
+        after = HostCounters.read()
+        own_cpu_s = time.process_time() - own_s + message["cpu_ns"] / 1e9
+        self.noise = noise_between(counters, after, own_cpu_s)
+        self.contamination = contamination(self.noise)
+        totals = _energy(self._read())
+        self.energy_j = {
+            name: (totals[name] - begin) / 1e6 for name, begin in self._totals.items() if totals.get(name, 0) > begin
+        }
+
+    def tick(self, _pid: int) -> None:
+        if time.perf_counter_ns() - self._last_ns >= _PERIOD_NS:
+            self._read()
+
+    def _read(self) -> dict[str, float]:
+        self._last_ns = time.perf_counter_ns()
+        readings: dict[str, float] = {}
+        for probe in self._probes:
+            values = probe.read()
+            self.rows.append((self._repetition, self._last_ns, probe.name, values))
+            readings |= values
+        used = readings.get("vram_used_mib")
+        if used is not None:
+            self.vram_peak_mib = max(used, self.vram_peak_mib or 0.0)
+        return readings
+
+
+def _energy(readings: Mapping[str, float]) -> dict[str, float]:
+    """Return the energy counters in microjoules by domain."""
+    wanted = {name: value for name, value in readings.items() if name.startswith("energy_")}
+    return {name.removeprefix("energy_").removesuffix("_uj_total"): value for name, value in wanted.items()}

@@ -1,0 +1,60 @@
+"""What a job has measured so far in, what it needs next out; and the order in which jobs take turns."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Literal, TypeVar
+
+from prony.model.recipe import Measure
+from prony.model.result import Repetition
+from prony.stats.stopping import tight_enough
+
+T = TypeVar("T")
+_GIVE_UP_AFTER = 2  # failures in a row, from the first repetition on: the rest would say the same
+_LEAST_FOR_INTERVAL = 6  # runs below which no 95 % interval of a median exists
+
+
+def next_step(
+    measure: Measure, done: Sequence[Repetition], run_medians: Sequence[float]
+) -> Literal["measure", "load"] | None:
+    """Return which kind of repetition comes next; `run_medians` holds one number for each clean run."""
+    if _hopeless(done):
+        return None
+    if _wants_run(measure, done, run_medians):
+        return "measure"
+    loads = sum(1 for repetition in done if repetition.state == "ok")
+    tried = sum(1 for repetition in done if repetition.kind == "load")
+    wanted = measure.cold_starts or 0
+    return "load" if loads < wanted and tried < wanted else None
+
+
+def planned(measure: Measure) -> int:
+    """Return how many repetitions a job will take if nothing disturbs it."""
+    runs = _LEAST_FOR_INTERVAL if measure.until else measure.repeats
+    return max(runs, measure.cold_starts or 0)
+
+
+def _wants_run(measure: Measure, done: Sequence[Repetition], run_medians: Sequence[float]) -> bool:
+    tried = [repetition for repetition in done if repetition.kind == "measure"]
+    clean = [repetition for repetition in tried if repetition.state == "ok" and not repetition.contamination]
+    failed = sum(1 for repetition in tried if repetition.state != "ok")
+    if measure.until is None:
+        # A contaminated repetition is repeated, but a machine that is never quiet must not keep us for ever.
+        return len(clean) + failed < measure.repeats and len(tried) < 2 * measure.repeats
+    if len(tried) >= 2 * measure.until.max_repeats or len(clean) + failed >= measure.until.max_repeats:
+        return False
+    return len(clean) < _LEAST_FOR_INTERVAL or not tight_enough(run_medians, measure.until.ci)
+
+
+def _hopeless(done: Sequence[Repetition]) -> bool:
+    failures = [repetition.failure for repetition in done]
+    if any(failure is not None and failure.whose in ("input", "capacity") for failure in failures):
+        return True
+    return len(done) >= _GIVE_UP_AFTER and all(repetition.state == "failed" for repetition in done)
+
+
+def shuffled(jobs: Sequence[T], *, round_number: int, seed: int) -> list[T]:
+    """Return the jobs of one round in an order of its own: slow drift of the machine then spreads over all of them."""
+    rng = random.Random(f"{seed}/{round_number}")
+    return rng.sample(list(jobs), k=len(jobs))

@@ -1,0 +1,123 @@
+# ruff: noqa: ARG002
+"""An engine that misbehaves on order: its model file says in which phase and how."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from prony.errors import CapacityError, InputError
+from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, Session, TensorSpec, Unit
+
+
+def _hang() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    ctypes.CDLL(None).pause()
+
+
+def _eat_memory() -> None:
+    eaten = []
+    while True:
+        eaten.append(np.ones(2**20))  # 8 MiB, touched
+
+
+def _leave_a_grandchild() -> None:
+    code = "import signal; signal.pause()"
+    child = subprocess.Popen([sys.executable, "-c", code])
+    Path(os.environ["FAULTY_GRANDCHILD"]).write_text(str(child.pid))
+
+
+def _raise() -> None:
+    raise RuntimeError("the vendor is unhappy")
+
+
+def _refuse() -> None:
+    raise InputError("this model is not for me", hint="take another")
+
+
+def _no_unit() -> None:
+    raise CapacityError("no such unit", code="unit_unavailable")
+
+
+def _signal(number: int) -> Callable[[], None]:
+    def kill() -> None:
+        os.kill(os.getpid(), number)
+
+    return kill
+
+
+ACTIONS: dict[str, Callable[[], None]] = {
+    "nothing": lambda: None,
+    "hang": _hang,
+    "memory": _eat_memory,
+    "grandchild": _leave_a_grandchild,
+    "raise": _raise,
+    "refuse": _refuse,
+    "nounit": _no_unit,
+    "exit": lambda: os._exit(7),
+    "segfault": lambda: ctypes.string_at(0) and None,
+    "illegal": _signal(signal.SIGILL),
+    "killed": _signal(signal.SIGKILL),
+}
+
+
+class FaultySession:
+    def __init__(self, plan: Mapping[str, str]) -> None:
+        self.plan = plan
+        self.calls = 0
+
+    def signature(self) -> list[TensorSpec]:
+        self.act("prepare")
+        return [TensorSpec("x", "float32", ("batch", 4))]
+
+    def effect(self) -> Effect:
+        return Effect(device="cpu", precision="fp32", threads=1)
+
+    def bind(self, inputs: Mapping[str, Array]) -> Callable[[], Any]:
+        def call() -> Any:
+            self.calls += 1
+            if self.calls == 1:
+                self.act("first")
+            if self.calls == 50:
+                self.act("measure")
+            return {"y": np.full(4, np.nan if self.plan.get("check") == "nan" else 1.0)}
+
+        return call
+
+    def outputs(self, raw: Any) -> dict[str, Array]:
+        return dict(raw)
+
+    def act(self, phase: str) -> None:
+        ACTIONS[self.plan.get(phase, "nothing")]()
+
+
+class Faulty:
+    name: ClassVar[str] = "faulty"
+    formats: ClassVar[tuple[str, ...]] = (".faulty",)
+    requirements: ClassVar[tuple[str, ...]] = ()
+    extra: ClassVar[str] = "faulty"
+
+    def unsupported(self) -> str | None:
+        return os.environ.get("FAULTY_UNSUPPORTED")
+
+    def preload(self) -> str:
+        ACTIONS[os.environ.get("FAULTY_IMPORT", "nothing")]()
+        return "1.0"
+
+    def probe(self) -> EngineInfo:
+        ACTIONS[os.environ.get("FAULTY_PROBE", "nothing")]()
+        return EngineInfo("1.0", [Unit("cpu", "the CPU", ("fp32",))])
+
+    def load(self, path: str, options: LoadOptions) -> Session:
+        plan = dict(line.split(":") for line in Path(path).read_text().split())
+        session = FaultySession(plan)
+        session.act("load")
+        return session

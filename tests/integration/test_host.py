@@ -1,0 +1,147 @@
+"""The engine's process, with real processes: whatever happens in it comes back decoded, and nothing is left."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from prony.errors import CapacityError
+from prony.run.child.wire import Order
+from prony.run.host import Answer, EngineHost, Watch
+
+Model = Callable[[str], Path]
+SECOND = 10**9
+
+
+def is_gone(pid: int) -> bool:
+    """Has the process ended? It may not have been reaped yet where nobody is there to do it."""
+    try:
+        process = psutil.Process(pid)
+        gone, _ = psutil.wait_procs([process], timeout=5)
+        return bool(gone) or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+@pytest.fixture
+def perform(faulty: Model, tmp_path: Path) -> Iterator[Callable[..., Answer]]:
+    """Have one child of the faulty engine carry out a plan; afterwards no process may be left."""
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+
+    def run(plan: str, **watch: object) -> Answer:
+        order = Order(op="measure", model=str(faulty(plan)), runs=60, warmup=3, samples=str(tmp_path / "samples.i64"))
+        with EngineHost("faulty", sys.executable, tmp_path / "log") as host:
+            return host.perform(order, Watch(**({"timeout_ns": 20 * SECOND} | watch)))  # type: ignore[arg-type]
+
+    yield run
+    assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
+
+
+@pytest.mark.parametrize(
+    ("plan", "code", "phase", "said"),
+    [
+        ("load:segfault", "crash", "load", "segmentation fault"),
+        ("first:illegal", "illegal_instruction", "first", "instruction that this CPU does not have"),
+        ("measure:killed", "killed", "measure", "killed from outside"),
+        ("load:exit", "engine_exit", "load", "exit code 7"),
+        ("first:raise", "engine_error", "first", "the vendor is unhappy"),
+        ("load:refuse", "input", "load", "not for me"),
+        ("load:nounit", "unit_unavailable", "load", "no such unit"),
+    ],
+)
+def test_a_fault_is_recorded_with_its_phase_and_decoded_reason(
+    perform: Callable[..., Answer], plan: str, code: str, phase: str, said: str
+) -> None:
+    answer = perform(plan)
+    assert answer.done is None
+    assert answer.failure is not None
+    assert (answer.failure.code, answer.failure.phase) == (code, phase)
+    assert said in answer.failure.message
+
+
+def test_a_hang_is_ended_by_the_time_limit_even_if_it_ignores_signals(perform: Callable[..., Answer]) -> None:
+    answer = perform("first:hang", timeout_ns=SECOND // 2)
+    assert answer.failure is not None
+    assert (answer.failure.code, answer.failure.phase) == ("timeout", "first")
+
+
+def test_the_memory_limit_is_enforced(perform: Callable[..., Answer]) -> None:
+    answer = perform("load:memory", memory_bytes=300 * 2**20)
+    assert answer.failure is not None
+    assert (answer.failure.code, answer.failure.phase) == ("memory_limit", "load")
+    assert "over the limit of 300 MiB" in answer.failure.message
+
+
+def test_a_stop_hands_over_what_was_measured(perform: Callable[..., Answer]) -> None:
+    asked: list[bool] = []
+    answer = perform("check:fine", on_ready=lambda: asked.append(True), stop_asked=lambda: bool(asked))
+    assert answer.failure is None
+    assert answer.done is not None
+    assert answer.done["counts"]["measure"] >= 1
+
+
+def test_a_grandchild_does_not_outlive_the_host(
+    perform: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / "grandchild"
+    monkeypatch.setenv("FAULTY_GRANDCHILD", str(note))
+    perform("load:grandchild first:hang", timeout_ns=SECOND)
+    assert is_gone(int(note.read_text()))
+
+
+def test_a_grandchild_does_not_outlive_a_child_that_ends_well(
+    perform: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / "grandchild"
+    monkeypatch.setenv("FAULTY_GRANDCHILD", str(note))
+    assert perform("load:grandchild").done is not None
+    assert is_gone(int(note.read_text()))
+
+
+def test_answers_that_are_not_finite_are_seen(perform: Callable[..., Answer]) -> None:
+    answer = perform("check:nan")
+    assert answer.done is not None
+    assert answer.done["finite"] is False
+
+
+def test_one_fault_touches_no_later_repetition(faulty: Model, tmp_path: Path) -> None:
+    with EngineHost("faulty", sys.executable, tmp_path / "log") as host:
+        crashed = host.perform(Order(op="measure", model=str(faulty("load:segfault"))), Watch(timeout_ns=5 * SECOND))
+        well = host.perform(Order(op="measure", model=str(faulty("check:fine")), runs=5), Watch(timeout_ns=5 * SECOND))
+    assert crashed.failure is not None
+    assert well.done is not None
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "code"),
+    [
+        ("FAULTY_IMPORT", "raise", "engine_broken"),
+        ("FAULTY_IMPORT", "segfault", "engine_broken"),
+        ("FAULTY_UNSUPPORTED", "needs another planet", "engine_unsupported"),
+    ],
+)
+def test_an_engine_that_cannot_start_says_why(
+    faulty: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, code: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(CapacityError) as caught, EngineHost("faulty", sys.executable, tmp_path / "log"):
+        pytest.fail("it started")
+    assert caught.value.code == code
+
+
+def test_samples_are_monotonic_and_complete(perform: Callable[..., Answer], tmp_path: Path) -> None:
+    import numpy as np
+
+    answer = perform("check:fine")
+    assert answer.done is not None
+    counts = answer.done["counts"]
+    assert counts == {"load": 1, "first": 1, "warmup": 3, "measure": 60}
+    stamps = np.fromfile(tmp_path / "samples.i64", dtype=np.int64)
+    assert stamps.size == 2 * sum(counts.values())
+    begins, ends = stamps[-120:-60], stamps[-60:]
+    assert (ends >= begins).all()
+    assert (begins[1:] >= ends[:-1]).all()
