@@ -1,0 +1,227 @@
+"""A URL in, its bytes in a file out: broken transfers go on where they stopped, and limits hold."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.errors import InputError, NotFoundError, TransportError
+
+if TYPE_CHECKING:
+    import httpx
+
+# Tries in a row that bring nothing new before giving up.
+ATTEMPTS = 4
+_REDIRECTS = 5
+_FIRST_PAUSE_S = 0.5
+# Answers that may be better next time.
+_PASSING_STATUS = (408, 425, 429, 500, 502, 503, 504)
+_GONE_STATUS = (404, 410)
+
+
+class BrokenError(Exception):
+    """A transfer ended before its time; trying again may help."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`max_bytes` is for this file; `done` reports how much of it lies on disk and how much there is.
+
+    `is_checked` says that a checksum will tell whether all of it came, should the server not.
+    """
+
+    max_bytes: int
+    timeout_s: float
+    done: Callable[[int, int | None], None]
+    pause: Callable[[float], None] = time.sleep
+    is_checked: bool = False
+
+
+@dataclass(frozen=True)
+class Validators:
+    """What names this very version of the content."""
+
+    etag: str = ""
+    modified: str = ""
+
+    @property
+    def strong(self) -> str:
+        """What a server may continue a transfer by; a weak etag only promises the same meaning, not the same bytes."""
+        return self.etag if self.etag and not self.etag.startswith("W/") else self.modified
+
+    def unless_same(self) -> dict[str, str]:
+        """Return the headers that ask for the content only if it is another than this."""
+        headers = {"If-None-Match": self.etag, "If-Modified-Since": self.modified}
+        return {name: value for name, value in headers.items() if value}
+
+
+def check_url(url: str) -> None:
+    """Refuse all but https, and http to this very machine."""
+    import httpx
+
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError) as exc:
+        raise InputError(f"{url!r} is no URL: {exc}", hint="write https://host/path/model.onnx") from exc
+    if parsed.scheme == "https" and parsed.host:
+        return
+    if parsed.scheme == "http" and _is_loopback(parsed.host):
+        return
+    raise InputError(
+        f"{url} is not fetched: a model comes by https, so that nobody on the way can change it",
+        hint="use https://; plain http is for this machine's own addresses only",
+        code="insecure_url",
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def download(url: str, part: Path, limits: Limits, *, known: Validators | None = None) -> Validators | None:
+    """Bring the content of `url` to `part`, going on from what an earlier try left there.
+
+    With `known`, return None when the content is still the one that bears these validators.
+    """
+    note = part.with_name(f"{part.name}.json")
+    failures, best = 0, -1
+    while True:
+        try:
+            found = _attempt(url, part, note, limits, known or Validators())
+        except BrokenError as exc:
+            arrived = part.stat().st_size if part.exists() else 0
+            failures = 1 if arrived > best else failures + 1
+            best = max(best, arrived)
+            if failures >= ATTEMPTS:
+                raise TransportError(
+                    f"{url} could not be fetched in {failures} tries: {exc}",
+                    hint="check the network; what has arrived is kept, and the next run goes on from there",
+                    code="broken_transfer",
+                ) from exc
+            limits.pause(_FIRST_PAUSE_S * 2 ** (failures - 1))
+        else:
+            note.unlink(missing_ok=True)
+            return found
+
+
+def _attempt(url: str, part: Path, note: Path, limits: Limits, known: Validators) -> Validators | None:
+    """Make one request and write what it brings."""
+    begun = _read_note(note)
+    offset = part.stat().st_size if part.exists() and begun.strong else 0
+    headers = {"Range": f"bytes={offset}-", "If-Range": begun.strong} if offset else known.unless_same()
+    with _answer(url, headers | {"Accept-Encoding": "identity"}, limits.timeout_s) as response:
+        if response.status_code == 304 and not offset:
+            return None
+        if response.status_code == 416:
+            part.unlink(missing_ok=True)
+            raise BrokenError("the part that was kept does not fit the content any more")
+        _check_status(url, response)
+        offset = _begin(response, offset)
+        found = Validators(response.headers.get("ETag", ""), response.headers.get("Last-Modified", ""))
+        note.write_text(json.dumps({"etag": found.etag, "modified": found.modified}))
+        _write(response, part, offset, limits)
+        return found
+
+
+def _read_note(note: Path) -> Validators:
+    try:
+        return Validators(**json.loads(note.read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return Validators()
+
+
+@contextmanager
+def _answer(url: str, headers: dict[str, str], timeout_s: float) -> Iterator[httpx.Response]:
+    """Send a request, follow redirects by the same rules as the first URL, and translate what goes wrong."""
+    import httpx
+
+    try:
+        for _ in range(_REDIRECTS + 1):
+            check_url(url)
+            # A proxy has no business between this machine and itself.
+            with (
+                httpx.Client(timeout=timeout_s, trust_env=not _is_loopback(httpx.URL(url).host)) as client,
+                client.stream("GET", url, headers=headers) as response,
+            ):
+                if response.next_request is None:
+                    yield response
+                    return
+                url = str(response.next_request.url)
+    except httpx.TimeoutException as exc:
+        raise BrokenError(f"no answer within {timeout_s:g} s") from exc
+    except httpx.ConnectError as exc:
+        raise BrokenError(f"no connection to {httpx.URL(url).host}: {exc}") from exc
+    except httpx.TransportError as exc:
+        raise BrokenError(str(exc) or type(exc).__name__) from exc
+    raise TransportError(
+        f"{url} was reached over more than {_REDIRECTS} redirects", hint="use the URL at their end", code="redirects"
+    )
+
+
+def _check_status(url: str, response: httpx.Response) -> None:
+    status = response.status_code
+    if status in (200, 206):
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise TransportError(f"{url} came compressed though it was not asked to", hint="use another mirror")
+        return
+    if status in _GONE_STATUS:
+        raise NotFoundError(f"{url} does not exist ({status})", hint="check the URL in a browser", code="unknown_model")
+    if status in (401, 403):
+        raise InputError(
+            f"{url} may not be read without an account ({status})", hint="download it yourself and give its path"
+        )
+    if status in _PASSING_STATUS:
+        raise BrokenError(f"the server answered {status}")
+    raise TransportError(f"{url} answered {status}", hint="check the URL in a browser", code="bad_status")
+
+
+def _begin(response: httpx.Response, offset: int) -> int:
+    """Return where this answer's bytes belong: a server may ignore the range and send all."""
+    if response.status_code == 200:
+        return 0
+    match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    if match is None or int(match[1]) != offset:
+        raise BrokenError("the server sent another range than the one asked for")
+    return offset
+
+
+def _write(response: httpx.Response, part: Path, offset: int, limits: Limits) -> None:
+    length = response.headers.get("Content-Length", "")
+    total = offset + int(length) if length.isdigit() else None
+    if total is None and not limits.is_checked and "Transfer-Encoding" not in response.headers:
+        raise TransportError(
+            f"{response.url} does not say how long it is, so nobody could tell whether all of it came",
+            hint="give its checksum in the recipe",
+            code="unknown_length",
+        )
+    _check_size(response, total or 0, limits)
+    with part.open("r+b" if offset else "wb") as stream:
+        stream.seek(offset)
+        stream.truncate()
+        # As they come, not gathered into larger blocks: what waits in a buffer is lost when the transfer breaks.
+        for block in response.iter_raw():
+            offset += len(block)
+            _check_size(response, offset, limits)
+            stream.write(block)
+            limits.done(offset, total)
+    if total is not None and offset != total:
+        raise BrokenError(f"{offset} of {total} bytes arrived")
+
+
+def _check_size(response: httpx.Response, size: int, limits: Limits) -> None:
+    if size > limits.max_bytes:
+        raise InputError(
+            f"{response.url} is larger than the limit of {limits.max_bytes} bytes",
+            hint="raise the size limit, or download it yourself and give its path",
+            code="too_big",
+        )
