@@ -46,7 +46,10 @@ class Run:
 
     @cached_property
     def ordered_ns(self) -> Array:
-        return np.sort(self.durations_ns)
+        longest_ns, shortest_ns = int(self.durations_ns.max()), int(self.durations_ns.min())
+        # Half as many bytes sort twice as fast, and hardly anything takes the four seconds that these can hold.
+        narrow = shortest_ns >= 0 and longest_ns < 2**32
+        return np.sort(self.durations_ns.astype(np.uint32) if narrow else self.durations_ns)
 
     @cached_property
     def moments(self) -> Moments:

@@ -1,0 +1,306 @@
+"""A summary: one number a run, intervals over runs, and nothing that the samples do not support."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prony.analyse.estimates import across_runs
+from prony.analyse.summary import summarise
+from prony.errors import InputError
+from prony.model.estimate import Grade, Summary
+from prony.model.metric import METRICS, STATISTICS
+from prony.stats.quantiles import Array
+
+from .jobs import failed, job, phase, repetition, result, samples, steady_runs
+
+
+def summary_of(runs: dict[int, Array], **changes: object) -> Summary:
+    return summarise(job(), result([repetition(index) for index in runs]), samples(runs))
+
+
+def codes(summary: Summary) -> set[str]:
+    return {reason.code for reason in summary.verdict.reasons}
+
+
+def test_the_headline_is_the_median_of_the_runs_medians_and_not_of_pooled_samples() -> None:
+    runs = {i: np.full(50 if i else 5000, level) for i, level in enumerate((9_000_000, 1_000_000, 2_000_000))}
+    estimate = summary_of(runs).estimates["inference_ms.p50"]
+    assert (estimate.value, estimate.low, estimate.high) == (2.0, 1.0, 9.0)
+    assert (estimate.count, estimate.level, estimate.confidence) == (3, "run", 0.75)
+
+
+def test_five_runs_carry_the_true_confidence_of_their_interval() -> None:
+    summary = summary_of(steady_runs(5))
+    estimate = summary.estimates["inference_ms.p50"]
+    assert estimate.confidence == 0.9375
+    assert estimate.method == "median of 5 runs' medians; order statistics"
+    assert summary.used == (0, 1, 2, 3, 4)
+    assert summary.verdict.grade is Grade.VALID
+
+
+def test_every_key_is_a_metric_and_a_statistic_and_every_unit_is_the_metrics() -> None:
+    for key, estimate in summary_of(steady_runs(6, size=4000)).estimates.items():
+        name, statistic = key.split(".", 1)
+        assert estimate.unit == METRICS[name].unit
+        assert statistic in STATISTICS
+
+
+def test_a_percentile_exists_only_with_enough_samples_in_every_run() -> None:
+    runs = steady_runs(5, size=400)
+    runs[3] = runs[3][:300]
+    summary = summary_of(runs)
+    assert "inference_ms.p95" in summary.estimates
+    assert "inference_ms.p99" not in summary.estimates
+    missing = {entry.metric: entry for entry in summary.missing}
+    assert set(missing) == {"inference_ms.p99", "inference_ms.p99.9"}
+    assert (missing["inference_ms.p99"].count, missing["inference_ms.p99"].needed) == (300, 368)
+    assert missing["inference_ms.p99"].at_least is not None
+    assert missing["inference_ms.p99"].at_least > summary.estimates["inference_ms.p95"].value
+
+
+def test_one_run_gets_an_interval_within_that_run_and_a_suspect_verdict() -> None:
+    summary = summary_of(steady_runs(1))
+    estimate = summary.estimates["inference_ms.p50"]
+    assert (estimate.level, estimate.count) == ("sample", 100)
+    assert "within one run" in estimate.method
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.low <= estimate.value <= estimate.high
+    assert summary.verdict.grade is Grade.SUSPECT
+    assert "one_run" in codes(summary)
+    assert summary.spread == {}
+
+
+def test_one_sample_in_one_run_is_a_number_without_an_interval() -> None:
+    summary = summary_of({0: np.array([1_500_000])})
+    estimate = summary.estimates["inference_ms.p50"]
+    assert (estimate.value, estimate.low, estimate.high) == (1.5, None, None)
+    assert "inference_ms.sd" not in summary.estimates
+
+
+def test_a_warm_up_that_leaked_into_the_measurement_is_cut_off() -> None:
+    runs = steady_runs(5, size=200)
+    for durations in runs.values():
+        durations[:40] *= 2
+    summary = summary_of(runs)
+    assert summary.estimates["inference_ms.max"].value < 1.2
+    # Four samples (load, first, two warm-ups) come before the measured ones in the repetition's numbering.
+    assert all(start is not None and abs(start - 44) <= 1 for start in summary.steady_from.values())
+
+
+def test_a_run_without_a_steady_state_is_used_whole_and_said_so() -> None:
+    runs = steady_runs(5, size=200)
+    runs[2] = np.round(runs[2] * np.linspace(1, 1.5, 200)).astype(np.int64)
+    summary = summary_of(runs)
+    assert summary.steady_from[2] is None
+    assert "no_steady_state" in codes(summary)
+    assert summary.verdict.grade is Grade.SUSPECT
+    assert summary.used == (0, 1, 2, 3, 4)
+
+
+def test_failed_repetitions_never_enter_and_are_named() -> None:
+    runs = steady_runs(5)
+    document = result([*(repetition(i) for i in runs), failed(5)])
+    summary = summarise(job(), document, samples(runs | {5: np.full(50, 9_000_000)}))
+    assert summary.used == (0, 1, 2, 3, 4)
+    assert summary.excluded == {5: "failed in load: SIGILL: wrong instruction"}
+    assert 5 not in summary.steady_from
+    assert summary.estimates["load_ms.p50"].count == 5
+    assert "failed_repetitions" in codes(summary)
+
+
+def test_disturbed_repetitions_are_left_out_while_enough_clean_ones_remain() -> None:
+    runs = steady_runs(6)
+    noisy = repetition(0, contamination=("foreign_cpu: others used 9% of the CPU",))
+    summary = summarise(job(), result([noisy, *(repetition(i) for i in range(1, 6))]), samples(runs))
+    assert summary.used == (1, 2, 3, 4, 5)
+    assert summary.excluded[0] == "disturbed: foreign_cpu: others used 9% of the CPU"
+    assert summary.verdict.grade is Grade.VALID
+    assert summary.estimates["load_ms.p50"].count == 5
+
+
+def test_disturbed_repetitions_count_when_too_few_clean_ones_remain() -> None:
+    runs = steady_runs(5)
+    document = result([repetition(i, contamination=("steal: 3% taken",) if i > 1 else ()) for i in runs])
+    summary = summarise(job(), document, samples(runs))
+    assert summary.used == (0, 1, 2, 3, 4)
+    assert summary.excluded == {}
+    assert "contaminated" in codes(summary)
+
+
+def test_cold_starts_of_both_kinds_are_counted_together() -> None:
+    runs = steady_runs(5)
+    frame = pl.concat([samples(runs), samples({7: [], 8: []})])
+    document = result([*(repetition(i) for i in runs), repetition(7, kind="load"), repetition(8, kind="load")])
+    summary = summarise(job(), document, frame)
+    load, first, cold = (
+        summary.estimates[f"{name}.p50"] for name in ("load_ms", "first_inference_ms", "cold_start_ms")
+    )
+    assert (load.count, load.value, load.method) == (7, 5.003, "median of 7 cold starts; order statistics")
+    assert first.value == 2.0
+    assert cold.value == pytest.approx(7.003)
+    assert summary.estimates["inference_ms.p50"].count == 5
+    assert summary.excluded == {}
+
+
+def test_throughput_is_items_over_the_wall_time_of_the_window_and_not_one_over_the_mean() -> None:
+    runs = {i: np.full(100, 1_000_000) for i in range(5)}
+    document = result([repetition(i) for i in runs])
+    summary = summarise(job(batch_size=8), document, samples(runs, gap_ns=1_000_000))
+    assert summary.estimates["throughput_per_s.p50"].value == pytest.approx(8 * 100 / 0.199)
+
+
+def test_memory_cpu_and_energy_come_from_the_phases() -> None:
+    runs = steady_runs(5)
+    measure = phase(rss_peak_kib=300 * 1024, rss_anon_kib=200 * 1024, rss_file_kib=50 * 1024)
+    load = phase(rss_peak_kib=400 * 1024)
+    repetitions = [
+        repetition(
+            i, import_ns=7_000_000, baseline_rss_kib=100 * 1024, vram_peak_mib=5.0,
+            phases={"load": load, "measure": measure},
+            energy_j={"package_0": 20.0, "package_0_core": 15.0, "dram": 2.0, "psys": 40.0},
+        )
+        for i in runs
+    ]  # fmt: skip
+    found = summarise(job(), result(repetitions), samples(runs)).estimates
+    expected = {
+        "memory_mib": 200, "rss_baseline_mib": 100, "rss_load_peak_mib": 400, "rss_peak_mib": 300, "rss_anon_mib": 200,
+        "rss_file_mib": 50, "vram_peak_mib": 5, "inference_cpu_ms": 3, "energy_j": 0.22, "power_w": 22, "import_ms": 7,
+    }  # fmt: skip
+    assert {name: found[f"{name}.p50"].value for name in expected} == pytest.approx(expected)
+    assert found["import_ms.p50"].count == 1
+
+
+def test_counters_that_the_machine_lacks_leave_no_entry() -> None:
+    found = summary_of(steady_runs(5)).estimates
+    assert {key.split(".")[0] for key in found} == {
+        "inference_ms", "load_ms", "first_inference_ms", "cold_start_ms", "throughput_per_s",
+    }  # fmt: skip
+
+
+def test_outliers_are_labelled_with_their_run_and_sample_and_stay_in_the_numbers() -> None:
+    runs = steady_runs(5)
+    runs[3][17] = 50_000_000
+    summary = summary_of(runs)
+    worst = summary.outliers[0]
+    assert (worst.repetition, worst.index, worst.value, worst.label) == (3, 21, 50.0, "severe")
+    assert worst.metric == "inference_ms"
+    assert summary.outlier_count == len(summary.outliers)
+
+
+def test_a_run_apart_from_the_others_is_an_outlier_without_a_sample() -> None:
+    runs = steady_runs(8)
+    runs[6] = runs[6] * 3
+    found = [outlier for outlier in summary_of(runs).outliers if outlier.index is None]
+    assert [(outlier.repetition, outlier.metric) for outlier in found] == [(6, "inference_ms.p50")]
+
+
+def test_the_list_of_outliers_is_capped_and_the_count_is_not() -> None:
+    runs = steady_runs(5, size=2000)
+    for durations in runs.values():
+        durations[25::50] *= 3
+    summary = summary_of(runs)
+    assert len(summary.outliers) == 50
+    assert summary.outlier_count >= 200
+
+
+def test_nothing_measured_is_void_and_has_no_estimate() -> None:
+    summary = summarise(job(), result([failed(0), failed(1)]), samples({}))
+    assert summary.verdict.grade is Grade.VOID
+    assert summary.estimates == {}
+    assert summary.missing == ()
+    assert summary.excluded.keys() == {0, 1}
+
+
+def test_a_repetition_that_has_no_measured_sample_is_left_out() -> None:
+    runs = steady_runs(5)
+    summary = summarise(
+        job(), result([repetition(i) for i in range(6)]), samples(runs | {5: np.array([], dtype=np.int64)})
+    )
+    assert summary.excluded == {5: "has no measured sample"}
+
+
+def test_constant_samples_have_no_outliers_and_an_interval_of_no_width() -> None:
+    summary = summary_of({i: np.full(100, 1_000_000) for i in range(5)})
+    estimate = summary.estimates["inference_ms.p50"]
+    assert (estimate.low, estimate.value, estimate.high) == (1.0, 1.0, 1.0)
+    assert summary.outlier_count == 0
+    assert summary.spread["inference_ms"].icc is None
+
+
+def test_samples_of_zero_length_do_not_break_anything() -> None:
+    summary = summarise(
+        job(), result([repetition(i) for i in range(5)]), samples(dict.fromkeys(range(5), [0] * 40), gap_ns=0)
+    )
+    assert summary.estimates["inference_ms.p50"].value == 0
+    assert "throughput_per_s.p50" not in summary.estimates
+
+
+def test_a_job_is_not_summarised_with_the_result_of_another() -> None:
+    with pytest.raises(InputError, match="do not belong together"):
+        summarise(job(), result([], job_id="other"), samples({}))
+
+
+run_sets = st.builds(
+    lambda count, size, seed: steady_runs(count, size=size, spread=0.05, seed=seed),
+    st.integers(1, 9), st.integers(1, 60), st.integers(0, 2**31),
+)  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None)
+@given(run_sets)
+def test_statistics_are_in_order_and_intervals_contain_their_value(runs: dict[int, Array]) -> None:
+    found = summary_of(runs).estimates
+    assert found["inference_ms.min"].value <= found["inference_ms.p50"].value <= found["inference_ms.max"].value
+    assert found["inference_ms.min"].value <= found["inference_ms.mean"].value <= found["inference_ms.max"].value
+    for estimate in found.values():
+        if estimate.low is not None:
+            assert estimate.high is not None
+            assert estimate.low <= estimate.value <= estimate.high
+            assert estimate.confidence is not None
+            assert 0.5 <= estimate.confidence < 1
+
+
+@settings(max_examples=25, deadline=None)
+@given(run_sets)
+def test_a_thousand_times_longer_gives_the_same_summary_in_another_unit(runs: dict[int, Array]) -> None:
+    first, second = summary_of(runs), summary_of({i: run * 1000 for i, run in runs.items()})
+    assert first.steady_from == second.steady_from
+    assert first.outlier_count == second.outlier_count
+    for key, estimate in first.estimates.items():
+        if key.startswith("inference_ms"):
+            assert second.estimates[key].value == pytest.approx(1000 * estimate.value, rel=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(run_sets, st.randoms(use_true_random=False))
+def test_the_order_of_runs_and_rows_does_not_matter(runs: dict[int, Array], random: object) -> None:
+    first = summary_of(runs)
+    order = list(runs)
+    random.shuffle(order)  # type: ignore[attr-defined]
+    frame = samples(runs).sample(fraction=1, shuffle=True, seed=len(order))
+    second = summarise(job(), result([repetition(index) for index in order]), frame)
+    assert first == second
+    renamed = summary_of({new: runs[old] for new, old in enumerate(order)})
+    inference = {key: value for key, value in first.estimates.items() if key.startswith("inference_ms")}
+    assert inference == {key: value for key, value in renamed.estimates.items() if key.startswith("inference_ms")}
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    runs = steady_runs(6, size=300, spread=0.1)
+    assert summary_of(runs).model_dump_json() == summary_of(runs).model_dump_json()
+
+
+@pytest.mark.parametrize("count", [3, 5, 8])
+def test_the_interval_over_runs_covers_the_truth_as_often_as_it_says(count: int) -> None:
+    medians_ms = np.random.default_rng(3).lognormal(0, 0.1, size=(4000, count))
+    covered, stated = 0, 0.0
+    for values in medians_ms:
+        estimate = across_runs(values, "ms", "runs' medians")
+        stated = estimate.confidence or 0.0
+        covered += (estimate.low or 0.0) <= 1.0 <= (estimate.high or 0.0)
+    assert covered / 4000 == pytest.approx(stated, abs=0.015)
