@@ -1,1 +1,33 @@
+"""A Dossier in, documents out: HTML, Markdown, JSON, CSV and JUnit; in `terminal`, the table that people read first."""
 
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+
+from prony.errors import InputError
+from prony.model.dossier import Dossier
+
+__all__ = ["FORMATS", "render"]
+
+# What a person writes after --format, and the module whose `render` makes it; imported only when it is asked for.
+FORMATS: dict[str, str] = {
+    "html": "prony.report.html",
+    "md": "prony.report.markdown",
+    "json": "prony.report.json",
+    "csv": "prony.report.csv",
+    "junit": "prony.report.junit",
+}
+_ALSO_SAID = {"markdown": "md", "htm": "html", "xml": "junit"}
+
+
+def render(dossier: Dossier, format: str) -> str | bytes:  # noqa: A002 - the word that people write
+    """Return the whole document; the same dossier always gives the same one."""
+    name = _ALSO_SAID.get(format.lower(), format.lower())
+    if name not in FORMATS:
+        near = get_close_matches(name, [*FORMATS, *_ALSO_SAID], n=1)
+        known = ", ".join(FORMATS)
+        hint = f"did you mean {_ALSO_SAID.get(near[0], near[0])}?" if near else f"one of {known}"
+        raise InputError(f"there is no report format {format!r}; there are {known}", hint=hint, code="unknown_format")
+    document: str | bytes = import_module(FORMATS[name]).render(dossier)
+    return document

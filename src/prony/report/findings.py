@@ -20,6 +20,7 @@ def findings(dossier: Dossier) -> list[str]:
     for group in groups:
         told += _of_group(group, alone=len(groups) == 1)
     told += _singles(groups)
+    told += _precisions(groups)
     told += _throughput(dossier.entries)
     told += [_failed(entry) for entry in dossier.entries if pick.has_failed(entry)]
     return told
@@ -56,9 +57,8 @@ def _of_group(group: Sequence[Entry], *, alone: bool) -> list[str]:
     others = sorted(((found, one) for found, one in timed if one is not best), key=lambda pair: pair[0].value)
     name = pick.label(best, skip)
     where = "" if alone else _work(best)
-    told = [where + _claim(name, ours, [(found, pick.label(one, skip)) for found, one in others])]
-    told += _unlike(best, [one for _, one in others], skip)
-    return [" ".join(told)]
+    claim = _claim(name, ours, [(found, pick.label(one, skip)) for found, one in others])
+    return [where + claim + _care([best, *(one for _, one in others)], skip)]
 
 
 def _work(entry: Entry) -> str:
@@ -87,21 +87,24 @@ def _ends(low: float, high: float) -> str:
     return f" (from {number.ratio(low)} to {number.ratio(high)} by the ends of both intervals)"
 
 
-def _unlike(best: Entry, others: Sequence[Entry], skip: set[str]) -> list[str]:
-    """Return what forbids taking the comparison at face value: another precision, a suspect number."""
-    told = []
-    precisions = {pick.label(one, skip): one.result.effective.precision
-                  for one in (best, *others) if one.result.effective is not None}  # fmt: skip
-    if len(set(precisions.values())) > 1:
-        by_precision: dict[str, list[str]] = {}
-        for name, precision in precisions.items():
-            by_precision.setdefault(precision, []).append(name)
-        told.append("They do not compute alike: " + ", ".join(
-            f"{_listed(names)} in {precision}" for precision, names in by_precision.items()) + ".")  # fmt: skip
-    suspects = [pick.label(one, skip) for one in (best, *others) if one.summary.verdict.grade is Grade.SUSPECT]
-    if suspects:
-        told.append(f"Take it with care: {_listed(suspects)} {'is' if len(suspects) == 1 else 'are'} suspect.")
-    return told
+def _precisions(groups: Sequence[Sequence[Entry]]) -> list[str]:
+    """Return what forbids taking a comparison at face value: jobs of one group that compute in another precision."""
+    by_precision: dict[str, dict[str, None]] = {}
+    for group in groups:
+        told = [(one.job.workload.engine, one.result.effective.precision) for one in group if one.result.effective]
+        if len({precision for _, precision in told}) > 1:
+            for engine, precision in told:
+                by_precision.setdefault(precision, {})[engine] = None
+    if not by_precision:
+        return []
+    parts = [f"{_listed(list(engines))} in {precision}" for precision, engines in by_precision.items()]
+    return [f"Not all compute alike: {', '.join(parts)}. A faster answer may be another answer; see the output checks."]
+
+
+def _care(entries: Sequence[Entry], skip: set[str]) -> str:
+    suspects = [pick.label(one, skip) for one in entries if one.summary.verdict.grade is Grade.SUSPECT]
+    verb = "is" if len(suspects) == 1 else "are"
+    return f" Take it with care: {_listed(suspects)} {verb} suspect." if suspects else ""
 
 
 def _listed(names: Sequence[str]) -> str:

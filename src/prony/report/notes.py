@@ -31,12 +31,18 @@ def notes(dossier: Dossier) -> list[Note]:
 
 
 def _of_entry(entry: Entry) -> list[tuple[Grade | None, str]]:
-    told: list[tuple[Grade | None, str]] = [(one.grade, one.text) for one in entry.summary.verdict.reasons]
+    reasons = entry.summary.verdict.reasons
+    # A reason of grade valid explains and does not judge.
+    told: list[tuple[Grade | None, str]] = [
+        (None if one.grade is Grade.VALID else one.grade, one.text) for one in reasons
+    ]
     told += _failed(entry)
-    if (precision := _precision(entry)) is not None:
+    is_told = any(one.code.startswith("precision") or one.code == "different_answer" for one in reasons)
+    if not is_told and (precision := _precision(entry)) is not None:
         told.append((None, precision))
-    told += [(None, f"{one.metric}: {number.missing_text(one)}, had {one.count}") for one in entry.summary.missing]
-    return told
+    return told + [
+        (None, f"{one.metric}: {number.missing_text(one)}, had {one.count}.") for one in entry.summary.missing
+    ]
 
 
 def _failed(entry: Entry) -> list[tuple[Grade | None, str]]:
@@ -44,9 +50,9 @@ def _failed(entry: Entry) -> list[tuple[Grade | None, str]]:
     whole = entry.result.failure
     told: list[tuple[Grade | None, str]] = []
     if whole is not None:
-        told.append((Grade.VOID, f"the job failed {pick.failure_text(whole)}"))
+        told.append((Grade.VOID, f"The job failed {pick.failure_text(whole)}."))
     others = [why for one, why in pick.failures(entry) if one is not None and why != whole]
-    return told + [(Grade.SUSPECT, f"a repetition failed {pick.failure_text(why)}") for why in others]
+    return told + [(Grade.SUSPECT, f"A repetition failed {pick.failure_text(why)}.") for why in others]
 
 
 def _precision(entry: Entry) -> str | None:
@@ -61,7 +67,7 @@ def _precision(entry: Entry) -> str | None:
         if error is None
         else f"; its answers differ from {_reference(entry)} by up to {number.share(error)} of their range"
     )
-    return f"{effective.engine} computes in {effective.precision}, by its own choice{differs}"
+    return f"{effective.engine} computes in {effective.precision}, by its own choice{differs}."
 
 
 def _reference(entry: Entry) -> str:

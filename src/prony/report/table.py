@@ -76,7 +76,7 @@ def table(dossier: Dossier) -> Table:
             columns.append(Column(key, heading, importance, unit=scale.symbol))
             cells[key] = made
         if key == HEADLINE and (ratios := _ratios(dossier)):
-            columns.append(Column("ratio", "× fastest", 75))
+            columns.append(Column("ratio", "ratio", 75))
             cells["ratio"] = ratios
     for key, heading, importance in _EFFECTIVE:
         if made := _effective(dossier, key):
@@ -141,7 +141,7 @@ def _ratios(dossier: Dossier) -> dict[str, Cell]:
     made = {}
     for job_id, ratio in compare.ratios(dossier.entries).items():
         if ratio.relation == "fastest":
-            made[job_id] = Cell("1×", note="the lowest median among jobs that do the same work")
+            made[job_id] = Cell("1.0×", note="the lowest median among jobs that do the same work")
         elif ratio.relation == "slower" and ratio.low is not None and ratio.high is not None:
             ends = f"{number.ratio(ratio.low)} to {number.ratio(ratio.high)}"
             made[job_id] = Cell(number.ratio(ratio.value), note=f"from {ends} by the ends of both intervals")

@@ -125,12 +125,22 @@ class Maker:
 
     def _write_samples(self, folder: Path, base_ms: float, load_ms: float) -> dict[str, list[float]]:
         blocks: list[tuple[int, str, list[int], list[int]]] = []
-        found: dict[str, list[float]] = {"load_ms": [], "first_inference_ms": [], "p50": [], "p90": [], "per_s": []}
+        found: dict[str, list[float]] = {
+            "load_ms": [],
+            "first_inference_ms": [],
+            "p50": [],
+            "p90": [],
+            "per_s": [],
+            "slow": [],
+            "slow_ms": [],
+        }
         for repetition in range(self.repeats):
             begin = repetition * 10_000_000_000
             level = base_ms * self.rng.normal(1, 0.03)
             warm = level * self.rng.lognormal(0, 0.04, self.runs)
-            warm[self.rng.integers(0, self.runs)] *= 1.8
+            slow = int(self.rng.integers(0, self.runs))
+            warm[slow] *= 1.8
+            found["slow"].append(slow)
             phases = {
                 "load": [load_ms * self.rng.normal(1, 0.05)],
                 "first": [level * 2.4],
@@ -151,11 +161,19 @@ class Maker:
                 begin = int(ends[-1]) + 1000
             found["load_ms"].append(phases["load"][0])
             found["first_inference_ms"].append(phases["first"][0])
+            found["slow_ms"].append(float(warm[slow]))
             found["p50"].append(float(np.median(warm)))
             found["p90"].append(float(np.quantile(warm, 0.9)))
             found["per_s"].append(float(1000 * self.runs / warm.sum()))
         sample_frame(blocks).write_parquet(folder / SAMPLES)
         return found
+
+    def _outliers(self, found: dict[str, list[float]]) -> tuple[Outlier, ...]:
+        # One load, one first inference and ten of warm-up come before the measured samples.
+        return tuple(
+            Outlier(repetition=run, index=12 + int(place), metric="inference_ms", value=value, label="severe")
+            for run, (place, value) in enumerate(zip(found["slow"], found["slow_ms"], strict=True))
+        )
 
     def _write_telemetry(self, folder: Path) -> None:
         rows: list[tuple[int, int, str, dict[str, float]]] = []
@@ -163,8 +181,8 @@ class Maker:
             for tick in range(40):
                 at_ns = repetition * 10_000_000_000 + tick * 100_000_000
                 readings = {
-                    "foreign_cpu": float(abs(self.rng.normal(0.01, 0.01))),
-                    "cpu_mhz": float(self.rng.normal(3000, 8)),
+                    "cpu_busy_s_total": 0.19 * (repetition * 40 + tick) + float(self.rng.uniform(0, 0.01)),
+                    "frequency_mean_mhz": float(self.rng.normal(3000, 8)),
                     "energy_package_uj_total": 1e6 * (repetition * 40 + tick) * 1.8,
                 }
                 rows.append((repetition, at_ns, "host", readings))
@@ -211,21 +229,21 @@ class Maker:
         estimates = {
             "inference_ms.p50": estimate(found["p50"], "ms"),
             "inference_ms.p90": estimate(found["p90"], "ms"),
-            "throughput_per_s": estimate(per_s, "1/s"),
-            "load_ms": estimate(found["load_ms"], "ms"),
-            "first_inference_ms": estimate(found["first_inference_ms"], "ms"),
-            "memory_mib": estimate([(352_000 + i - 45_056) / 1024 for i in range(self.repeats)], "MiB"),
-            "rss_baseline_mib": estimate([44.0] * self.repeats, "MiB"),
+            "throughput_per_s.p50": estimate(per_s, "1/s"),
+            "load_ms.p50": estimate(found["load_ms"], "ms"),
+            "first_inference_ms.p50": estimate(found["first_inference_ms"], "ms"),
+            "memory_mib.p50": estimate([(352_000 + i - 45_056) / 1024 for i in range(self.repeats)], "MiB"),
+            "rss_baseline_mib.p50": estimate([44.0] * self.repeats, "MiB"),
         }
         reasons = () if grade is Grade.VALID else (
-            Reason(code="foreign_cpu", text="other programs used 9 % of the CPU while run 3 measured", grade=grade),
+            Reason(code="foreign_cpu", text="Other programs used 9 % of the CPU while run 3 measured.", grade=grade),
         )  # fmt: skip
         return Summary(
             job_id=job.id, title=job.title, cell=job.cell, estimates=estimates,
             missing=(Missing(metric="inference_ms.p99", at_least=found["p90"][0], count=self.runs, needed=368),),
-            outliers=(Outlier(repetition=1, index=40, metric="inference_ms", value=71.2, label="severe"),),
-            outlier_count=1, spread={"inference_ms": Spread(within_sd=1.6, between_sd=1.1, icc=0.32)},
-            steady_from=dict.fromkeys(range(self.repeats), 0), used=tuple(range(self.repeats)),
+            outliers=self._outliers(found), outlier_count=self.repeats,
+            spread={"inference_ms": Spread(within_sd=1.6, between_sd=1.1, icc=0.32)},
+            steady_from=dict.fromkeys(range(self.repeats), 12), used=tuple(range(self.repeats)),
             verdict=Verdict(grade=grade, reasons=reasons),
         )  # fmt: skip
 
@@ -240,7 +258,7 @@ def failed_entry(maker: Maker, number: int, cell: dict[str, Scalar], *, code: st
         update={"state": ResultState.FAILED, "failure": why, "repetitions": (repetition,), "effective": None,
                 "check": None, "inputs": ()}
     )  # fmt: skip
-    reason = Reason(code="failed", text="no repetition ended well", grade=Grade.VOID)
+    reason = Reason(code="failed", text="None of 1 repetitions gave a measurement.", grade=Grade.VOID)
     summary = Summary(job_id=made.job.id, title=made.job.title, cell=cell, used=(), excluded={0: "failed in load"},
                       verdict=Verdict(grade=Grade.VOID, reasons=(reason,)))  # fmt: skip
     (made.folder / SAMPLES).unlink()

@@ -1,0 +1,71 @@
+"""A Dossier in, CSV out: one row a job, and columns that stay the same from experiment to experiment."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+from prony.model.dossier import Dossier, Entry
+from prony.report import pick
+
+# What identifies the row and its circumstances; empty where unknown.
+FACTS: tuple[str, ...] = (
+    "experiment_id", "experiment_name", "job_id", "title", "state", "verdict", "reasons", "failure",
+    "model", "model_sha256", "engine", "engine_version", "unit", "batch_size", "threads_asked", "precision_asked",
+    "device_effective", "precision_effective", "threads_effective", "device_name", "hardware_id", "software_id",
+    "started_at", "runs_used", "outliers",
+)  # fmt: skip
+# Each gives four columns: the value under its own name, then `.low`, `.high` and `.count`.
+NUMBERS: tuple[str, ...] = (
+    "inference_ms.p50", "inference_ms.mean", "inference_ms.min", "inference_ms.max", "inference_ms.sd",
+    "inference_ms.p90", "inference_ms.p95", "inference_ms.p99", "inference_ms.p99.9",
+    "throughput_per_s", "load_ms", "first_inference_ms", "cold_start_ms", "inference_cpu_ms", "import_ms",
+    "memory_mib", "rss_baseline_mib", "rss_load_peak_mib", "rss_peak_mib", "rss_anon_mib", "rss_file_mib",
+    "vram_peak_mib", "energy_j", "power_w",
+)  # fmt: skip
+COLUMNS: tuple[str, ...] = FACTS + tuple(f"{key}{part}" for key in NUMBERS for part in ("", ".low", ".high", ".count"))
+# A spreadsheet takes a cell that begins so for a formula and runs it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def render(dossier: Dossier) -> str:
+    """Return the header and one line a job. A metric's column holds its median unless it names another statistic."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for entry in dossier.entries:
+        writer.writerow([*map(_text, _facts(dossier, entry)), *_numbers(entry)])
+    return sink.getvalue()
+
+
+def _facts(dossier: Dossier, entry: Entry) -> list[str]:
+    job, result, summary, device = entry.job, entry.result, entry.summary, entry.environment.device
+    work, effective = job.workload, result.effective
+    failed = pick.failures(entry)
+    return [
+        dossier.experiment.id, dossier.experiment.name, job.id, summary.title, str(result.state),
+        str(summary.verdict.grade), "; ".join(one.text for one in summary.verdict.reasons),
+        pick.failure_text(failed[0][1]) if failed else "",
+        work.model, result.model.sha256 if result.model else "", work.engine,
+        effective.engine_version if effective else "", work.unit, str(work.batch_size),
+        "" if work.threads is None else str(work.threads), work.precision,
+        effective.device if effective else "", effective.precision if effective else "",
+        "" if effective is None or effective.threads is None else str(effective.threads),
+        device.name, device.hardware_id, device.software_id, result.started_at.isoformat(),
+        str(len(summary.used)), str(summary.outlier_count),
+    ]  # fmt: skip
+
+
+def _numbers(entry: Entry) -> list[str]:
+    cells = []
+    for key in NUMBERS:
+        found = pick.estimate(entry.summary, key)
+        four = (None,) * 4 if found is None else (found.value, found.low, found.high, found.count)
+        cells += ["" if one is None or not math.isfinite(one) else repr(one) for one in four]
+    return cells
+
+
+def _text(cell: str) -> str:
+    """Return text that a spreadsheet shows and never executes."""
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell

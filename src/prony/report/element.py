@@ -1,0 +1,77 @@
+"""Names, attributes and children in, HTML out: whatever is not already HTML is escaped on its way in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+class Html(str):
+    """Text that is markup by intent. Only this module and the plots make it; all other text is escaped."""
+
+    __slots__ = ()
+
+
+Child = str | None
+
+_VOID = frozenset({"meta", "br", "hr", "col"})
+
+
+def tag(name: str, /, *children: Child, **attributes: str | bool | None) -> Html:
+    """Return one element. A trailing underscore frees an attribute from Python's own words: `class_`, `for_`."""
+    opening = name + "".join(_attribute(key, value) for key, value in attributes.items())
+    if name in _VOID:
+        return Html(f"<{opening}>")
+    return Html(f"<{opening}>{joined(children)}</{name}>")
+
+
+def joined(children: Iterable[Child]) -> Html:
+    """Return all children in a row; None is nothing."""
+    return Html("".join(_safe(child) for child in children if child is not None))
+
+
+def _safe(child: str) -> str:
+    return child if isinstance(child, Html) else escape(child)
+
+
+def _attribute(key: str, value: str | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{escape(value)}"'
+
+
+def section(anchor: str, heading: str, *children: Child) -> Html:
+    return tag("section", tag("h2", heading), *children, id=anchor)
+
+
+def folded(summary: str, *children: Child, is_open: bool = False) -> Html:
+    """Return a block that opens on a click, without any script."""
+    return tag("details", tag("summary", summary), *children, open=is_open)
+
+
+def grid(headings: Sequence[str], rows: Iterable[Sequence[Child]], *, numeric: Sequence[int] = ()) -> Html:
+    """Return a table that scrolls by itself where the page is narrow; `numeric` columns are set to the right."""
+    right = set(numeric)
+    head = tag(
+        "tr", *(tag("th", name, scope="col", class_="n" if i in right else None) for i, name in enumerate(headings))
+    )
+    body = [
+        tag("tr", *(tag("td", cell, class_="n" if i in right else None) for i, cell in enumerate(row))) for row in rows
+    ]
+    return scrolling(tag("table", tag("thead", head), tag("tbody", *body)))
+
+
+def scrolling(child: Child) -> Html:
+    return tag("div", child, class_="scroll", tabindex="0")
+
+
+def pairs(items: Iterable[tuple[str, Child]]) -> Html:
+    """Return names and values, as a list of definitions; a value that is unknown is said to be."""
+    inner = [tag("div", tag("dt", name), tag("dd", "unknown" if value is None else value)) for name, value in items]
+    return tag("dl", *inner)
+
+
+def captioned(title: str, text: str, drawing: Html) -> Html:
+    """Return one drawing with its caption above it, where the eye begins."""
+    return tag("figure", tag("figcaption", tag("b", title), f" {text}"), tag("div", drawing, class_="plot"))

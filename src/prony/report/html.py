@@ -1,0 +1,120 @@
+"""A Dossier in, one self-contained HTML page out: words first, then the table, plots, jobs, and how to repeat it."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from prony.model.dossier import Dossier
+from prony.model.estimate import Grade
+from prony.report import pick, plots
+from prony.report.element import Html, captioned, joined, scrolling, section, tag
+from prony.report.findings import findings
+from prony.report.html_job import articles
+from prony.report.html_method import method
+from prony.report.notes import Note, instrument, notes
+from prony.report.series import Run, runs
+from prony.report.table import Column, Row, table
+
+_SECTIONS = (("found", "Found"), ("results", "Results"), ("plots", "Plots"), ("jobs", "Jobs"), ("method", "Method"))
+
+
+def render(dossier: Dossier) -> str:
+    """Return the whole page. It refers to nothing outside itself and holds no script."""
+    samples = {entry.job.id: runs(entry) for entry in dossier.entries}
+    body = joined(
+        (
+            _top(dossier),
+            tag("main", _found(dossier), _results(dossier), _plots(dossier, samples),
+                section("jobs", "Each job", *articles(dossier, samples)), method(dossier)),
+            tag("footer", "Written by Prony from the stored samples of this experiment. ",
+                "Every number can be computed again from its result folder."),
+        )
+    )  # fmt: skip
+    return "<!doctype html>\n" + tag("html", _head(dossier), tag("body", body), lang="en") + "\n"
+
+
+def _head(dossier: Dossier) -> Html:
+    style = files("prony.report").joinpath("page.css").read_text(encoding="utf-8")
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        # Even if something slipped through the escaping, the browser would neither run it nor fetch it.
+        Html("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"),
+        tag("title", f"{dossier.experiment.name}: Prony report"),
+        Html(f"<style>{style}</style>"),
+    )
+
+
+def _top(dossier: Dossier) -> Html:
+    one = dossier.experiment
+    when = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
+    meta = " · ".join([one.id, when, str(one.state)] + ([f"rerun of {one.rerun_of}"] if one.rerun_of else []))
+    about = tag("p", one.recipe.description) if one.recipe.description else None
+    links = [tag("a", name, href=f"#{anchor}") for anchor, name in _SECTIONS]
+    eyebrow = tag("p", "Prony report", class_="eyebrow")
+    return tag(
+        "header", eyebrow, tag("h1", one.name), tag("p", meta, class_="meta"), about, tag("nav", *links), class_="top"
+    )
+
+
+def _found(dossier: Dossier) -> Html:
+    told = [tag("li", sentence) for sentence in findings(dossier)]
+    return section("found", "What was found", tag("ul", *told, class_="found"))
+
+
+def _results(dossier: Dossier) -> Html:
+    shown = table(dossier)
+    if not shown.rows:
+        return section("results", "Results", tag("p", "No job has a result yet."))
+    head = tag("tr", *(_heading(column) for column in shown.columns))
+    body = [_row(shown.columns, row, place) for place, row in enumerate(shown.rows)]
+    grid = scrolling(tag("table", tag("thead", head), tag("tbody", *body), class_="results"))
+    remarks = tag("ul", *(_note(note, len(shown.rows)) for note in notes(dossier)), class_="notes")
+    line = tag("p", f"Instrument: {instrument(dossier.calibration)}.", class_="muted")
+    about = "Each number stands above its interval; rest the pointer on it for its method and count. "
+    about += "A ratio describes jobs that do the same work; ≈ means that their intervals overlap."
+    caption = tag("p", about, class_="muted")
+    return section("results", "Results", grid, caption, remarks, line)
+
+
+def _heading(column: Column) -> Html:
+    unit = tag("small", f" {column.unit}") if column.unit else None
+    return tag("th", column.heading, unit, scope="col", class_="n" if column.is_number else None)
+
+
+def _row(columns: tuple[Column, ...], row: Row, place: int) -> Html:
+    grade = row.entry.summary.verdict.grade
+    cells = []
+    for column in columns:
+        cell = row.cells[column.key]
+        text: Html | str = cell.text
+        if column.key == "verdict":
+            text = tag("a", tag("span", cell.text, class_=f"verdict {grade}"), href=f"#job-{place}")
+        value = tag("b", text) if column.heading == "p50" else text
+        interval = tag("span", cell.interval, class_="i") if cell.interval else None
+        cells.append(tag("td", value, interval, class_="n" if column.is_number else None, title=cell.note or None))
+    return tag("tr", *cells, class_="row-void" if grade is Grade.VOID else None)
+
+
+def _note(note: Note, job_count: int) -> Html:
+    mark = "·" if note.grade is None else pick.SYMBOLS[note.grade]
+    style = f"mark {note.grade}" if note.grade else "mark muted"
+    whose = "all jobs" if len(note.jobs) == job_count else ", ".join(note.jobs)
+    jobs = tag("span", f" ({whose})", class_="muted") if job_count > 1 else None
+    return tag("li", tag("span", mark, class_=style), note.text, jobs)
+
+
+def _plots(dossier: Dossier, samples: dict[str, list[Run]]) -> Html:
+    entries = dossier.entries
+    drawn = (
+        ("Median inference.", "The mark is the median of runs, the bar its interval, the pale dots below it the median "
+         "of each single run. ● valid, ▲ suspect, ✖ void; hollow means that no interval can be vouched for.",
+         plots.comparison(entries, samples)),
+        ("Cold against warm.", "Loading the model, the first inference after it, and the warm median.",
+         plots.cold_warm(entries)),
+        ("Memory by phase.", "Resident memory at the end of each phase, anonymous and file-backed apart; the tick is "
+         "the process after importing the engine, the diamond the kernel's high-water mark.", plots.memory(entries)),
+    )  # fmt: skip
+    shown = [captioned(title, text, plot) for title, text, plot in drawn if plot is not None]
+    return section("plots", "Plots", *(shown or [tag("p", "There is nothing to draw: no job has a number.")]))

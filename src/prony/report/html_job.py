@@ -1,0 +1,176 @@
+"""One entry in, its article out: the verdict's reasons, its numbers and plots, and everything behind them."""
+
+from __future__ import annotations
+
+from prony.model.dossier import Dossier, Entry
+from prony.model.estimate import Grade
+from prony.model.metric import METRICS
+from prony.model.result import OutputCheck
+from prony.report import html_runs, number, pick, plots_of_job
+from prony.report.element import Html, captioned, folded, grid, joined, pairs, tag
+from prony.report.series import Run
+
+# Drawing costs a good tenth of a second a job; a page of hundreds would open for nobody.
+MOST_DRAWN = 24
+_KEY_FIGURES = ("inference_ms.p50", "throughput_per_s", "load_ms", "first_inference_ms", "cold_start_ms", "memory_mib")
+
+
+def articles(dossier: Dossier, samples: dict[str, list[Run]]) -> list[Html]:
+    """Return one article a job, in the order of the table."""
+    if not dossier.entries:
+        return [tag("p", "No job has a result yet.")]
+    made = []
+    for place, entry in enumerate(dossier.entries):
+        drawn = _plots(entry, samples.get(entry.job.id, [])) if place < MOST_DRAWN else _not_drawn()
+        made.append(_article(entry, place, drawn))
+    return made
+
+
+def _not_drawn() -> Html:
+    return tag("p", f"Only the first {MOST_DRAWN} jobs are drawn one by one, to keep this page light.", class_="muted")
+
+
+def _article(entry: Entry, place: int, drawn: Html) -> Html:
+    verdict = entry.summary.verdict
+    badge = tag("span", f"{pick.SYMBOLS[verdict.grade]} {verdict.grade}", class_=f"verdict {verdict.grade}")
+    head = tag("header", tag("h3", pick.label(entry)), badge, tag("span", entry.job.id, class_="muted"))
+    reasons = [tag("li", _mark(one.grade), one.text) for one in verdict.reasons]
+    listed = tag("ul", *reasons, class_="notes") if reasons else None
+    return tag("article", head, listed, _failures(entry), _figures(entry), drawn, _behind(entry), id=f"job-{place}")
+
+
+def _mark(grade: Grade) -> Html:
+    """Return the sign of a reason; one of grade valid explains and does not judge."""
+    if grade is Grade.VALID:
+        return tag("span", "·", class_="mark muted")
+    return tag("span", pick.SYMBOLS[grade], class_=f"mark {grade}")
+
+
+def _failures(entry: Entry) -> Html | None:
+    found = pick.failures(entry)
+    if not found:
+        return None
+    blocks = []
+    for repetition, why in found:
+        whose = "The job" if repetition is None else f"Run {repetition.index}"
+        hint = tag("p", why.hint, class_="muted") if why.hint else None
+        blocks.append(tag("div", tag("p", tag("b", f"{whose} failed"), f" {pick.failure_text(why)} ",
+                                     tag("code", why.code)), hint, class_="failure"))  # fmt: skip
+    return joined(blocks)
+
+
+def _figures(entry: Entry) -> Html | None:
+    shown = []
+    for key in _KEY_FIGURES:
+        found = pick.estimate(entry.summary, key)
+        if found is not None:
+            written = number.written(found)
+            body = joined((f"{written.value} {written.unit} ", tag("span", written.interval or "no interval")))
+            name = METRICS[key.split(".")[0]].name.rsplit("_", 1)[0].replace("_", " ").removesuffix(" per")
+            shown.append(
+                tag(
+                    "div",
+                    tag("dt", f"{name}{' p50' if key.endswith('p50') else ''}"),
+                    tag("dd", body, title=number.footnote(found)),
+                )
+            )
+    return tag("dl", *shown, class_="key") if shown else None
+
+
+def _plots(entry: Entry, runs: list[Run]) -> Html:
+    drawn = (
+        ("Runs.", "One row a fresh process: its samples, their density, and its median as a line.",
+         plots_of_job.distribution(entry, runs)),
+        ("In order.", "Samples as they were taken, run after run; outliers are circled.",
+         plots_of_job.timeline(entry, runs)),
+        ("Beside the run.", "What the machine's own counters said meanwhile.", plots_of_job.telemetry(entry)),
+    )  # fmt: skip
+    shown = [captioned(title, text, plot) for title, text, plot in drawn if plot is not None]
+    if not runs and not pick.has_failed(entry):
+        shown.append(tag("p", f"No samples could be read in {entry.folder}.", class_="muted"))
+    return tag("div", *shown, class_="pair")
+
+
+def _behind(entry: Entry) -> Html:
+    blocks = (
+        ("All numbers", _numbers(entry)),
+        ("Settings asked for and effective", _settings(entry)),
+        ("Model and inputs", _inputs(entry)),
+        ("Output check", _check(entry.result.check)),
+        ("Repetitions", html_runs.repetitions(entry)),
+        ("Memory by phase", html_runs.memory(entry)),
+        ("Noise while measuring", html_runs.noise(entry)),
+        ("Spread, steady state and outliers", html_runs.spread(entry)),
+    )
+    return joined(folded(title, block) for title, block in blocks if block is not None)
+
+
+def _numbers(entry: Entry) -> Html | None:
+    rows: list[list[str]] = []
+    for key, found in entry.summary.estimates.items():
+        written = number.written(found)
+        rows.append([key, f"{written.value} {written.unit}", written.interval or "none", number.footnote(found)])
+    rows += [
+        [one.metric, number.DASH, number.DASH, f"{number.missing_text(one)}, had {one.count}"]
+        for one in entry.summary.missing
+    ]
+    return grid(["metric", "value", "interval", "method, count, confidence"], rows, numeric=(1, 2)) if rows else None
+
+
+def _settings(entry: Entry) -> Html:
+    asked, effective = entry.job.workload, entry.result.effective
+    told: list[tuple[str, str | None]] = [
+        ("engine asked for", asked.engine),
+        ("unit asked for", asked.unit),
+        ("batch size", str(asked.batch_size)),
+        ("threads asked for", str(asked.threads) if asked.threads else "default"),
+        ("precision asked for", asked.precision),
+    ]
+    told += [(f"option {name}", str(value)) for name, value in asked.options.items()]
+    if effective is not None:
+        coverage = ", ".join(f"{name} {number.share(value)}" for name, value in effective.provider_coverage.items())
+        told += [
+            ("effective engine", f"{effective.engine} {effective.engine_version}"),
+            ("effective device", effective.device),
+            ("effective precision", effective.precision),
+            ("effective threads", None if effective.threads is None else str(effective.threads)),
+            ("interpreter", effective.python),
+            ("nodes by provider", coverage or None),
+        ]
+        told += list(effective.details.items())
+    return pairs(told)
+
+
+def _inputs(entry: Entry) -> Html | None:
+    model = entry.result.model
+    about = None
+    if model is not None:
+        types = ", ".join(f"{name} ({count})" for name, count in model.weight_types.items())
+        about = pairs([
+            ("source", model.source), ("format", model.format), ("size", number.plain(model.size_bytes, "B")),
+            ("parameters", None if model.parameters is None else f"{model.parameters:,}"),
+            ("opset", None if model.opset is None else str(model.opset)), ("weight types", types or None),
+            ("files", ", ".join(model.files)), ("sha256", model.sha256),
+        ])  # fmt: skip
+    rows = [[one.name, one.dtype, " × ".join(map(str, one.shape)) or "scalar", one.shape_source, one.values_source]
+            for one in entry.result.inputs]  # fmt: skip
+    fed = (
+        grid(["input", "type", "shape", "where the shape came from", "where the values came from"], rows)
+        if rows
+        else None
+    )
+    return joined((about, fed)) if about or fed else None
+
+
+def _check(check: OutputCheck | None) -> Html | None:
+    if check is None:
+        return None
+    of_range = check.max_error_of_range
+    same = "this job is the reference" if check.is_reference else ("yes" if check.compared else "no")
+    return pairs([
+        ("all outputs finite", "yes" if check.finite else "no"), ("outputs", str(check.outputs)),
+        ("reference", check.reference), ("compared with it", same),
+        ("largest error", None if check.max_abs_error is None else number.plain(check.max_abs_error)),
+        ("largest error of range", None if of_range is None else number.share(of_range)),
+        ("cosine", None if check.cosine is None else f"{check.cosine:.6f}"), ("note", check.note or "none"),
+    ])  # fmt: skip

@@ -1,0 +1,72 @@
+"""A Dossier in, JSON out: every number with its unit, interval, count, method and verdict; the layout has a version."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from prony.model.dossier import Dossier, Entry
+from prony.model.estimate import Estimate, Verdict
+from prony.model.metric import METRICS
+from prony.report.findings import findings
+
+# Raised when a key changes its meaning or goes away; new keys may appear at any time.
+VERSION = 1
+
+
+def render(dossier: Dossier) -> str:
+    """Return the document; what is not a finite number is null, because JSON has no other word for it."""
+    document = {
+        "kind": "prony.report",
+        "version": VERSION,
+        "experiment": _experiment(dossier),
+        "findings": findings(dossier),
+        "jobs": [_job(entry) for entry in dossier.entries],
+        "calibration": _calibration(dossier),
+    }
+    return json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _experiment(dossier: Dossier) -> dict[str, Any]:
+    return dossier.experiment.model_dump(mode="json", exclude={"recipe_text", "base"})
+
+
+def _job(entry: Entry) -> dict[str, Any]:
+    result, summary = entry.result, entry.summary
+    told = summary.model_dump(
+        mode="json", include={"title", "cell", "outlier_count", "used", "steady_from", "excluded"}
+    )
+    return told | {
+        "job_id": entry.job.id,
+        "workload": entry.job.workload.model_dump(mode="json"),
+        "state": str(result.state),
+        "verdict": summary.verdict.model_dump(mode="json"),
+        "estimates": {key: _number(one, summary.verdict) for key, one in summary.estimates.items()},
+        "missing": [one.model_dump(mode="json") | {"unit": _unit(one.metric)} for one in summary.missing],
+        "outliers": [one.model_dump(mode="json") | {"unit": _unit(one.metric)} for one in summary.outliers],
+        "spread": {key: one.model_dump(mode="json") | {"unit": _unit(key)} for key, one in summary.spread.items()},
+        "result": result.model_dump(mode="json", exclude={"job_id", "experiment_id", "state"}),
+        "environment": entry.environment.model_dump(mode="json"),
+    }
+
+
+def _number(estimate: Estimate, verdict: Verdict) -> dict[str, Any]:
+    return estimate.model_dump(mode="json") | {"verdict": str(verdict.grade)}
+
+
+def _unit(key: str) -> str | None:
+    metric = METRICS.get(key.split(".", 1)[0])
+    return None if metric is None else metric.unit
+
+
+def _calibration(dossier: Dossier) -> dict[str, Any] | None:
+    return None if dossier.calibration is None else dossier.calibration.model_dump(mode="json")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

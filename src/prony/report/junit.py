@@ -1,0 +1,80 @@
+"""A Dossier in, JUnit XML out: the experiment is a suite and each job a case, so that any CI shows them."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as Xml
+
+from prony.model.dossier import Dossier, Entry
+from prony.model.estimate import Grade
+from prony.report import number, pick
+
+# What XML 1.0 cannot hold, not even escaped.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Neither the model's nor the recipe's fault: the surroundings lacked something, or Prony itself failed.
+_INFRASTRUCTURE = {"capacity", "prony"}
+
+
+def render(dossier: Dossier) -> bytes:
+    """Return the file; a failed job and a void verdict fail their case, a suspect one only says so."""
+    one = dossier.experiment
+    suite = Xml.Element("testsuite", name=_clean(one.name), timestamp=f"{one.created_at:%Y-%m-%dT%H:%M:%S}")
+    _properties(suite, {"experiment_id": one.id, "state": str(one.state), "jobs_planned": str(one.job_count)})
+    for entry in dossier.entries:
+        suite.append(_case(dossier, entry))
+    cases = suite.findall("testcase")
+    counts = {"tests": len(cases), "skipped": 0, "failures": 0, "errors": 0}
+    counts |= {"failures": len(suite.findall("testcase/failure")), "errors": len(suite.findall("testcase/error"))}
+    for name, count in counts.items():
+        suite.set(name, str(count))
+    suite.set("time", f"{sum(float(case.get('time', '0')) for case in cases):.3f}")
+    root = Xml.Element("testsuites")
+    root.append(suite)
+    Xml.indent(root)
+    document: bytes = Xml.tostring(root, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
+
+
+def _case(dossier: Dossier, entry: Entry) -> Xml.Element:
+    result = entry.result
+    took = (result.ended_at - result.started_at).total_seconds() if result.ended_at is not None else 0.0
+    name = _clean(entry.summary.title)
+    case = Xml.Element("testcase", classname=_clean(dossier.experiment.name), name=name, time=f"{took:.3f}")
+    _properties(case, _numbers(entry))
+    reasons = "\n".join(f"{one.grade}: {one.text}" for one in entry.summary.verdict.reasons)
+    if (failed := _failed(entry)) is not None:
+        kind, code, message = failed
+        told = Xml.SubElement(case, kind, type=_clean(code), message=_clean(message))
+        told.text = _clean("\n".join([message, *(why.hint for _, why in pick.failures(entry)[:1]), reasons]).strip())
+    elif entry.summary.verdict.grade is Grade.VOID:
+        told = Xml.SubElement(case, "failure", type="void", message="the measurement is void: do not quote it")
+        told.text = _clean(reasons)
+    if reasons:
+        Xml.SubElement(case, "system-out").text = _clean(f"verdict {entry.summary.verdict.grade}\n{reasons}")
+    return case
+
+
+def _failed(entry: Entry) -> tuple[str, str, str] | None:
+    """Return (element, code, message) of a job that has no number."""
+    if not pick.has_failed(entry):
+        return None
+    found = pick.failures(entry)
+    if not found:
+        return "error", "unknown", "the job failed and no reason was recorded"
+    why = found[0][1]
+    return "error" if why.whose in _INFRASTRUCTURE else "failure", why.code, pick.failure_text(why)
+
+
+def _numbers(entry: Entry) -> dict[str, str]:
+    told = {"job_id": entry.job.id, "verdict": str(entry.summary.verdict.grade)}
+    return told | {key: number.text(one) for key, one in entry.summary.estimates.items()}
+
+
+def _properties(parent: Xml.Element, values: dict[str, str]) -> None:
+    block = Xml.SubElement(parent, "properties")
+    for name, value in values.items():
+        Xml.SubElement(block, "property", name=_clean(name), value=_clean(value))
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("", text)

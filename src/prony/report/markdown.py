@@ -1,0 +1,81 @@
+"""A Dossier in, GitHub-flavoured Markdown out: the findings, the table with its notes, failures, and where it ran."""
+
+from __future__ import annotations
+
+import re
+
+from prony.model.dossier import Dossier
+from prony.report import pick
+from prony.report.findings import findings
+from prony.report.notes import instrument, notes
+from prony.report.table import Cell, Column, table
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&!@])")
+_FENCE = "````"
+
+
+def render(dossier: Dossier) -> str:
+    """Return the document."""
+    one = dossier.experiment
+    lines = [f"# {escaped(one.name)}", "", escaped(f"{one.id} · {one.created_at:%Y-%m-%d %H:%M} UTC · {one.state}"), ""]
+    if one.recipe.description:
+        lines += [escaped(one.recipe.description), ""]
+    lines += ["## What was found", "", *(f"- {escaped(sentence)}" for sentence in findings(dossier)), ""]
+    lines += ["## Results", "", *_table(dossier), "", *_notes(dossier), ""]
+    lines += ["## Where and how", "", *_machines(dossier), "", *_recipe(dossier)]
+    return "\n".join(lines) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Return text that Markdown shows as it is, in one line; no name can become a link, a tag or another row."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("://", ":\\//")
+
+
+def _table(dossier: Dossier) -> list[str]:
+    shown = table(dossier)
+    if not shown.rows:
+        return ["No job has a result yet."]
+    lines = [_line([escaped(column.title) for column in shown.columns])]
+    lines.append(_line(["---:" if column.is_number else "---" for column in shown.columns]))
+    lines += [_line([_cell(column, row.cells[column.key]) for column in shown.columns]) for row in shown.rows]
+    return lines
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(column: Column, cell: Cell) -> str:
+    value = f"**{escaped(cell.text)}**" if column.heading == "p50" and cell.interval else escaped(cell.text)
+    return f"{value} {escaped(cell.interval)}".strip()
+
+
+def _notes(dossier: Dossier) -> list[str]:
+    lines = []
+    for note in notes(dossier):
+        mark = f"{pick.SYMBOLS[note.grade]} " if note.grade is not None else ""
+        jobs = "all jobs" if len(note.jobs) == len(dossier.entries) else ", ".join(note.jobs)
+        lines.append(f"- {mark}{escaped(note.text)} ({escaped(jobs)})")
+    return [*lines, f"- Instrument: {instrument(dossier.calibration)}"]
+
+
+def _machines(dossier: Dossier) -> list[str]:
+    seen = {entry.environment.device.hardware_id: entry.environment.device for entry in dossier.entries}
+    lines = []
+    for device in seen.values():
+        cpu, software = device.hardware.cpu, device.software
+        about = (
+            f"{device.name}: {cpu.model or 'unknown CPU'}, {cpu.allowed_cores} cores, {device.hardware.memory_mib} MiB"
+        )
+        lines.append(f"- {escaped(about)}; {escaped(f'{software.os} {software.kernel}, Python {software.python}')}")
+    models = {
+        one.result.model.sha256: one.result.model.source for one in dossier.entries if one.result.model is not None
+    }
+    return lines + [f"- {escaped(source)}: `sha256:{digest}`" for digest, source in models.items()]
+
+
+def _recipe(dossier: Dossier) -> list[str]:
+    text = dossier.experiment.recipe_text or dossier.experiment.recipe.model_dump_json(indent=2)
+    # The fence is longer than any run of backticks that the recipe may hold.
+    fence = max([_FENCE, *(run + "`" for run in re.findall(r"`+", text))], key=len)
+    return [f"{fence}", *text.rstrip().splitlines(), fence]
