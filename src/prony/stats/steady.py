@@ -34,7 +34,8 @@ def steady_from(series: Array) -> int | None:
     if not np.all(np.isfinite(levels)):
         return None
     clipped = _clipped(levels)
-    sigma = max(_noise(clipped, width) for width in (1, _LAG))
+    # A straight line without any noise has none in its steps either: then the step itself is the scale.
+    sigma = max(_noise(clipped, width) for width in (1, _LAG)) or _scale(np.diff(clipped))
     if sigma == 0:
         return 0
     start = _steady_block(clipped, cuts(clipped / sigma, penalty=4 * math.log(clipped.size)), sigma)

@@ -50,6 +50,11 @@ def test_an_endless_drift_is_never_steady() -> None:
     assert positions(1 + 0.2 * position(300)) == [None] * len(SEEDS)
 
 
+@pytest.mark.parametrize("slope", [1, -1, 7])
+def test_a_drift_without_noise_is_not_mistaken_for_a_constant(slope: int) -> None:
+    assert steady_from(1000 + slope * np.arange(100)) is None
+
+
 def test_a_slow_down_near_the_end_leaves_no_steady_state() -> None:
     assert positions(np.where(position(200) > 0.8, 1.1, 1.0)) == [None] * len(SEEDS)
 
