@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, StatementError
 
-from prony.errors import StoreError
+from prony.errors import PronyError, StoreError
 from prony.store.home import Home
 
 _BUSY_MS = 10_000
@@ -55,12 +56,21 @@ def writing(engine: Engine) -> Iterator[Connection]:
 @contextmanager
 def translated(engine: Engine) -> Iterator[None]:
     """Turn what the database's driver raises into a StoreError that says what to do."""
+    where = engine.url.database if engine.dialect.name == "sqlite" else engine.url.host
     try:
         yield
-    except DBAPIError as exc:
+    except StatementError as exc:
+        if isinstance(exc.orig, PronyError):
+            raise exc.orig from exc  # our own refusal of a value, wrapped on its way
         said = str(exc.orig)
-        where = engine.url.database if engine.dialect.name == "sqlite" else engine.url.host
         raise StoreError(f"the database {where} says: {said}", hint=hint_for(said)) from exc
+    except ValidationError as exc:
+        first = exc.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in (exc.title, *first["loc"]))
+        hint = "was it made by another version? the result folders beside it can be imported into a new one"
+        raise StoreError(
+            f"the database {where} holds a row that cannot be read: {place}: {first['msg']}", hint=hint
+        ) from exc
 
 
 def hint_for(said: str) -> str:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -22,19 +22,29 @@ _BUSY_S = 10.0
 
 
 def glance(
-    home: Home, limit: int | None = 20, *, name: str | None = None, state: str | None = None
+    home: Home,
+    limit: int | None = 20,
+    *,
+    name: str | None = None,
+    state: str | None = None,
+    refresh: Callable[[Home], None] | None = None,
 ) -> list[dict[str, Any]]:
     """Return the newest experiments first; none where nothing was ever stored.
 
     Each has id, name, state, created_at, ended_at (ISO 8601, UTC), job_count, jobs_complete, jobs_partial, jobs_failed,
     jobs_waiting, worst_grade, and of its best job that may be quoted best_job_id, headline_title, headline_metric,
     headline_value, headline_low, headline_high, headline_unit; unknown is None. `is_abandoned` says that it is called
-    running but its process is gone, so that whoever may write can recover it.
+    running though its process is gone. Where there is such a one, and `refresh` is given to bring in what it left, that
+    is called first.
     """
     if not _is_there(home):
         return []
     if not _is_ours(home):
         _migrate(home)
+    if refresh is not None and _has_abandoned(home):
+        # Where nothing can be written the old state is shown: reading must still work.
+        with suppress(StoreError):
+            refresh(home)
     with _opened(home) as connection:
         return _rows(connection, limit, name, state)
 
@@ -42,6 +52,12 @@ def glance(
 def _is_ours(home: Home) -> bool:
     with _opened(home) as connection:
         return revision_of(connection) == HEAD
+
+
+def _has_abandoned(home: Home) -> bool:
+    with _opened(home) as connection:
+        running = connection.execute("SELECT state, owner FROM experiment WHERE state = 'running'").fetchall()
+    return any(_is_abandoned(state, owner) for state, owner in running)
 
 
 def _rows(
@@ -86,10 +102,13 @@ def _migrate(home: Home) -> None:
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    owner = row.pop("owner")
-    is_abandoned = row["state"] == "running" and owner is not None and lives(Owner.read(owner)) is False
+    is_abandoned = _is_abandoned(row["state"], row.pop("owner"))
     instants = {key: _instant(row[key]) for key in ("created_at", "ended_at")}
     return row | instants | {"is_abandoned": is_abandoned}
+
+
+def _is_abandoned(state: str, owner: str | None) -> bool:
+    return state == "running" and owner is not None and lives(Owner.read(owner)) is False
 
 
 def _instant(text: str | None) -> str | None:

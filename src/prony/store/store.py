@@ -96,13 +96,12 @@ class Store:
         with reading(self._engine) as connection:
             return ledger.resolve(connection, text)
 
-    def is_orphan(self, experiment_id: str) -> bool:
-        """Is it called running, though its process is known to be gone?"""
+    def orphans(self) -> tuple[Experiment, ...]:
+        """Return the running experiments whose process is known to be gone."""
         table = tables.experiment
+        query = select(table).where(table.c.state == ExperimentState.RUNNING.value, table.c.owner.is_not(None))
         with reading(self._engine) as connection:
-            ledger.experiment(connection, experiment_id)
-            text = connection.execute(select(table.c.owner).where(table.c.id == experiment_id)).scalar()
-        return text is not None and _is_dead(text)
+            return tuple(experiment_of(row) for row in connection.execute(query) if _is_dead(row.owner))
 
     def adopt_orphans(self) -> tuple[Experiment, ...]:
         """End the running experiments whose process is gone, each by the results it left; return those.
@@ -199,7 +198,7 @@ class Store:
         query = select(table.c.document).where(table.c.hardware_id == hardware_id)
         with reading(self._engine) as connection:
             text = connection.execute(query.order_by(table.c.taken_at.desc(), table.c.id.desc()).limit(1)).scalar()
-        return None if text is None else Calibration.read_json(text)
+            return None if text is None else Calibration.read_json(text)
 
     # Inside
 
