@@ -27,7 +27,7 @@ def instinct(root: Path) -> Path:
         f"{CARD}-HDMI-A-1/status": "connected",
         "sys/class/kfd/kfd/topology/nodes/0/properties": "cpu_cores_count 64\ngfx_target_version 0",
         "sys/class/kfd/kfd/topology/nodes/1/properties": "gfx_target_version 90402\ndrm_render_minor 128",
-        "usr/share/hwdata/pci.ids": "1001  Other\n\t74a1  Wrong\n1002  AMD\n\t74a1  Aqua Vanjaram [MI300X]\n8086  Intel",
+        "usr/share/hwdata/pci.ids": "1001  One\n\t74a1  Wrong\n1002  AMD\n\t74a1  Aqua Vanjaram [MI300X]\n8086  Intel",
         "sys/class/drm/card0/device/vendor": "0x1a03",
     }
     return planted(root, files)

@@ -59,7 +59,8 @@ class NvidiaProbe:
 
 
 def _one(library: Any, index: int, handle: Any) -> dict[str, float]:
-    memory = asked(library.nvmlDeviceGetMemoryInfo, handle)
+    # The second version leaves out what the driver keeps for itself, as nvidia-smi does.
+    memory = asked(library.nvmlDeviceGetMemoryInfo, handle, library.nvmlMemory_v2)
     load = asked(library.nvmlDeviceGetUtilizationRates, handle)
     questions: dict[str, tuple[Callable[..., Any], tuple[Any, ...], float]] = {
         f"gpu{index}_power_w": (library.nvmlDeviceGetPowerUsage, (), 1e-3),
