@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic import Field, GetJsonSchemaHandler, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -89,29 +89,40 @@ Workload = Annotated[ModelWorkload, Field(description="what is measured, chosen 
 
 
 class Matrix(Noun):
-    """Dotted paths into the recipe with lists of values; one job for each combination that `exclude` leaves."""
+    """Dotted paths into the recipe with lists of values; one job for each combination that `exclude` leaves.
 
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Annotated[list[Scalar], Field(min_length=1)]]
+    People write the axes beside `exclude`, under their own paths, and so does this noun when it is written out.
+    """
 
+    axes: dict[str, Annotated[list[Scalar], Field(min_length=1)]] = {}
     exclude: list[dict[str, Scalar]] = Field(
         default=[], description="combinations to leave out: each entry names values of some axes"
     )
 
-    @property
-    def axes(self) -> dict[str, list[Scalar]]:
-        return dict(self.__pydantic_extra__ or {})
+    @model_validator(mode="before")
+    @classmethod
+    def _gather(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        fields = {key: value for key, value in data.items() if key in cls.model_fields}
+        axes = {key: value for key, value in data.items() if key not in cls.model_fields}
+        return fields | {"axes": fields.get("axes", {}) | axes}
+
+    @model_serializer(mode="wrap")
+    def _spread(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = handler(self)
+        axes: dict[str, Any] = written.pop("axes", {})
+        return axes | written
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Say which paths may vary, so that an editor underlines the others."""
         schema = handler.resolve_ref_schema(handler(core))
-        axis = dict(schema.pop("additionalProperties")) | {"description": "the values of one axis"}
-        axis.pop("title", None)
+        axis = schema["properties"].pop("axes")["additionalProperties"] | {"description": "the values of one axis"}
         schema["patternProperties"] = {rf"^({'|'.join(VARIABLE)})\..+$": axis}
         nested = {"type": "object", "description": "axes written nested, as the dotted keys of TOML make them"}
         schema["properties"] |= dict.fromkeys(VARIABLE, nested)
-        return schema | {"additionalProperties": False}
+        return schema
 
 
 class Until(Noun):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from datetime import date, time
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from prony.errors import InputError
-from prony.recipe.marks import Keys, Parsed, problem_at
+from prony.recipe.marks import Parsed, problem_at
 from prony.recipe.problems import Problem, recipe_error
 
 Format = Literal["yaml", "toml", "json"]
 SUFFIXES: dict[str, Format] = {".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".json": "json"}
 LARGEST_BYTES = 2**20
+DEEPEST = 64
 
 
 def format_of(path: Path) -> Format:
@@ -35,12 +34,15 @@ def parse(text: str, form: Format, name: str) -> Parsed:
     if len(text.encode(errors="replace")) > LARGEST_BYTES:
         raise recipe_error([Problem("", "is too large for a recipe: the most is 1 MiB", source=name)])
     parsed = _parser(form)(text.removeprefix("\ufeff"), name)
+    deepest = max(parsed.marks, key=len)
+    if len(deepest) > DEEPEST:
+        raise recipe_error([problem_at(parsed.marks, deepest[:3], "is nested too deeply")])
     if not isinstance(parsed.document, dict):
         empty = parsed.document is None
         message = "is empty" if empty else "is not a map of keys and values"
         hint = "a recipe begins with a name and a workload"
         raise recipe_error([*parsed.problems, Problem("", message, hint, source=name)])
-    return parsed.having(*_unsound(parsed))
+    return parsed
 
 
 def _parser(form: Format) -> Callable[[str, str], Parsed]:
@@ -50,39 +52,3 @@ def _parser(form: Format) -> Callable[[str, str], Parsed]:
         raise InputError(f"{form!r} is not a format of recipes", hint=f"one of {known}", code="recipe")
     parser: Callable[[str, str], Parsed] = import_module(f"prony.recipe.{form}_text").parse
     return parser
-
-
-def _unsound(parsed: Parsed) -> Iterator[Problem]:
-    """Find what a format can say and a recipe cannot: dates, infinities, numbers beyond 64 bits, half characters."""
-    stack: list[tuple[Keys, Any]] = [((), parsed.document)]
-    while stack:
-        keys, value = stack.pop()
-        message = _unsound_scalar(value)
-        if message:
-            yield problem_at(parsed.marks, keys, message, "write it as text, in quotes")
-        inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-        stack += [((*keys, key), item) for key, item in inner]
-        if isinstance(value, dict):
-            yield from (
-                problem_at(parsed.marks, keys, "has a key with half a character") for key in value if _is_broken(key)
-            )
-
-
-def _unsound_scalar(value: Any) -> str:
-    if isinstance(value, date | time):
-        return "is a date or a time, which no key of a recipe takes"
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"must be a finite number, not {value}"
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return "is a whole number beyond 64 bits"
-    if isinstance(value, str) and _is_broken(value):
-        return "has half a character in it (a lone surrogate)"
-    return ""
-
-
-def _is_broken(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False

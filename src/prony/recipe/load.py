@@ -20,6 +20,7 @@ from prony.recipe.nested import filled, flattened
 from prony.recipe.overrides import overridden
 from prony.recipe.problems import Problem, recipe_error
 from prony.recipe.shape import nearest
+from prony.recipe.sound import sound
 from prony.recipe.validate import checked
 
 
@@ -53,7 +54,7 @@ def loads(text: str, format: Format = "yaml", name: str = "<text>", overrides: S
 
 
 def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> tuple[Recipe, Parsed]:
-    parsed = filled(overridden(flattened(parse(text, form, name)), overrides))
+    parsed = filled(sound(overridden(flattened(parse(text, form, name)), overrides)))
     recipe, problems = checked(parsed)
     if recipe is None:
         raise recipe_error(problems + _of_matrix(parsed))
@@ -64,11 +65,22 @@ def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> tuple
 
 def _of_matrix(parsed: Parsed) -> list[Problem]:
     """Look at the matrix of a recipe that is wrong elsewhere, so that everything is told at once."""
+    written = parsed.document.get("matrix")
+    sound_parts = (
+        {path: part for path, part in written.items() if _fits(path, part)} if isinstance(written, dict) else {}
+    )
+    if sound_parts != written:
+        # With an axis gone, what `exclude` says of it would be a second complaint about one mistake.
+        sound_parts.pop("exclude", None)
+    return matrix_problems(Matrix.model_validate(sound_parts), parsed.document, parsed.marks)
+
+
+def _fits(path: str, part: Any) -> bool:
     try:
-        matrix = Matrix.model_validate(parsed.document.get("matrix", {}), strict=True)
+        Matrix.model_validate({path: part}, strict=True)
     except ValidationError:
-        return []
-    return matrix_problems(matrix, parsed.document, parsed.marks)
+        return False
+    return True
 
 
 def _text_of(path: Path) -> str:

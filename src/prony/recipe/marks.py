@@ -38,7 +38,8 @@ class Parsed:
 def dotted(keys: Keys) -> str:
     """Return the path as people write it: `matrix.exclude[0].workload.engine`."""
     parts = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys]
-    return "".join(parts).removeprefix(".")
+    # What cannot be encoded cannot be printed either.
+    return "".join(parts).removeprefix(".").encode(errors="replace").decode()
 
 
 def mark_of(marks: Marks, keys: Keys) -> Mark:

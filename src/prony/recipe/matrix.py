@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from prony.model.recipe import VARIABLE, Matrix, Scalar
+from prony.model.recipe import Matrix, Scalar
 from prony.recipe.marks import Keys, Mark, Marks, problem_at, with_value
 from prony.recipe.problems import Problem
-from prony.recipe.shape import follow, nearest
+from prony.recipe.shape import axis_trouble, follow, nearest
 from prony.recipe.validate import problems_of, validated
 from prony.recipe.wording import shown
 
@@ -33,18 +33,17 @@ def matrix_problems(matrix: Matrix, document: Mapping[str, Any], marks: Marks) -
 
 def _axis(path: str, values: list[Scalar], document: Mapping[str, Any], marks: Marks) -> Iterator[Problem]:
     place: Keys = ("matrix", path)
-    route = follow(path)
-    if route.keys[0] not in VARIABLE or route.node is None:
-        is_known = route.node is not None
-        message = f"only {', '.join(VARIABLE)} can vary" if is_known else "no such key to vary"
-        yield problem_at(marks, place, message, route.hint)
+    trouble = axis_trouble(path)
+    if trouble:
+        yield problem_at(marks, place, *trouble)
         return
+    keys = follow(path).keys
     seen: list[Scalar] = []
     for index, value in enumerate(values):
         if any(same(value, other) for other in seen):
             yield problem_at(marks, (*place, index), f"{shown(value)} stands twice in this axis")
         seen.append(value)
-        yield from _misfit((*place, index), with_value(document, route.keys, value), route.keys, marks)
+        yield from _misfit((*place, index), with_value(document, keys, value), keys, marks)
 
 
 def _misfit(place: Keys, document: Any, keys: Keys, marks: Marks) -> Iterator[Problem]:
@@ -65,7 +64,7 @@ def _exclusion(
         yield problem_at(marks, place, "is empty, and would exclude every combination")
     for path, value in entry.items():
         if path not in axes:
-            near = nearest(path, axes)
+            near = nearest(path, axes, at_least=0.8)
             hint = f"did you mean {near}?" if near else f"the axes are: {', '.join(axes) or 'none'}"
             yield problem_at(marks, (*place, path), "excludes nothing: this is no axis of the matrix", hint)
         elif not any(same(value, other) for other in axes[path]):

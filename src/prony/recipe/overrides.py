@@ -20,7 +20,7 @@ def overridden(parsed: Parsed, overrides: Sequence[str]) -> Parsed:
 
 
 def _set(parsed: Parsed, option: str) -> Parsed:
-    source = f"--set {option}"
+    source = f"--set {option}".encode(errors="replace").decode()
     path, equals, text = option.partition("=")
     path = path.strip()
     if not equals or not path:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from prony.model.recipe import json_schema
+from prony.model.recipe import VARIABLE, json_schema
 from prony.recipe.marks import Keys, dotted
 
 Node = dict[str, Any]
@@ -27,7 +27,7 @@ def alternatives(node: Node) -> list[Node]:
         return alternatives(schema()["$defs"][node["$ref"].rsplit("/", 1)[1]] | beside)
     ways = node.get("anyOf") or node.get("oneOf")
     if ways is None:
-        return [] if node.get("type") == "null" else [node]
+        return [] if node.get("type", "null") == "null" else [node]
     beside = {key: value for key, value in node.items() if key not in ("anyOf", "oneOf")}
     return [shape for way in ways for shape in alternatives(beside | way)]
 
@@ -69,9 +69,9 @@ def is_plain_text(node: Node) -> bool:
     return not is_nullable and bool(ways) and all(way.get("type") == "string" for way in ways)
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that was most likely meant."""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+def nearest(word: str, known: Iterable[str], at_least: float = 0.5) -> str | None:
+    """Return the known word that was most likely meant; `at_least` is the least likeness, of 1."""
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=at_least)
     return found[0] if found else None
 
 
@@ -108,17 +108,36 @@ def _next_key(keys: Keys, rest: str) -> tuple[str, str]:
 
 
 def _hint(keys: Keys, key: str, rest: str) -> str:
-    known = known_keys(keys)
-    near = nearest(key, known)
+    near = meant(keys, key)
     if near:
         return f"did you mean {dotted((*keys, near)) + ('.' + rest if rest else '')}?"
-    return elsewhere(key) or (f"known here: {', '.join(known)}" if known else f"{dotted(keys)} has no keys inside it")
+    return elsewhere(keys, key)
 
 
-def elsewhere(key: str) -> str:
-    """Return a hint where this very key does belong, or nothing."""
-    homes = [dotted(path) for path in _named() if path[-1] == key and len(path) > 1]
-    return f"it belongs in {homes[0].rpartition('.')[0]}: {homes[0]}" if homes else ""
+def meant(keys: Keys, key: str) -> str | None:
+    """Return the key of this map that was meant; one that exists in another map was meant for that one."""
+    return nearest(key, known_keys(keys), at_least=0.8 if _homes(key) else 0.5)
+
+
+def elsewhere(keys: Keys, key: str) -> str:
+    """Return a hint where a key belongs that was not meant for this map, or what this map has."""
+    homes = _homes(key)
+    if homes:
+        return f"it belongs in {homes[0].rpartition('.')[0]}: {homes[0]}"
+    known = known_keys(keys)
+    return f"known here: {', '.join(known)}" if known else f"{dotted(keys)} has no keys inside it"
+
+
+def _homes(key: str) -> list[str]:
+    return [dotted(path) for path in _named() if path[-1] == key and len(path) > 1]
+
+
+def axis_trouble(path: str) -> tuple[str, str] | None:
+    """Return what speaks against varying a path, with a hint; None where it may vary."""
+    route = follow(path)
+    if route.node is None:
+        return "no such key to vary", route.hint
+    return None if route.keys[0] in VARIABLE else (f"only {', '.join(VARIABLE)} can vary", "")
 
 
 def _named(keys: Keys = ()) -> Iterator[Keys]:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from prony.model.recipe import Recipe
 from prony.recipe.marks import Keys, Marks, Parsed, problem_at, value_at
 from prony.recipe.problems import Problem
-from prony.recipe.shape import alternatives, elsewhere, known_keys, nearest, node_at
+from prony.recipe.shape import alternatives, axis_trouble, elsewhere, meant, node_at
 from prony.recipe.wording import advice, expected, shown, words
 
 Details = Mapping[str, Any]
@@ -32,23 +32,26 @@ def checked(parsed: Parsed) -> tuple[Recipe | None, list[Problem]]:
     try:
         recipe = validated(parsed.document)
     except ValidationError as exc:
-        return None, problems + problems_of(exc, parsed.document, parsed.marks)
+        told = {problem.path for problem in problems}
+        found = problems_of(exc, parsed.document, parsed.marks)
+        return None, problems + [problem for problem in found if problem.path not in told]
     return (None if problems else recipe), problems
 
 
 def problems_of(error: ValidationError, document: Any, marks: Marks) -> list[Problem]:
     """Translate what pydantic says into one problem a place, in a person's words."""
     found: dict[Keys, Problem] = {}
-    meant: set[Keys] = set()
+    misspelt: set[Keys] = set()
     details = sorted(error.errors(include_url=False), key=lambda item: item["type"] == "missing")
     for detail in details:
         keys = _keys_in(document, detail)
-        if keys in found or keys in meant:
+        if keys in found or keys in misspelt:
             continue
         if detail["type"] == "extra_forbidden":
-            near = nearest(str(keys[-1]), known_keys(keys[:-1]))
-            meant.add((*keys[:-1], near or ""))
-            found[keys] = problem_at(marks, keys, "unknown key", _unknown_hint(keys, near))
+            near = meant(keys[:-1], str(keys[-1]))
+            misspelt.add((*keys[:-1], near or ""))
+            hint = f"did you mean {near}?" if near else elsewhere(keys[:-1], str(keys[-1]))
+            found[keys] = problem_at(marks, keys, "unknown key", hint)
         else:
             found[keys] = _problem(detail, keys, document, marks)
     return list(found.values())
@@ -63,19 +66,21 @@ def _keys_in(document: Any, detail: Details) -> Keys:
     return (*keys, detail["loc"][-1]) if detail["type"] == "missing" else keys
 
 
-def _unknown_hint(keys: Keys, near: str | None) -> str:
-    if near:
-        return f"did you mean {near}?"
-    return elsewhere(str(keys[-1])) or f"known here: {', '.join(known_keys(keys[:-1]))}"
-
-
 def _problem(detail: Details, keys: Keys, document: Any, marks: Marks) -> Problem:
     node = node_at(keys) or {}
     if detail["type"] == "missing":
         return problem_at(marks, keys, f"is missing: {node.get('description', 'it is needed')}", _example(keys))
     if detail["type"] == "value_error":
         return problem_at(marks, keys, str(detail["ctx"]["error"]))
+    trouble = axis_trouble(str(keys[1])) if keys[:1] == ("matrix",) and len(keys) > 1 and keys[1] != "exclude" else None
+    if trouble:
+        return problem_at(marks, keys[:2], *trouble)
+    return _misfit(detail, keys, document, marks)
+
+
+def _misfit(detail: Details, keys: Keys, document: Any, marks: Marks) -> Problem:
     _, value = value_at(document, keys)
+    node = node_at(keys) or {}
     if not alternatives(node):
         return problem_at(marks, keys, f"does not fit here: {detail['msg'].lower()}")
     hint = advice(node, value)

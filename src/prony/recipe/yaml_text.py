@@ -51,7 +51,7 @@ def parse(text: str, name: str) -> Parsed:
         root = builder.only_document(yaml.parse(text, Loader=LOADER))
         document = builder.unfold(root, ())
     except yaml.MarkedYAMLError as exc:
-        raise _marked(exc, name) from exc
+        raise _marked(exc, text, name) from exc
     except yaml.reader.ReaderError as exc:
         line = text.count("\n", 0, exc.position) + 1
         raise syntax_error("YAML", name, "it has a character that YAML forbids", (line, 1)) from exc
@@ -60,12 +60,14 @@ def parse(text: str, name: str) -> Parsed:
     return Parsed(document, builder.marks, tuple(builder.problems))
 
 
-def _marked(exc: yaml.MarkedYAMLError, name: str) -> Exception:
+def _marked(exc: yaml.MarkedYAMLError, text: str, name: str) -> Exception:
     mark = exc.problem_mark or exc.context_mark
     place = (mark.line + 1, mark.column + 1) if mark else None
     message = ", ".join(part for part in (exc.context, exc.problem) if part)
-    hint = "indent with spaces, never with tabs" if "\\t" in message or "tab" in message else ""
-    hint = hint or ("put text with special characters in quotes" if "cannot start any token" in message else "")
+    hint = ""
+    if "cannot start any token" in message and mark:
+        is_tab = text.split("\n")[mark.line][mark.column : mark.column + 1] == "\t"
+        hint = "indent with spaces, never with tabs" if is_tab else "put text with special characters in quotes"
     return syntax_error("YAML", name, message, place, hint)
 
 

@@ -14,6 +14,8 @@ class _Dumper(yaml.SafeDumper):
 
     def represent_text(self, value: str) -> yaml.ScalarNode:
         style = None if isinstance(plain(value), str) else "'"
+        # In double quotes every odd character is escaped; in any other style YAML may fold it away.
+        style = style if value.isprintable() else '"'
         return self.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (PyYAML's name for it)
