@@ -48,8 +48,7 @@ def mend(folder: Path) -> None:
 
 def recover(store: Store) -> tuple[Experiment, ...]:
     """Bring in what runs left whose process was killed; return the experiments that ended this way."""
-    running = store.experiments(state=ExperimentState.RUNNING)
-    dead = [experiment for experiment in running if store.is_orphan(experiment.id)]
+    dead = store.orphans()
     for experiment in dead:
         for job in store.jobs(experiment.id):
             folder = store.home.result_folder(experiment.id, job.id)

@@ -59,21 +59,12 @@ def _dispatch(name: str, arguments: list[str]) -> int:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean prony {near[0]}?" if near else "prony --help lists the commands"
         raise InputError(f"no command is called {name!r}", hint=hint, code="unknown_command")
+    from argparse import ArgumentParser
+
     module = importlib.import_module(f"prony.cli.commands.{COMMANDS[name][0]}")
-    return _call(module.command, name, arguments)
-
-
-def _call(command: Any, name: str, arguments: list[str]) -> int:
-    """Run one command through typer, which parses its arguments from the function's own signature."""
-    import typer
-
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    if isinstance(command, typer.Typer):
-        app = command
-    else:
-        app.command()(command)
-    result = typer.main.get_command(app).main(args=arguments, prog_name=f"prony {name}", standalone_mode=True)
-    return int(result or 0)
+    parser = ArgumentParser(prog=f"prony {name}", description=module.arguments.__doc__, allow_abbrev=False)
+    module.arguments(parser)
+    return int(module.command(parser.parse_args(arguments)))
 
 
 def _help() -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from argparse import ArgumentParser, Namespace
 
-import typer
+from prony.cli.arguments import add_json
 
 
-def command(
-    repeats: Annotated[int, typer.Option(min=6, help="fresh processes of each kind")] = 20,
-    json: Annotated[bool, typer.Option("--json", help="print as JSON")] = False,
-) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """Measure clock, harness and run-to-run noise; every later report states them."""
-    import sys
+    parser.add_argument("--repeats", type=int, default=20, help="fresh processes of each kind (20; at least 6)")
+    add_json(parser)
 
+
+def command(options: Namespace) -> int:
     from prony.app.api import Bench
     from prony.cli.output import print_columns, print_json, print_note
     from prony.model.metric import METRICS
@@ -24,10 +25,11 @@ def command(
             sys.stderr.write(f"\rcalibrating: {done} of {total}")
 
     with Bench.open() as bench:
-        calibration = bench.calibrate(repeats=repeats, progress=progress)
+        calibration = bench.calibrate(repeats=max(6, options.repeats), progress=progress)
     print_note("")
-    if json:
+    if options.json:
         print_json(calibration.model_dump(mode="json"))
-        return
+        return 0
     rows = [(name, text(figure), METRICS[name].meaning) for name, figure in calibration.figures.items()]
     print_columns(("FIGURE", "VALUE", "WHAT IT IS"), rows)
+    return 0

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from argparse import ArgumentParser, Namespace
 
-import typer
+from prony.cli.arguments import add_experiment, add_json
 
 
-def command(
-    experiment: Annotated[str, typer.Argument(help="an id, or the beginning of one")],
-    force: Annotated[bool, typer.Option(help="also one that is marked as running")] = False,
-) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """Delete an experiment and its result folders. Model files are never touched."""
+    add_experiment(parser, required=True)
+    parser.add_argument("--force", action="store_true", help="also one that is marked as running")
+    add_json(parser)
+
+
+def command(options: Namespace) -> int:
     from prony.app.api import Bench
-    from prony.cli.output import print_text
+    from prony.cli.output import print_json, print_text
 
     with Bench.open() as bench:
-        print_text(f"deleted {bench.delete(experiment, force=force)}")
+        deleted = bench.delete(options.experiment, force=options.force)
+    if options.json:
+        print_json({"deleted": deleted})
+    else:
+        print_text(f"deleted {deleted}")
+    return 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
-import typer
+from prony.cli.arguments import add_json
 
 if TYPE_CHECKING:
     from prony.model.device import Condition
@@ -12,8 +13,12 @@ if TYPE_CHECKING:
 _MARKS = {"pass": "[green]●[/green]", "warn": "[yellow]▲[/yellow]", "block": "[red]✖[/red]", "unknown": "[dim]?[/dim]"}
 
 
-def command(json: Annotated[bool, typer.Option("--json", help="print as JSON")] = False) -> int:
+def arguments(parser: ArgumentParser) -> None:
     """Look at the engines and at everything that makes measurements noisy. Exits 1 where no engine can run."""
+    add_json(parser)
+
+
+def command(options: Namespace) -> int:
     from prony.app.api import Bench
     from prony.cli.output import print_json
 
@@ -22,7 +27,7 @@ def command(json: Annotated[bool, typer.Option("--json", help="print as JSON")] 
         state = bench.conditions()
         reports = bench.engines()
     ready = [report for report in reports if report.state == "ready" and report.name != "null"]
-    if json:
+    if options.json:
         engines = [report.model_dump(mode="json") for report in reports]
         print_json({"engines": engines, "conditions": state.model_dump(mode="json")["conditions"]})
     else:

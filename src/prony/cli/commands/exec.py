@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 
-def command(
-    jobs: Annotated[list[Path], typer.Argument(help="job files; several take turns")],
-    out: Annotated[Path, typer.Option("--out", help="result folder; with several jobs, one folder each inside it")],
-    calibration: Annotated[str | None, typer.Option(help="id of this machine's calibration, to be quoted")] = None,
-    die_with_parent: Annotated[bool, typer.Option("--die-with-parent", hidden=True)] = False,
-) -> int:
+def arguments(parser: ArgumentParser) -> None:
     """Run jobs without a server or a database; progress goes to standard output as JSON lines."""
+    parser.add_argument("jobs", type=Path, nargs="+", metavar="JOB.json", help="job files; several take turns")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="result folder; with several jobs, one folder each inside it"
+    )
+    parser.add_argument("--calibration", metavar="ID", help="this machine's calibration, to be quoted")
+    parser.add_argument("--die-with-parent", action="store_true", help=SUPPRESS)
+
+
+def command(options: Namespace) -> int:
     from prony.app.runner import run_files
 
-    return run_files(jobs, out, calibration_id=calibration, die_with_parent=die_with_parent)
+    return run_files(
+        options.jobs, options.out, calibration_id=options.calibration, die_with_parent=options.die_with_parent
+    )

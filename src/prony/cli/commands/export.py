@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from prony.cli.arguments import add_experiment
 
 
-def command(
-    experiment: Annotated[str, typer.Argument(help="an id, the beginning of one, or last")],
-    to: Annotated[Path, typer.Option("--to", help="folder to make")],
-    overwrite: Annotated[bool, typer.Option(help="replace a folder that exists")] = False,
-) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """Copy an experiment with its recipe, results and checksums; `prony import` brings it back anywhere."""
+    add_experiment(parser, required=True)
+    parser.add_argument("--to", type=Path, required=True, help="folder to make")
+    parser.add_argument("--overwrite", action="store_true", help="replace a folder that exists")
+
+
+def command(options: Namespace) -> int:
     from prony.app.api import Bench
     from prony.cli.output import print_note
 
     with Bench.open() as bench:
-        print_note(f"exported to {bench.export(experiment, to, overwrite=overwrite)}")
+        print_note(f"exported to {bench.export(options.experiment, options.to, overwrite=options.overwrite)}")
+    return 0

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from argparse import ArgumentParser, Namespace
 
-import typer
+from prony.cli.arguments import add_json
 
 
-def command(json: Annotated[bool, typer.Option("--json", help="print as JSON")] = False) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """Describe this device: its fingerprint, its compute units, its software."""
+    add_json(parser)
+
+
+def command(options: Namespace) -> int:
     from prony.app.api import Bench
     from prony.cli.output import print_json
     from prony.measure.device import detect
@@ -17,11 +21,12 @@ def command(json: Annotated[bool, typer.Option("--json", help="print as JSON")] 
     with Bench.open() as bench:
         units = [unit for report in bench.engines() for unit in report.units if unit.engine != "null"]
         place = str(bench.home.root)
-    if json:
+    if options.json:
         document = device.model_dump(mode="json")
         document["compute_units"] = [unit.model_dump(mode="json") for unit in units]
         print_json(document | {"home": place})
-        return
+        return 0
     from prony.cli.device import show_device
 
     show_device(device, units, place)
+    return 0

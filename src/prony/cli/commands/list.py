@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from argparse import ArgumentParser, Namespace
+from typing import Any
 
-import typer
-
+from prony.cli.arguments import add_json
 from prony.store.home import Home, home
 
 
-def command(
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="how many of the newest")] = 20,
-    name: Annotated[str | None, typer.Option(help="only recipes of this name")] = None,
-    state: Annotated[str | None, typer.Option(help="only running, complete, partial or failed ones")] = None,
-    json: Annotated[bool, typer.Option("--json", help="print as JSON")] = False,
-) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """List the newest experiments."""
+    parser.add_argument("--limit", "-n", type=int, default=20, help="how many of the newest (20)")
+    parser.add_argument("--name", help="only recipes of this name")
+    parser.add_argument("--state", choices=("running", "complete", "partial", "failed"), help="only those")
+    add_json(parser)
+
+
+def command(options: Namespace) -> int:
     from prony.cli.output import print_columns, print_json, print_note
     from prony.store.glance import glance
 
-    rows = glance(home(), limit, name=name, state=state, refresh=_recover)
-    if json:
+    rows = glance(home(), options.limit, name=options.name, state=options.state, refresh=_recover)
+    if options.json:
         print_json(rows)
     elif rows:
         heads = ("ID", "NAME", "STATE", "JOBS", "STARTED", "VERDICT", "FASTEST")
         print_columns(heads, [_cells(row) for row in rows])
     else:
         print_note("no experiment yet: prony run recipes/quickstart.yaml makes one")
+    return 0
 
 
 def _recover(place: Home) -> None:

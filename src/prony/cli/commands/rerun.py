@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from argparse import ArgumentParser, Namespace
 
-import typer
-
-from prony.cli.outcome import finish
+from prony.cli.arguments import add_experiment, add_json, add_report
 
 
-def command(
-    experiment: Annotated[str, typer.Argument(help="an id, the beginning of one, or last")],
-    json: Annotated[bool, typer.Option("--json", help="print the results as JSON")] = False,
-    report: Annotated[bool, typer.Option(help="write an HTML report beside the results")] = True,
-) -> int:
+def arguments(parser: ArgumentParser) -> None:
     """Run an earlier experiment's recipe again, with the overrides it had."""
+    add_experiment(parser, required=True)
+    add_json(parser)
+    add_report(parser)
+
+
+def command(options: Namespace) -> int:
     from prony.app.api import Bench
+    from prony.cli.outcome import finish
     from prony.cli.progress import following
 
     with Bench.open() as bench:
         with following() as follower:
-            dossier = bench.rerun(experiment, on_start=follower.start, on_event=follower.event)
-        return finish(bench, dossier, as_json=json, with_report=report)
+            dossier = bench.rerun(options.experiment, on_start=follower.start, on_event=follower.event)
+        return finish(bench, dossier, as_json=options.json, with_report=options.report)

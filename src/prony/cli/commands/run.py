@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from prony.cli.outcome import finish
+from prony.cli.arguments import add_json, add_report
 
 
-def command(
-    recipe: Annotated[Path, typer.Argument(help="a recipe: .yaml, .toml or .json")],
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="override one key; may be given again")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="print the results as JSON")] = False,
-    report: Annotated[bool, typer.Option(help="write an HTML report beside the results")] = True,
-) -> int:
+def arguments(parser: ArgumentParser) -> None:
     """Run a recipe on this machine. Ctrl-C stops and keeps what was measured."""
+    parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
+    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
+    add_json(parser)
+    add_report(parser)
+
+
+def command(options: Namespace) -> int:
     from prony.app.api import Bench
+    from prony.cli.outcome import finish
     from prony.cli.progress import following
     from prony.recipe import load
 
-    loaded = load(recipe, set_ or ())
+    loaded = load(options.recipe, options.set)
     with Bench.open() as bench:
         with following() as follower:
             dossier = bench.run(loaded, on_start=follower.start, on_event=follower.event)
-        return finish(bench, dossier, as_json=json, with_report=report)
+        return finish(bench, dossier, as_json=options.json, with_report=options.report)

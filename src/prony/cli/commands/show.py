@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from argparse import ArgumentParser, Namespace
 
-import typer
+from prony.cli.arguments import add_experiment, add_json
 
 
-def command(
-    experiment: Annotated[str, typer.Argument(help="an id, the beginning of one, or last")] = "last",
-    json: Annotated[bool, typer.Option("--json", help="print as JSON")] = False,
-) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """Show one experiment's numbers, each with its interval and verdict."""
+    add_experiment(parser)
+    add_json(parser)
+
+
+def command(options: Namespace) -> int:
     from prony.app.api import Bench
     from prony.cli.outcome import show
 
     with Bench.open() as bench:
-        show(bench.dossier(experiment), as_json=json)
+        show(bench.dossier(options.experiment), as_json=options.json)
+    return 0

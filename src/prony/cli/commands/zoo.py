@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from argparse import ArgumentParser, Namespace
 
-import typer
+from prony.cli.arguments import add_json
 
 
-def command(json: Annotated[bool, typer.Option("--json", help="print as JSON")] = False) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """List the zoo: real architectures with seeded weights, built on the spot; use one as `zoo:NAME`."""
+    add_json(parser)
+
+
+def command(options: Namespace) -> int:
     from dataclasses import asdict
 
     from prony.cli.output import print_columns, print_json
     from prony.plugins.models.zoo.cards import ZOO
 
-    if json:
+    if options.json:
         print_json([asdict(card) for card in ZOO.values()])
-        return
+        return 0
     rows = [
         (
             f"zoo:{card.name}",
@@ -29,6 +33,7 @@ def command(json: Annotated[bool, typer.Option("--json", help="print as JSON")] 
         for card in ZOO.values()
     ]
     print_columns(("MODEL", "PARAMETERS", "SIZE", "MACS", "FORMATS", "WHAT IT IS"), rows)
+    return 0
 
 
 def _short(count: int) -> str:

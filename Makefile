@@ -1,0 +1,57 @@
+# make demo   set up and run the main job end to end        make check  format, lint, types, contracts, tests
+# make test   set up and pass every test                    make bench  the figures of docs/performance.md
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+TORCH := .venv-torch
+TORCH_VERSION ?= 2.13.0
+# One worker a core, but never more than four: tests start processes of their own.
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); [ $$n -gt 4 ] && echo 4 || echo $$n)
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+
+.PHONY: setup demo test check format lint types contracts bench torch clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Prony needs Python 3.11 or newer; this is $$($(PYTHON) --version). Try: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(STAMP)
+
+demo: setup
+	$(BIN)/prony run recipes/quickstart.yaml
+
+test: setup
+	$(PYTEST)
+
+check: format lint types contracts test
+
+format: setup
+	$(BIN)/ruff format --check .
+
+lint: setup
+	$(BIN)/ruff check .
+
+types: setup
+	$(BIN)/mypy
+
+contracts: setup
+	$(BIN)/lint-imports
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+# The torch engine in an environment of its own. Not part of setup: where pip has no CPU build, it is gigabytes.
+torch: $(TORCH)/.ready
+
+$(TORCH)/.ready:
+	$(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==$(TORCH_VERSION) numpy
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(TORCH) build dist src/*.egg-info
