@@ -152,7 +152,7 @@ def _complex(blank: Blank) -> Filled:
 def _integer(blank: Blank) -> Filled:
     info = np.iinfo(blank.spec.dtype)
     if blank.spec.below is not None:
-        below = min(blank.spec.below, int(info.max))
+        below = min(blank.spec.below, int(info.max) + 1)
         return blank.random.integers(0, below, blank.shape), f"seeded 0..{below - 1}, {blank.spec.below_source}"
     if info.bits == 8 and looks_like_image(blank.spec, blank.shape):
         low, high = int(info.min), int(info.max)

@@ -79,7 +79,9 @@ def settle(
     settled = {spec.name: _settle_one(work, spec, shapes.get(spec.name)) for spec in specs}
     result = {name: tuple(size.value for size in sizes) for name, sizes in settled.items()}
     _check_batch(work, result)
-    sources = {name: _told(sizes) for name, sizes in settled.items()}
+    sources = {
+        name: f"recipe: inputs.shapes.{name}" if name in shapes else _told(sizes) for name, sizes in settled.items()
+    }
     return Sizes(result, sources, _sequence(work, result), _past(work))
 
 

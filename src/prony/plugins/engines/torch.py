@@ -1,0 +1,227 @@
+"""An exported program or TorchScript file in, a module of PyTorch on the asked device out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from prony.errors import CapacityError, InputError
+from prony.plugins.engines.precision import of_weights
+from prony.plugins.engines.torch_programs import Program, dtype_name, read_program
+from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
+
+_CASTS = {"fp16": "float16", "bf16": "bfloat16"}
+
+
+class Torch:
+    """The CPU, and every CUDA, MPS or XPU device that this build of PyTorch sees."""
+
+    name: ClassVar[str] = "torch"
+    formats: ClassVar[tuple[str, ...]] = (".pt2", ".pt", ".ts", ".jit")
+    requirements: ClassVar[tuple[str, ...]] = ("torch",)
+    extra: ClassVar[str] = "torch"
+
+    def unsupported(self) -> str | None:
+        return None
+
+    def preload(self) -> str:
+        import torch
+
+        return str(torch.__version__)
+
+    def probe(self) -> EngineInfo:
+        import torch
+
+        details = {"cuda": str(torch.version.cuda), "cpu_capability": torch.backends.cpu.get_cpu_capability()}
+        units = [Unit(name, _described(torch, device), _precisions(torch, device)) for name, device in _units(torch)]
+        return EngineInfo(str(torch.__version__), units, details)
+
+    def load(self, path: str, options: LoadOptions) -> TorchSession:
+        import torch
+
+        device = _find(torch, options.unit)
+        _check(options)
+        torch.set_num_threads(options.threads)
+        if torch.get_num_interop_threads() != 1:
+            torch.set_num_interop_threads(1)
+        if options.precision == "fp32":
+            torch.backends.cuda.matmul.allow_tf32 = False
+            torch.backends.cudnn.allow_tf32 = False
+        program = read_program(torch, path, device)
+        if options.precision in _CASTS:
+            program.module.to(getattr(torch, _CASTS[options.precision]))
+        _check_device(program, device)
+        return TorchSession(torch, program, device, options.precision)
+
+
+def _units(torch: Any) -> list[tuple[str, str]]:
+    """Return (name, device) of everything that can be used now; one CUDA device needs no number."""
+    found = [("cpu", "cpu")]
+    for kind in ("cuda", "xpu"):
+        backend = getattr(torch, kind, None)
+        count = backend.device_count() if backend is not None and backend.is_available() else 0
+        names = [kind] if count == 1 else [f"{kind}-{index}" for index in range(count)]
+        found += [(name, f"{kind}:{index}") for index, name in enumerate(names)]
+    if torch.backends.mps.is_available():
+        found.append(("mps", "mps"))
+    return found
+
+
+def _find(torch: Any, unit: str) -> str:
+    units = dict(_units(torch))
+    device = units.get(unit) or units.get(f"{unit}-0")
+    if device is None:
+        raise CapacityError(
+            f"PyTorch sees no unit {unit!r} on this machine",
+            hint=f"it sees: {', '.join(units)}; this is the build {torch.__version__}",
+            code="unit_unavailable",
+        )
+    return device
+
+
+def _check(options: LoadOptions) -> None:
+    if options.options:
+        raise InputError(f"torch has no option {next(iter(options.options))!r}", hint="it takes none")
+    if options.precision == "int8":
+        raise InputError(
+            "torch cannot turn a model into int8 while loading",
+            hint="quantise it before exporting, and use precision: default",
+            code="precision_unavailable",
+        )
+
+
+def _check_device(program: Program, device: str) -> None:
+    """Refuse a module that did not move as a whole."""
+    kind = device.split(":", 1)[0]
+    elsewhere = {tensor.device.type for tensor in _weights(program.module)} - {kind}
+    if elsewhere:
+        raise CapacityError(
+            f"part of the model stayed on {', '.join(sorted(elsewhere))} instead of {device}",
+            hint="export it without constants that name a device",
+            code="unit_unavailable",
+        )
+
+
+def _weights(module: Any) -> list[Any]:
+    return [*module.parameters(), *module.buffers()]
+
+
+def _described(torch: Any, device: str) -> str:
+    kind = device.split(":", 1)[0]
+    if kind in ("cuda", "xpu"):
+        return str(getattr(torch, kind).get_device_name(device))
+    return {"cpu": "CPU", "mps": "Apple GPU through Metal"}[kind]
+
+
+def _precisions(torch: Any, device: str) -> tuple[str, ...]:
+    no_bf16 = device.startswith("cuda") and not torch.cuda.is_bf16_supported()
+    return ("default", "fp32", "fp16") + (() if no_bf16 else ("bf16",))
+
+
+class TorchSession:
+    """A module on its device."""
+
+    def __init__(self, torch: Any, program: Program, device: str, precision: str) -> None:
+        self._torch = torch
+        self._program = program
+        self._device = device
+        self._cast = getattr(torch, _CASTS[precision]) if precision in _CASTS else None
+
+    def signature(self) -> list[TensorSpec]:
+        return self._program.specs()
+
+    def effect(self) -> Effect:
+        torch = self._torch
+        details = {"interop_threads": str(torch.get_num_interop_threads())}
+        if self._device.startswith("cuda"):
+            peak = torch.cuda.max_memory_allocated(self._device) / 2**20
+            details |= self._tf32() | {"vram_peak_mib": f"{peak:.1f}", "cuda": str(torch.version.cuda)}
+        return Effect(
+            device=_described(torch, self._device),
+            precision=self._precision(),
+            threads=torch.get_num_threads(),
+            coverage={"cpu": 1.0} if self._device == "cpu" else {},
+            details=details,
+        )
+
+    def _tf32(self) -> dict[str, str]:
+        backends = self._torch.backends
+        return {
+            "matmul_allow_tf32": str(backends.cuda.matmul.allow_tf32),
+            "cudnn_allow_tf32": str(backends.cudnn.allow_tf32),
+            "float32_matmul_precision": self._torch.get_float32_matmul_precision(),
+        }
+
+    def _precision(self) -> str:
+        counts: dict[str, int] = {}
+        for tensor in _weights(self._program.module):
+            name = dtype_name(tensor.dtype)
+            counts[name] = counts.get(name, 0) + tensor.numel()
+        word = of_weights(counts) or ("unknown" if self._cast is None else of_weights({dtype_name(self._cast): 1}))
+        allowed = self._device.startswith("cuda") and "True" in self._tf32().values()
+        return "fp32 (tf32 allowed)" if word == "fp32" and allowed else str(word)
+
+    def bind(self, inputs: Mapping[str, Array]) -> Callable[[], Any]:
+        program, module = self._program, self._program.module
+        values = {
+            spec.name: inputs[spec.name].item()
+            if spec.name in program.numbers
+            else self._tensor(inputs[spec.name], spec.dtype)
+            for spec in program.specs()
+        }
+        args, kwargs = program.arranged(values)
+        if not self._torch.is_inference_mode_enabled():
+            # For the life of this process, as around a user's own loop: entering it costs 9 us at every call.
+            self._torch.inference_mode().__enter__()
+        if self._device == "cpu":
+            return lambda: module(*args, **kwargs)
+        synchronize = getattr(self._torch, self._device.split(":", 1)[0]).synchronize
+
+        def call() -> Any:
+            answer = _on_host(self._torch, module(*args, **kwargs))
+            synchronize()
+            return answer
+
+        return call
+
+    def _tensor(self, array: Array, dtype: str) -> Any:
+        torch = self._torch
+        if dtype == "bfloat16":
+            tensor = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+        else:
+            tensor = torch.from_numpy(array)
+        if self._cast is not None and tensor.is_floating_point():
+            tensor = tensor.to(self._cast)
+        return tensor.to(self._device)
+
+    def outputs(self, raw: Any) -> dict[str, Array]:
+        return {name: _array(self._torch, value) for name, value in _leaves(raw, "output")}
+
+
+def _on_host(torch: Any, raw: Any) -> Any:
+    if isinstance(raw, torch.Tensor):
+        return raw.cpu()
+    if isinstance(raw, Mapping):
+        return {key: _on_host(torch, value) for key, value in raw.items()}
+    if isinstance(raw, (list, tuple)):
+        return [_on_host(torch, value) for value in raw]
+    return raw
+
+
+def _leaves(raw: Any, name: str) -> list[tuple[str, Any]]:
+    """Return every tensor or number of an answer: by its key in a dictionary, by its number in a sequence."""
+    if isinstance(raw, Mapping):
+        return [leaf for key, value in raw.items() for leaf in _leaves(value, str(key))]
+    if isinstance(raw, (list, tuple)):
+        return [leaf for index, value in enumerate(raw) for leaf in _leaves(value, f"{name}{index}")]
+    return [] if raw is None else [(name, raw)]
+
+
+def _array(torch: Any, value: Any) -> Array:
+    if not isinstance(value, torch.Tensor):
+        return np.asarray(value)
+    value = value.detach().cpu()
+    # Copied, because an answer may be a view of an input that the next call overwrites.
+    return np.array((value.float() if value.dtype == torch.bfloat16 else value).numpy())
