@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 from prony.errors import StoreError
 from prony.store.home import Home
-from prony.store.owner import Owner, lives
 from prony.store.revision import HEAD, revision_of
 
 _BUSY_S = 10.0
@@ -108,7 +107,11 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_abandoned(state: str, owner: str | None) -> bool:
-    return state == "running" and owner is not None and lives(Owner.read(owner)) is False
+    if state != "running" or owner is None:
+        return False
+    from prony.store.owner import Owner, lives
+
+    return lives(Owner.read(owner)) is False
 
 
 def _instant(text: str | None) -> str | None:

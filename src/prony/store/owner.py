@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -55,6 +54,8 @@ def lives(owner: Owner) -> bool | None:
 
 
 def _host() -> str:
+    import socket
+
     # A laptop's domain follows the network it is in, so only the first part of its name counts.
     name = socket.gethostname().split(".")[0]
     machine = _line("/etc/machine-id") if sys.platform == "linux" else ""

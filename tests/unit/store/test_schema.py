@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import sqlite3
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 from sqlalchemy import Table, inspect
 from sqlalchemy.engine import make_url
@@ -109,3 +111,14 @@ def test_a_path_with_a_percent_sign_and_spaces_can_be_opened(home: Home) -> None
 def test_every_table_has_a_form_in_postgresql(table: Table) -> None:
     text = str(CreateTable(table).compile(dialect=make_url("postgresql://").get_dialect()()))
     assert text.strip().startswith(f"CREATE TABLE {table.name}")
+
+
+def test_every_migration_can_be_written_for_postgresql() -> None:
+    written = io.StringIO()
+    context = MigrationContext.configure(dialect_name="postgresql", opts={"as_sql": True, "output_buffer": written})
+    scripts = ScriptDirectory.from_config(configuration())
+    with Operations.context(context):
+        for script in reversed(list(scripts.walk_revisions())):
+            script.module.upgrade()
+    assert "CREATE VIEW experiment_overview" in written.getvalue()
+    assert "created_at TIMESTAMP WITH TIME ZONE NOT NULL" in written.getvalue()
