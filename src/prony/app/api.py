@@ -26,6 +26,7 @@ from prony.ports.models import scheme_of
 from prony.recipe import Loaded, loads
 from prony.store import transfer
 from prony.store.home import Home
+from prony.store.ledger import outcome
 from prony.store.store import Store
 
 if TYPE_CHECKING:
@@ -102,14 +103,12 @@ class Bench:
 
     def _close(self, experiment: Experiment, jobs: Sequence[Job]) -> None:
         """Record every folder there is and say how the experiment ended."""
-        found = []
         for job in jobs:
             folder = self.home.result_folder(experiment.id, job.id)
             if (folder / "result.json").exists():
                 results.record(self.store, folder)
-                kept = self.store.result(job.id)
-                found += [kept] if kept else []
-        state = results.outcome(found, expected=len(jobs))
+        states = [record.result.state for record in self.store.records(experiment.id)]
+        state = outcome(states, expected=len(jobs))
         self.store.set_experiment_state(experiment.id, state, ended_at=self.clock.now())
 
     def rerun(

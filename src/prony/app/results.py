@@ -9,10 +9,11 @@ from prony.analyse.summary import summarise
 from prony.measure.samples import SAMPLES, TELEMETRY, read_frame
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Summary
-from prony.model.experiment import Experiment, ExperimentState
-from prony.model.result import Result, ResultState
+from prony.model.experiment import Experiment
+from prony.model.result import Result
 from prony.run.folder import PARTS, compile_samples, write_frame, write_noun
 from prony.store.folder import read_folder, read_noun
+from prony.store.lock import locked
 from prony.store.store import Store
 
 
@@ -48,21 +49,15 @@ def mend(folder: Path) -> None:
 
 def recover(store: Store) -> tuple[Experiment, ...]:
     """Bring in what runs left whose process was killed; return the experiments that ended this way."""
-    dead = store.orphans()
-    for experiment in dead:
-        for job in store.jobs(experiment.id):
-            folder = store.home.result_folder(experiment.id, job.id)
-            if (folder / "result.json").exists() and (folder / "environment.json").exists():
-                record(store, folder)
-    return store.adopt_orphans() if dead else ()
-
-
-def outcome(results: list[Result], *, expected: int) -> ExperimentState:
-    """Return how an experiment ended, from how its jobs did."""
-    states = {result.state for result in results}
-    if len(results) < expected or ResultState.PARTIAL in states:
-        return ExperimentState.PARTIAL
-    return ExperimentState.FAILED if states == {ResultState.FAILED} else ExperimentState.COMPLETE
+    if not store.orphans():
+        return ()
+    with locked(store.home.lock):  # two commands may find the same wreck at once
+        for experiment in store.orphans():
+            for job in store.jobs(experiment.id):
+                folder = store.home.result_folder(experiment.id, job.id)
+                if (folder / "result.json").exists() and (folder / "environment.json").exists():
+                    record(store, folder)
+        return store.adopt_orphans()
 
 
 def dossier_of(store: Store, experiment_id: str) -> Dossier:

@@ -101,6 +101,10 @@ class EngineHost:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
     def _greeting(self) -> Message:
         ready, _, _ = select.select([self._wire.read_fd], [], [], _IMPORT_TIMEOUT_S)
         block = self._wire.receive() if ready else None

@@ -127,9 +127,9 @@ class Runner:
         return progress
 
     def _host(self, name: str, python: str) -> EngineHost:
-        """Return the spawner of an engine, started when first needed and kept until the runner ends."""
+        """Return the spawner of an engine, started when first needed and kept until the runner ends or it dies."""
         key = (name, python)
-        if key not in self._hosts:
+        if key not in self._hosts or not self._hosts[key].is_alive:
             host = EngineHost(name, python, self._scratch / f"{name}-{len(self._hosts)}.log")
             self._hosts[key] = self._stack.enter_context(host)
         return self._hosts[key]

@@ -1,0 +1,184 @@
+"""`prony exec` as an executor calls it: job files in, result folders out, whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import psutil
+import pytest
+
+from prony.app.results import mend, summary_of
+from prony.model.job import Job
+from prony.model.recipe import Limits, Measure, ModelWorkload
+from prony.model.result import Result, ResultState
+
+Model = Callable[[str], Path]
+
+
+def job(model: Path, number: int = 0, **measure: Any) -> Job:
+    workload = ModelWorkload(kind="model", model=str(model), engine="faulty")
+    plan = Measure(**({"runs": 20, "warmup": 2, "repeats": 3, "check": False} | measure))
+    return Job(
+        id=f"x-{number:03d}", experiment_id="x", name="t", workload=workload, measure=plan, limits=Limits(timeout="5s")
+    )
+
+
+def start(jobs: list[Job], folder: Path, *extra: str) -> subprocess.Popen[bytes]:
+    files = []
+    for item in jobs:
+        files.append(folder / f"{item.id}.json")
+        files[-1].write_text(item.model_dump_json())
+    command = [sys.executable, "-m", "prony", "exec", *map(str, files), "--out", str(folder / "out"), *extra]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def result_in(folder: Path) -> Result:
+    return Result.read_json((folder / "result.json").read_bytes())
+
+
+def family(pid: int) -> list[psutil.Process]:
+    return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+
+
+def all_gone(processes: list[psutil.Process]) -> bool:
+    _, alive = psutil.wait_procs(processes, timeout=10)
+    return all(process.status() == psutil.STATUS_ZOMBIE for process in alive if process.is_running())
+
+
+def test_a_folder_is_whole_and_progress_is_json_lines(faulty: Model, tmp_path: Path) -> None:
+    runner = start([job(faulty("check:fine"))], tmp_path)
+    out, _ = runner.communicate(timeout=60)
+    assert runner.returncode == 0
+    events = [json.loads(line) for line in out.splitlines()]
+    assert [event["kind"] for event in events][-1] == "finished"
+    folder = tmp_path / "out"
+    names = {path.name for path in folder.iterdir()}
+    assert {"job.json", "result.json", "samples.parquet", "telemetry.parquet", "environment.json", "logs"} == names
+    assert result_in(folder).state is ResultState.COMPLETE
+    samples = pl.read_parquet(folder / "samples.parquet")
+    clean = [item for item in result_in(folder).repetitions if not item.contamination]
+    assert len(clean) <= 3 <= len(result_in(folder).repetitions)
+    per_repetition = samples.filter(pl.col("phase") == "measure").group_by("repetition").len()
+    assert set(per_repetition["len"]) == {20}
+
+
+def test_jobs_that_belong_together_take_turns(faulty: Model, tmp_path: Path) -> None:
+    model = faulty("check:fine")
+    runner = start([job(model, number) for number in range(3)], tmp_path)
+    out, _ = runner.communicate(timeout=60)
+    events = [json.loads(line) for line in out.splitlines()]
+    turns = [event["job_id"] for event in events if event["kind"] == "repetition" and "state" in event]
+    assert {frozenset(turns[i : i + 3]) for i in (0, 3, 6)} == {frozenset({"x-000", "x-001", "x-002"})}
+
+
+def test_a_crash_is_its_repetition_s_failure_and_the_exit_code_says_so(faulty: Model, tmp_path: Path) -> None:
+    runner = start([job(faulty("first:segfault"))], tmp_path)
+    runner.communicate(timeout=60)
+    assert runner.returncode == 1
+    result = result_in(tmp_path / "out")
+    assert result.state is ResultState.FAILED
+    assert result.failure is not None
+    assert (result.failure.code, result.failure.phase) == ("crash", "first")
+    assert len(result.repetitions) == 2  # the same twice from the start: no use in going on
+
+
+def test_one_broken_job_does_not_touch_its_sibling(faulty: Model, tmp_path: Path) -> None:
+    good = job(faulty("check:fine"), 0)
+    bad = good.model_copy(
+        update={"id": "x-001", "workload": good.workload.model_copy(update={"model": "nowhere.faulty"})}
+    )
+    runner = start([good, bad], tmp_path)
+    runner.communicate(timeout=60)
+    assert result_in(tmp_path / "out/x-000").state is ResultState.COMPLETE
+    failure = result_in(tmp_path / "out/x-001").failure
+    assert failure is not None
+    assert failure.code == "unknown_model"
+
+
+def test_results_are_never_overwritten(faulty: Model, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "precious").write_text("keep")
+    runner = start([job(faulty("check:fine"))], tmp_path)
+    _, err = runner.communicate(timeout=60)
+    assert runner.returncode == 2
+    assert b"not empty" in err
+    assert (tmp_path / "out" / "precious").read_text() == "keep"
+
+
+def test_a_job_file_that_is_none_is_refused_with_the_place(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text('{"id": 1}')
+    command = [sys.executable, "-m", "prony", "exec", str(tmp_path / "bad.json"), "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "bad.json: id:" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_keeps_what_was_measured_and_marks_it_partial(
+    faulty: Model, tmp_path: Path, number: signal.Signals
+) -> None:
+    runner = start([job(faulty("check:fine"), repeats=1000)], tmp_path)
+    assert runner.stdout is not None
+    for line in runner.stdout:
+        event = json.loads(line)
+        if event["kind"] == "repetition" and event.get("state") and event["done"] >= 2:
+            break
+    everyone = family(runner.pid)
+    runner.send_signal(number)
+    runner.stdout.read()
+    assert runner.wait(timeout=20) == 1
+    assert all_gone(everyone)
+    result = result_in(tmp_path / "out")
+    assert result.state is ResultState.PARTIAL
+    assert len(result.repetitions) >= 2
+    assert summary_of(tmp_path / "out").estimates["inference_ms.p50"].value > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_runner_killed_at_a_random_instant_leaves_no_orphan_and_a_folder_that_can_be_mended(
+    faulty: Model, tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    runner = start([job(faulty("check:fine"), number, repeats=1000) for number in range(2)], tmp_path)
+    assert runner.stdout is not None
+    os.set_blocking(runner.stdout.fileno(), True)
+    for _ in range(rng.randrange(4, 40)):
+        runner.stdout.readline()
+    everyone = family(runner.pid)
+    # A spin of random length puts the kill anywhere inside the step that follows the line.
+    for _ in range(rng.randrange(200_000)):
+        pass
+    runner.kill()
+    runner.wait(timeout=10)
+    assert all_gone(everyone)
+    for folder in (tmp_path / "out").iterdir():
+        kept = result_in(folder)
+        assert kept.state is ResultState.PARTIAL
+        mend(folder)
+        rows = pl.read_parquet(folder / "samples.parquet").filter(pl.col("phase") == "measure")
+        assert rows.height == sum(item.phases["measure"].count for item in kept.repetitions if item.state == "ok")
+        assert summary_of(folder).job_id == kept.job_id
+
+
+def test_the_spawner_killed_in_the_middle_is_a_recorded_failure(faulty: Model, tmp_path: Path) -> None:
+    runner = start([job(faulty("measure:hang"), repeats=2, runs=100)], tmp_path)
+    assert runner.stdout is not None
+    for line in runner.stdout:
+        if json.loads(line).get("phase") == "warmup":
+            break
+    spawner = psutil.Process(runner.pid).children()[0]
+    spawner.kill()
+    runner.communicate(timeout=60)
+    assert runner.returncode == 1
+    failures = [item.failure for item in result_in(tmp_path / "out").repetitions if item.failure]
+    assert failures
+    assert failures[0].code == "spawner_lost"
