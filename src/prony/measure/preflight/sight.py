@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 
 from prony.measure import cgroup, kernel, sensors
@@ -123,13 +124,19 @@ def _memory(root: Path) -> Values:
     }
 
 
-def _system(root: Path) -> Values:
+@cache
+def _virtualization(root: Path) -> str | None:
+    """Found once a process: it cannot change, and the CPU's description is long on a large machine."""
     is_guest = cpuinfo.identify(kernel.text(root / "proc/cpuinfo") or "").is_guest
+    return machine.virtualization(is_guest, root)
+
+
+def _system(root: Path) -> Values:
     uptime = (kernel.text(root / "proc/uptime") or "").split()
     return {
         "address_randomization": kernel.number(root / "proc/sys/kernel/randomize_va_space"),
         "clocksource": kernel.text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "virtualization": machine.virtualization(is_guest, root),
+        "virtualization": _virtualization(root),
         "container": machine.container(root),
         "uptime_s": float(uptime[0]) if uptime else None,
     }
