@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from prony.report.safe import visible
+
 
 class Html(str):
     """Text that is markup by intent. Only this module and the plots make it; all other text is escaped."""
@@ -31,14 +33,14 @@ def joined(children: Iterable[Child]) -> Html:
 
 
 def _safe(child: str) -> str:
-    return child if isinstance(child, Html) else escape(child)
+    return child if isinstance(child, Html) else escape(visible(child))
 
 
 def _attribute(key: str, value: str | bool | None) -> str:
     if value is None or value is False:
         return ""
     name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(value)}"'
+    return f" {name}" if value is True else f' {name}="{escape(visible(value))}"'
 
 
 def section(anchor: str, heading: str, *children: Child) -> Html:

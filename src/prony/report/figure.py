@@ -24,7 +24,9 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 ALARM = "#d55e00"
 # Stand-ins that become the page's own colours, so that one drawing suits light, dark and print.
 INK, MUTED, LINE = "#010203", "#040506", "#070809"
-_PAGE_COLOURS = {INK: "var(--ink)", MUTED: "var(--muted)", LINE: "var(--line)"}
+_PAGE_COLOURS = {INK: "var(--ink)", MUTED: "var(--muted)", LINE: "var(--line)"} | {
+    colour: f"var(--c{place})" for place, colour in enumerate(COLOURS)
+}
 WIDE, NARROW = 7.8, 5.7
 _STYLE: dict[Any, Any] = {
     "font.size": 8.5, "axes.labelsize": 8.5, "axes.titlesize": 8.5, "xtick.labelsize": 8.5, "ytick.labelsize": 8.5,
@@ -58,7 +60,10 @@ def canvas(width: float, height: float, left: int, panels: int = 1) -> tuple[Fig
     figure = Figure(figsize=(width, height))
     figure.subplots_adjust(left=min(0.5, (0.2 + 0.064 * left) / width), right=1 - 0.15 / width,
                            bottom=0.48 / height, top=1 - 0.25 / height, hspace=0.55)  # fmt: skip
-    return figure, list(figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0])
+    made = list(figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0])
+    for axes in made[:-1]:
+        axes.xaxis.set_visible(False)
+    return figure, made
 
 
 def value_axis(
@@ -73,7 +78,10 @@ def value_axis(
     if is_log:
         (axes.set_xscale if on == "x" else axes.set_yscale)("log")
         _plain_log(axis)
-    elif from_zero:
+    else:
+        # Few ticks: each costs more than a millisecond of drawing.
+        axes.locator_params(axis="x" if on == "x" else "y", nbins=6)
+    if from_zero and not is_log:
         axes.set_xlim(left=0)
     axis.set_label_text(title + (" (logarithmic)" if is_log else ""))
     return is_log
@@ -92,7 +100,7 @@ def rows(axes: Axes, labels: Sequence[str]) -> None:
     """Give each row of the plot its name, the first at the top."""
     axes.set_yticks(range(len(labels)), labels=list(labels))
     axes.set_ylim(len(labels) - 0.5, -0.6)
-    axes.grid(visible=False, axis="y")
+    axes.yaxis.grid(visible=False)
 
 
 def shortened(label: str, most: int = 40) -> str:

@@ -52,6 +52,9 @@ def _failures(entry: Entry) -> Html | None:
         return None
     blocks = []
     for repetition, why in found:
+        # What ended the whole job has usually ended a run first: once is enough.
+        if repetition is not None and why == entry.result.failure:
+            continue
         whose = "The job" if repetition is None else f"Run {repetition.index}"
         hint = tag("p", why.hint, class_="muted") if why.hint else None
         blocks.append(tag("div", tag("p", tag("b", f"{whose} failed"), f" {pick.failure_text(why)} ",
@@ -166,11 +169,12 @@ def _check(check: OutputCheck | None) -> Html | None:
     if check is None:
         return None
     of_range = check.max_error_of_range
+    unknown = None if check.compared else "not compared"
     same = "this job is the reference" if check.is_reference else ("yes" if check.compared else "no")
     return pairs([
         ("all outputs finite", "yes" if check.finite else "no"), ("outputs", str(check.outputs)),
         ("reference", check.reference), ("compared with it", same),
-        ("largest error", None if check.max_abs_error is None else number.plain(check.max_abs_error)),
-        ("largest error of range", None if of_range is None else number.share(of_range)),
-        ("cosine", None if check.cosine is None else f"{check.cosine:.6f}"), ("note", check.note or "none"),
+        ("largest error", unknown if check.max_abs_error is None else number.plain(check.max_abs_error)),
+        ("largest error of range", unknown if of_range is None else number.share(of_range)),
+        ("cosine", unknown if check.cosine is None else f"{check.cosine:.6f}"), ("note", check.note or "none"),
     ])  # fmt: skip

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree as Xml
 
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Grade
 from prony.report import number, pick
+from prony.report.safe import visible
 
-# What XML 1.0 cannot hold, not even escaped.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # Neither the model's nor the recipe's fault: the surroundings lacked something, or Prony itself failed.
 _INFRASTRUCTURE = {"capacity", "prony"}
 
@@ -18,7 +16,7 @@ _INFRASTRUCTURE = {"capacity", "prony"}
 def render(dossier: Dossier) -> bytes:
     """Return the file; a failed job and a void verdict fail their case, a suspect one only says so."""
     one = dossier.experiment
-    suite = Xml.Element("testsuite", name=_clean(one.name), timestamp=f"{one.created_at:%Y-%m-%dT%H:%M:%S}")
+    suite = Xml.Element("testsuite", name=visible(one.name), timestamp=f"{one.created_at:%Y-%m-%dT%H:%M:%S}")
     _properties(suite, {"experiment_id": one.id, "state": str(one.state), "jobs_planned": str(one.job_count)})
     for entry in dossier.entries:
         suite.append(_case(dossier, entry))
@@ -38,19 +36,19 @@ def render(dossier: Dossier) -> bytes:
 def _case(dossier: Dossier, entry: Entry) -> Xml.Element:
     result = entry.result
     took = (result.ended_at - result.started_at).total_seconds() if result.ended_at is not None else 0.0
-    name = _clean(entry.summary.title)
-    case = Xml.Element("testcase", classname=_clean(dossier.experiment.name), name=name, time=f"{took:.3f}")
+    name = visible(entry.summary.title)
+    case = Xml.Element("testcase", classname=visible(dossier.experiment.name), name=name, time=f"{took:.3f}")
     _properties(case, _numbers(entry))
     reasons = "\n".join(f"{one.grade}: {one.text}" for one in entry.summary.verdict.reasons)
     if (failed := _failed(entry)) is not None:
         kind, code, message = failed
-        told = Xml.SubElement(case, kind, type=_clean(code), message=_clean(message))
-        told.text = _clean("\n".join([message, *(why.hint for _, why in pick.failures(entry)[:1]), reasons]).strip())
+        told = Xml.SubElement(case, kind, type=visible(code), message=visible(message))
+        told.text = visible("\n".join([message, *(why.hint for _, why in pick.failures(entry)[:1]), reasons]).strip())
     elif entry.summary.verdict.grade is Grade.VOID:
         told = Xml.SubElement(case, "failure", type="void", message="the measurement is void: do not quote it")
-        told.text = _clean(reasons)
+        told.text = visible(reasons)
     if reasons:
-        Xml.SubElement(case, "system-out").text = _clean(f"verdict {entry.summary.verdict.grade}\n{reasons}")
+        Xml.SubElement(case, "system-out").text = visible(f"verdict {entry.summary.verdict.grade}\n{reasons}")
     return case
 
 
@@ -73,8 +71,4 @@ def _numbers(entry: Entry) -> dict[str, str]:
 def _properties(parent: Xml.Element, values: dict[str, str]) -> None:
     block = Xml.SubElement(parent, "properties")
     for name, value in values.items():
-        Xml.SubElement(block, "property", name=_clean(name), value=_clean(value))
-
-
-def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("", text)
+        Xml.SubElement(block, "property", name=visible(name), value=visible(value))

@@ -8,6 +8,7 @@ from prony.model.dossier import Dossier
 from prony.report import pick
 from prony.report.findings import findings
 from prony.report.notes import instrument, notes
+from prony.report.safe import one_line, visible
 from prony.report.table import Cell, Column, table
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&!@])")
@@ -28,7 +29,7 @@ def render(dossier: Dossier) -> str:
 
 def escaped(text: str) -> str:
     """Return text that Markdown shows as it is, in one line; no name can become a link, a tag or another row."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("://", ":\\//")
+    return _SPECIAL.sub(r"\\\1", one_line(text)).replace("://", ":\\//")
 
 
 def _table(dossier: Dossier) -> list[str]:
@@ -75,7 +76,7 @@ def _machines(dossier: Dossier) -> list[str]:
 
 
 def _recipe(dossier: Dossier) -> list[str]:
-    text = dossier.experiment.recipe_text or dossier.experiment.recipe.model_dump_json(indent=2)
+    text = visible(dossier.experiment.recipe_text or dossier.experiment.recipe.model_dump_json(indent=2))
     # The fence is longer than any run of backticks that the recipe may hold.
     fence = max([_FENCE, *(run + "`" for run in re.findall(r"`+", text))], key=len)
     return [f"{fence}", *text.rstrip().splitlines(), fence]

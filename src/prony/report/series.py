@@ -136,8 +136,8 @@ def _state_unit(name: str) -> str:
 def _rate_unit(name: str) -> tuple[float, str]:
     """Return how a growing counter reads for each second: energy is power, time is a share of a core."""
     rates = {
-        "_uj_total": (1e-6, "W"), "_j_total": (1.0, "W"), "_us_total": (1e-6, "s/s"), "_s_total": (1.0, "s/s"),
-        "_bytes_total": (2.0**-20, "MiB/s"),
+        "_uj_total": (1e-6, "W"), "_us_total": (1e-6, "s/s"), "_bytes_total": (2.0**-20, "MiB/s"),
+        "cpu_busy_s_total": (1.0, "cores"), "_s_total": (1.0, "s/s"),
     }  # fmt: skip
     return next((rate for ending, rate in rates.items() if name.endswith(ending)), (1.0, "/s"))
 

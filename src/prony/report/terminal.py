@@ -10,6 +10,7 @@ from prony.model.estimate import Grade
 from prony.model.metric import HEADLINE
 from prony.report import pick
 from prony.report.notes import Note, instrument, notes
+from prony.report.safe import one_line
 from prony.report.table import Column, Row, Table, table
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def print_dossier(dossier: Dossier, console: Console) -> None:
     from rich.text import Text
 
     experiment = dossier.experiment
-    console.print(Text.assemble((experiment.name, "bold"), (f"  {experiment.id}  {experiment.state}", "dim")))
+    console.print(Text.assemble((one_line(experiment.name), "bold"), (f"  {experiment.id}  {experiment.state}", "dim")))
     console.print()
     shown = table(dossier)
     console.print(_fitting(shown, console) if shown.rows else "No job has a result yet.")
@@ -73,13 +74,15 @@ def _dressed(column: Column, rows: Sequence[Row], console: Console) -> list[Text
     if column.key == "verdict":
         return [_verdict(row.entry.summary.verdict.grade, console) for row in rows]
     cells = [row.cells[column.key] for row in rows]
-    head = max(len(cell.text.partition(".")[0]) for cell in cells)
-    tail = max(len(cell.text) - len(cell.text.partition(".")[0]) for cell in cells)
+    texts = [one_line(cell.text) for cell in cells]
+    if column.is_number:
+        heads = [len(text.partition(".")[0]) for text in texts]
+        tail = max(len(text) - head for text, head in zip(texts, heads, strict=True))
+        texts = [_aligned(text, max(heads), tail) for text in texts]
     return [
-        Text.assemble((_aligned(cell.text, head, tail) if column.is_number else cell.text, _style(column, row)),
-                      (f" {cell.interval}" if cell.interval else "", "dim"))
-        for cell, row in zip(cells, rows, strict=True)
-    ]  # fmt: skip
+        Text.assemble((text, _style(column, row)), (f" {cell.interval}" if cell.interval else "", "dim"))
+        for text, cell, row in zip(texts, cells, rows, strict=True)
+    ]
 
 
 def _aligned(text: str, head: int, tail: int) -> str:
@@ -122,7 +125,7 @@ def _note(note: Note, job_count: int) -> Text:
     from rich.text import Text
 
     if job_count < 2:
-        return Text(note.text)
+        return Text(one_line(note.text))
     more = f" and {len(note.jobs) - _MOST_NAMED} more" if len(note.jobs) > _MOST_NAMED else ""
     jobs = "all jobs" if len(note.jobs) == job_count else ", ".join(note.jobs[:_MOST_NAMED]) + more
-    return Text.assemble(note.text, (f"  ({jobs})", "dim"))
+    return Text.assemble(one_line(note.text), (f"  ({one_line(jobs)})", "dim"))

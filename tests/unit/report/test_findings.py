@@ -1,0 +1,92 @@
+"""The words claim nothing that the intervals do not carry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from prony.model.dossier import Dossier, Entry
+from prony.model.estimate import Grade, Verdict
+from prony.report import compare, pick
+from prony.report.findings import findings
+from prony.report.notes import instrument, notes
+
+from . import dossiers
+
+
+def with_median(entry: Entry, value: float, half: float | None) -> Entry:
+    old = entry.summary.estimates["inference_ms.p50"]
+    low, high = (None, None) if half is None else (value - half, value + half)
+    new = old.model_copy(update={"value": value, "low": low, "high": high})
+    estimates = {**entry.summary.estimates, "inference_ms.p50": new}
+    return entry.model_copy(update={"summary": entry.summary.model_copy(update={"estimates": estimates})})
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Entry, Entry]:
+    maker = dossiers.Maker(tmp_path, repeats=3, runs=10)
+    return maker.entry(0, {"workload.engine": "onnxruntime"}), maker.entry(1, {"workload.engine": "openvino"})
+
+
+def told(*entries: Entry) -> str:
+    return " ".join(findings(Dossier(experiment=dossiers.experiment(len(entries)), entries=entries)))
+
+
+def test_the_fastest_is_named_with_a_ratio_where_intervals_are_apart(pair: tuple[Entry, Entry]) -> None:
+    text = told(with_median(pair[0], 40.0, 2.0), with_median(pair[1], 20.0, 1.0))
+    assert "openvino is the fastest: 20.0 ms [19.0, 21.0]" in text
+    assert "takes 2.0× as long (from 1.8× to 2.2× by the ends of both intervals)" in text
+
+
+def test_nothing_is_claimed_where_intervals_overlap(pair: tuple[Entry, Entry]) -> None:
+    text = told(with_median(pair[0], 21.0, 2.0), with_median(pair[1], 20.0, 2.0))
+    assert "openvino and onnxruntime cannot be told apart: their intervals overlap" in text
+    assert "is the fastest" not in text
+
+
+def test_nothing_is_claimed_without_intervals(pair: tuple[Entry, Entry]) -> None:
+    text = told(with_median(pair[0], 40.0, None), with_median(pair[1], 20.0, None))
+    assert "without intervals no claim is made" in text
+    assert "is the fastest" not in text
+
+
+def test_a_void_job_takes_no_part_in_a_comparison(pair: tuple[Entry, Entry]) -> None:
+    void = pair[1].summary.model_copy(update={"verdict": Verdict(grade=Grade.VOID)})
+    text = told(with_median(pair[0], 40.0, 2.0), pair[1].model_copy(update={"summary": void}))
+    assert "is the fastest" not in text
+    assert "onnxruntime takes 40 ms [38, 42]" in text
+
+
+def test_another_precision_is_said_beside_the_comparison(pair: tuple[Entry, Entry]) -> None:
+    assert "Not all compute alike: onnxruntime in f32, openvino in f16." in told(*pair)
+
+
+def test_jobs_of_unlike_work_are_never_compared_by_latency(full: Dossier) -> None:
+    groups = compare.peers(full.entries)
+    assert [len(group) for group in groups] == [2, 2]
+    ratios = compare.ratios(full.entries)
+    assert [ratios[entry.job.id].relation for entry in full.entries] == ["slower", "fastest", "slower", "fastest"]
+
+
+def test_a_suspect_number_is_named_as_such(full: Dossier) -> None:
+    assert any("Take it with care: openvino is suspect." in sentence for sentence in findings(full))
+
+
+def test_a_remark_that_holds_for_all_jobs_is_made_once(full: Dossier) -> None:
+    missing = [note for note in notes(full) if "needs 368" in note.text]
+    assert len(missing) == 1
+    assert len(missing[0].jobs) == len(full.entries)
+    assert notes(full)[0].grade is Grade.SUSPECT
+
+
+def test_the_instrument_is_told_or_its_lack_is(full: Dossier) -> None:
+    assert instrument(None) == "not calibrated: run `prony calibrate`"
+    line = instrument(full.calibration)
+    assert "harness overhead 610 ns [580, 640]" in line
+    assert "machine noise 1.2 %" in line
+
+
+def test_a_label_leaves_out_what_the_reader_knows(full: Dossier) -> None:
+    assert pick.label(full.entries[0]) == "onnxruntime · batch size 1"
+    assert pick.label(full.entries[0], skip={"workload.batch_size"}) == "onnxruntime"

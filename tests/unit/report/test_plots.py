@@ -1,0 +1,84 @@
+"""Plots are small, repeatable, and lose no extreme when they thin the samples out."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from prony.model.dossier import Dossier
+from prony.report import plots, plots_of_job
+from prony.report.series import bands, counters, runs
+
+from . import dossiers
+
+
+def test_thinning_keeps_every_extreme() -> None:
+    values = np.random.default_rng(3).lognormal(0, 1, 100_000)
+    place, low, middle, high = bands(values, 500)
+    assert place.size == 500
+    assert low.min() == values.min()
+    assert high.max() == values.max()
+    assert np.all((low <= middle) & (middle <= high))
+
+
+def test_a_hundred_thousand_samples_make_a_drawing_of_ordinary_size(tmp_path: Path) -> None:
+    entry = dossiers.Maker(tmp_path, repeats=4, runs=25_000).entry(0, {"workload.engine": "openvino"})
+    found = runs(entry)
+    assert sum(run.ms.size for run in found) > 100_000
+    for plot in (plots_of_job.distribution(entry, found), plots_of_job.timeline(entry, found)):
+        assert plot is not None
+        assert len(plot) < 150_000
+
+
+def test_no_drawing_has_more_than_five_thousand_points(full: Dossier) -> None:
+    entry = full.entries[0]
+    found = runs(entry)
+    drawn = (
+        plots_of_job.distribution(entry, found),
+        plots_of_job.timeline(entry, found),
+        plots_of_job.telemetry(entry),
+    )
+    for plot in drawn:
+        assert plot is not None
+        assert len(re.findall(r"[ML]\s?[\d.]+ [\d.]+", plot)) < 5000
+
+
+def test_a_drawing_is_the_same_every_time(full: Dossier) -> None:
+    samples = {entry.job.id: runs(entry) for entry in full.entries}
+    assert plots.comparison(full.entries, samples) == plots.comparison(full.entries, samples)
+
+
+def test_text_stays_text_and_colours_are_the_page_s(full: Dossier) -> None:
+    plot = plots.cold_warm(full.entries)
+    assert plot is not None
+    assert "first inference</text>" in plot
+    assert "var(--ink)" in plot
+    assert "http" not in plot
+
+
+def test_a_dollar_sign_begins_no_formula(hostile: Dossier) -> None:
+    plot = plots.comparison(hostile.entries[:1], {})
+    assert plot is not None
+    assert "=cmd()$x^2$" in "".join(re.findall(r">([^<]*)</text>", unescape(plot)))
+
+
+def test_a_growing_counter_is_drawn_as_its_rate_and_broken_between_runs(full: Dossier) -> None:
+    found, origins = counters(full.entries[0], 3)
+    by_name = {one.name: one for one in found}
+    power = by_name["energy_package"]
+    assert power.unit == "W"
+    assert float(np.nanmedian(power.value)) == pytest.approx(18.0)
+    assert int(np.isnan(power.value).sum()) == len(origins) == 5
+
+
+def test_nothing_is_drawn_from_nothing(partial: Dossier) -> None:
+    failed = partial.entries[1]
+    assert plots.comparison([failed], {}) is None
+    assert plots.cold_warm([failed]) is None
+    assert plots.memory([failed]) is None
+    assert plots_of_job.distribution(failed, runs(failed)) is None
+    assert plots_of_job.telemetry(failed) is None
