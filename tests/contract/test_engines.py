@@ -246,6 +246,19 @@ class TestOnnxRuntime:
         assert session.effect().coverage == {"CPUExecutionProvider": 1.0}
         assert not list(scratch.iterdir())
 
+    def test_inputs_bound_beforehand_give_the_same_answer(self, tmp_path: Path) -> None:
+        """Ask the CPU to take its inputs as a GPU does: everything but the device is the same."""
+        import onnxruntime
+
+        from prony.plugins.engines.onnxruntime import OnnxSession
+        from prony.plugins.engines.onnxruntime_units import CPU, ProviderUnit
+
+        path = str(dense_onnx(tmp_path / "dense.onnx"))
+        opened = onnxruntime.InferenceSession(path, providers=[CPU])
+        session = OnnxSession(opened, path, ProviderUnit("cpu", CPU, "CPU", tensors="cpu"), LoadOptions("cpu", 1), None)
+        inputs = fed(session, batch_size=3)
+        np.testing.assert_allclose(run(session, inputs)["y"], dense(inputs["x"]), atol=1e-5)
+
     def test_threads_and_options_are_read_back(self, tmp_path: Path) -> None:
         path = dense_onnx(tmp_path / "dense.onnx")
         options: dict[str, str | bool] = {"graph_optimization_level": "basic", "session.intra_op.allow_spinning": False}
