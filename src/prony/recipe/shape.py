@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from prony.model.recipe import VARIABLE, json_schema
@@ -32,6 +32,7 @@ def alternatives(node: Node) -> list[Node]:
     return [shape for way in ways for shape in alternatives(beside | way)]
 
 
+@lru_cache(maxsize=4096)
 def node_at(keys: Keys) -> Node | None:
     """Return the schema of a place, or None where nothing can stand."""
     node: Node | None = schema()
@@ -56,10 +57,11 @@ def _inside(node: Node, key: str | int) -> Node | None:
     return rest if isinstance(rest, dict) else None
 
 
-def known_keys(keys: Keys) -> list[str]:
+@lru_cache(maxsize=4096)
+def known_keys(keys: Keys) -> tuple[str, ...]:
     """Return the names of the keys that may stand in a map; a map with free names has none."""
     node = node_at(keys)
-    return [name for way in alternatives(node or {}) for name in way.get("properties", {})]
+    return tuple(name for way in alternatives(node or {}) for name in way.get("properties", {}))
 
 
 def is_plain_text(node: Node) -> bool:
@@ -84,6 +86,7 @@ class Route:
     hint: str = ""
 
 
+@lru_cache(maxsize=4096)
 def follow(path: str) -> Route:
     """Split a dotted path by the schema: in a map with free names, the dots of a name belong to the name."""
     keys: Keys = ()
@@ -129,7 +132,7 @@ def elsewhere(keys: Keys, key: str) -> str:
 
 
 def _homes(key: str) -> list[str]:
-    return [dotted(path) for path in _named() if path[-1] == key and len(path) > 1]
+    return [dotted(path) for path in _every_named() if path[-1] == key and len(path) > 1]
 
 
 def axis_trouble(path: str) -> tuple[str, str] | None:
@@ -138,6 +141,11 @@ def axis_trouble(path: str) -> tuple[str, str] | None:
     if route.node is None:
         return "no such key to vary", route.hint
     return None if route.keys[0] in VARIABLE else (f"only {', '.join(VARIABLE)} can vary", "")
+
+
+@cache
+def _every_named() -> tuple[Keys, ...]:
+    return tuple(_named())
 
 
 def _named(keys: Keys = ()) -> Iterator[Keys]:

@@ -15,6 +15,8 @@ from prony.recipe.shape import alternatives, axis_trouble, elsewhere, meant, nod
 from prony.recipe.wording import advice, expected, shown, words
 
 Details = Mapping[str, Any]
+# Nobody reads more, and finding the nearest key for each of a hundred thousand would take minutes.
+_MOST = 1000
 
 
 def validated(document: Mapping[str, Any]) -> Recipe:
@@ -43,7 +45,7 @@ def problems_of(error: ValidationError, document: Any, marks: Marks) -> list[Pro
     found: dict[Keys, Problem] = {}
     misspelt: set[Keys] = set()
     details = sorted(error.errors(include_url=False), key=lambda item: item["type"] == "missing")
-    for detail in details:
+    for detail in details[:_MOST]:
         keys = _keys_in(document, detail)
         if keys in found or keys in misspelt:
             continue

@@ -91,7 +91,8 @@ class _Builder:
     marks: dict[Keys, Mark] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     anchors: dict[str, _Node] = field(default_factory=dict)
-    count: int = 0
+    written: int = 0  # nodes of the text
+    count: int = 0  # values of the document, aliases carried out
 
     def only_document(self, events: Iterator[yaml.Event]) -> _Node:
         """Return the root of the one document; a stream with more of them is refused."""
@@ -107,8 +108,10 @@ class _Builder:
         return root
 
     def _node(self, event: Any, events: Iterator[yaml.Event], depth: int) -> _Node:
-        if depth > DEEPEST:
-            raise self._refused(event, "it is nested too deeply")
+        self.written += 1
+        if depth > DEEPEST or self.written > MOST_VALUES:
+            fault = "is nested too deeply" if depth > DEEPEST else f"holds more than {MOST_VALUES:,} values"
+            raise self._refused(event, f"it {fault}")
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
                 raise self._refused(event, f"no anchor &{event.anchor} stands before this")
