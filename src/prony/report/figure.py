@@ -8,6 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from prony.report.element import Html, tag
+from prony.report.safe import one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,7 +105,8 @@ def rows(axes: Axes, labels: Sequence[str]) -> None:
 
 
 def shortened(label: str, most: int = 40) -> str:
-    return label if len(label) <= most else f"{label[: most // 2]}…{label[-(most // 2 - 1) :]}"
+    text = one_line(label)
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most // 2 - 1) :]}"
 
 
 def dots(axes: Axes, x: Numbers, y: Numbers, *, size: float, colour: str, alpha: float = 1.0) -> None:

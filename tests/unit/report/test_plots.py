@@ -60,10 +60,12 @@ def test_text_stays_text_and_colours_are_the_page_s(full: Dossier) -> None:
     assert "http" not in plot
 
 
-def test_a_dollar_sign_begins_no_formula(hostile: Dossier) -> None:
-    plot = plots.comparison(hostile.entries[:1], {})
+def test_a_name_is_drawn_as_it_is_whatever_it_holds(full: Dossier) -> None:
+    entry = full.entries[0]
+    job = entry.job.model_copy(update={"cell": {"workload.model": "<a>\n$x^2$&"}})
+    plot = plots.comparison([entry.model_copy(update={"job": job})], {})
     assert plot is not None
-    assert "=cmd()$x^2$" in "".join(re.findall(r">([^<]*)</text>", unescape(plot)))
+    assert "<a> $x^2$&" in [unescape(text) for text in re.findall(r">([^<]*)</text>", plot)]
 
 
 def test_a_growing_counter_is_drawn_as_its_rate_and_broken_between_runs(full: Dossier) -> None:
