@@ -115,7 +115,7 @@ def _figures(a: Array, b: Array, worst: _Worst) -> None:
     error = float(np.abs(a - b).max())
     span = float(np.abs(b).max()) if b.dtype.kind == "c" else float(b.max() - b.min())
     of_range = error / span if span else (0.0 if not error else None)
-    worst.take(error, of_range, _cosine(a, b))
+    worst.take(error, of_range, _cosine(a, b) if error else 1.0)
 
 
 def _cosine(a: Array, b: Array) -> float | None:

@@ -160,10 +160,10 @@ def _axis(work: _Open, spec: TensorSpec, position: int) -> Size | None:
         return Size(dim, "model")
     name = dim or ""
     size = _named(work, name)
+    if size is None and _is_batch(spec, position, name):
+        size = Size(work.batch_size, "batch_size")  # before any suggestion: the recipe decides the batch
     if size is None and position in spec.suggested:
         size = Size(*spec.suggested[position])
-    if size is None and position == 0 and _MADE_UP.search(name.lower()) and _may_be_batch(spec):
-        size = Size(work.batch_size, "batch_size")
     if size is None and name:
         size = _by_rule(work, name)
     if size is not None and name:
@@ -171,9 +171,12 @@ def _axis(work: _Open, spec: TensorSpec, position: int) -> Size | None:
     return size
 
 
-def _may_be_batch(spec: TensorSpec) -> bool:
+def _is_batch(spec: TensorSpec, position: int, name: str) -> bool:
+    if name and not _EXPRESSION.search(name) and rule_of(name) == BATCH:
+        return True
     # One unnamed axis of floats may as well be a waveform: one sample would be timed as a whole inference.
-    return len(spec.shape) > 1 or "float" not in spec.dtype
+    roomy = len(spec.shape) > 1 or "float" not in spec.dtype
+    return position == 0 and roomy and bool(_MADE_UP.search(name.lower()))
 
 
 def _named(work: _Open, name: str) -> Size | None:

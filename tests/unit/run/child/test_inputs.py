@@ -83,6 +83,10 @@ class TestSizes:
         assert made.array.shape == (1, 3, 96, 64)
         assert "metadata" in made.shape_source
 
+    def test_no_suggestion_of_the_model_decides_the_batch(self) -> None:
+        spec = TensorSpec("x", "float32", ("batch", 3), suggested={0: (1, "metadata")})
+        assert make(spec, batch_size=8)["x"].array.shape == (8, 3)
+
     def test_an_unnamed_axis_is_never_guessed(self) -> None:
         with pytest.raises(InputError, match=r"'x' \[\?, 3, \?, 5\].*axis 2, which has no name") as caught:
             make(TensorSpec("x", "float32", (None, 3, None, 5)), batch_size=2)
