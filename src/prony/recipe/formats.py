@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
@@ -46,9 +45,18 @@ def parse(text: str, form: Format, name: str) -> Parsed:
 
 
 def _parser(form: Format) -> Callable[[str, str], Parsed]:
-    # Imported late: the YAML parser is slow to import, and the other two need none of it.
     if form not in SUFFIXES.values():
         known = ", ".join(sorted(set(SUFFIXES.values())))
         raise InputError(f"{form!r} is not a format of recipes", hint=f"one of {known}", code="recipe")
-    parser: Callable[[str, str], Parsed] = import_module(f"prony.recipe.{form}_text").parse
-    return parser
+    # Imported late: the YAML parser is slow to import, and the other two need none of it.
+    if form == "yaml":
+        from prony.recipe import yaml_text
+
+        return yaml_text.parse
+    if form == "toml":
+        from prony.recipe import toml_text
+
+        return toml_text.parse
+    from prony.recipe import json_text
+
+    return json_text.parse

@@ -57,7 +57,10 @@ def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> tuple
     parsed = filled(sound(overridden(flattened(parse(text, form, name)), overrides)))
     recipe, problems = checked(parsed)
     if recipe is None:
-        raise recipe_error(problems + _of_matrix(parsed))
+        in_matrix = _of_matrix(parsed)
+        # A value that came from the matrix is told there, and only there.
+        told = {problem.path.removeprefix("matrix.").rpartition("[")[0] for problem in in_matrix}
+        raise recipe_error([problem for problem in problems if problem.path not in told] + in_matrix)
     # A recipe that cannot become jobs is wrong now, not when it is submitted.
     recipe_cells(recipe, parsed.marks)
     return recipe, parsed

@@ -99,6 +99,12 @@ def test_values_that_do_not_go_together_are_told_with_the_combination() -> None:
     assert error.hint == "exclude this combination"
 
 
+def test_a_wrong_value_that_only_the_matrix_supplies_is_told_once() -> None:
+    with pytest.raises(RecipeError) as caught:
+        loads("name: a\nworkload: {kind: model, model: m}\nmatrix: {workload.engine: [1, e]}\n")
+    assert [problem["path"] for problem in caught.value.problems] == ["matrix.workload.engine[0]"]
+
+
 def test_two_spellings_of_one_job_are_told() -> None:
     assert "limits.timeout=1m is the same job as limits.timeout=60s" in refusal("  limits.timeout: [60s, 1m]\n").message
 

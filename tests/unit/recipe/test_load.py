@@ -215,3 +215,9 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text('\ufeff{"name": "a", "workload": {"kind": "model", "model": "m", "engine": "e"}}')
     assert load(path).recipe.name == "a"
+
+
+def test_an_unknown_format_names_the_known_ones() -> None:
+    with pytest.raises(InputError) as caught:
+        loads(GOOD, "xml")  # type: ignore[arg-type]
+    assert caught.value.hint == "one of json, toml, yaml"
