@@ -182,7 +182,7 @@ class Bench:
         """Look at everything that would make a measurement noisy."""
         from prony.measure.preflight import look
 
-        return look()
+        return look(home=self.home.root)
 
     def calibrate(self, *, repeats: int, progress: Callable[[int, int], None]) -> Calibration:
         from prony.run.calibration import calibrate

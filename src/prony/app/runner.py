@@ -37,7 +37,7 @@ def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, d
         emit=_emit,
         stop_asked=lambda: stop.asked,
     )
-    results = run_jobs(jobs, folders, around, look_around(base, calibration_id))
+    results = run_jobs(jobs, folders, around, look_around(base, here.root, calibration_id))
     return 0 if all(result.state is ResultState.COMPLETE for result in results) else 1
 
 

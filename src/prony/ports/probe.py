@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import ClassVar, Protocol
 
 
@@ -20,5 +21,8 @@ class Probe(Protocol):
 
     def read(self) -> dict[str, float]:
         """Read every counter once; must take well under a millisecond for what is read often."""
+
+    def watch(self, pids: Collection[int]) -> None:
+        """Say whose share is wanted from now on, for counters that can be told apart by process."""
 
     def close(self) -> None: ...

@@ -11,10 +11,14 @@ from prony.measure.preflight import quick_state
 from prony.model.device import Environment, Git
 
 
-def look_around(base: Path, calibration_id: str | None = None) -> Environment:
+def look_around(base: Path, home: Path, calibration_id: str | None = None) -> Environment:
     """Return what two results must share to be comparable; the model's checksum is added for each job."""
     return Environment(
-        device=detect(), state=quick_state(), clock=clock_facts(), git=_git(base), calibration_id=calibration_id
+        device=detect(),
+        state=quick_state(home=home),
+        clock=clock_facts(),
+        git=_git(base),
+        calibration_id=calibration_id,
     )
 
 

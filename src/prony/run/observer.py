@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from prony.measure.counters import HostCounters
 from prony.measure.noise import contamination, noise_between
@@ -29,6 +30,7 @@ class Observer:
         self._probes = probes
         self._repetition = repetition
         self._last_ns = 0
+        self._pid = 0
         self._before: tuple[HostCounters, float] | None = None
         self._totals: dict[str, float] = {}
         self.rows: list[TelemetryRow] = []
@@ -47,14 +49,18 @@ class Observer:
         counters, own_s = self._before
         after = HostCounters.read()
         own_cpu_s = time.process_time() - own_s + message["cpu_ns"] / 1e9
-        self.noise = noise_between(counters, after, own_cpu_s)
+        self.noise = noise_between(counters, after, own_cpu_s, _our_cpus())
         self.contamination = contamination(self.noise)
         totals = _energy(self._read())
         self.energy_j = {
             name: (totals[name] - begin) / 1e6 for name, begin in self._totals.items() if totals.get(name, 0) > begin
         }
 
-    def tick(self, _pid: int) -> None:
+    def tick(self, pid: int) -> None:
+        if pid != self._pid:
+            self._pid = pid
+            for probe in self._probes:
+                probe.watch({pid})
         if time.perf_counter_ns() - self._last_ns >= _PERIOD_NS:
             self._read()
 
@@ -69,6 +75,11 @@ class Observer:
         if used is not None:
             self.vram_peak_mib = max(used, self.vram_peak_mib or 0.0)
         return readings
+
+
+def _our_cpus() -> Collection[int] | None:
+    """Return the CPUs that the engine may use; None where the system does not tell."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
 
 
 def _energy(readings: Mapping[str, float]) -> dict[str, float]:

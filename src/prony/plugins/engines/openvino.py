@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -18,7 +19,7 @@ from prony.plugins.engines.precision import WORDS, of_weights, told
 from prony.plugins.engines.tensors import plain
 from prony.ports.engine import UNKNOWN_RANK, Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 from prony.run.child.bits import CARRIERS, from_bfloat16
-from prony.run.onnx_file import read_graph
+from prony.run.onnx_file import OnnxGraph, read_graph
 
 _DTYPES = {
     "f16": "float16",
@@ -35,6 +36,7 @@ _HINTS = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
 _CARRYING = {"Const", "Input", "Output", "Reorder", "Convert", "Reshape", "Parameter", "Result", "MemoryInput"}
 # Where these exist they are nearly all of the arithmetic, so they alone decide.
 _COMPUTING = {"Convolution", "Deconvolution", "FullyConnected", "MatMul", "Gemm", "RNNSeq", "ScaledDotProductAttention"}
+_CONVERT_HINT = "the file is whole, but OpenVINO does not know all of it: another engine may"
 
 
 def _vendor() -> Any:
@@ -74,9 +76,8 @@ class OpenVino:
         device = _find(core, options.unit)
         config = _config(core, device, options)
         model = _read(core, path)
-        specs = [_spec(position, port) for position, port in enumerate(model.inputs)]
-        shapes = {_name("input", at, port): list(shape) for at, port in enumerate(model.inputs)
-                  if (shape := options.shapes.get(_name("input", at, port))) is not None}  # fmt: skip
+        declared = [_Port.of(port) for port in model.inputs]
+        shapes = _known_shapes(model, options)
         try:
             if shapes:
                 model.reshape(shapes)
@@ -84,7 +85,7 @@ class OpenVino:
         except RuntimeError as exc:
             raise SutError(f"OpenVINO cannot compile {path} for {device}: {exc}", code="load_failed") from exc
         _check_precision(compiled, device, options.precision)
-        return OpenVinoSession(compiled, path, specs)
+        return OpenVinoSession(compiled, path, declared)
 
 
 def _precisions(core: Any, device: str) -> tuple[str, ...]:
@@ -126,6 +127,8 @@ def _read(core: Any, path: str) -> Any:
     try:
         return core.read_model(path)
     except RuntimeError as exc:
+        if "OpConversionFailure" in str(exc):
+            raise SutError(f"OpenVINO cannot convert {path}: {exc}", hint=_CONVERT_HINT, code="load_failed") from exc
         raise InputError(f"OpenVINO cannot read {path}: {exc}", hint="is it whole?", code="model_invalid") from exc
 
 
@@ -163,31 +166,63 @@ def _layer_types(compiled: Any) -> Counter[str]:
     return computing or others
 
 
-def _name(what: str, position: int, port: Any) -> str:
-    return str(port.get_any_name()) if port.get_names() else f"{what}{position}"
+def _known_shapes(model: Any, options: LoadOptions) -> dict[int, list[int]]:
+    """Return the shapes that are known before compiling, by the position of the input."""
+    found: dict[int, list[int]] = {}
+    for position, port in enumerate(model.inputs):
+        for name in port.get_names() & options.shapes.keys():
+            found[position] = list(options.shapes[name])
+    return found
 
 
-def _spec(position: int, port: Any) -> TensorSpec:
-    kind = port.get_element_type().get_type_name()
-    shape = port.get_partial_shape()
-    dims: tuple[int | str | None, ...] = UNKNOWN_RANK
-    if shape.rank.is_static:
-        dims = tuple(int(dim.get_length()) if dim.is_static else None for dim in shape)
-    return TensorSpec(_name("input", position, port), _DTYPES.get(kind, kind), dims)
+@dataclass(frozen=True)
+class _Port:
+    """An input or output. OpenVINO gives one tensor several names where layers between them were folded away."""
+
+    names: frozenset[str]
+    dtype: str
+    shape: tuple[int | str | None, ...]
+
+    @staticmethod
+    def of(port: Any) -> _Port:
+        kind = port.get_element_type().get_type_name()
+        shape = port.get_partial_shape()
+        dims: tuple[int | str | None, ...] = UNKNOWN_RANK
+        if shape.rank.is_static:
+            dims = tuple(int(dim.get_length()) if dim.is_static else None for dim in shape)
+        return _Port(frozenset(port.get_names()), _DTYPES.get(kind, kind), dims)
+
+    def name(self, known: Iterable[str], otherwise: str) -> str:
+        """Return the name that the file uses, or the first of its own."""
+        return next((name for name in known if name in self.names), min(self.names, default=otherwise))
 
 
 class OpenVinoSession:
     """A compiled model and the one request that runs it."""
 
-    def __init__(self, compiled: Any, path: str, specs: list[TensorSpec]) -> None:
+    def __init__(self, compiled: Any, path: str, inputs: list[_Port]) -> None:
         self._compiled = compiled
         self._path = path
-        self._specs = specs
+        self._inputs = inputs
         self._request = compiled.create_infer_request()
 
-    def signature(self) -> list[TensorSpec]:
+    @cached_property
+    def _graph(self) -> OnnxGraph | None:
+        # Read when first asked for, so that it costs nothing inside the timed load.
+        return read_graph(self._path) if self._path.endswith(".onnx") else None
+
+    @cached_property
+    def _specs(self) -> list[TensorSpec]:
+        known = [value.name for value in self._graph.inputs] if self._graph else []
+        specs = [
+            TensorSpec(port.name(known, f"input{position}"), port.dtype, port.shape)
+            for position, port in enumerate(self._inputs)
+        ]
         # OpenVINO forgets the names of axes, and with them what size they should have.
-        return completed(self._specs, read_graph(self._path)) if self._path.endswith(".onnx") else self._specs
+        return completed(specs, self._graph) if self._graph else specs
+
+    def signature(self) -> list[TensorSpec]:
+        return list(self._specs)
 
     def effect(self) -> Effect:
         compiled = self._compiled
@@ -212,8 +247,11 @@ class OpenVinoSession:
         return partial(self._request.infer, share_outputs=True)
 
     def outputs(self, raw: Any) -> dict[str, Array]:  # noqa: ARG002 - the request keeps the outputs itself
-        ports = self._compiled.outputs
-        return {_name("output", at, port): _array(self._request.get_output_tensor(at)) for at, port in enumerate(ports)}
+        known = [value.name for value in self._graph.outputs] if self._graph else []
+        return {
+            _Port.of(port).name(known, f"output{position}"): _array(self._request.get_output_tensor(position))
+            for position, port in enumerate(self._compiled.outputs)
+        }
 
 
 def _tensor(array: Array, dtype: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -35,6 +35,9 @@ class HostProbe:
         root = self._root
         now = {**_cpu(root), **_memory(root), **_pressure(root), **network(root), **disks(root)}
         return self._growing(now)
+
+    def watch(self, pids: Collection[int]) -> None:
+        """Its counters are the whole machine's."""
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -63,6 +64,9 @@ class RaplProbe:
             self._meters = _meters(self._root)
         found = {f"energy_{name}_uj_total": meter.read_uj() for name, meter in self._meters.items()}
         return {name: float(value) for name, value in found.items() if value is not None}
+
+    def watch(self, pids: Collection[int]) -> None:
+        """Its counters are the whole machine's."""
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -28,7 +28,7 @@ AXIS_RULES: tuple[tuple[str, re.Pattern[str], int | None], ...] = (
     (SEQUENCE, re.compile(r"seq|token|len|word|char|byte|frame|time|^[lt]$"), 128),
 )
 # Names that an exporter made up: they say nothing, so only the place of the axis speaks.
-_MADE_UP = re.compile(r"^$|^\?$|^-1$|unk|^s\d+$|dim_?\d+$|^d\d+$|dynamic_?ax[ie]s|^dyn\d*$|^none$")
+_MADE_UP = re.compile(r"^$|^\?$|^-1$|unk|^s\d+$|dim_?\d+$|^d\d+$|dynamic|^dyn\d*$|^none$")
 _EXPRESSION = re.compile(r"\+|\*|//| - ")
 
 

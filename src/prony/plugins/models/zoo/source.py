@@ -9,12 +9,11 @@ from typing import ClassVar
 
 from prony.errors import CapacityError
 from prony.plugins.models.kept import made_once
+from prony.plugins.models.zoo import convert as converter
 from prony.plugins.models.zoo.cards import ZOO, Card, card_of
 from prony.ports.models import FetchOptions, ModelFiles, Progress
 from prony.run.checksum import verify
 
-# The programs that turn the ONNX file into another format; each runs under the interpreter of the engine that loads it.
-CONVERTERS = {".pt2": "to_torch.py", ".tflite": "to_tflite.py"}
 _CONVERSION_TIMEOUT_S = 900.0
 
 
@@ -45,7 +44,7 @@ class ZooSource:
 
     def _converted(self, card: Card, source: Path, ending: str, options: FetchOptions) -> Path:
         def write(part: Path) -> None:
-            convert(source, part, ending, python=options.python or sys.executable)
+            converted(source, part, python=options.python or sys.executable)
 
         return made_once(_place(card, ending, options), write)
 
@@ -73,23 +72,22 @@ def _built_as(ending: str) -> list[str]:
     return [card.name for card in ZOO.values() if ending in card.formats]
 
 
-def convert(source: Path, target: Path, ending: str, *, python: str) -> None:
+def converted(source: Path, target: Path, *, python: str) -> None:
     """Run the converter under the engine's interpreter, which has the vendor's package where this one may not."""
-    program = Path(__file__).with_name(CONVERTERS[ending])
-    command = [python, str(program), str(source), str(target)]
+    command = [python, converter.__file__, str(source), str(target)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_CONVERSION_TIMEOUT_S, check=False)
     except FileNotFoundError as exc:
         raise CapacityError(f"no interpreter at {python}", hint="prony engines lists those that are known") from exc
     except subprocess.TimeoutExpired as exc:
         raise CapacityError(
-            f"converting {source.name} to {ending} took longer than {_CONVERSION_TIMEOUT_S:.0f} s",
+            f"converting {source.name} to {target.suffix} took longer than {_CONVERSION_TIMEOUT_S:.0f} s",
             hint="try again when the machine is idle",
         ) from exc
     if done.returncode != 0:
         last = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
         raise CapacityError(
-            f"{python} could not convert {source.name} to {ending}: {last}",
+            f"{python} could not convert {source.name} to {target.suffix}: {last}",
             hint=f"run it by hand to see all: {' '.join(command)}",
             code="conversion_failed",
         )

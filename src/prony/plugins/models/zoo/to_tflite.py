@@ -1,0 +1,214 @@
+"""An ONNX file of the zoo in, the same model as .tflite out: channels last, activations fused.
+
+Runs under the litert engine's interpreter: it needs numpy, ai-edge-litert and nothing of Prony's dependencies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prony.errors import InputError
+from prony.plugins.models.zoo.tflite_file import TfliteFile
+from prony.ports.engine import Array
+from prony.run.onnx_file import Node, OnnxGraph, Tensor, read_graph, read_tensors
+
+_SAME, _VALID = 0, 1
+_NO_ACTIVATION, _RELU, _RELU6 = 0, 1, 3
+_SPATIAL = np.array([1, 2], np.int32)
+
+
+def write_tflite(source: Path, target: Path) -> None:
+    """Convert one file."""
+    graph = read_graph(source)
+    _Conversion(graph, _values(source, graph), TfliteFile(target.stem)).run(target)
+
+
+def _values(source: Path, graph: OnnxGraph) -> dict[str, Array]:
+    """Return the contents of every weight and every constant, by name."""
+    constants = {
+        node.outputs[0]: node.attributes["value"] for node in graph.nodes if node.op_type == "Constant"
+    }  # fmt: skip
+    tensors = [value for value in constants.values() if isinstance(value, Tensor)]
+    return read_tensors(source, (*graph.initializers, *tensors))
+
+
+class _Conversion:
+    """One pass over the nodes. A value of four dimensions is kept channels last, whatever ONNX says of it."""
+
+    def __init__(self, graph: OnnxGraph, values: dict[str, Array], file: TfliteFile) -> None:
+        self._graph, self._values, self._file = graph, values, file
+        self._index: dict[str, int] = {}
+        self._shape: dict[str, tuple[int, ...]] = {}
+        self._positive: set[str] = set()
+        self._users: dict[str, list[Node]] = {}
+        for node in graph.nodes:
+            for name in node.inputs:
+                self._users.setdefault(name, []).append(node)
+        self._fused: dict[str, str] = {}
+
+    def run(self, target: Path) -> None:
+        for value in self._graph.inputs:
+            self._add(value.name, _channels_last((1, *(dim for dim in (value.dims or ())[1:] if isinstance(dim, int)))))
+        for node in self._graph.nodes:
+            if node.op_type not in ("Constant", "Identity") and node.outputs[0] not in self._fused:
+                self._convert(node)
+        outputs = [self._index[value.name] for value in self._graph.outputs]
+        self._file.save(target, [self._index[value.name] for value in self._graph.inputs], outputs)
+
+    def _convert(self, node: Node) -> None:
+        if node.op_type not in _OPERATORS:
+            raise InputError(f"{node.op_type} has no counterpart here", hint="choose another model or another engine")
+        _OPERATORS[node.op_type](self, node)
+
+    def _add(self, name: str, shape: tuple[int, ...]) -> int:
+        self._index[name], self._shape[name] = self._file.tensor(name, shape), shape
+        return self._index[name]
+
+    def _activation(self, node: Node) -> tuple[str, int]:
+        """Return the name of the result and the activation, taking in a ReLU that alone uses this node's output."""
+        name = node.outputs[0]
+        users = self._users.get(name, [])
+        kind = self._kind(users[0]) if len(users) == 1 else _NO_ACTIVATION
+        if kind == _NO_ACTIVATION:
+            return name, kind
+        result = users[0].outputs[0]
+        self._fused[result] = name
+        self._positive.add(result)
+        return result, kind
+
+    def _kind(self, node: Node) -> int:
+        if node.op_type == "Relu":
+            return _RELU
+        bounds = [float(self._values[name]) for name in node.inputs[1:]] if node.op_type == "Clip" else []
+        return _RELU6 if bounds == [0.0, 6.0] else _NO_ACTIVATION
+
+    def conv(self, node: Node) -> None:
+        weight, bias = (self._values[name] for name in node.inputs[1:3])
+        stride, group = _ints(node, "strides")[0], int(_number(node, "group", 1))
+        value, padding, size = self._padded(node, weight.shape[2], stride)
+        result, activation = self._activation(node)
+        depthwise = group > 1
+        turned = weight.transpose(1, 2, 3, 0) if depthwise else weight.transpose(0, 2, 3, 1)
+        inputs = [value, self._file.constant(node.inputs[1], turned), self._file.constant(node.inputs[2], bias)]
+        output = self._add(result, (1, *size, weight.shape[0]))
+        code = "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D"
+        extra = {"depthMultiplier": 1} if depthwise else {}
+        self._file.operator(
+            code, inputs, output, "DepthwiseConv2DOptions" if depthwise else "Conv2DOptions",
+            padding=padding, strideW=stride, strideH=stride, fusedActivationFunction=activation,
+            dilationWFactor=1, dilationHFactor=1, **extra,
+        )  # fmt: skip
+
+    def max_pool(self, node: Node) -> None:
+        kernel, stride = _ints(node, "kernel_shape")[0], _ints(node, "strides")[0]
+        value, padding, size = self._padded(node, kernel, stride)
+        channels = self._shape[node.inputs[0]][3]
+        self._file.operator(
+            "MAX_POOL_2D", [value], self._add(node.outputs[0], (1, *size, channels)), "Pool2DOptions",
+            padding=padding, strideW=stride, strideH=stride, filterWidth=kernel, filterHeight=kernel,
+        )  # fmt: skip
+        if node.inputs[0] in self._positive:
+            self._positive.add(node.outputs[0])
+
+    def _padded(self, node: Node, kernel: int, stride: int) -> tuple[int, int, tuple[int, int]]:
+        """Return the tensor to slide over, how to pad it, and the size of the result."""
+        name = node.inputs[0]
+        pads = _ints(node, "pads") or (0, 0, 0, 0)
+        height, width = self._shape[name][1:3]
+        size = tuple((side + pads[at] + pads[at + 2] - kernel) // stride + 1 for at, side in enumerate((height, width)))
+        found = size[0], size[1]
+        if not any(pads):
+            return self._index[name], _VALID, found
+        if all((pads[at], pads[at + 2]) == _same(side, kernel, stride) for at, side in enumerate((height, width))):
+            return self._index[name], _SAME, found
+        if node.op_type == "MaxPool" and name not in self._positive:
+            raise InputError(f"{node.outputs[0]} pads values that may be negative", hint="choose another engine")
+        return self._pad(name, pads), _VALID, found
+
+    def _pad(self, name: str, pads: tuple[int, ...]) -> int:
+        """Add zeros around the picture."""
+        _, height, width, channels = self._shape[name]
+        around = np.array([[0, 0], [pads[0], pads[2]], [pads[1], pads[3]], [0, 0]], np.int32)
+        shape = (1, height + pads[0] + pads[2], width + pads[1] + pads[3], channels)
+        output = self._file.tensor(f"{name}.padded", shape)
+        self._file.operator(
+            "PAD", [self._index[name], self._file.constant(f"{name}.pads", around)], output, "PadOptions"
+        )
+        return output
+
+    def gemm(self, node: Node) -> None:
+        weight, bias = (self._values[name] for name in node.inputs[1:3])
+        result, activation = self._activation(node)
+        constants = [
+            self._file.constant(name, array) for name, array in zip(node.inputs[1:3], (weight, bias), strict=True)
+        ]
+        output = self._add(result, (1, weight.shape[0]))
+        inputs = [self._index[node.inputs[0]], *constants]
+        self._file.operator(
+            "FULLY_CONNECTED", inputs, output, "FullyConnectedOptions", fusedActivationFunction=activation
+        )
+
+    def add(self, node: Node) -> None:
+        result, activation = self._activation(node)
+        output = self._add(result, self._shape[node.inputs[0]])
+        inputs = [self._index[name] for name in node.inputs]
+        self._file.operator("ADD", inputs, output, "AddOptions", fusedActivationFunction=activation)
+
+    def relu(self, node: Node) -> None:
+        self._file.operator(
+            "RELU", [self._index[node.inputs[0]]], self._add(node.outputs[0], self._shape[node.inputs[0]])
+        )
+
+    def leaky_relu(self, node: Node) -> None:
+        output = self._add(node.outputs[0], self._shape[node.inputs[0]])
+        alpha = _number(node, "alpha", 0.01)
+        self._file.operator("LEAKY_RELU", [self._index[node.inputs[0]]], output, "LeakyReluOptions", alpha=alpha)
+
+    def average(self, node: Node) -> None:
+        channels = self._shape[node.inputs[0]][3]
+        inputs = [self._index[node.inputs[0]], self._file.constant(f"{node.outputs[0]}.axes", _SPATIAL)]
+        self._file.operator("MEAN", inputs, self._add(node.outputs[0], (1, channels)), "ReducerOptions", keepDims=False)
+
+    def flatten(self, node: Node) -> None:
+        """The mean has already dropped the two axes of size one that this would drop."""
+        name = node.inputs[0]
+        if len(self._shape[name]) != 2:
+            raise InputError(f"{node.outputs[0]} flattens a picture", hint="choose another engine")
+        self._index[node.outputs[0]], self._shape[node.outputs[0]] = self._index[name], self._shape[name]
+
+
+_OPERATORS: dict[str, Callable[[_Conversion, Node], None]] = {
+    "Conv": _Conversion.conv,
+    "MaxPool": _Conversion.max_pool,
+    "Gemm": _Conversion.gemm,
+    "Add": _Conversion.add,
+    "Relu": _Conversion.relu,
+    "LeakyRelu": _Conversion.leaky_relu,
+    "GlobalAveragePool": _Conversion.average,
+    "Flatten": _Conversion.flatten,
+}
+
+
+def _channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (shape[0], shape[2], shape[3], shape[1]) if len(shape) == 4 else shape
+
+
+def _same(side: int, kernel: int, stride: int) -> tuple[int, int]:
+    """Return what the format's SAME pads before and after: the odd one comes after."""
+    total = max((math.ceil(side / stride) - 1) * stride + kernel - side, 0)
+    return total // 2, total - total // 2
+
+
+def _ints(node: Node, name: str) -> tuple[int, ...]:
+    found: Any = node.attributes.get(name)
+    return tuple(int(item) for item in found) if isinstance(found, tuple) else ()
+
+
+def _number(node: Node, name: str, default: float) -> float:
+    found = node.attributes.get(name)
+    return found if isinstance(found, (int, float)) else default
