@@ -254,7 +254,8 @@ def _missing(work: _Open, spec: TensorSpec, position: int | None, found: Sequenc
         example = 224 if len(spec.shape) == 4 else 128
         shape = [size.value if size else example for size in found]
         lines = f"    shapes:\n      {spec.name}: {shape}"
-        message = f"input {spec.name!r} {declared(spec)}: no size is known for axis {position}, which has no name"
+        which = f"{name!r}" if name else "which has no name"
+        message = f"input {spec.name!r} {declared(spec)}: no size is known for axis {position}, {which}"
     return InputError(message, hint=head + lines, code="unknown_size")
 
 

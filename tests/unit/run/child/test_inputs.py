@@ -48,7 +48,9 @@ class TestSizes:
         assert made.array.shape == (1, 3, 224, 224)
         assert made.shape_source == "batch_size; rule: height -> 224; rule: width -> 224"
 
-    @pytest.mark.parametrize("axis", ["batch", "N", "batch_size", "batchSize", "unk__0", "s0", "", None, "dim_0"])
+    @pytest.mark.parametrize(
+        "axis", ["batch", "N", "batch_size", "batchSize", "unk__0", "s0", "", None, "dim_0", "p2o.DynamicDimension.0"]
+    )
     def test_a_first_axis_that_says_nothing_else_is_the_batch(self, axis: str | None) -> None:
         assert make(TensorSpec("x", "float32", (axis, 7)), batch_size=3)["x"].array.shape == (3, 7)
 
