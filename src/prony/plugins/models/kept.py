@@ -27,8 +27,8 @@ def _is_whole(path: Path) -> bool:
     """Compare with the size that was noted after writing: a disk that filled up or lost power leaves short files."""
     try:
         return path.stat().st_size == int(_size_note(path).read_text())
-    except (FileNotFoundError, ValueError):
-        return False
+    except (OSError, ValueError):
+        return False  # what keeps it from being read will keep it from being written, and is told there
 
 
 def _make(path: Path, write: Callable[[Path], None]) -> None:
