@@ -20,6 +20,7 @@ def findings(dossier: Dossier) -> list[str]:
     for group in groups:
         told += _of_group(group, alone=len(groups) == 1)
     told += _singles(groups)
+    told += _void(dossier.entries)
     told += _precisions(groups)
     told += _throughput(dossier.entries)
     told += [_failed(entry) for entry in dossier.entries if pick.has_failed(entry)]
@@ -87,6 +88,15 @@ def _ends(low: float, high: float) -> str:
     return f" (from {number.ratio(low)} to {number.ratio(high)} by the ends of both intervals)"
 
 
+def _void(entries: Sequence[Entry]) -> list[str]:
+    """Return whose numbers exist and may not be quoted; a failed job has a sentence of its own."""
+    void = [one for one in entries if one.summary.verdict.grade is Grade.VOID and not pick.has_failed(one)]
+    if not void:
+        return []
+    names = _listed([pick.label(one) for one in void])
+    return [f"{names} {'is' if len(void) == 1 else 'are'} void: these numbers take no part in any comparison."]
+
+
 def _precisions(groups: Sequence[Sequence[Entry]]) -> list[str]:
     """Return what forbids taking a comparison at face value: jobs of one group that compute in another precision."""
     by_precision: dict[str, dict[str, None]] = {}
@@ -119,7 +129,9 @@ def _singles(groups: Sequence[Sequence[Entry]]) -> list[str]:
     for entry in alone[:_MOST_SINGLES]:
         found = pick.estimate(entry.summary, HEADLINE)
         if found is not None:
-            told.append(f"{pick.label(entry)} takes {number.text(found)} for one inference at the median.")
+            grade = entry.summary.verdict.grade
+            care = "" if grade is Grade.VALID else f" Take it with care: it is {grade}."
+            told.append(f"{pick.label(entry)} takes {number.text(found)} for one inference at the median.{care}")
     return told
 
 

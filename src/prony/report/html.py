@@ -11,7 +11,7 @@ from prony.report.element import Html, captioned, joined, scrolling, section, ta
 from prony.report.findings import findings
 from prony.report.html_job import articles
 from prony.report.html_method import method
-from prony.report.notes import Note, instrument, notes
+from prony.report.notes import Note, instrument, notes, whose
 from prony.report.series import Run, runs
 from prony.report.table import Column, Row, table
 
@@ -100,16 +100,15 @@ def _row(columns: tuple[Column, ...], row: Row, place: int) -> Html:
 def _note(note: Note, job_count: int) -> Html:
     mark = "·" if note.grade is None else pick.SYMBOLS[note.grade]
     style = f"mark {note.grade}" if note.grade else "mark muted"
-    whose = "all jobs" if len(note.jobs) == job_count else ", ".join(note.jobs)
-    jobs = tag("span", f" ({whose})", class_="muted") if job_count > 1 else None
-    return tag("li", tag("span", mark, class_=style), note.text, jobs)
+    jobs = whose(note, job_count)
+    return tag("li", tag("span", mark, class_=style), tag("b", f"{jobs}: ") if jobs else None, note.text)
 
 
 def _plots(dossier: Dossier, samples: dict[str, list[Run]]) -> Html:
     entries = dossier.entries
     drawn = (
         ("Median inference.", "The mark is the median of runs, the bar its interval, the pale dots below it the median "
-         "of each single run. ● valid, ▲ suspect, ✖ void; hollow means that no interval can be vouched for.",
+         "of each single run (grey: left out). ● valid, ▲ suspect, ✖ void; hollow means that there is no interval.",
          plots.comparison(entries, samples)),
         ("Cold against warm.", "Loading the model, the first inference after it, and the warm median.",
          plots.cold_warm(entries)),

@@ -82,7 +82,7 @@ def _figures(entry: Entry) -> Html | None:
 
 def _plots(entry: Entry, runs: list[Run]) -> Html:
     drawn = (
-        ("Runs.", "One row a fresh process: its samples, their density, and its median as a line.",
+        ("Runs.", "One row a fresh process: its samples, their density and its median. A run that was left out is red.",
          plots_of_job.distribution(entry, runs)),
         ("In order.", "Samples as they were taken, run after run; outliers are circled.",
          plots_of_job.timeline(entry, runs)),

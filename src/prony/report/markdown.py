@@ -7,7 +7,7 @@ import re
 from prony.model.dossier import Dossier
 from prony.report import pick
 from prony.report.findings import findings
-from prony.report.notes import instrument, notes
+from prony.report.notes import instrument, notes, whose
 from prony.report.safe import one_line, visible
 from prony.report.table import Cell, Column, table
 
@@ -55,9 +55,9 @@ def _notes(dossier: Dossier) -> list[str]:
     lines = []
     for note in notes(dossier):
         mark = f"{pick.SYMBOLS[note.grade]} " if note.grade is not None else ""
-        jobs = "all jobs" if len(note.jobs) == len(dossier.entries) else ", ".join(note.jobs)
-        lines.append(f"- {mark}{escaped(note.text)} ({escaped(jobs)})")
-    return [*lines, f"- Instrument: {instrument(dossier.calibration)}"]
+        jobs = whose(note, len(dossier.entries))
+        lines.append(f"- {mark}{f'**{escaped(jobs)}**: ' if jobs else ''}{escaped(note.text)}")
+    return [*lines, f"- Instrument: {escaped(instrument(dossier.calibration))}"]
 
 
 def _machines(dossier: Dossier) -> list[str]:

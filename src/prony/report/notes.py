@@ -20,14 +20,31 @@ class Note:
 
 
 def notes(dossier: Dossier) -> list[Note]:
-    """Return the worst first; a remark that holds for several jobs appears once."""
+    """Return the worst first: what holds for several jobs is said once, the rest in one note a job."""
     found: dict[tuple[Grade | None, str], list[str]] = {}
     for entry in dossier.entries:
         for grade, text in _of_entry(entry):
             found.setdefault((grade, text), []).append(pick.label(entry))
+    shared: list[Note] = []
+    alone: dict[tuple[Grade | None, str], list[str]] = {}
+    for (grade, text), jobs in found.items():
+        if len(jobs) > 1:
+            shared.append(Note(grade, text, tuple(dict.fromkeys(jobs))))
+        else:
+            alone.setdefault((grade, jobs[0]), []).append(text)
+    listed = shared + [Note(grade, " ".join(texts), (job,)) for (grade, job), texts in alone.items()]
     order = {grade: place for place, grade in enumerate((*pick.WORST_FIRST, None))}
-    listed = [Note(grade, text, tuple(dict.fromkeys(jobs))) for (grade, text), jobs in found.items()]
     return sorted(listed, key=lambda note: order[note.grade])
+
+
+def whose(note: Note, job_count: int, most: int | None = None) -> str:
+    """Return the jobs that a remark speaks of, as a reader says it; empty where there is only one job."""
+    if job_count < 2:
+        return ""
+    if len(note.jobs) == job_count:
+        return "all jobs"
+    more = f" and {len(note.jobs) - most} more" if most is not None and len(note.jobs) > most else ""
+    return ", ".join(note.jobs[:most]) + more
 
 
 def _of_entry(entry: Entry) -> list[tuple[Grade | None, str]]:
@@ -40,9 +57,19 @@ def _of_entry(entry: Entry) -> list[tuple[Grade | None, str]]:
     is_told = any(one.code.startswith("precision") or one.code == "different_answer" for one in reasons)
     if not is_told and (precision := _precision(entry)) is not None:
         told.append((None, precision))
-    return told + [
-        (None, f"{one.metric}: {number.missing_text(one)}, had {one.count}.") for one in entry.summary.missing
-    ]
+    if entry.summary.missing:
+        told.append((None, _missing(entry)))
+    return told
+
+
+def _missing(entry: Entry) -> str:
+    """Return the percentiles that are not published, each with the count of samples that it needs."""
+    by_metric: dict[str, list[str]] = {}
+    for one in entry.summary.missing:
+        metric, _, statistic = one.metric.partition(".")
+        by_metric.setdefault(metric, []).append(f"{statistic} (needs {one.needed})")
+    listed = [f"{metric} {', '.join(parts)}" for metric, parts in by_metric.items()]
+    return f"n too small for {'; '.join(listed)}."
 
 
 def _failed(entry: Entry) -> list[tuple[Grade | None, str]]:

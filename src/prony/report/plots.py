@@ -35,9 +35,11 @@ def comparison(entries: Sequence[Entry], runs: dict[str, list[Run]]) -> Html | N
     colours = _by_engine([entry for _, entry in timed])
     for place, (found, entry) in enumerate(timed):
         colour = colours[entry.job.workload.engine]
-        medians = np.array([np.median(run.measured_ms) for run in runs.get(entry.job.id, []) if run.measured_ms.size])
-        height = np.full(medians.size, place + 0.24)
-        draw.dots(axes, medians * scale.factor, height, size=3.2, colour=colour, alpha=0.45)
+        for is_used in (False, True):
+            mine = [one for one in runs.get(entry.job.id, []) if (one.repetition in entry.summary.used) is is_used]
+            medians = np.array([np.median(run.measured_ms) for run in mine if run.measured_ms.size])
+            height, shade = np.full(medians.size, place + 0.24), colour if is_used else draw.MUTED
+            draw.dots(axes, medians * scale.factor, height, size=3.2, colour=shade, alpha=0.5)
         _point(axes, found, scale.factor, place, color=colour, marker=_MARKERS[entry.summary.verdict.grade])
     draw.rows(axes, labels)
     values = [found.value * scale.factor for found, _ in timed]

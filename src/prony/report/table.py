@@ -22,9 +22,9 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
     ("energy_j", "energy", 40),
 )
 _EFFECTIVE: tuple[tuple[str, str, int], ...] = (
-    ("device", "device", 30),
     ("precision", "precision", 58),
     ("threads", "threads", 20),
+    ("device", "device", 30),
 )
 
 

@@ -9,7 +9,7 @@ from prony.model.dossier import Dossier
 from prony.model.estimate import Grade
 from prony.model.metric import HEADLINE
 from prony.report import pick
-from prony.report.notes import Note, instrument, notes
+from prony.report.notes import Note, instrument, notes, whose
 from prony.report.safe import one_line
 from prony.report.table import Column, Row, Table, table
 
@@ -124,8 +124,5 @@ def _remarks(dossier: Dossier, console: Console) -> Grid:
 def _note(note: Note, job_count: int) -> Text:
     from rich.text import Text
 
-    if job_count < 2:
-        return Text(one_line(note.text))
-    more = f" and {len(note.jobs) - _MOST_NAMED} more" if len(note.jobs) > _MOST_NAMED else ""
-    jobs = "all jobs" if len(note.jobs) == job_count else ", ".join(note.jobs[:_MOST_NAMED]) + more
-    return Text.assemble(one_line(note.text), (f"  ({one_line(jobs)})", "dim"))
+    jobs = one_line(whose(note, job_count, _MOST_NAMED))
+    return Text.assemble((f"{jobs}: " if jobs else "", "bold"), one_line(note.text))
