@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,8 +19,10 @@ from prony.run.onnx_file import read_graph, value_bounds
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("zoo")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("zoo")
+    yield folder
+    shutil.rmtree(folder)  # hundreds of megabytes, which pytest would keep for three more runs
 
 
 def macs_of_graph(path: Path, axes: Mapping[str, int]) -> int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,10 @@ TFLITE = [card.name for card in ZOO.values() if ".tflite" in card.formats]
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("zoo")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("zoo")
+    yield folder
+    shutil.rmtree(folder)  # hundreds of megabytes, which pytest would keep for three more runs
 
 
 @pytest.fixture(scope="module")

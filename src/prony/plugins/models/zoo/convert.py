@@ -9,8 +9,6 @@ import importlib.util
 import sys
 from pathlib import Path
 
-FORMATS = (".pt2", ".tflite")
-
 
 def convert(source: Path, target: Path) -> str | None:
     """Convert one file and return what went wrong, or None."""
