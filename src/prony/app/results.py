@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from prony.analyse.summary import summarise
 from prony.measure.samples import SAMPLES, TELEMETRY, read_frame
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Summary
@@ -19,6 +18,8 @@ from prony.store.store import Store
 
 def summary_of(folder: Path) -> Summary:
     """Compute what analysis says of one result folder."""
+    from prony.analyse.summary import summarise
+
     contents = read_folder(folder)
     samples = read_frame(folder, SAMPLES)
     return summarise(contents.job, contents.result, samples, environment=contents.environment)

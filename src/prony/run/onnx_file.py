@@ -136,7 +136,7 @@ def is_inside(location: str) -> bool:
 _LOOKUPS = {"Gather": ((1, 0),), "GatherBlockQuantized": ((1, 0),), "EmbedLayerNormalization": ((0, 2), (1, 4))}
 # What leaves the values of its first input as they are.
 _SAME_VALUES = ("Identity", "Cast", "Unsqueeze", "Squeeze", "Reshape")
-_SAME_ROWS = ("Identity", "Cast", "DequantizeLinear")
+_SAME_ROWS = ("Identity", "Cast", "DequantizeLinear", "Mul")
 
 
 def value_bounds(graph: OnnxGraph) -> dict[str, tuple[int, str]]:

@@ -50,7 +50,7 @@ def compared(done: Message, reference: Message, engine: str, outputs: Path, refe
     fed, reference_fed = _fed(done), _fed(reference)
     if fed != reference_fed:
         return unchecked(done, f"not compared: {engine} was fed other inputs ({reference_fed} instead of {fed})")
-    with np.load(outputs, allow_pickle=True) as got, np.load(reference_outputs, allow_pickle=True) as wanted:
+    with np.load(outputs) as got, np.load(reference_outputs) as wanted:
         found = compare(dict(got), dict(wanted))
     return OutputCheck.read(
         {"reference": f"{engine} fp32 on cpu", "outputs": done["outputs"]} | found | {"finite": done["finite"]}

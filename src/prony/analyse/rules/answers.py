@@ -32,11 +32,11 @@ def not_finite(evidence: Evidence) -> Iterator[Reason]:
 def different_answer(evidence: Evidence) -> Iterator[Reason]:
     """Outputs against the float32 reference."""
     check = evidence.result.check
+    if check is not None and check.is_reference:
+        return
     if check is None or not check.compared:
         if evidence.runs:
             yield note("not_compared", _why_not_compared(evidence, check))
-        return
-    if check.is_reference:
         return
     error, cosine = check.max_error_of_range, check.cosine
     off = f"its outputs differ from {check.reference} by {_error_text(check)}"

@@ -1,0 +1,27 @@
+"""Every benchmark one after the other; exit code 1 if one missed its bound."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+ALL = ("harness_overhead", "tiny_job", "ordinary_job", "startup", "summary_speed")
+
+
+def main(names: list[str]) -> int:
+    missed = []
+    for name in names or list(ALL):
+        module = importlib.import_module(f"benchmarks.{name}")
+        print(f"\n== {name}: {(module.__doc__ or '').splitlines()[0]}\n", flush=True)
+        done = subprocess.run(
+            [sys.executable, "-m", f"benchmarks.{name}"], check=False, cwd=Path(__file__).parent.parent
+        )
+        missed += [name] if done.returncode else []
+    print(f"\nmissed: {', '.join(missed)}" if missed else "\nall bounds held")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
