@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +15,7 @@ from prony.plugins.engines.torch_programs import Program, dtype_name, read_progr
 from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 
 _CASTS = {"fp16": "float16", "bf16": "bfloat16"}
+_LATE_IMPORTS = ("torch._dynamo", "torch.export.pt2_archive._package", "torch.export._unlift")
 
 
 class Torch:
@@ -29,6 +32,11 @@ class Torch:
     def preload(self) -> str:
         import torch
 
+        # Reading an exported program drags in hundreds of modules by and by. They are the engine's import and not the
+        # model's load; where another release calls them otherwise, the load pays for them and says so by its length.
+        for name in _LATE_IMPORTS:
+            with suppress(ModuleNotFoundError):
+                importlib.import_module(name)
         return str(torch.__version__)
 
     def probe(self) -> EngineInfo:
