@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from prony.model.recipe import Measure
@@ -21,37 +21,48 @@ class Selection:
 
 
 def select(
-    repetitions: Iterable[Repetition], measure: Measure, *, measured: Collection[int], loaded: Collection[int]
+    repetitions: Iterable[Repetition],
+    measure: Measure,
+    *,
+    measured: Collection[int],
+    loaded: Collection[int],
+    restless: Collection[int] = (),
 ) -> Selection:
-    """Choose by cause, never by value: what failed or was disturbed stays out, however good its numbers look.
+    """Choose by cause, never by value: what failed, was disturbed or never settled stays out, however good it looks.
 
-    Disturbed repetitions come back when too few clean ones remain. `measured` and `loaded` name the repetitions that
-    have samples of these phases.
+    These come back when too few clean ones remain. `measured` and `loaded` name the repetitions that have samples of
+    these phases, `restless` those whose durations reached no steady state.
     """
     known = sorted(repetitions, key=lambda repetition: repetition.index)
     excluded = {repetition.index: _cause(repetition) for repetition in known if repetition.state != "ok"}
     good = [repetition for repetition in known if repetition.state == "ok"]
     runs = [repetition for repetition in good if repetition.kind == "measure" and repetition.index in measured]
-    used = _clean_if_enough(runs, measure.repeats)
+    used = _clean_if_enough(runs, measure.repeats, lambda one: not one.contamination and one.index not in restless)
     cold = _clean_if_enough(
-        [repetition for repetition in good if repetition.index in loaded], measure.cold_starts or measure.repeats
+        [repetition for repetition in good if repetition.index in loaded],
+        measure.cold_starts or measure.repeats,
+        lambda one: not one.contamination,
     )
     for repetition in good:
         if repetition.kind == "measure" and repetition.index not in measured:
             excluded[repetition.index] = "has no measured sample"
         elif repetition not in (used if repetition.kind == "measure" else cold):
-            excluded[repetition.index] = _disturbance(repetition)
+            excluded[repetition.index] = _disturbance(repetition, restless)
     dirty = tuple(repetition for repetition in used if repetition.contamination)
     return Selection(tuple(used), tuple(cold), dict(sorted(excluded.items())), dirty)
 
 
-def _clean_if_enough(repetitions: list[Repetition], planned: int) -> list[Repetition]:
-    clean = [repetition for repetition in repetitions if not repetition.contamination]
+def _clean_if_enough(
+    repetitions: list[Repetition], planned: int, is_clean: Callable[[Repetition], bool]
+) -> list[Repetition]:
+    clean = [repetition for repetition in repetitions if is_clean(repetition)]
     return clean if len(clean) >= max(2, math.ceil(planned / 2)) else repetitions
 
 
-def _disturbance(repetition: Repetition) -> str:
-    return f"disturbed: {'; '.join(repetition.contamination)}" if repetition.contamination else "has no sample"
+def _disturbance(repetition: Repetition, restless: Collection[int]) -> str:
+    if repetition.contamination:
+        return f"disturbed: {'; '.join(repetition.contamination)}"
+    return "reached no steady state" if repetition.index in restless else "has no sample"
 
 
 def _cause(repetition: Repetition) -> str:

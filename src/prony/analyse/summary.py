@@ -34,7 +34,13 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
     succeeded = sorted(repetition.index for repetition in result.repetitions if repetition.state == "ok")
     measured = {index: run for index in succeeded if (run := measured_run(samples, index)) is not None}
     durations_ms = cold_durations_ms(samples)
-    selection = select(result.repetitions, job.measure, measured=measured.keys(), loaded=durations_ms.keys())
+    selection = select(
+        result.repetitions,
+        job.measure,
+        measured=measured.keys(),
+        loaded=durations_ms.keys(),
+        restless={index for index, run in measured.items() if run.steady_from is None},
+    )
     runs = tuple(measured[repetition.index] for repetition in selection.used)
     estimates = inference_estimates(runs) | cold_estimates(selection, durations_ms, result.repetitions)
     estimates |= run_estimates(selection, measured, job.workload.batch_size)

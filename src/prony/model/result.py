@@ -68,12 +68,19 @@ class Repetition(Noun):
     page_cache: float | None = None
     phases: dict[str, Phase] = {}
     warm: bool | None = None
+    # Did the measured durations settle on a level? None where it was not looked for.
+    steady: bool | None = None
     stopped_by: Literal["runs", "ci", "time", "stop"] | None = None
     noise: Noise = Noise()
     energy_j: dict[str, float] = {}
     vram_peak_mib: float | None = None
     contamination: tuple[str, ...] = ()
     failure: Failure | None = None
+
+    @property
+    def is_clean(self) -> bool:
+        """May it stand for the job: it succeeded, nothing disturbed it, and it settled on a level?"""
+        return self.state == "ok" and not self.contamination and self.steady is not False
 
 
 class ModelFacts(Noun):

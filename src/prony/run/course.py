@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
-from array import array
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from prony.model.job import Job
 from prony.model.result import Effective, InputFacts, Noise, Phase, Repetition
@@ -15,6 +16,7 @@ from prony.run.child.wire import Message, Order
 from prony.run.folder import ResultFolder, TelemetryRow
 from prony.run.host import Answer, EngineHost
 from prony.run.observer import Observer
+from prony.stats.steady import steady_from
 
 
 @dataclass
@@ -62,8 +64,10 @@ class Course:
 
     def record(self, repetition: Repetition, answer: Answer, observer: Observer) -> None:
         self.telemetry += observer.rows
-        if repetition.kind == "measure" and repetition.state == "ok" and not repetition.contamination:
-            self.run_medians.append(_median_ns(self.folder.part(repetition.index), repetition))
+        if repetition.kind == "measure" and repetition.state == "ok":
+            durations_ns = _durations_ns(self.folder.part(repetition.index), repetition)
+            repetition = repetition.model_copy(update={"steady": steady_from(durations_ns) is not None})
+            self.run_medians += [float(np.median(durations_ns))] if repetition.is_clean else []
         self.folder.add(repetition, answer.log)
 
 
@@ -107,11 +111,8 @@ def repetition_of(
     )
 
 
-def _median_ns(part: Path, repetition: Repetition) -> float:
-    """Return the median of the measured samples, which come last in the part."""
+def _durations_ns(part: Path, repetition: Repetition) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the measured samples, which come last in the part."""
     count = repetition.phases["measure"].count
-    stamps = array("q")
-    with part.open("rb") as file:
-        file.seek(-16 * count, 2)
-        stamps.fromfile(file, 2 * count)
-    return float(statistics.median(end - begin for begin, end in zip(stamps[:count], stamps[count:], strict=True)))
+    stamps = np.fromfile(part, dtype=np.int64)[-2 * count :]
+    return stamps[count:] - stamps[:count]

@@ -37,10 +37,10 @@ def planned(measure: Measure) -> int:
 
 def _wants_run(measure: Measure, done: Sequence[Repetition], run_medians: Sequence[float]) -> bool:
     tried = [repetition for repetition in done if repetition.kind == "measure"]
-    clean = [repetition for repetition in tried if repetition.state == "ok" and not repetition.contamination]
+    clean = [repetition for repetition in tried if repetition.is_clean]
     failed = sum(1 for repetition in tried if repetition.state != "ok")
     if measure.until is None:
-        # A contaminated repetition is repeated, but a machine that is never quiet must not keep us for ever.
+        # What is not clean is repeated, but a machine that is never quiet must not keep us for ever.
         return len(clean) + failed < measure.repeats and len(tried) < 2 * measure.repeats
     if len(tried) >= 2 * measure.until.max_repeats or len(clean) + failed >= measure.until.max_repeats:
         return False

@@ -92,14 +92,24 @@ def test_a_warm_up_that_leaked_into_the_measurement_is_cut_off() -> None:
     assert all(start is not None and abs(start - 44) <= 1 for start in summary.steady_from.values())
 
 
-def test_a_run_without_a_steady_state_is_used_whole_and_said_so() -> None:
-    runs = steady_runs(5, size=200)
-    runs[2] = np.round(runs[2] * np.linspace(1, 1.5, 200)).astype(np.int64)
+def restless(run: Array) -> Array:
+    return np.round(run * np.linspace(1, 1.5, run.size)).astype(np.int64)
+
+
+def test_a_run_without_a_steady_state_is_set_aside_by_its_cause() -> None:
+    runs = steady_runs(6, size=200)
+    runs[2] = restless(runs[2])
     summary = summary_of(runs)
     assert summary.steady_from[2] is None
+    assert summary.used == (0, 1, 3, 4, 5)
+    assert summary.excluded == {2: "reached no steady state"}
+
+
+def test_runs_without_a_steady_state_are_used_whole_where_no_others_are_left_and_it_is_said() -> None:
+    summary = summary_of({index: restless(run) for index, run in steady_runs(5, size=200).items()})
+    assert summary.used == (0, 1, 2, 3, 4)
     assert "no_steady_state" in codes(summary)
     assert summary.verdict.grade is Grade.SUSPECT
-    assert summary.used == (0, 1, 2, 3, 4)
 
 
 def test_failed_repetitions_never_enter_and_are_named() -> None:
