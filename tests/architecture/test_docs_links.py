@@ -1,0 +1,45 @@
+"""Every link within the repository leads somewhere, to the heading that it names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from .house import ROOT, pages
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^( *)```.*?^\1```", re.DOTALL | re.MULTILINE)
+
+
+def links(path: Path) -> list[str]:
+    plain = FENCED.sub("", path.read_text())
+    return [link for link in LINK.findall(plain) if not re.match(r"[a-z]+:", link)]
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the names that GitHub gives the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", path.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_resolves(path: Path) -> None:
+    broken = []
+    for link in links(path):
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    found, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        targets = {(path.parent / link.partition("#")[0]).resolve() for link in links(path)}
+        waiting += [target for target in targets if target.suffix == ".md" and target not in found]
+    assert set(pages()) - found == set()

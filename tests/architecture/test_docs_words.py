@@ -1,0 +1,232 @@
+"""Everything that has a name stands on its page: metrics, fields, columns, plug-ins, variables, codes, rules."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from prony import errors
+from prony.errors import PronyError, exit_code
+from prony.measure.noise import LIMITS
+from prony.measure.samples import sample_frame, telemetry_frame
+from prony.model import result as results
+from prony.model.base import Noun
+from prony.model.device import Environment
+from prony.model.estimate import Estimate, Grade
+from prony.model.job import Job
+from prony.model.metric import METRICS, STATISTICS
+from prony.plugins.models.zoo.cards import ZOO
+from prony.ports.engine import REFERENCE_ENGINES
+from prony.run import decode, engines
+from prony.stats.quantiles import least_count, median_ranks
+
+from .house import PACKAGE, entry_points, files, nodes, page, project, rows, section, tree
+
+# What the environment is called where it is read.
+ENVIRONMENTS = ("environ", "os.environ", "environment")
+# Raised under a name that is put together at run time.
+COMPOSED = {"unknown_engine", "unknown_model", "unknown_probe"}
+
+
+def first_cells(text: str) -> set[str]:
+    """Return the names that begin a table row, without their quotes."""
+    return {row[0].strip("`") for row in rows(text) if row[0].startswith("`")}
+
+
+# Metrics
+
+
+def test_the_glossary_holds_every_metric_with_its_unit_and_direction() -> None:
+    told = {row[0].strip("`"): tuple(row[1:3]) for row in rows(page("metrics").partition("## Statistics")[0])[1:]}
+    told.pop("metric", None)
+    assert told == {metric.name: (metric.unit, metric.better) for metric in METRICS.values()}
+
+
+def test_the_glossary_holds_every_statistic() -> None:
+    assert first_cells(section(page("metrics"), "## Statistics")) == set(STATISTICS)
+
+
+def test_the_glossary_holds_every_field_of_an_estimate() -> None:
+    assert first_cells(section(page("metrics"), "## What comes with every number")) == set(Estimate.model_fields)
+
+
+@pytest.mark.parametrize("name", ["metrics", "measuring"])
+def test_the_counts_that_percentiles_need_are_the_real_ones(name: str) -> None:
+    for label, q in (("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)):
+        row = next(row for row in rows(page(name)) if row[0] == f"`{label}`")
+        assert re.search(rf"\b{least_count(q)}\b", row[1])
+
+
+def test_the_confidences_on_the_page_are_the_real_ones() -> None:
+    told = [row for row in rows(section(page("measuring"), "## From samples to numbers")) if row[0].isdigit()]
+    counts = [int(row[0]) for row in told]
+    assert counts[:6] == [1, 2, 3, 4, 5, 6]
+    for row in told[1:]:
+        ranks = median_ranks(int(row[0]))
+        assert ranks is not None
+        assert float(row[2].removesuffix(" %")) == pytest.approx(ranks.confidence * 100, abs=0.005)
+        widest = ranks.low == 1
+        assert row[1] == ("smallest to largest" if widest else f"{_nth(ranks.low)} to {_nth(ranks.high)}")
+
+
+def _nth(rank: int) -> str:
+    return f"{rank}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(rank, 'th') }".replace(" ", "")
+
+
+# The result folder
+
+
+@pytest.mark.parametrize(
+    "noun",
+    [
+        results.Result, results.ModelFacts, results.InputFacts, results.Effective, results.OutputCheck,
+        results.Repetition, results.Phase, results.Noise, results.Failure, Environment,
+    ],
+)  # fmt: skip
+def test_the_result_folder_page_has_a_table_of_exactly_these_fields(noun: type[Noun]) -> None:
+    fields = set(noun.model_fields)
+    tables = [first_cells(text) for text in re.split(r"\n(?!\|)", page("result-folder"))]
+    nearest = max(tables, key=lambda names: len(names & fields) - len(names - fields))
+    assert nearest == fields
+
+
+def test_the_result_folder_page_names_every_column_of_the_sample_files() -> None:
+    assert first_cells(section(page("result-folder"), "## samples.parquet")) == set(sample_frame([]).columns)
+    assert first_cells(section(page("result-folder"), "## telemetry.parquet")) == set(telemetry_frame([]).columns)
+
+
+def test_the_result_folder_page_names_every_field_of_a_job() -> None:
+    text = section(page("result-folder"), "## job.json")
+    assert [name for name in Job.model_fields if f"`{name}`" not in text] == []
+
+
+# Plug-ins
+
+
+@pytest.mark.parametrize(
+    ("kind", "heading"),
+    [("prony.engines", "## Engines"), ("prony.models", "## Model sources"), ("prony.probes", "## Probes")],
+)
+def test_the_page_about_plugins_has_a_line_for_each(kind: str, heading: str) -> None:
+    assert first_cells(section(page("plugins"), heading)) == set(entry_points(kind))
+
+
+def test_the_page_about_plugins_tells_what_each_engine_loads_and_how_to_install_it() -> None:
+    from prony.ports import plugins
+
+    for name, *cells in (row for row in rows(section(page("plugins"), "## Engines"))[1:]):
+        engine = plugins.load(plugins.ENGINES, name.strip("`"))
+        assert cells[0] == " ".join(f"`{ending}`" for ending in engine.formats)
+        assert engine.extra == "" or cells[2] == f"`prony[{engine.extra}]`"
+        assert engine.extra == "" or engine.extra in project()["optional-dependencies"]
+
+
+def test_the_engine_of_each_reference_is_told() -> None:
+    text = section(page("measuring"), "## Are the answers right?")
+    assert [ending for ending in REFERENCE_ENGINES if f"`{ending}`" not in text] == []
+
+
+def test_the_page_about_commands_shows_the_zoo_as_it_is() -> None:
+    assert re.findall(r"^zoo:(\S+)", page("commands"), re.MULTILINE) == list(ZOO)
+
+
+# Settings
+
+
+def test_every_environment_variable_that_is_read_is_told() -> None:
+    told = first_cells(section(page("settings"), "## Environment variables"))
+    assert variables_read() - told == set()
+
+
+def test_every_variable_of_prony_that_is_told_is_used_somewhere() -> None:
+    told = first_cells(section(page("settings"), "## Environment variables"))
+    used = {name for path in files() if path.suffix != ".md" for name in _named(path.read_text(errors="replace"))}
+    assert {name for name in told if name.startswith("PRONY_")} - used == set()
+    assert used - told == set()
+
+
+def _named(text: str) -> set[str]:
+    return set(re.findall(r"\bPRONY_[A-Z_]+[A-Z]\b", text))
+
+
+def variables_read() -> set[str]:
+    """Return the names that are looked up in the environment, or handed to something that does."""
+    found: set[str] = set()
+    for _, node in nodes():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "getenv"):
+            where = ast.unparse(node.func.value)
+            if where in ENVIRONMENTS or node.func.attr == "getenv":
+                found |= _texts(node.args[:1])
+        elif isinstance(node, ast.Compare) and ast.unparse(node.comparators[0]) in ENVIRONMENTS:
+            found |= _texts([node.left])
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found |= {node.value} & _named(node.value)
+    return found
+
+
+def _texts(expressions: list[ast.expr]) -> set[str]:
+    return {str(one.value) for one in expressions if isinstance(one, ast.Constant)}
+
+
+# Errors
+
+
+def codes_in_source() -> set[str]:
+    """Return every code that an error, or the failure of a repetition, may carry."""
+    given = {
+        keyword.value.value
+        for _, node in nodes()
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "code" and isinstance(keyword.value, ast.Constant) and keyword.value.value is not None
+    }
+    own = {kind.code for kind in _kinds(PronyError)}
+    decoded = {code for code, _, _ in decode._MEANINGS.values()}
+    return {str(code) for code in given} | own | decoded | set(engines._STATES) | COMPOSED
+
+
+def _kinds(kind: type[PronyError]) -> set[type[PronyError]]:
+    import prony.app.execution  # noqa: F401 - has an error of its own
+
+    return {kind} | {inner for child in kind.__subclasses__() for inner in _kinds(child)}
+
+
+def test_every_code_is_on_the_page_about_errors_and_no_other() -> None:
+    tree_rows, rest = page("errors").split("\n## ", 1)
+    told = {row[1].strip("`") for row in rows(tree_rows)[1:]} | first_cells(rest)
+    assert told == codes_in_source()
+
+
+def test_the_kinds_on_the_page_have_the_codes_and_exit_codes_of_the_table() -> None:
+    told = {
+        row[0].strip("`"): (row[1].strip("`"), int(row[3])) for row in rows(page("errors").split("\n## ", 1)[0])[1:]
+    }
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, PronyError)]
+    assert told == {kind.__name__: (kind.code, exit_code(kind("x"))) for kind in kinds}
+
+
+# Verdicts and disturbance
+
+
+def rules_in_source() -> set[tuple[str, str]]:
+    """Return (code, grade) of every reason that a rule can give."""
+    grades = {"void": str(Grade.VOID), "suspect": str(Grade.SUSPECT), "note": "note"}
+    found = set()
+    for path in (PACKAGE / "analyse" / "rules").glob("*.py"):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in grades:
+                assert isinstance(node.args[0], ast.Constant)
+                found.add((str(node.args[0].value), grades[node.func.id]))
+    return found
+
+
+def test_every_reason_for_a_verdict_is_on_the_page_with_its_grade() -> None:
+    told = {(row[0].strip("`"), row[1]) for row in rows(section(page("measuring"), "## The verdict"))[1:]}
+    assert told == rules_in_source()
+
+
+def test_every_limit_on_disturbance_is_on_the_page() -> None:
+    told = first_cells(section(page("measuring"), "## Disturbance"))
+    assert told == {limit.code for limit in LIMITS} | {"pressure_cpu"}

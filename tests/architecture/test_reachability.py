@@ -1,0 +1,63 @@
+"""No room that nothing opens onto: every module can be reached from where the program begins."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+import grimp
+import pytest
+
+from prony.cli.main import COMMANDS
+from prony.run import host
+
+from .house import PACKAGE, entry_points, modules, project, tree
+
+# Alembic finds these by their folder and runs them itself.
+BY_PATH = ("prony.store.migrations",)
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    # An import for the type checker alone opens no door: the module would never run.
+    return grimp.build_graph("prony", exclude_type_checking_imports=True)
+
+
+def beginnings() -> set[str]:
+    """Return the modules that somebody other than Prony starts."""
+    plugins = [target for kind in project()["entry-points"] for target in entry_points(kind).values()]
+    scripts = list(project()["scripts"].values())
+    commands = [f"prony.cli.commands.{module}" for module, _ in COMMANDS.values()]
+    child = ".".join(host._CHILD_ENTRY.relative_to(PACKAGE.parent).with_suffix("").parts)
+    return {target.partition(":")[0] for target in (*plugins, *scripts)} | {*commands, "prony.__main__", child}
+
+
+def named_in(module: str) -> set[str]:
+    """Return the modules whose whole dotted name stands in this one as text, to be imported by it."""
+    texts = (node.value for node in ast.walk(tree(modules()[module])) if isinstance(node, ast.Constant))
+    return {text for text in texts if isinstance(text, str) and text in modules()}
+
+
+def reached(graph: grimp.ImportGraph, starts: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    waiting = set(starts)
+    while waiting:
+        module = waiting.pop()
+        found.add(module)
+        parents = {module.rpartition(".")[0]} - {""}
+        waiting |= (graph.find_modules_directly_imported_by(module) | named_in(module) | parents) - found
+    return found
+
+
+def test_every_module_is_reachable_from_a_face_or_an_entry_point(graph: grimp.ImportGraph) -> None:
+    lost = modules().keys() - reached(graph, beginnings())
+    assert sorted(module for module in lost if not module.startswith(BY_PATH)) == []
+
+
+def test_a_module_that_nobody_imports_would_be_found(graph: grimp.ImportGraph) -> None:
+    assert {"prony.run.child.spawner", "prony.report.junit"} <= reached(graph, beginnings())
+    assert "prony.report.junit" not in reached(graph, ["prony.recipe.load"])
+
+
+def test_every_command_and_every_entry_point_is_there() -> None:
+    assert beginnings() - modules().keys() == set()

@@ -1,0 +1,84 @@
+"""The habits that can be counted: sizes, broad excepts, promises in comments, words that belong elsewhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from .house import PACKAGE, ROOT, files, modules, nodes, page
+
+LONGEST_MODULE = 400
+LONGEST_FUNCTION = 60
+# Written in two halves, so that this file does not find itself.
+PROMISES = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")))
+ELSEWHERE = re.compile(
+    "|".join(
+        ("/" + "work/", "/" + "root/", "/" + "home/[a-z]", "pypi" + r"\.org", "python" + "hosted", "--index" + "-url")
+    )
+)
+
+
+def texts() -> list[Path]:
+    return [path for path in files() if b"\0" not in path.read_bytes()]
+
+
+def test_no_module_is_too_long() -> None:
+    lengths = {name: len(path.read_text().splitlines()) for name, path in modules().items()}
+    assert {name: length for name, length in lengths.items() if length > LONGEST_MODULE} == {}
+
+
+def test_no_function_is_too_long() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path, node in nodes()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or node.lineno) - node.lineno >= LONGEST_FUNCTION
+    ]
+    assert long == []
+
+
+def test_a_broad_except_gives_its_reason() -> None:
+    silent = []
+    for path, node in nodes():
+        if isinstance(node, ast.ExceptHandler) and _is_broad(node):
+            line = path.read_text().splitlines()[node.lineno - 1]
+            if not re.search(r"# noqa: BLE001 - \w+", line) and not _raises_again(node):
+                silent.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert silent == []
+
+
+def _is_broad(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(kind is None or getattr(kind, "id", "") in ("Exception", "BaseException") for kind in kinds)
+
+
+def _raises_again(handler: ast.ExceptHandler) -> bool:
+    """Cleaning up and letting the error go on swallows nothing."""
+    last = handler.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    content = {name: tree for name, path in modules().items() if (tree := ast.parse(path.read_text())).body}
+    assert [name for name, tree in content.items() if not ast.get_docstring(tree)] == []
+
+
+@pytest.mark.parametrize(("what", "pattern"), [("a promise", PROMISES), ("one machine or index", ELSEWHERE)])
+def test_nothing_in_the_repository_speaks_of(what: str, pattern: re.Pattern[str]) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        for path in texts()
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1)
+        if pattern.search(line)
+    ]
+    assert found == []
+
+
+def test_the_rooms_are_those_that_the_architecture_page_names() -> None:
+    plan = page("architecture").partition("```text\nsrc/prony/\n")[2].partition("```")[0]
+    named = {line.split()[0].rstrip("/") for line in plan.splitlines() if re.match(r"  \S", line)}
+    unnamed = {"__init__.py", "py.typed", "__pycache__"}
+    assert named == {entry.name for entry in PACKAGE.iterdir()} - unnamed
