@@ -34,10 +34,11 @@ def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, d
         engines=here.engines,
         base=base,
         clock=SystemClock(),
+        environment=lambda: look_around(base, here.root, calibration_id),
         emit=_emit,
         stop_asked=lambda: stop.asked,
     )
-    results = run_jobs(jobs, folders, around, look_around(base, here.root, calibration_id))
+    results = run_jobs(jobs, folders, around)
     return 0 if all(result.state is ResultState.COMPLETE for result in results) else 1
 
 

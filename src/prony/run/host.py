@@ -68,7 +68,11 @@ class _Course:
 
 
 class EngineHost:
-    """A spawner that keeps one engine imported. Leaving the block ends it and all that it started."""
+    """A spawner that keeps one engine imported. Leaving the block ends it and all that it started.
+
+    It begins to import when it is made, and is waited for where the block begins: there is time for something else
+    in between.
+    """
 
     def __init__(self, name: str, python: str, log: Path) -> None:
         self.name = name

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,6 +44,7 @@ class Surroundings:
     engines: Path
     base: Path
     clock: Clock
+    environment: Callable[[], Environment]
     emit: Callable[[Event], None]
     stop_asked: Callable[[], bool]
 
@@ -51,11 +52,10 @@ class Surroundings:
 class Runner:
     """Runs jobs together. `out` holds one folder for each job, named by its id."""
 
-    def __init__(self, around: Surroundings, environment: Environment) -> None:
+    def __init__(self, around: Surroundings) -> None:
         self.around = around
-        self.environment = environment
-        self.probes = open_probes()
         self._stack = ExitStack()
+        self._starting: dict[tuple[str, str], EngineHost] = {}
         self._hosts: dict[tuple[str, str], EngineHost] = {}
         self._references: dict[tuple[str, ...], tuple[Message, Path] | str] = {}
         self._scratch = Path(tempfile.mkdtemp(prefix="prony-"))
@@ -64,16 +64,32 @@ class Runner:
         """Run every job to its end; return the results as they stand in the folders."""
         try:
             with self._stack:
+                self._start_engines(jobs)
+                self.environment = self.around.environment()
+                self.probes = open_probes()
                 begun = [self._begin(job, folder) for job, folder in zip(jobs, folders, strict=True)]
                 courses = [course for job, folder in begun if (course := self._prepared(job, folder))]
                 self._take_turns(courses)
                 for course in courses:
                     self._finish(course)
+                for probe in self.probes:
+                    probe.close()
                 return [folder.result for _, folder in begun]
         finally:
-            for probe in self.probes:
-                probe.close()
             shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _start_engines(self, jobs: Sequence[Job]) -> None:
+        """Let every engine import itself while this process gets ready; what is wrong with one is told by its jobs."""
+        for name in dict.fromkeys(job.workload.engine for job in jobs):
+            with suppress(PronyError):
+                python = interpreter(name, self.around.engines)
+                self._starting[name, python] = self._started(name, python)
+        import polars  # noqa: F401 - needed when a folder is finished; now it costs no time of its own
+
+    def _started(self, name: str, python: str) -> EngineHost:
+        host = EngineHost(name, python, self._scratch / f"{name}-{len(self._starting) + len(self._hosts)}.log")
+        self._stack.callback(host.close)
+        return host
 
     def _begin(self, job: Job, path: Path) -> tuple[Job, ResultFolder]:
         folder = ResultFolder.begin(path, job, prony_version=__version__, started_at=self.around.clock.now())
@@ -130,8 +146,8 @@ class Runner:
         """Return the spawner of an engine, started when first needed and kept until the runner ends or it dies."""
         key = (name, python)
         if key not in self._hosts or not self._hosts[key].is_alive:
-            host = EngineHost(name, python, self._scratch / f"{name}-{len(self._hosts)}.log")
-            self._hosts[key] = self._stack.enter_context(host)
+            host = self._starting.pop(key, None) or self._started(name, python)
+            self._hosts[key] = host.__enter__()
         return self._hosts[key]
 
     def _cpus(self) -> int:
@@ -281,8 +297,6 @@ def _last_failure(repetitions: Sequence[Repetition]) -> Failure | None:
     return failures[-1] if failures else None
 
 
-def run_jobs(
-    jobs: Sequence[Job], folders: Sequence[Path], around: Surroundings, environment: Environment
-) -> list[Result]:
+def run_jobs(jobs: Sequence[Job], folders: Sequence[Path], around: Surroundings) -> list[Result]:
     """Run jobs that belong together, each into its folder."""
-    return Runner(around, environment).run(jobs, folders)
+    return Runner(around).run(jobs, folders)
