@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,18 @@ import pytest
 from prony.ports import plugins
 
 FAULTY = Path(__file__).parent / "faulty"
+
+
+@pytest.fixture(scope="session")
+def torch_python() -> str:
+    """Return an interpreter that has PyTorch; without one the test is skipped, or fails where it must be there."""
+    found = os.environ.get("PRONY_TEST_TORCH_PYTHON") or (sys.executable if find_spec("torch") else "")
+    if not found:
+        reason = "no PyTorch here: `make torch`, and PRONY_TEST_TORCH_PYTHON=.venv-torch/bin/python"
+        if "torch" in os.environ.get("PRONY_TEST_REQUIRES", ""):
+            pytest.fail(f"required, but {reason}")
+        pytest.skip(reason)
+    return found
 
 
 @pytest.fixture(autouse=True)

@@ -25,5 +25,7 @@ if __name__ == "__main__":
     sys.meta_path.insert(0, Refusal)
     for module in sys.argv[1:]:
         importlib.import_module(module)
-    strangers = {name.partition(".")[0] for name in sys.modules} - before - ALLOWED
+    # Compiled parts of numpy register the runtime they share under names of their own; no file is behind them.
+    made_up = {name for name, module in sys.modules.items() if "cython" in name and not hasattr(module, "__file__")}
+    strangers = {name.partition(".")[0] for name in sys.modules} - before - ALLOWED - made_up
     sys.exit(f"imported all the same: {sorted(strangers)}" if strangers else 0)

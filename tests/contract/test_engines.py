@@ -352,19 +352,11 @@ class TestLiteRt:
             assert session.effect().coverage == expected
 
 
-def torch_python() -> str | None:
-    """Return an interpreter that has PyTorch: this one, or the one that the environment names."""
-    return sys.executable if find_spec("torch") else os.environ.get("PRONY_TEST_TORCH_PYTHON")
-
-
 @pytest.fixture(scope="module")
-def torch_saw(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    python = torch_python()
-    if python is None:
-        pytest.skip("PyTorch is not installed here and PRONY_TEST_TORCH_PYTHON names no interpreter that has it")
+def torch_saw(tmp_path_factory: pytest.TempPathFactory, torch_python: str) -> dict[str, Any]:
     script = Path(__file__).with_name("torch_session.py")
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
-    command = [python, "-W", "ignore", str(script), str(tmp_path_factory.mktemp("torch")), "cpu"]
+    command = [torch_python, "-W", "ignore", str(script), str(tmp_path_factory.mktemp("torch")), "cpu"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

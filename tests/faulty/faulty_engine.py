@@ -35,6 +35,10 @@ def _leave_a_grandchild() -> None:
     Path(os.environ["FAULTY_GRANDCHILD"]).write_text(str(child.pid))
 
 
+def _crash() -> None:
+    ctypes.string_at(0)
+
+
 def _raise() -> None:
     raise RuntimeError("the vendor is unhappy")
 
@@ -63,7 +67,7 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "refuse": _refuse,
     "nounit": _no_unit,
     "exit": lambda: os._exit(7),
-    "segfault": lambda: ctypes.string_at(0) and None,
+    "segfault": _crash,
     "illegal": _signal(signal.SIGILL),
     "killed": _signal(signal.SIGKILL),
 }

@@ -45,6 +45,18 @@ def table(path: Path) -> dict[str, int]:
     return found
 
 
+def picked(path: Path, *names: str) -> dict[str, int]:
+    """Return some lines of such a file where it is long and read often: the rest is not even looked at."""
+    content = "\n" + (text(path) or "")
+    found: dict[str, int] = {}
+    for name in names:
+        _, there, rest = content.partition(f"\n{name} ")
+        value = integer(rest.partition("\n")[0].strip()) if there else None
+        if value is not None:
+            found[name] = value
+    return found
+
+
 def cpu_list(words: str | None) -> tuple[int, ...]:
     """Return the numbers in a kernel list such as `0-3,8`; nothing for an empty or damaged one."""
     found: list[int] = []

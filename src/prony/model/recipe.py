@@ -30,7 +30,7 @@ class Values(Noun):
 
     constant: Finite | str | bool | None = Field(default=None, description="the same value everywhere")
     low: Finite | None = Field(default=None, description="smallest of the random values; goes with high")
-    high: Finite | None = Field(default=None, description="largest of the random values; goes with low")
+    high: Finite | None = Field(default=None, description="the random values lie below it; goes with low")
     file: str | None = Field(default=None, min_length=1, description="a .npy file with the whole tensor")
 
     @model_validator(mode="after")

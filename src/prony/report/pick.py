@@ -32,11 +32,12 @@ def failures(entry: Entry) -> list[tuple[Repetition | None, Failure]]:
 
 
 def failure_text(failure: Failure) -> str:
-    """Return the decoded reason in one line: the phase, the message, the signal and the detail."""
+    """Return the decoded reason in one line: the phase, the message, the signal, what to do and the detail."""
     where = f"in {failure.phase}: " if failure.phase else ""
-    signal = f" ({failure.signal})" if failure.signal else ""
+    signal = f" ({failure.signal})" if failure.signal and failure.signal not in failure.message else ""
+    hint = f"; {failure.hint}" if failure.hint else ""
     detail = f": {failure.detail}" if failure.detail else ""
-    return f"{where}{failure.message}{signal}{detail}"
+    return f"{where}{failure.message}{signal}{hint}{detail}"
 
 
 def has_failed(entry: Entry) -> bool:

@@ -23,7 +23,7 @@ def look_around(base: Path, home: Path, calibration_id: str | None = None) -> En
 
 
 def _git(base: Path) -> Git | None:
-    """Return the state of the repository that the recipe lies in, if it lies in one."""
+    """Return the state of the repository that the command was started in, if it was in one."""
     if not any((folder / ".git").exists() for folder in (base, *base.parents)):
         return None
     command = ["git", "-C", str(base), "status", "--porcelain=v2", "--branch"]

@@ -138,7 +138,7 @@ class EngineHost:
         log_start = self.log.stat().st_size
         course = _Course(time.perf_counter_ns(), oom_before=watch.oom_kills())
         self._phase_note.unlink(missing_ok=True)
-        self._wire.send("order", order=asdict(replace(order, phase=str(self._phase_note))))
+        self._tell(course, log_start, "order", order=asdict(replace(order, phase=str(self._phase_note))))
         pause_s = _MEMORY_POLL_S if watch.memory_bytes else _POLL_S
         while not course.exited:
             ready, _, _ = select.select([self._wire.read_fd], [], [], pause_s)
@@ -165,7 +165,7 @@ class EngineHost:
                 watch.on_phase(message["name"])
             case "ready":
                 watch.on_ready()
-                self._wire.send("go")
+                self._tell(course, log_start, "go")
             case "measured":
                 watch.on_measured(message)
             case "done":
@@ -174,6 +174,12 @@ class EngineHost:
                 course.answer.failure = Failure.read({key: message[key] for key in message if key != "event"})
             case "exit":
                 self._exited(message["status"], course, watch, log_start)
+
+    def _tell(self, course: _Course, log_start: int, event: str, **body: Any) -> None:
+        try:
+            self._wire.send(event, **body)
+        except BrokenPipeError:
+            self._spawner_lost(course, log_start)
 
     def _exited(self, status: int, course: _Course, watch: Watch, log_start: int) -> None:
         course.exited = True

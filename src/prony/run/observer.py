@@ -29,7 +29,7 @@ class Observer:
     def __init__(self, probes: list[Probe], repetition: int) -> None:
         self._probes = probes
         self._repetition = repetition
-        self._last_ns = 0
+        self._last_ns = time.perf_counter_ns()
         self._pid = 0
         self._before: tuple[HostCounters, float] | None = None
         self._totals: dict[str, float] = {}

@@ -11,13 +11,12 @@ from prony.model.result import Repetition
 from prony.stats.stopping import tight_enough
 
 T = TypeVar("T")
+Op = Literal["measure", "load"]
 _GIVE_UP_AFTER = 2  # failures in a row, from the first repetition on: the rest would say the same
 _LEAST_FOR_INTERVAL = 6  # runs below which no 95 % interval of a median exists
 
 
-def next_step(
-    measure: Measure, done: Sequence[Repetition], run_medians: Sequence[float]
-) -> Literal["measure", "load"] | None:
+def next_step(measure: Measure, done: Sequence[Repetition], run_medians: Sequence[float]) -> Op | None:
     """Return which kind of repetition comes next; `run_medians` holds one number for each clean run."""
     if _hopeless(done):
         return None
@@ -31,8 +30,7 @@ def next_step(
 
 def planned(measure: Measure) -> int:
     """Return how many repetitions a job will take if nothing disturbs it."""
-    runs = _LEAST_FOR_INTERVAL if measure.until else measure.repeats
-    return max(runs, measure.cold_starts or 0)
+    return max(_fewest(measure), measure.cold_starts or 0)
 
 
 def _wants_run(measure: Measure, done: Sequence[Repetition], run_medians: Sequence[float]) -> bool:
@@ -44,7 +42,12 @@ def _wants_run(measure: Measure, done: Sequence[Repetition], run_medians: Sequen
         return len(clean) + failed < measure.repeats and len(tried) < 2 * measure.repeats
     if len(tried) >= 2 * measure.until.max_repeats or len(clean) + failed >= measure.until.max_repeats:
         return False
-    return len(clean) < _LEAST_FOR_INTERVAL or not tight_enough(run_medians, measure.until.ci)
+    return len(clean) < _fewest(measure) or not tight_enough(run_medians, measure.until.ci)
+
+
+def _fewest(measure: Measure) -> int:
+    """Return how many clean runs there must be before anything else is asked."""
+    return max(measure.repeats, _LEAST_FOR_INTERVAL) if measure.until else measure.repeats
 
 
 def _hopeless(done: Sequence[Repetition]) -> bool:

@@ -11,29 +11,28 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from prony import __version__
 from prony.errors import PronyError, whose_move
-from prony.measure.counters import HostCounters
+from prony.measure.counters import oom_kills
 from prony.model.device import Environment
 from prony.model.event import Event
 from prony.model.job import Job
-from prony.model.result import Failure, ModelFacts, OutputCheck, Repetition, Result, ResultState
+from prony.model.result import Failure, ModelFacts, Repetition, Result, ResultState
 from prony.ports import plugins
 from prony.ports.clock import Clock
 from prony.ports.models import FetchOptions, ModelFiles
-from prony.run import reference
-from prony.run.child.wire import Message
-from prony.run.course import Course, effective, repetition_of
+from prony.run.checking import Checker
+from prony.run.course import Course, repetition_of
 from prony.run.engines import interpreter
 from prony.run.folder import ResultFolder
-from prony.run.host import EngineHost, Watch
+from prony.run.host import Answer, EngineHost, Watch
 from prony.run.models import fetch
 from prony.run.observer import Observer, open_probes
 from prony.run.pagecache import arrange, resident_share
-from prony.run.rounds import next_step, planned, shuffled
+from prony.run.rounds import Op, next_step, planned, shuffled
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,8 @@ class Runner:
         self._stack = ExitStack()
         self._starting: dict[tuple[str, str], EngineHost] = {}
         self._hosts: dict[tuple[str, str], EngineHost] = {}
-        self._references: dict[tuple[str, ...], tuple[Message, Path] | str] = {}
         self._scratch = Path(tempfile.mkdtemp(prefix="prony-"))
+        self.checker = Checker(self._scratch, self._reference_host, around.stop_asked)
 
     def run(self, jobs: Sequence[Job], folders: Sequence[Path]) -> list[Result]:
         """Run every job to its end; return the results as they stand in the folders."""
@@ -93,7 +92,6 @@ class Runner:
 
     def _begin(self, job: Job, path: Path) -> tuple[Job, ResultFolder]:
         folder = ResultFolder.begin(path, job, prony_version=__version__, started_at=self.around.clock.now())
-        folder.write_environment(self.environment)
         return job, folder
 
     def _prepared(self, job: Job, folder: ResultFolder) -> Course | None:
@@ -105,13 +103,11 @@ class Runner:
             self._give_up(job, folder, Failure(code="cancelled", message="stopped before it began", whose="prony"))
             return None
         except PronyError as exc:
-            failure = Failure.read(exc.to_dict() | {"phase": "prepare", "whose": whose_move(exc)})
-            self._give_up(job, folder, failure)
+            self._give_up(job, folder, failure_of(exc, phase="prepare"))
             return None
         folder.update(model=facts)
         checksums = self.environment.checksums | {"model": facts.sha256}
         folder.write_environment(self.environment.model_copy(update={"checksums": checksums}))
-        folder.save()
         self._say("started", job, total=planned(job.measure))
         return Course(job, folder, files, python, threads=job.workload.threads or self._cpus())
 
@@ -150,6 +146,9 @@ class Runner:
             self._hosts[key] = host.__enter__()
         return self._hosts[key]
 
+    def _reference_host(self, name: str) -> EngineHost:
+        return self._host(name, interpreter(name, self.around.engines))
+
     def _cpus(self) -> int:
         cpu = self.environment.device.hardware.cpu
         return max(1, int(min(cpu.allowed_cores, cpu.quota_cores or cpu.allowed_cores)))
@@ -166,25 +165,33 @@ class Runner:
                     self._repeat(course, step)
             round_number += 1
 
-    def _repeat(self, course: Course, op: str) -> None:
+    def _repeat(self, course: Course, op: Op) -> None:
         job, index = course.job, len(course.repetitions)
-        done_runs = index + 1
-        self._say("repetition", job, done=index, total=max(planned(job.measure), done_runs))
-        host = self._fresh_host(course) if job.measure.isolation == "exec" else self._host_of(course)
-        arrange(course.files.files, job.measure.page_cache)
+        total = max(planned(job.measure), index + 1)
+        self._say("repetition", job, done=index, total=total)
+        observer, answer = Observer(self.probes, index), Answer()
+        started_at = self.around.clock.now()
+        try:
+            repetition, answer = self._attempt(course, op, observer)
+        except PronyError as exc:  # the engine did not start again, or the page cache cannot be arranged
+            failure = failure_of(exc, phase="start")
+            repetition = Repetition(index=index, kind=op, state="failed", started_at=started_at, failure=failure)
+        course.record(repetition, answer, observer)
+        self._say("repetition", job, done=index + 1, total=total, state=repetition.state)
+
+    def _attempt(self, course: Course, op: Op, observer: Observer) -> tuple[Repetition, Answer]:
+        measure, index = course.job.measure, len(course.repetitions)
+        host = self._fresh_host(course) if measure.isolation == "exec" else self._host_of(course)
+        arrange(course.files.files, measure.page_cache)
         page_cache = resident_share(course.files.files)
         started_at = self.around.clock.now()
-        outputs = (
-            self._outputs(course) if op == "measure" and job.measure.check and not course.folder.result.check else None
-        )
-        observer = Observer(self.probes, index)
+        outputs = self.checker.outputs(course) if op == "measure" and self.checker.wants_outputs(course) else None
         answer = host.perform(course.order(op, index=index, outputs=outputs), self._watch(course, observer))
         repetition = repetition_of(answer, observer, host, index=index, op=op, started_at=started_at)
         if answer.done and op == "measure" and repetition.state == "ok":
             course.learn(host, answer.done)
-            self._check(course, answer.done, host)
-        course.record(repetition.model_copy(update={"page_cache": page_cache}), answer, observer)
-        self._say("repetition", job, done=done_runs, total=max(planned(job.measure), done_runs), state=repetition.state)
+            self.checker.check(course, answer.done, host)
+        return repetition.model_copy(update={"page_cache": page_cache}), answer
 
     def _host_of(self, course: Course) -> EngineHost:
         return self._host(course.job.workload.engine, course.python)
@@ -196,9 +203,6 @@ class Runner:
             self._hosts.pop(key).close()
         return self._host_of(course)
 
-    def _outputs(self, course: Course) -> Path:
-        return self._scratch / f"{course.job.id}.npz"
-
     def _watch(self, course: Course, observer: Observer) -> Watch:
         return Watch(
             timeout_ns=course.job.limits.timeout,
@@ -208,60 +212,8 @@ class Runner:
             on_ready=observer.ready,
             on_measured=observer.measured,
             on_tick=observer.tick,
-            oom_kills=lambda: HostCounters.read().oom_kills,
+            oom_kills=oom_kills,
         )
-
-    def _check(self, course: Course, done: Message, host: EngineHost) -> None:
-        """Compare the answers once for each job, outside every timed process."""
-        if course.folder.result.check is not None:
-            return
-        course.folder.update(check=self._judged(course, done))
-        if course.job.workload.unit != "cpu":
-            self._ask_coverage(course, host)
-
-    def _judged(self, course: Course, done: Message) -> OutputCheck:
-        workload, path = course.job.workload, course.files.path
-        if not course.job.measure.check:
-            return reference.unchecked(done, "not asked for")
-        engine = reference.reference_engine(path)
-        if engine is None:
-            return reference.unchecked(done, f"no reference engine reads {path.suffix}")
-        if reference.is_reference(workload.engine, workload.unit, workload.precision, path):
-            return reference.own_check(done, engine)
-        found = self._reference(course, engine)
-        if isinstance(found, str):
-            return reference.unchecked(done, f"not compared: {found}")
-        return reference.compared(done, found[0], engine, self._outputs(course), found[1])
-
-    def _reference(self, course: Course, engine: str) -> tuple[Message, Path] | str:
-        """Return the reference's answer and its outputs, or why there is none; computed once for jobs that share it."""
-        workload = course.job.workload
-        sha256 = course.folder.result.model.sha256 if course.folder.result.model else ""
-        key = (engine, sha256, str(workload.batch_size), workload.inputs.model_dump_json())
-        if key not in self._references:
-            self._references[key] = self._compute_reference(course, engine)
-        return self._references[key]
-
-    def _compute_reference(self, course: Course, engine: str) -> tuple[Message, Path] | str:
-        outputs = self._scratch / f"reference-{len(self._references)}.npz"
-        order = reference.reference_order(course.order("outputs", index=0), outputs)
-        try:
-            host = self._host(engine, interpreter(engine, self.around.engines))
-        except PronyError as exc:
-            return exc.message
-        answer = host.perform(order, Watch(timeout_ns=course.job.limits.timeout, stop_asked=self.around.stop_asked))
-        if answer.done is None:
-            return f"{engine} could not compute it: {answer.failure.message if answer.failure else 'no answer'}"
-        return answer.done, outputs
-
-    def _ask_coverage(self, course: Course, host: EngineHost) -> None:
-        """Have the engine tell which nodes ran where, in a child of its own because that slows it down."""
-        order = replace(course.order("outputs", index=0), samples="", profile=True)
-        answer = host.perform(order, Watch(timeout_ns=course.job.limits.timeout, stop_asked=self.around.stop_asked))
-        if answer.done is not None and course.folder.result.effective is not None:
-            coverage = effective(host, answer.done["effect"]).provider_coverage
-            known = course.folder.result.effective
-            course.folder.update(effective=known.model_copy(update={"provider_coverage": coverage}))
 
     def _finish(self, course: Course) -> None:
         state = _state(course, stopped=self.around.stop_asked())
@@ -272,6 +224,7 @@ class Runner:
 
     def _give_up(self, job: Job, folder: ResultFolder, failure: Failure) -> None:
         state = ResultState.PARTIAL if failure.code == "cancelled" else ResultState.FAILED
+        folder.write_environment(self.environment)
         folder.update(failure=failure)
         folder.finish(state, self.around.clock.now(), [])
         self._say("finished", job, state=state.value, message=failure.message)
@@ -282,6 +235,11 @@ class Runner:
 
 class _Stopped(Exception):  # noqa: N818 - not an error: somebody asked
     """Somebody asked the runner to stop while it was fetching."""
+
+
+def failure_of(error: PronyError, *, phase: str) -> Failure:
+    """Turn what was raised on purpose into what a result keeps."""
+    return Failure.read(error.to_dict() | {"phase": phase, "whose": whose_move(error)})
 
 
 def _state(course: Course, *, stopped: bool) -> ResultState:

@@ -91,3 +91,4 @@ def test_the_plan_counts_what_will_be_run() -> None:
     assert planned(Measure(repeats=5)) == 5
     assert planned(Measure(repeats=2, cold_starts=7)) == 7
     assert planned(Measure(until=Until(ci="2%"))) == 6
+    assert planned(Measure(repeats=10, until=Until(ci="2%"))) == 10

@@ -222,6 +222,6 @@ def _check_size(response: httpx.Response, size: int, limits: Limits) -> None:
     if size > limits.max_bytes:
         raise InputError(
             f"{response.url} is larger than the limit of {limits.max_bytes} bytes",
-            hint="raise the size limit, or download it yourself and give its path",
+            hint="download it yourself and give its path",
             code="too_big",
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import PCG64, Generator  # now: numpy would import it at its first use, in every child
 
 from prony.errors import InputError
 from prony.ports.engine import Array, TensorSpec
@@ -25,7 +26,7 @@ class Blank:
     shape: tuple[int, ...]
     sequence: int | None
     past: int
-    random: np.random.Generator
+    random: Generator
 
     @property
     def kind(self) -> str:
@@ -40,10 +41,10 @@ class Blank:
 Filled = tuple[Array, str]
 
 
-def generator(seed: int, name: str) -> np.random.Generator:
+def generator(seed: int, name: str) -> Generator:
     """Return a generator that depends on the seed and the input's name only, never on the other inputs."""
     digest = hashlib.sha256(name.encode()).digest()
-    return np.random.Generator(np.random.PCG64([seed, int.from_bytes(digest[:8], "little")]))
+    return Generator(PCG64([seed, int.from_bytes(digest[:8], "little")]))
 
 
 def check_dtype(spec: TensorSpec) -> None:

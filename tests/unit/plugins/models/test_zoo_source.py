@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import multiprocessing
-import os
 import shutil
 import subprocess
 import sys
@@ -31,16 +30,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("zoo")
     yield folder
     shutil.rmtree(folder)  # hundreds of megabytes, which pytest would keep for three more runs
-
-
-@pytest.fixture(scope="module")
-def torch_python() -> str:
-    found = os.environ.get("PRONY_TEST_TORCH_PYTHON", "")
-    if found:
-        return found
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("no torch here: set PRONY_TEST_TORCH_PYTHON to an interpreter that has it")
-    return sys.executable
 
 
 def test_listing_the_zoo_imports_neither_onnx_nor_numpy() -> None:

@@ -1,0 +1,223 @@
+"""The commands as a person types them, in a home of their own, on real engines."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import psutil
+import pytest
+
+RECIPE = """
+name: small
+workload: {kind: model, model: "zoo:tiny", engine: onnxruntime}
+matrix:
+  workload.engine: [onnxruntime, openvino]
+measure: {runs: 20, repeats: 2, warmup: 5}
+"""
+
+
+def prony(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "prony", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One experiment, run once for all tests that only look at it."""
+    folder = tmp_path_factory.mktemp("prony")
+    (folder / "small.yaml").write_text(RECIPE)
+    environment = os.environ | {"PRONY_HOME": str(folder / "home")}
+    command = [sys.executable, "-m", "prony", "run", str(folder / "small.yaml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "onnxruntime" in done.stdout
+    report = Path(done.stderr.rpartition("report: ")[2].strip())
+    assert report.is_file()
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def at_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRONY_HOME", str(home / "home"))
+
+
+def test_a_run_is_listed_and_shown_with_intervals_and_verdicts() -> None:
+    rows = json.loads(prony("list", "--json").stdout)
+    assert rows[-1]["name"] == "small"
+    assert rows[-1]["state"] == "complete"
+    shown = json.loads(prony("show", rows[-1]["id"][:7], "--json").stdout)
+    assert len(shown["jobs"]) == 2
+    for job in shown["jobs"]:
+        estimate = job["estimates"]["inference_ms.p50"]
+        assert estimate["low"] <= estimate["value"] <= estimate["high"]
+        assert job["verdict"]["grade"] in ("valid", "suspect", "void")
+
+
+@pytest.mark.parametrize(
+    ("form", "sign"), [("html", "<!doctype html>"), ("md", "# small"), ("json", '"version"'), ("csv", "job_id")]
+)
+def test_reports_come_in_every_format(form: str, sign: str, tmp_path: Path) -> None:
+    target = tmp_path / f"report.{form}"
+    prony("report", "last", "--format", form, "--out", target)
+    assert sign.lower() in target.read_text().lower()
+
+
+def test_the_junit_report_has_a_case_for_each_job() -> None:
+    suite = ElementTree.fromstring(prony("report", "--format", "junit").stdout).find("testsuite")
+    assert suite is not None
+    assert suite.get("tests") == "2"
+
+
+def test_an_experiment_travels_to_an_empty_store_and_gives_the_same_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = json.loads(prony("show", "--json").stdout)
+    prony("export", "last", "--to", tmp_path / "out")
+    monkeypatch.setenv("PRONY_HOME", str(tmp_path / "elsewhere"))
+    assert json.loads(prony("list", "--json").stdout) == []
+    prony("import", tmp_path / "out")
+    there = json.loads(prony("show", "--json").stdout)
+    assert there["jobs"] == here["jobs"]
+
+
+def test_one_result_folder_is_enough_to_import(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = next(path.parent for path in (home / "home/results").rglob("result.json"))
+    monkeypatch.setenv("PRONY_HOME", str(tmp_path / "elsewhere"))
+    prony("import", folder)
+    assert len(json.loads(prony("show", "--json").stdout)["jobs"]) == 1
+
+
+def test_a_rerun_uses_the_recipe_as_it_was_and_can_be_deleted() -> None:
+    first = json.loads(prony("list", "--json").stdout)[-1]["id"]
+    again = json.loads(prony("rerun", first, "--json", "--no-report").stdout)
+    assert len(again["jobs"]) == 2
+    newest = json.loads(prony("list", "--json").stdout)[0]["id"]
+    assert newest != first
+    assert json.loads(prony("delete", newest, "--json").stdout) == {"deleted": newest}
+    assert [row["id"] for row in json.loads(prony("list", "--json").stdout)] == [first]
+
+
+def test_an_override_changes_one_key(home: Path) -> None:
+    settings = ["--set", "matrix.workload.engine=[onnxruntime]", "--set", "workload.batch_size=4"]
+    done = prony("run", home / "small.yaml", *settings, "--json", "--no-report")
+    (job,) = json.loads(done.stdout)["jobs"]
+    assert job["inputs"][0]["shape"][0] == 4
+    prony("delete", "last")
+
+
+def test_a_wrong_key_is_named_with_its_line_and_the_right_one(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("name: x\nworkload: {kind: model, model: zoo:tiny, engine: onnxruntime}\nmeasure:\n  run: 3\n")
+    done = prony("run", wrong, code=2)
+    assert f"{wrong}:4" in done.stderr
+    assert "did you mean runs?" in done.stderr
+
+
+def test_an_unknown_model_fails_its_job_and_names_the_nearest(tmp_path: Path) -> None:
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text("name: x\nworkload: {kind: model, model: 'zoo:tinny', engine: onnxruntime}\n")
+    done = prony("run", recipe, "--no-report", code=1)
+    assert "did you mean" in done.stdout
+    prony("delete", "last")
+
+
+def test_a_gpu_that_is_not_there_fails_and_never_falls_back(tmp_path: Path) -> None:
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text("name: x\nworkload: {kind: model, model: 'zoo:tiny', engine: onnxruntime, unit: directml}\n")
+    done = prony("run", recipe, "--no-report", "--json", code=1)
+    (job,) = json.loads(done.stdout)["jobs"]
+    assert job["state"] == "failed"
+    assert "unit_unavailable" in done.stdout
+    prony("delete", "last")
+
+
+def test_info_names_the_compute_units_as_the_seeds_do() -> None:
+    document = json.loads(prony("info", "--json").stdout)
+    assert "CPU (ONNX)" in {unit["seed_name"] for unit in document["compute_units"]}
+    assert document["hardware"]["cpu"]["logical_cores"] >= 1
+
+
+def test_the_doctor_lists_engines_and_conditions() -> None:
+    document = json.loads(prony("doctor", "--json").stdout)
+    states = {engine["name"]: engine["state"] for engine in document["engines"]}
+    assert states["onnxruntime"] == "ready"
+    assert {"pass", "warn", "block", "unknown"} >= {item["status"] for item in document["conditions"]}
+
+
+def test_calibration_is_stored_and_quoted_by_every_later_report() -> None:
+    figures = json.loads(prony("calibrate", "--repeats", "6", "--json").stdout)["figures"]
+    assert 0 < figures["harness_overhead_us"]["value"] < 100
+    assert "harness overhead" in prony("show").stdout
+
+
+def test_the_schema_is_printed_as_json() -> None:
+    assert "workload" in json.loads(prony("schema").stdout)["properties"]
+
+
+def test_the_zoo_is_listed() -> None:
+    names = {card["name"] for card in json.loads(prony("zoo", "--json").stdout)}
+    assert {"tiny-yolov2", "mobilenet-v2", "resnet-50", "bert-mini", "bert-base", "gpt-step", "mlp"} <= names
+
+
+def test_an_unknown_command_and_an_unknown_id_are_the_caller_s_move() -> None:
+    assert "did you mean prony list?" in prony("lits", code=2).stderr
+    assert "no experiment" in prony("show", "zzzz", code=2).stderr
+
+
+def start_long_run(faulty: Callable[[str], Path], folder: Path) -> subprocess.Popen[str]:
+    model = faulty("check:fine")
+    recipe = folder / "long.yaml"
+    recipe.write_text(
+        f"name: long\nworkload: {{kind: model, model: {model}, engine: faulty}}\n"
+        "measure: {runs: 20, repeats: 500, warmup: 2, check: false}\n"
+    )
+    command = [sys.executable, "-m", "prony", "run", str(recipe), "--no-report"]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert run.stderr is not None
+    for line in run.stderr:
+        if "repetition 3 of" in line:
+            return run
+    raise AssertionError("it never measured")
+
+
+def test_ctrl_c_keeps_what_was_measured_and_says_partial(
+    faulty: Callable[[str], Path], tmp_path: Path, prony_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRONY_HOME", str(prony_home))
+    run = start_long_run(faulty, tmp_path)
+    family = psutil.Process(run.pid).children(recursive=True)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert "what was measured is kept" in err
+    assert "long" in out
+    assert not psutil.wait_procs(family, timeout=10)[1]
+    (row,) = json.loads(prony("list", "--json").stdout)
+    assert row["state"] == "partial"
+    (job,) = json.loads(prony("show", "--json").stdout)["jobs"]
+    assert job["estimates"]["inference_ms.p50"]["count"] >= 3
+
+
+def test_a_killed_run_leaves_no_orphan_and_its_repetitions_are_found_again(
+    faulty: Callable[[str], Path], tmp_path: Path, prony_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRONY_HOME", str(prony_home))
+    run = start_long_run(faulty, tmp_path)
+    family = psutil.Process(run.pid).children(recursive=True)
+    run.kill()
+    run.communicate(timeout=30)
+    _, alive = psutil.wait_procs(family, timeout=15)
+    assert all(process.status() == psutil.STATUS_ZOMBIE for process in alive)
+    (row,) = json.loads(prony("list", "--json").stdout)
+    assert row["state"] == "partial"
+    (job,) = json.loads(prony("show", "--json").stdout)["jobs"]
+    assert job["estimates"]["inference_ms.p50"]["count"] >= 2
