@@ -110,7 +110,7 @@ def test_an_override_changes_one_key(home: Path) -> None:
     settings = ["--set", "matrix.workload.engine=[onnxruntime]", "--set", "workload.batch_size=4"]
     done = prony("run", home / "small.yaml", *settings, "--json", "--no-report")
     (job,) = json.loads(done.stdout)["jobs"]
-    assert job["inputs"][0]["shape"][0] == 4
+    assert job["result"]["inputs"][0]["shape"][0] == 4
     prony("delete", "last")
 
 
