@@ -8,7 +8,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,6 +35,18 @@ def _leave_a_grandchild() -> None:
     code = "import signal; signal.pause()"
     child = subprocess.Popen([sys.executable, "-c", code])
     Path(os.environ["FAULTY_GRANDCHILD"]).write_text(str(child.pid))
+
+
+def _flood() -> None:
+    while True:
+        os.write(2, b"la " * 2**18)
+
+
+def _babble() -> None:
+    """Write where nobody is meant to: to every descriptor that takes it."""
+    for descriptor in range(3, 30):
+        with suppress(OSError):
+            os.write(descriptor, b"la la la\n")
 
 
 def _crash() -> None:
@@ -61,6 +75,9 @@ def _signal(number: int) -> Callable[[], None]:
 ACTIONS: dict[str, Callable[[], None]] = {
     "nothing": lambda: None,
     "hang": _hang,
+    "slow": lambda: time.sleep(0.5),
+    "flood": _flood,
+    "babble": _babble,
     "memory": _eat_memory,
     "grandchild": _leave_a_grandchild,
     "raise": _raise,
@@ -88,6 +105,7 @@ class FaultySession:
     def bind(self, inputs: Mapping[str, Array]) -> Callable[[], Any]:
         def call() -> Any:
             self.calls += 1
+            self.act("each")
             if self.calls == 1:
                 self.act("first")
             if self.calls == 50:

@@ -84,6 +84,60 @@ def test_a_stop_hands_over_what_was_measured(perform: Callable[..., Answer]) -> 
     assert answer.done["counts"]["measure"] >= 1
 
 
+def test_a_stop_waits_for_an_inference_that_takes_longer_than_the_grace(
+    perform: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prony.run.host._GRACE_NS", SECOND // 10)
+    asked: list[bool] = []
+    answer = perform("each:slow", on_ready=lambda: asked.append(True), stop_asked=lambda: bool(asked))
+    assert answer.failure is None
+    assert answer.done is not None
+    assert answer.done["counts"]["measure"] == 1
+
+
+def test_a_stop_before_the_model_is_warm_measures_nothing(perform: Callable[..., Answer]) -> None:
+    asked: list[str] = []
+    answer = perform("first:slow", on_phase=asked.append, stop_asked=lambda: bool(asked))
+    assert answer.failure is None
+    assert answer.done is not None
+    assert answer.done["stopped"]
+    assert "measure" not in answer.done["counts"]
+
+
+def test_a_child_that_a_stop_killed_was_cancelled(perform: Callable[..., Answer]) -> None:
+    asked: list[str] = []
+    answer = perform("load:hang", on_phase=asked.append, stop_asked=lambda: bool(asked))
+    assert answer.failure is not None
+    assert (answer.failure.code, answer.failure.phase) == ("cancelled", "load")
+
+
+def test_an_engine_that_floods_the_log_is_ended(
+    perform: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prony.run.host._LOG_MOST", 2**20)
+    answer = perform("load:flood")
+    assert answer.failure is not None
+    assert (answer.failure.code, answer.failure.phase) == ("log_limit", "load")
+    assert len(answer.log) < 5000
+
+
+def test_an_engine_that_babbles_on_the_wire_fails_its_repetition(perform: Callable[..., Answer]) -> None:
+    answer = perform("load:babble first:hang")
+    assert answer.failure is not None
+    assert answer.failure.code == "garbled"
+
+
+def test_a_spawner_that_hangs_is_given_up_by_the_time_limit(faulty: Model, tmp_path: Path) -> None:
+    with EngineHost("faulty", sys.executable, tmp_path / "log") as host:
+        (spawner,) = psutil.Process().children()
+        spawner.suspend()
+        order = Order(op="measure", model=str(faulty("check:fine")))
+        answer = host.perform(order, Watch(timeout_ns=SECOND // 2))
+        assert answer.failure is not None
+        assert (answer.failure.code, answer.failure.phase) == ("timeout", "start")
+        assert not host.is_alive
+
+
 def test_a_grandchild_does_not_outlive_the_host(
     perform: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,3 +53,19 @@ def over_memory(phase: str, used_mib: float, limit_mib: float) -> Failure:
     message = f"used {used_mib:.0f} MiB, over the limit of {limit_mib:.0f} MiB, during {phase}"
     hint = "raise limits.memory, or use a smaller batch or model"
     return Failure(code="memory_limit", message=message, hint=hint, phase=phase)
+
+
+def over_log(phase: str, limit_mib: float) -> Failure:
+    message = f"the engine printed more than {limit_mib:.0f} MiB during {phase}"
+    hint = "lower the engine's own log level (workload.options, or its environment variables)"
+    return Failure(code="log_limit", message=message, hint=hint, phase=phase)
+
+
+def cancelled(phase: str) -> Failure:
+    return Failure(code="cancelled", message=f"stopped during {phase}", phase=phase)
+
+
+def garbled(phase: str, detail: str) -> Failure:
+    message = f"the engine's process said what nobody understands during {phase}"
+    hint = "does the engine write to descriptors that are not its own?"
+    return Failure(code="garbled", message=message, hint=hint, phase=phase, detail=detail)

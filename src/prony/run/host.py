@@ -18,14 +18,16 @@ from prony.measure.memory import resident_kib
 from prony.model.result import Failure
 from prony.ports import plugins
 from prony.run.child.wire import Message, Order, Wire
-from prony.run.decode import decode_exit, over_memory, timed_out
+from prony.run.decode import cancelled, decode_exit, garbled, over_log, over_memory, timed_out
 
 _CHILD_ENTRY = Path(__file__).parent / "child" / "__main__.py"
 _IMPORT_TIMEOUT_S = 120.0
 _GRACE_NS = 3 * 10**9
+_ABANDON_NS = 30 * 10**9  # a killed process with much memory takes a while to go
 _POLL_S = 0.25
 _MEMORY_POLL_S = 0.05
 _LOG_TAIL = 4000
+_LOG_MOST = 256 * 2**20
 
 
 def _nothing(*_: Any) -> None:
@@ -61,7 +63,9 @@ class _Course:
 
     begin_ns: int
     pid: int | None = None
+    grace_ns: int = _GRACE_NS
     stopping_since_ns: int | None = None
+    failed_since_ns: int | None = None
     oom_before: int | None = None
     answer: Answer = field(default_factory=Answer)
     exited: bool = False
@@ -110,16 +114,7 @@ class EngineHost:
         return self._process.poll() is None
 
     def _greeting(self) -> Message:
-        ready, _, _ = select.select([self._wire.read_fd], [], [], _IMPORT_TIMEOUT_S)
-        block = self._wire.receive() if ready else None
-        if not ready:
-            reason = f"its import did not end within {_IMPORT_TIMEOUT_S:g} s"
-            raise CapacityError(f"{self.name} is broken: {reason}", hint=self._hint(), code="engine_broken")
-        if not block:
-            status = self._process.wait()
-            reason = f"its import ended the interpreter ({_exit_text(status)}); {self._log_tail(0)}"
-            raise CapacityError(f"{self.name} is broken: {reason}", hint=self._hint(), code="engine_broken")
-        hello = block[0]
+        hello = self._first_message()
         if hello["event"] != "hello":
             code = {"missing": "engine_missing", "unsupported": "engine_unsupported"}
             words = {"missing": "is not installed", "unsupported": "cannot run here", "broken": "is broken"}
@@ -129,97 +124,155 @@ class EngineHost:
             raise CapacityError(message, hint=hint, code=code.get(event, "engine_broken"))
         return hello
 
+    def _first_message(self) -> Message:
+        deadline = time.monotonic() + _IMPORT_TIMEOUT_S
+        while True:
+            ready, _, _ = select.select([self._wire.read_fd], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise self._broken(f"its import did not end within {_IMPORT_TIMEOUT_S:g} s")
+            try:
+                block = self._wire.receive()
+            except ValueError as exc:  # somebody printed before the private descriptors were made
+                raise self._broken(f"its interpreter says what nobody understands ({exc})") from exc
+            if block is None:
+                status = self._process.wait()
+                raise self._broken(f"its import ended the interpreter ({_exit_text(status)}); {self._log_tail()}")
+            if block:
+                return block[0]
+
+    def _broken(self, reason: str) -> CapacityError:
+        return CapacityError(f"{self.name} is broken: {reason}", hint=self._hint(), code="engine_broken")
+
     def _hint(self) -> str:
         extra = plugins.load(plugins.ENGINES, self.name).extra
         return f'pip install "prony[{extra}]", or prony engines add {self.name}'
 
     def perform(self, order: Order, watch: Watch) -> Answer:
         """Have one fresh child carry out the order; whatever happens to it comes back as an answer."""
-        log_start = self.log.stat().st_size
+        self._log_file.truncate(0)  # what was said before is not of this order, and would only fill the disk
         course = _Course(time.perf_counter_ns(), oom_before=watch.oom_kills())
         self._phase_note.unlink(missing_ok=True)
-        self._tell(course, log_start, "order", order=asdict(replace(order, phase=str(self._phase_note))))
+        self._tell(course, "order", order=asdict(replace(order, phase=str(self._phase_note))))
         pause_s = _MEMORY_POLL_S if watch.memory_bytes else _POLL_S
         while not course.exited:
             ready, _, _ = select.select([self._wire.read_fd], [], [], pause_s)
             if ready:
-                self._take(course, watch, log_start)
+                self._take(course, watch)
             self._enforce(course, watch)
             watch.on_tick(course.pid or 0)
-        course.answer.log = self._log_tail(log_start)
+        course.answer.log = self._log_tail()
         return course.answer
 
-    def _take(self, course: _Course, watch: Watch, log_start: int) -> None:
-        block = self._wire.receive()
+    def _take(self, course: _Course, watch: Watch) -> None:
+        try:
+            block = self._wire.receive()
+        except ValueError:  # a child that was killed in the middle of a long word, or an engine that writes anywhere
+            course.answer.failure = course.answer.failure or garbled(self._phase(), self._log_tail())
+            self._abandon(course)
+            return
         if block is None:
-            self._spawner_lost(course, log_start)
+            self._spawner_lost(course)
             return
         for message in block:
-            self._hear(message, course, watch, log_start)
+            self._hear(message, course, watch)
 
-    def _hear(self, message: Message, course: _Course, watch: Watch, log_start: int) -> None:
+    def _hear(self, message: Message, course: _Course, watch: Watch) -> None:
         match message["event"]:
             case "forked":
                 course.pid = message["pid"]
             case "phase":
                 watch.on_phase(message["name"])
             case "ready":
+                # Time enough for the inference that runs, the one that is checked, and to hand over all.
+                course.grace_ns = _GRACE_NS + 3 * int(message.get("inference_ns", 0))
                 watch.on_ready()
-                self._tell(course, log_start, "go")
+                self._tell(course, "go")
             case "measured":
                 watch.on_measured(message)
             case "done":
                 course.answer.done = message
             case "failure":
-                course.answer.failure = Failure.read({key: message[key] for key in message if key != "event"})
+                failure = Failure.read({key: message[key] for key in message if key != "event"})
+                self._fail(course, failure)
             case "exit":
-                self._exited(message["status"], course, watch, log_start)
+                self._exited(message["status"], course, watch)
 
-    def _tell(self, course: _Course, log_start: int, event: str, **body: Any) -> None:
+    def _tell(self, course: _Course, event: str, **body: Any) -> None:
         try:
             self._wire.send(event, **body)
         except BrokenPipeError:
-            self._spawner_lost(course, log_start)
+            self._spawner_lost(course)
 
-    def _exited(self, status: int, course: _Course, watch: Watch, log_start: int) -> None:
+    def _exited(self, status: int, course: _Course, watch: Watch) -> None:
         course.exited = True
-        if course.answer.done is None and course.answer.failure is None:
-            before, after = course.oom_before, watch.oom_kills()
-            starved = before is not None and after is not None and after > before
-            tail = self._log_tail(log_start)
-            course.answer.failure = decode_exit(status, self._phase(), out_of_memory=starved, detail=tail)
+        if course.answer.done is not None or course.answer.failure is not None:
+            return
+        if course.stopping_since_ns is not None:  # it was not yet, or no longer, able to stop politely
+            course.answer.failure = cancelled(self._phase())
+            return
+        before, after = course.oom_before, watch.oom_kills()
+        starved = before is not None and after is not None and after > before
+        tail = self._log_tail()
+        course.answer.failure = decode_exit(status, self._phase(), out_of_memory=starved, detail=tail)
 
-    def _spawner_lost(self, course: _Course, log_start: int) -> None:
+    def _spawner_lost(self, course: _Course) -> None:
         self._process.wait()
         course.exited = True
         if course.answer.failure is None:
             phase = self._phase()
             message = f"the engine's spawner ended ({_exit_text(self._process.returncode)}) during {phase}"
-            tail = self._log_tail(log_start)
+            tail = self._log_tail()
             course.answer.failure = Failure(code="spawner_lost", message=message, phase=phase, detail=tail)
 
     def _enforce(self, course: _Course, watch: Watch) -> None:
         """End the child where it broke a limit or was asked to stop and does not."""
-        now_ns = time.perf_counter_ns()
-        if course.exited or course.pid is None or course.answer.failure is not None:
+        if course.exited:
             return
-        if watch.stop_asked() and course.stopping_since_ns is None:
+        now_ns = time.perf_counter_ns()
+        if course.failed_since_ns is not None:
+            if now_ns - course.failed_since_ns > _ABANDON_NS:
+                self._abandon(course)
+            return
+        if course.stopping_since_ns is None and watch.stop_asked():
             course.stopping_since_ns = now_ns
-            _signal(course.pid, signal.SIGTERM)
-        if course.stopping_since_ns is not None and now_ns - course.stopping_since_ns > _GRACE_NS:
-            phase = self._phase()
-            self._end_child(course, Failure(code="cancelled", message=f"stopped during {phase}", phase=phase))
-        elif now_ns - course.begin_ns > watch.timeout_ns:
-            self._end_child(course, timed_out(self._phase(), watch.timeout_ns / 1e9))
-        elif watch.memory_bytes is not None:
-            used_kib = resident_kib(course.pid)
-            if used_kib is not None and used_kib * 1024 > watch.memory_bytes:
-                self._end_child(course, over_memory(self._phase(), used_kib / 1024, watch.memory_bytes / 2**20))
+            if course.pid is not None:
+                _signal(course.pid, signal.SIGTERM)
+        failure = self._overstepped(course, watch, now_ns)
+        if failure is not None:
+            self._end_child(course, failure)
+
+    def _overstepped(self, course: _Course, watch: Watch, now_ns: int) -> Failure | None:
+        """Return which limit is broken, if one is."""
+        stopping_ns = course.stopping_since_ns
+        if stopping_ns is not None and now_ns - stopping_ns > course.grace_ns:
+            return cancelled(self._phase())
+        if now_ns - course.begin_ns > watch.timeout_ns:
+            return timed_out(self._phase(), watch.timeout_ns / 1e9)
+        if self.log.stat().st_size > _LOG_MOST:
+            return over_log(self._phase(), _LOG_MOST / 2**20)
+        if watch.memory_bytes is None or course.pid is None:
+            return None
+        used_kib = resident_kib(course.pid)
+        if used_kib is None or used_kib * 1024 <= watch.memory_bytes:
+            return None
+        return over_memory(self._phase(), used_kib / 1024, watch.memory_bytes / 2**20)
 
     def _end_child(self, course: _Course, failure: Failure) -> None:
-        course.answer.failure = failure
-        if course.pid is not None:
+        self._fail(course, failure)
+        if course.pid is None:  # it was never born: the spawner itself hangs
+            self._abandon(course)
+        else:
             _signal(course.pid, signal.SIGKILL)
+
+    def _fail(self, course: _Course, failure: Failure) -> None:
+        course.answer.failure = failure
+        course.failed_since_ns = time.perf_counter_ns()
+
+    def _abandon(self, course: _Course) -> None:
+        """Give up a spawner that hangs, or whose child not even a kill can end; the next order gets a new one."""
+        self._process.kill()
+        self._process.wait()
+        course.exited = True
 
     def _phase(self) -> str:
         """Return the phase that the child last noted."""
@@ -227,9 +280,9 @@ class EngineHost:
             return "start"
         return self._phase_note.read_text().strip() or "start"
 
-    def _log_tail(self, start: int) -> str:
+    def _log_tail(self) -> str:
         with self.log.open("rb") as file:
-            file.seek(max(start, self.log.stat().st_size - _LOG_TAIL))
+            file.seek(max(0, self.log.stat().st_size - _LOG_TAIL))
             return file.read().decode(errors="replace").strip()
 
     def close(self) -> None:

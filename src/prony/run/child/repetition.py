@@ -17,7 +17,7 @@ import numpy as np
 
 from prony.errors import PronyError, whose_move
 from prony.measure.memory import read_memory, reset_peak
-from prony.ports.engine import Engine, LoadOptions, Session
+from prony.ports.engine import Array, Engine, LoadOptions, Session
 from prony.run.child.inputs import MadeInput, make_inputs
 from prony.run.child.loop import Call, Stamps, Stop, measure, warm_up
 from prony.run.child.wire import PHASE_BYTES, Order, Wire
@@ -92,6 +92,8 @@ class Child:
         session, made, call = self._ready_to_run()
         self._first(call)
         warm = self._warm_up(call)
+        if self.stop.asked:  # a few inferences of a model that is not warm would be a run like any other
+            return {"inputs": _facts(made), "warm": warm, "stopped": True} | self._samples()
         stopped_by = self._timed(call)
         raw = self._during("check", call)
         checked = self._checked(session, raw)
@@ -139,7 +141,8 @@ class Child:
         gc.collect()
         gc.disable()
         # The runner reads the machine's counters now, so that they cover the measured window and nothing else.
-        self.wire.send("ready")
+        before = self.stamps["warmup"] or self.stamps["first"]
+        self.wire.send("ready", inference_ns=before.ends[-1] - before.begins[-1])
         os.read(self.gate, 1)
 
         def run() -> str:
@@ -154,7 +157,7 @@ class Child:
         outputs = session.outputs(raw)
         finite = all(bool(np.isfinite(array).all()) for array in outputs.values() if array.dtype.kind in "fc")
         if self.order.outputs:
-            np.savez(self.order.outputs, **outputs)  # type: ignore[arg-type]
+            np.savez(self.order.outputs, **_plain(outputs))  # type: ignore[arg-type]
         return {"finite": finite, "outputs": len(outputs), "effect": asdict(session.effect())}
 
     def _during(self, name: str, work: Callable[[], T], *, stamped: bool = False) -> T:
@@ -203,6 +206,11 @@ class Child:
                     block.tofile(file)
             unfinished.replace(path)
         return {"counts": counts}
+
+
+def _plain(outputs: dict[str, Array]) -> dict[str, Array]:
+    """Return the outputs with text as numpy's own type: as objects it could only be kept by pickling."""
+    return {name: array.astype(np.str_) if array.dtype.kind == "O" else array for name, array in outputs.items()}
 
 
 def _facts(made: list[MadeInput]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
 from prony.ports.engine import Engine
@@ -33,12 +34,12 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def die_with_parent(number: int = signal.SIGKILL) -> None:
+def die_with_parent(number: int = signal.SIGKILL, parent: int | None = None) -> None:
     """Ask the kernel to signal this process when its parent ends, however it ends (Linux; elsewhere the closed
-    standard input tells)."""
+    standard input tells). `parent` is who made this process: without it, one that is gone already is not missed."""
     if sys.platform != "linux":
         return
-    parent = os.getppid()
+    parent = os.getppid() if parent is None else parent
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:  # it ended before we could ask
         os.kill(os.getpid(), number)
@@ -115,27 +116,28 @@ class Spawner:
 
     def _obey(self, message: Message) -> None:
         if message["event"] == "go" and self.gate is not None:
-            os.write(self.gate, b"g")
+            with suppress(BrokenPipeError):  # it ended while it waited; how, is told when it is reaped
+                os.write(self.gate, b"g")
         elif message["event"] == "order":
             self._fork(Order.of(message["order"]))
 
     def _fork(self, order: Order) -> None:
         gate_read, gate_write = os.pipe()
-        pid = os.fork()
+        parent, pid = os.getpid(), os.fork()
         if pid == 0:
             os.close(gate_write)
-            self._be_child(order, gate_read)
+            self._be_child(order, gate_read, parent)
         os.close(gate_read)
         self.child, self.gate = pid, gate_write
         self.wire.send("forked", pid=pid)
 
-    def _be_child(self, order: Order, gate: int) -> None:
+    def _be_child(self, order: Order, gate: int, parent: int) -> None:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setpgid(0, 0)  # so that the runner can end this child and whatever the engine started
-            die_with_parent()
+            die_with_parent(parent=parent)
             os.close(self.wire.read_fd)
             status = perform(self.engine, order, self.wire, gate=gate)
         finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,9 +71,3 @@ class Order:
     def of(cls, message: Message) -> Order:
         known = {name: message[name] for name in cls.__dataclass_fields__ if name in message}
         return cls(**known)
-
-
-def messages(wire: Wire) -> Iterator[Message]:
-    """Yield messages until the other side has gone."""
-    while (block := wire.receive()) is not None:
-        yield from block
