@@ -221,3 +221,41 @@ def test_a_killed_run_leaves_no_orphan_and_its_repetitions_are_found_again(
     assert row["state"] == "partial"
     (job,) = json.loads(prony("show", "--json").stdout)["jobs"]
     assert job["estimates"]["inference_ms.p50"]["count"] >= 2
+
+
+def test_a_run_whose_listener_goes_away_keeps_what_was_measured(
+    faulty: Callable[[str], Path], tmp_path: Path, prony_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRONY_HOME", str(prony_home))
+    run = start_long_run(faulty, tmp_path)
+    assert run.stderr is not None
+    run.stderr.close()
+    run.wait(timeout=30)
+    (job,) = json.loads(prony("show", "--json").stdout)["jobs"]
+    assert job["state"] == "partial"
+    assert job["estimates"]["inference_ms.p50"]["count"] >= 3
+
+
+def test_a_run_that_is_stopped_before_it_began_is_no_success(
+    faulty: Callable[[str], Path], tmp_path: Path, prony_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRONY_HOME", str(prony_home))
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text(f"name: x\nworkload: {{kind: model, model: {faulty('check:fine')}, engine: faulty}}\n")
+    command = [sys.executable, "-m", "prony", "run", str(recipe), "--no-report"]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert run.stderr is not None
+    run.stderr.readline()  # the experiment is known, its runner is not
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=30)
+    assert run.returncode != 0
+
+
+def test_files_in_the_current_folder_are_not_taken_for_modules(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "polars.py").write_text("raise RuntimeError('not this one')")
+    settings = ["--set", "matrix.workload.engine=[onnxruntime]", "--no-report"]
+    command = [sys.executable, "-P", "-m", "prony", "run", str(home / "small.yaml"), *settings]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "complete" in done.stdout
+    prony("delete", "last")

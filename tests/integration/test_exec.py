@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,15 @@ def start(jobs: list[Job], folder: Path, *extra: str) -> subprocess.Popen[bytes]
 
 def result_in(folder: Path) -> Result:
     return Result.read_json((folder / "result.json").read_bytes())
+
+
+def measured_count(folder: Path) -> int:
+    kept = result_in(folder).repetitions
+    return sum(item.phases["measure"].count for item in kept if item.state == "ok")
+
+
+def kept_rows(folder: Path) -> int:
+    return pl.read_parquet(folder / "samples.parquet").filter(pl.col("phase") == "measure").height
 
 
 def family(pid: int) -> list[psutil.Process]:
@@ -164,9 +174,39 @@ def test_a_runner_killed_at_a_random_instant_leaves_no_orphan_and_a_folder_that_
         kept = result_in(folder)
         assert kept.state is ResultState.PARTIAL
         mend(folder)
-        rows = pl.read_parquet(folder / "samples.parquet").filter(pl.col("phase") == "measure")
-        assert rows.height == sum(item.phases["measure"].count for item in kept.repetitions if item.state == "ok")
+        assert kept_rows(folder) == measured_count(folder)
         assert summary_of(folder).job_id == kept.job_id
+
+
+def test_a_folder_is_mended_only_after_its_runner_has_ended(faulty: Model, tmp_path: Path) -> None:
+    runner = start([job(faulty("check:fine"), repeats=1000)], tmp_path)
+    assert runner.stdout is not None
+    for line in runner.stdout:
+        if json.loads(line).get("done", 0) >= 3:
+            break
+    with ThreadPoolExecutor(1) as pool:
+        mending = pool.submit(mend, tmp_path / "out")
+        with pytest.raises(TimeoutError):
+            mending.result(timeout=0.3)
+        runner.send_signal(signal.SIGINT)
+        runner.stdout.read()
+        runner.wait(timeout=20)
+        mending.result(timeout=20)
+    assert kept_rows(tmp_path / "out") == measured_count(tmp_path / "out") > 0
+
+
+def test_a_folder_whose_runner_was_killed_while_it_cleaned_up_keeps_its_samples(faulty: Model, tmp_path: Path) -> None:
+    start([job(faulty("check:fine"))], tmp_path).communicate(timeout=60)
+    (tmp_path / "out" / "parts").mkdir()
+    mend(tmp_path / "out")
+    assert not (tmp_path / "out" / "parts").exists()
+    assert kept_rows(tmp_path / "out") == measured_count(tmp_path / "out") > 0
+
+
+def test_a_runner_whose_parent_is_gone_already_stops_at_once(faulty: Model, tmp_path: Path) -> None:
+    runner = start([job(faulty("check:fine"), repeats=1000)], tmp_path, "--parent", "1")
+    runner.communicate(timeout=20)
+    assert result_in(tmp_path / "out").state is ResultState.PARTIAL
 
 
 def test_the_spawner_killed_in_the_middle_is_a_recorded_failure(faulty: Model, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ class Bench:
         """Record every folder there is and say how the experiment ended."""
         for job in jobs:
             folder = self.home.result_folder(experiment.id, job.id)
-            if (folder / "result.json").exists():
+            if results.is_begun(folder):
                 results.record(self.store, folder)
         states = [record.result.state for record in self.store.records(experiment.id)]
         state = outcome(states, expected=len(jobs))

@@ -18,6 +18,7 @@ from prony.run.folder import write_noun
 from prony.store.home import Home
 
 _STDERR_TAIL = 3000
+_ENDING_S = 10
 
 
 class RunnerLostError(PronyError):
@@ -45,7 +46,8 @@ def execute(
         files = [folder / f"{job.id}.json" for job in jobs]
         for file, job in zip(files, jobs, strict=True):
             write_noun(file, job)
-        command = [sys.executable, "-m", "prony", "exec", "--die-with-parent", "--out", str(out)]
+        # -P: a file in the current folder is not taken for a module of the same name.
+        command = [sys.executable, "-P", "-m", "prony", "exec", "--parent", str(os.getpid()), "--out", str(out)]
         command += ["--calibration", calibration_id] if calibration_id else []
         with errors.open("wb") as stderr:
             runner = subprocess.Popen(
@@ -56,7 +58,11 @@ def execute(
                 start_new_session=True,
                 env=os.environ | {"PRONY_HOME": str(home.root)},
             )
-            stopped = _follow(runner, on_event)
+            try:
+                stopped = _follow(runner, on_event)
+            except BaseException:  # whoever shows the events is in trouble: what was measured is kept all the same
+                _end(runner)
+                raise
         if runner.wait() not in (0, 1):
             tail = errors.read_text(errors="replace")[-_STDERR_TAIL:].strip()
             if not stopped:
@@ -80,6 +86,16 @@ def _follow(runner: subprocess.Popen[bytes], on_event: Callable[[Event], None]) 
         except KeyboardInterrupt:
             asked += 1
             runner.send_signal(signal.SIGINT if asked == 1 else signal.SIGKILL)
+
+
+def _end(runner: subprocess.Popen[bytes]) -> None:
+    """Have the runner stop and wait for it: nobody may touch its folders before."""
+    runner.terminate()
+    try:
+        runner.wait(timeout=_ENDING_S)
+    except subprocess.TimeoutExpired:
+        runner.kill()
+        runner.wait()
 
 
 class _terminating:  # noqa: N801 - reads as a word in a `with`

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from prony.errors import StoreError
 from prony.measure.samples import SAMPLES, TELEMETRY, read_frame
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Summary
 from prony.model.experiment import Experiment
 from prony.model.result import Result
-from prony.run.folder import PARTS, compile_samples, write_frame, write_noun
+from prony.run.folder import PARTS, abandoned, compile_samples, write_frame, write_noun
 from prony.store.folder import read_folder, read_noun
 from prony.store.lock import locked
 from prony.store.store import Store
@@ -39,13 +40,22 @@ def mend(folder: Path) -> None:
 
     if not (folder / PARTS).exists():
         return
-    result = read_noun(folder / "result.json", Result)
-    compile_samples(folder, result)
-    if not (folder / TELEMETRY).exists():
-        write_frame(folder / TELEMETRY, telemetry_frame([]))
-    if result.ended_at is None and result.repetitions:
-        write_noun(folder / "result.json", result.model_copy(update={"ended_at": result.repetitions[-1].started_at}))
-    shutil.rmtree(folder / PARTS)
+    with abandoned(folder):
+        result = read_noun(folder / "result.json", Result)
+        # One that says when it ended has all its samples, and some of its parts may be removed already.
+        if result.ended_at is None:
+            compile_samples(folder, result)
+            if not (folder / TELEMETRY).exists():
+                write_frame(folder / TELEMETRY, telemetry_frame([]))
+            if result.repetitions:
+                ended = result.model_copy(update={"ended_at": result.repetitions[-1].started_at})
+                write_noun(folder / "result.json", ended)
+        shutil.rmtree(folder / PARTS, ignore_errors=True)
+
+
+def is_begun(folder: Path) -> bool:
+    """Did the runner come so far that there is something to keep?"""
+    return (folder / "result.json").exists() and (folder / "environment.json").exists()
 
 
 def recover(store: Store) -> tuple[Experiment, ...]:
@@ -55,10 +65,19 @@ def recover(store: Store) -> tuple[Experiment, ...]:
     with locked(store.home.lock):  # two commands may find the same wreck at once
         for experiment in store.orphans():
             for job in store.jobs(experiment.id):
-                folder = store.home.result_folder(experiment.id, job.id)
-                if (folder / "result.json").exists() and (folder / "environment.json").exists():
-                    record(store, folder)
+                _record_wreck(store, store.home.result_folder(experiment.id, job.id))
         return store.adopt_orphans()
+
+
+def _record_wreck(store: Store, folder: Path) -> None:
+    if not is_begun(folder):
+        return
+    try:
+        record(store, folder)
+    except StoreError as exc:
+        # What is damaged stays where it is and is not counted; it must not keep every command from opening the store.
+        if exc.code == "store_busy":
+            raise
 
 
 def dossier_of(store: Store, experiment_id: str) -> Dossier:

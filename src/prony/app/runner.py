@@ -14,17 +14,20 @@ from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import ResultState
 from prony.ports.clock import SystemClock
-from prony.run.child.spawner import die_with_parent as ask_kernel
+from prony.run.child.spawner import die_with_parent
 from prony.run.environment import look_around
 from prony.run.runner import Surroundings, run_jobs
 from prony.store.home import home
 
 
-def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, die_with_parent: bool) -> int:
-    """Run the jobs; return 0 where each has its numbers, 1 where one failed or was stopped."""
+def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, parent: int | None) -> int:
+    """Run the jobs; return 0 where each has its numbers, 1 where one failed or was stopped.
+
+    `parent` is the process with which this one ends, if there is one.
+    """
     stop = _Stop()
-    if die_with_parent:
-        ask_kernel(signal.SIGTERM)  # a polite end: what was measured is kept
+    if parent is not None:
+        die_with_parent(signal.SIGTERM, parent)  # a polite end: what was measured is kept
     jobs = [_job(file) for file in files]
     folders = [out] if len(jobs) == 1 else [out / job.id for job in jobs]
     base = Path.cwd()

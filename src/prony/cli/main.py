@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from prony.errors import InputError, PronyError, exit_code
+from prony.errors import InputError, PronyError, StoreError, exit_code
 
 # name -> (module under prony.cli.commands, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -43,15 +43,14 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     try:
         return _dispatch(arguments[0], arguments[1:])
-    except PronyError as exc:
-        _complain(exc, as_json="--json" in arguments)
-        return exit_code(exc)
     except BrokenPipeError:  # the reader of our output has gone, as in `prony list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except KeyboardInterrupt:
         _write("stopped", sys.stderr)
         return 130
+    except Exception as exc:  # noqa: BLE001 - the edge of this process: a fault of Prony's own is no failed run
+        return _complain(exc, as_json="--json" in arguments)
 
 
 def _dispatch(name: str, arguments: list[str]) -> int:
@@ -75,13 +74,22 @@ def _help() -> str:
     return "\n".join([head, *lines, foot])
 
 
-def _complain(error: PronyError, *, as_json: bool) -> None:
+def _complain(error: Exception, *, as_json: bool) -> int:
+    """Say what went wrong, as JSON where the answer would have been; return the exit code."""
+    if isinstance(error, OSError):  # a path that cannot be read or written: nothing that needs a traceback
+        error = StoreError(str(error), hint="may you read and write there?")
+    if not isinstance(error, PronyError):
+        import traceback
+
+        traceback.print_exception(error)
+        error = PronyError(f"{type(error).__name__}: {error}", hint="this is a fault of Prony: please report it")
     if as_json:
         _write(json.dumps({"error": error.to_dict()}, indent=1))
-        return
+        return exit_code(error)
     _write(f"error: {error.message}", sys.stderr)
     if error.hint:
         _write(f" hint: {error.hint}", sys.stderr)
+    return exit_code(error)
 
 
 def _write(text: str, stream: Any = None) -> None:

@@ -16,14 +16,15 @@ _STOPPED = 130
 
 
 def finish(bench: Bench, dossier: Dossier, *, as_json: bool, with_report: bool) -> int:
-    """Show what came out; return 0 where every job has its numbers, 1 where one failed, 130 where it was stopped."""
+    """Show what came out; return 0 where every job has its numbers, 1 where one has none, 130 where it was stopped."""
     show(dossier, as_json=as_json)
     if with_report and dossier.entries:
         print_note(f"report: {bench.write_report(dossier)}")
     if dossier.experiment.state is ExperimentState.PARTIAL:
         print_note(f"stopped early; what was measured is kept: prony show {dossier.experiment.id}")
         return _STOPPED
-    return 1 if any(entry.result.state is ResultState.FAILED for entry in dossier.entries) else 0
+    failed = any(entry.result.state is ResultState.FAILED for entry in dossier.entries)
+    return 1 if failed or dossier.experiment.state is ExperimentState.FAILED else 0
 
 
 def show(dossier: Dossier, *, as_json: bool) -> None:

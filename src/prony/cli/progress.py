@@ -88,11 +88,11 @@ def following() -> Iterator[Follower]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # a path may hold brackets
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("[dim]{task.fields[now]}"),
+        TextColumn("{task.fields[now]}", style="dim", markup=False),
     )
     # Drawn when something happens and never by a timer: a redraw costs milliseconds on the machine that is measured.
     with Progress(*columns, console=Console(stderr=True), auto_refresh=False) as progress:

@@ -6,9 +6,13 @@ into `samples.parquet`; a folder whose runner was killed can be finished later a
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
+import time
 from array import array
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 PARTS = "parts"
+_WAIT_S = 30
+_PAUSE_S = 0.05
 TelemetryRow = tuple[int, int, str, Mapping[str, float]]
 
 
@@ -34,6 +40,8 @@ class ResultFolder:
         self.path = path
         self.job = job
         self.result = result
+        self._hold = _opened(path / PARTS)
+        _take(self._hold)  # the system lets go of it when this process ends, however it ends
 
     @classmethod
     def begin(cls, path: Path, job: Job, *, prony_version: str, started_at: datetime) -> ResultFolder:
@@ -71,7 +79,7 @@ class ResultFolder:
         self.update(repetitions=(*self.result.repetitions, repetition))
         self.save()
         if log:
-            (self.path / "logs" / f"repetition-{repetition.index:04d}.log").write_text(log + "\n")
+            (self.path / "logs" / f"repetition-{repetition.index:04d}.log").write_bytes(f"{log}\n".encode())
 
     def finish(self, state: ResultState, ended_at: datetime, telemetry: list[TelemetryRow]) -> None:
         """Write the sample files and say how it ended; `result.json` comes last, because it says so."""
@@ -80,6 +88,47 @@ class ResultFolder:
         self.update(state=state, ended_at=ended_at)
         self.save()
         shutil.rmtree(self.path / PARTS)
+        if self._hold is not None:
+            os.close(self._hold)
+
+
+@contextmanager
+def abandoned(folder: Path) -> Iterator[None]:
+    """Wait until no runner writes to the folder, and keep everybody else from mending it meanwhile."""
+    hold, deadline = _opened(folder / PARTS), time.monotonic() + _WAIT_S
+    try:
+        while not _take(hold):
+            if time.monotonic() > deadline:
+                hint = "its runner still lives: wait for it, or end it"
+                raise StoreError(f"{folder} is still being written", hint=hint, code="store_busy")
+            time.sleep(_PAUSE_S)
+        yield
+    finally:
+        if hold is not None:
+            os.close(hold)
+
+
+def _opened(parts: Path) -> int | None:
+    """Return a descriptor of the folder of parts, to be locked; None where it is gone or cannot be had."""
+    try:
+        return None if sys.platform == "win32" else os.open(parts, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+
+
+def _take(hold: int | None) -> bool:
+    """Say whether nobody else holds it; where there are no such locks, nobody does."""
+    if hold is None or sys.platform == "win32":
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 def compile_samples(folder: Path, result: Result) -> None:
@@ -96,8 +145,12 @@ def _blocks(folder: Path, result: Result) -> Iterator[tuple[int, str, array[int]
             for phase in SAMPLE_PHASES:
                 count = repetition.phases[phase].count if phase in repetition.phases else 0
                 begins, ends = array("q"), array("q")
-                begins.fromfile(file, count)
-                ends.fromfile(file, count)
+                try:
+                    begins.fromfile(file, count)
+                    ends.fromfile(file, count)
+                except EOFError as exc:
+                    hint = "was the power lost? remove this file to keep what the others hold"
+                    raise StoreError(f"{path} is cut short", hint=hint) from exc
                 yield repetition.index, phase, begins, ends
 
 
@@ -105,7 +158,7 @@ def write_noun(path: Path, noun: Noun) -> None:
     """Replace a JSON file in one step, so that a reader sees the old one or the new one."""
     unfinished = path.with_name(f".{path.name}.tmp")
     try:
-        unfinished.write_text(noun.model_dump_json(indent=1))
+        unfinished.write_bytes(noun.model_dump_json(indent=1).encode())
         unfinished.replace(path)
     except OSError as exc:
         raise StoreError(f"cannot write {path}: {exc.strerror}", hint="is the disk full or read-only?") from exc

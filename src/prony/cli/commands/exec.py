@@ -13,12 +13,10 @@ def arguments(parser: ArgumentParser) -> None:
         "--out", type=Path, required=True, help="result folder; with several jobs, one folder each inside it"
     )
     parser.add_argument("--calibration", metavar="ID", help="this machine's calibration, to be quoted")
-    parser.add_argument("--die-with-parent", action="store_true", help=SUPPRESS)
+    parser.add_argument("--parent", type=int, metavar="PID", help=SUPPRESS)
 
 
 def command(options: Namespace) -> int:
     from prony.app.runner import run_files
 
-    return run_files(
-        options.jobs, options.out, calibration_id=options.calibration, die_with_parent=options.die_with_parent
-    )
+    return run_files(options.jobs, options.out, calibration_id=options.calibration, parent=options.parent)

@@ -1,0 +1,45 @@
+"""The edge of the command line: whatever happens has an exit code that says whose move it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from prony.cli import main
+
+
+def broken(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_it(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(main, "_dispatch", raise_it)
+
+
+def test_a_fault_of_our_own_is_not_a_failed_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken(RuntimeError("surprise"), monkeypatch)
+    assert main.main(["list"]) == 3
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert "error: RuntimeError: surprise" in said
+
+
+def test_a_path_that_cannot_be_written_needs_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken(PermissionError(13, "Permission denied", str(tmp_path)), monkeypatch)
+    assert main.main(["report"]) == 3
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert str(tmp_path) in said
+
+
+def test_an_error_is_json_where_the_answer_would_be(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken(RuntimeError("surprise"), monkeypatch)
+    assert main.main(["list", "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "error"
