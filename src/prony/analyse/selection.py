@@ -56,7 +56,7 @@ def _clean_if_enough(
     repetitions: list[Repetition], planned: int, is_clean: Callable[[Repetition], bool]
 ) -> list[Repetition]:
     clean = [repetition for repetition in repetitions if is_clean(repetition)]
-    return clean if len(clean) >= max(2, math.ceil(planned / 2)) else repetitions
+    return clean if len(clean) >= max(min(2, planned), math.ceil(planned / 2)) else repetitions
 
 
 def _disturbance(repetition: Repetition, restless: Collection[int]) -> str:

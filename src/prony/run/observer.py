@@ -33,6 +33,7 @@ class Observer:
         self._pid = 0
         self._before: tuple[HostCounters, float] | None = None
         self._totals: dict[str, float] = {}
+        self._is_measuring = False
         self.rows: list[TelemetryRow] = []
         self.noise = Noise()
         self.contamination: tuple[str, ...] = ()
@@ -40,6 +41,7 @@ class Observer:
         self.vram_peak_mib: float | None = None
 
     def ready(self) -> None:
+        self._is_measuring = True
         self._totals = _energy(self._read())
         self._before = (HostCounters.read(), time.process_time())
 
@@ -52,6 +54,7 @@ class Observer:
         self.noise = noise_between(counters, after, own_cpu_s, _our_cpus())
         self.contamination = contamination(self.noise)
         totals = _energy(self._read())
+        self._is_measuring = False
         self.energy_j = {
             name: (totals[name] - begin) / 1e6 for name, begin in self._totals.items() if totals.get(name, 0) > begin
         }
@@ -72,7 +75,7 @@ class Observer:
             self.rows.append((self._repetition, self._last_ns, probe.name, values))
             readings |= values
         used = readings.get("vram_used_mib")
-        if used is not None:
+        if used is not None and self._is_measuring:
             self.vram_peak_mib = max(used, self.vram_peak_mib or 0.0)
         return readings
 

@@ -133,6 +133,13 @@ def test_disturbed_repetitions_are_left_out_while_enough_clean_ones_remain() -> 
     assert summary.estimates["load_ms.p50"].count == 5
 
 
+def test_of_one_planned_run_the_clean_one_stands_alone() -> None:
+    document = result([repetition(0, contamination=("steal: 3% taken",)), repetition(1)])
+    summary = summarise(job(repeats=1), document, samples(steady_runs(2)))
+    assert summary.used == (1,)
+    assert "contaminated" not in codes(summary)
+
+
 def test_disturbed_repetitions_count_when_too_few_clean_ones_remain() -> None:
     runs = steady_runs(5)
     document = result([repetition(i, contamination=("steal: 3% taken",) if i > 1 else ()) for i in runs])
