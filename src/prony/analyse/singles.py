@@ -8,6 +8,7 @@ from prony.analyse.estimates import single_estimates
 from prony.analyse.runs import NS_PER_MS, Run
 from prony.analyse.selection import Selection
 from prony.model.estimate import Estimate
+from prony.model.recipe import ModelWorkload
 from prony.model.result import Phase, Repetition
 
 _KIB_PER_MIB = 1024
@@ -36,14 +37,21 @@ def cold_estimates(
     return found | single_estimates("import_ms", [ns / NS_PER_MS for ns in imported], "imports", full=False)
 
 
-def run_estimates(selection: Selection, runs: Mapping[int, Run], batch_size: int) -> dict[str, Estimate]:
+def run_estimates(selection: Selection, runs: Mapping[int, Run], workload: ModelWorkload) -> dict[str, Estimate]:
     """Return throughput, CPU time, memory and energy; a counter that the machine lacks leaves no entry."""
-    rates = [_throughput_per_s(runs[repetition.index], batch_size) for repetition in selection.used]
+    rates = [_throughput_per_s(runs[repetition.index], workload.batch_size) for repetition in selection.used]
+    used = [_on_cpu(repetition) if workload.unit == "cpu" else repetition for repetition in selection.used]
     found = single_estimates("throughput_per_s", [rate for rate in rates if rate is not None], "runs", full=True)
     for metric, reading in _READINGS.items():
-        values = [reading(repetition) for repetition in selection.used]
+        values = [reading(repetition) for repetition in used]
         found |= single_estimates(metric, [value for value in values if value is not None], "runs", full=False)
     return found
+
+
+def _on_cpu(repetition: Repetition) -> Repetition:
+    """Return it without what a GPU did beside it: an idle card's joules are none of a CPU's inference."""
+    energy = {name: joules for name, joules in repetition.energy_j.items() if not name.startswith("gpu")}
+    return repetition.model_copy(update={"energy_j": energy, "vram_peak_mib": None})
 
 
 def energy_j(repetition: Repetition) -> float | None:

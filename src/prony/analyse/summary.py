@@ -43,7 +43,7 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
     )
     runs = tuple(measured[repetition.index] for repetition in selection.used)
     estimates = inference_estimates(runs) | cold_estimates(selection, durations_ms, result.repetitions)
-    estimates |= run_estimates(selection, measured, job.workload.batch_size)
+    estimates |= run_estimates(selection, measured, job.workload)
     listed, outlier_count = outliers(runs)
     evidence = Evidence(job, result, selection, runs, estimates.get(HEADLINE), environment)
     return Summary(

@@ -56,9 +56,9 @@ def _failures(entry: Entry) -> Html | None:
         if repetition is not None and why == entry.result.failure:
             continue
         whose = "The job" if repetition is None else f"Run {repetition.index}"
-        hint = tag("p", why.hint, class_="muted") if why.hint else None
+        detail = tag("details", tag("summary", "its last words"), tag("pre", why.detail)) if why.detail else None
         blocks.append(tag("div", tag("p", tag("b", f"{whose} failed"), f" {pick.failure_text(why)} ",
-                                     tag("code", why.code)), hint, class_="failure"))  # fmt: skip
+                                     tag("code", why.code)), detail, class_="failure"))  # fmt: skip
     return joined(blocks)
 
 

@@ -45,7 +45,7 @@ def _case(dossier: Dossier, entry: Entry) -> Xml.Element:
     if (failed := _failed(entry)) is not None:
         kind, code, message = failed
         told = Xml.SubElement(case, kind, type=visible(code), message=visible(message))
-        told.text = visible("\n".join([message, *(why.hint for _, why in pick.failures(entry)[:1]), reasons]).strip())
+        told.text = visible("\n".join([message, *(why.detail for _, why in pick.failures(entry)[:1]), reasons]).strip())
     elif entry.summary.verdict.grade is Grade.VOID:
         told = Xml.SubElement(case, "failure", type="void", message="the measurement is void: do not quote it")
         told.text = visible(reasons)

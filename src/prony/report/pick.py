@@ -32,12 +32,11 @@ def failures(entry: Entry) -> list[tuple[Repetition | None, Failure]]:
 
 
 def failure_text(failure: Failure) -> str:
-    """Return the decoded reason in one line: the phase, the message, the signal, what to do and the detail."""
+    """Return the decoded reason in one line: the phase, the message, the signal and what to do."""
     where = f"in {failure.phase}: " if failure.phase else ""
     signal = f" ({failure.signal})" if failure.signal and failure.signal not in failure.message else ""
     hint = f"; {failure.hint}" if failure.hint else ""
-    detail = f": {failure.detail}" if failure.detail else ""
-    return f"{where}{failure.message}{signal}{hint}{detail}"
+    return f"{where}{failure.message}{signal}{hint}"
 
 
 def has_failed(entry: Entry) -> bool:

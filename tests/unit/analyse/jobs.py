@@ -33,9 +33,9 @@ GOOD_CHECK = OutputCheck(
 )
 
 
-def job(*, batch_size: int = 1, precision: Any = "default", **measure: Any) -> Job:
+def job(*, batch_size: int = 1, precision: Any = "default", unit: str = "cpu", **measure: Any) -> Job:
     workload = ModelWorkload(
-        kind="model", model="zoo:mlp", engine="onnxruntime", batch_size=batch_size, precision=precision
+        kind="model", model="zoo:mlp", engine="onnxruntime", unit=unit, batch_size=batch_size, precision=precision
     )
     return Job(id="j1", experiment_id="e1", name="mlp", workload=workload, measure=Measure(**measure))
 

@@ -183,13 +183,26 @@ def test_memory_cpu_and_energy_come_from_the_phases() -> None:
         )
         for i in runs
     ]  # fmt: skip
-    found = summarise(job(), result(repetitions), samples(runs)).estimates
+    found = summarise(job(unit="cuda"), result(repetitions), samples(runs)).estimates
     expected = {
         "memory_mib": 200, "rss_baseline_mib": 100, "rss_load_peak_mib": 400, "rss_peak_mib": 300, "rss_anon_mib": 200,
         "rss_file_mib": 50, "vram_peak_mib": 5, "inference_cpu_ms": 3, "energy_j": 0.22, "power_w": 22, "import_ms": 7,
     }  # fmt: skip
     assert {name: found[f"{name}.p50"].value for name in expected} == pytest.approx(expected)
     assert found["import_ms.p50"].count == 1
+
+
+def test_an_idle_gpu_beside_a_cpu_job_is_not_its_energy() -> None:
+    runs = steady_runs(5)
+    phases = {"measure": phase()}
+    with_card = [
+        repetition(i, phases=phases, vram_peak_mib=0.0, energy_j={"gpu0": 50.0, "package_0": 20.0}) for i in runs
+    ]
+    found = summarise(job(unit="cpu"), result(with_card), samples(runs)).estimates
+    assert found["energy_j.p50"].value == pytest.approx(0.2)
+    assert "vram_peak_mib.p50" not in found
+    only_card = [repetition(i, phases=phases, energy_j={"gpu0": 50.0}) for i in runs]
+    assert "energy_j.p50" not in summarise(job(unit="cpu"), result(only_card), samples(runs)).estimates
 
 
 def test_counters_that_the_machine_lacks_leave_no_entry() -> None:
