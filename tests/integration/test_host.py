@@ -162,6 +162,15 @@ def test_answers_that_are_not_finite_are_seen(perform: Callable[..., Answer]) ->
     assert answer.done["finite"] is False
 
 
+def test_the_baseline_is_all_that_the_import_had_in_memory(faulty: Model, tmp_path: Path) -> None:
+    with EngineHost("faulty", sys.executable, tmp_path / "log") as host:
+        (spawner,) = psutil.Process().children()
+        imported = spawner.memory_info()
+        answer = host.perform(Order(op="load", model=str(faulty("check:fine"))), Watch(timeout_ns=5 * SECOND))
+    assert answer.done is not None
+    assert answer.done["baseline_kib"] * 1024 > 0.9 * imported.rss
+
+
 def test_one_fault_touches_no_later_repetition(faulty: Model, tmp_path: Path) -> None:
     with EngineHost("faulty", sys.executable, tmp_path / "log") as host:
         crashed = host.perform(Order(op="measure", model=str(faulty("load:segfault"))), Watch(timeout_ns=5 * SECOND))

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from prony.errors import NotFoundError, StoreError
 
 if TYPE_CHECKING:
@@ -35,8 +37,8 @@ def sample_frame(rows: Iterable[tuple[int, str, Sequence[int], Sequence[int]]]) 
                     "repetition": pl.Series([repetition], dtype=pl.Int32).new_from_index(0, len(begins)),
                     "index": pl.int_range(start, start + len(begins), dtype=pl.Int32, eager=True),
                     "phase": pl.Series([phase], dtype=pl.Enum(SAMPLE_PHASES)).new_from_index(0, len(begins)),
-                    "begin_ns": pl.Series(begins, dtype=pl.Int64),
-                    "end_ns": pl.Series(ends, dtype=pl.Int64),
+                    "begin_ns": pl.Series(np.asarray(begins, dtype=np.int64)),
+                    "end_ns": pl.Series(np.asarray(ends, dtype=np.int64)),
                 }
             )
         )

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from prony.ports.engine import Engine
+from prony.run.child.pages import populate, resident_stretches
 from prony.run.child.repetition import perform
 from prony.run.child.wire import Message, Order, Wire, private_wire
 
@@ -83,6 +84,7 @@ class Spawner:
     def __init__(self, engine: Engine, wire: Wire) -> None:
         self.engine = engine
         self.wire = wire
+        self.imported = resident_stretches()
         self.child: int | None = None
         self.gate: int | None = None
 
@@ -139,6 +141,7 @@ class Spawner:
             os.setpgid(0, 0)  # so that the runner can end this child and whatever the engine started
             die_with_parent(parent=parent)
             os.close(self.wire.read_fd)
+            populate(self.imported)
             status = perform(self.engine, order, self.wire, gate=gate)
         finally:
             os._exit(status)  # no atexit of the spawner, no destructors of a vendor after the answer is out
