@@ -97,7 +97,7 @@ def repetition_of(
             "kind": op,
             "state": "cancelled" if cancelled or stopped else "failed" if answer.failure else "ok",
             "started_at": started_at,
-            "import_ns": host.hello["import_ns"],
+            "import_ns": host.hello["import_ns"] if host.alone else None,
             "baseline_rss_kib": done.get("baseline_kib"),
             "phases": {name: Phase.read(phase) for name, phase in done.get("phases", {}).items()},
             "warm": done.get("warm"),

@@ -78,8 +78,10 @@ class EngineHost:
     in between.
     """
 
-    def __init__(self, name: str, python: str, log: Path) -> None:
+    def __init__(self, name: str, python: str, log: Path, *, alone: bool = True) -> None:
+        """`alone` says that nothing else of ours is busy while it imports, so that its time may be told."""
         self.name = name
+        self.alone = alone
         self.python = python
         self.log = log
         self._log_file = log.open("ab")

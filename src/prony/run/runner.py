@@ -82,11 +82,12 @@ class Runner:
         for name in dict.fromkeys(job.workload.engine for job in jobs):
             with suppress(PronyError):
                 python = interpreter(name, self.around.engines)
-                self._starting[name, python] = self._started(name, python)
+                self._starting[name, python] = self._started(name, python, alone=False)
         import polars  # noqa: F401 - needed when a folder is finished; now it costs no time of its own
 
-    def _started(self, name: str, python: str) -> EngineHost:
-        host = EngineHost(name, python, self._scratch / f"{name}-{len(self._starting) + len(self._hosts)}.log")
+    def _started(self, name: str, python: str, *, alone: bool = True) -> EngineHost:
+        log = self._scratch / f"{name}-{len(self._starting) + len(self._hosts)}.log"
+        host = EngineHost(name, python, log, alone=alone)
         self._stack.callback(host.close)
         return host
 
