@@ -40,8 +40,6 @@ class ResultFolder:
         self.path = path
         self.job = job
         self.result = result
-        self._hold = _opened(path / PARTS)
-        _take(self._hold)  # the system lets go of it when this process ends, however it ends
 
     @classmethod
     def begin(cls, path: Path, job: Job, *, prony_version: str, started_at: datetime) -> ResultFolder:
@@ -88,32 +86,51 @@ class ResultFolder:
         self.update(state=state, ended_at=ended_at)
         self.save()
         shutil.rmtree(self.path / PARTS)
-        if self._hold is not None:
-            os.close(self._hold)
+
+
+@contextmanager
+def held(place: Path) -> Iterator[None]:
+    """Let everybody see that a runner writes here: to one result folder, or to all those inside this one.
+
+    One lock for all of them, because an experiment may have more jobs than a process may have open files. The system
+    lets go of it when this process ends, however it ends.
+    """
+    place.mkdir(parents=True, exist_ok=True)
+    hold = _opened(place)
+    _take(hold)
+    try:
+        yield
+    finally:
+        _let_go(hold)
 
 
 @contextmanager
 def abandoned(folder: Path) -> Iterator[None]:
     """Wait until no runner writes to the folder, and keep everybody else from mending it meanwhile."""
-    hold, deadline = _opened(folder / PARTS), time.monotonic() + _WAIT_S
+    holds, deadline = [_opened(folder), _opened(folder.parent)], time.monotonic() + _WAIT_S
     try:
-        while not _take(hold):
+        while not all(_take(hold) for hold in holds):
             if time.monotonic() > deadline:
                 hint = "its runner still lives: wait for it, or end it"
                 raise StoreError(f"{folder} is still being written", hint=hint, code="store_busy")
             time.sleep(_PAUSE_S)
         yield
     finally:
-        if hold is not None:
-            os.close(hold)
+        for hold in holds:
+            _let_go(hold)
 
 
-def _opened(parts: Path) -> int | None:
-    """Return a descriptor of the folder of parts, to be locked; None where it is gone or cannot be had."""
+def _opened(place: Path) -> int | None:
+    """Return a descriptor of a folder, to be locked; None where it is gone or cannot be had."""
     try:
-        return None if sys.platform == "win32" else os.open(parts, os.O_RDONLY)
+        return None if sys.platform == "win32" else os.open(place, os.O_RDONLY)
     except FileNotFoundError:
         return None
+
+
+def _let_go(hold: int | None) -> None:
+    if hold is not None:
+        os.close(hold)
 
 
 def _take(hold: int | None) -> bool:

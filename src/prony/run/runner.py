@@ -27,7 +27,7 @@ from prony.ports.models import FetchOptions, ModelFiles
 from prony.run.checking import Checker
 from prony.run.course import Course, repetition_of
 from prony.run.engines import interpreter
-from prony.run.folder import ResultFolder
+from prony.run.folder import ResultFolder, held
 from prony.run.host import Answer, EngineHost, Watch
 from prony.run.models import fetch
 from prony.run.observer import Observer, open_probes
@@ -257,5 +257,6 @@ def _last_failure(repetitions: Sequence[Repetition]) -> Failure | None:
 
 
 def run_jobs(jobs: Sequence[Job], folders: Sequence[Path], around: Surroundings) -> list[Result]:
-    """Run jobs that belong together, each into its folder."""
-    return Runner(around).run(jobs, folders)
+    """Run jobs that belong together, each into its folder: the one given, or all inside the same one."""
+    with held(folders[0] if len(folders) == 1 else folders[0].parent):
+        return Runner(around).run(jobs, folders)
