@@ -259,3 +259,18 @@ def test_files_in_the_current_folder_are_not_taken_for_modules(home: Path, tmp_p
     assert done.returncode == 0, done.stdout + done.stderr
     assert "complete" in done.stdout
     prony("delete", "last")
+
+
+def test_a_path_that_nobody_can_read_fails_its_own_job_and_no_other(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(next((home / "home/cache/zoo").glob("tiny*.onnx")).read_bytes())
+    models = ["a\0b.onnx", "~nobody-has-this-name/m.onnx", "x" * 300 + ".onnx", "file:m.onnx", "m.onnx"]
+    recipe = {
+        "name": "paths",
+        "workload": {"kind": "model", "engine": "onnxruntime"},
+        "matrix": {"workload.model": models},
+        "measure": {"runs": 3, "repeats": 1},
+    }
+    (tmp_path / "paths.json").write_text(json.dumps(recipe))
+    done = prony("run", tmp_path / "paths.json", "--json", "--no-report", code=1)
+    states = [job["state"] for job in json.loads(done.stdout)["jobs"]]
+    assert states == ["failed", "failed", "failed", "complete", "complete"]

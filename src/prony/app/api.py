@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import tempfile
 import time
@@ -214,10 +215,26 @@ def _anchored(job: Job, base: Path) -> Job:
     workload = job.workload
     model = workload.model
     if scheme_of(model) == "file":
-        model = str((base / Path(model).expanduser()).resolve())
+        model = _anchored_path(model, base)
     values = {
-        name: spec.model_copy(update={"file": str((base / spec.file).resolve())}) if spec.file else spec
+        name: spec.model_copy(update={"file": _absolute(base, spec.file)}) if spec.file else spec
         for name, spec in workload.inputs.values.items()
     }
     inputs = workload.inputs.model_copy(update={"values": values})
     return job.model_copy(update={"workload": workload.model_copy(update={"model": model, "inputs": inputs})})
+
+
+def _anchored_path(model: str, base: Path) -> str:
+    if model.startswith("file://"):
+        return model  # refused by its job, with a hint
+    text = model.removeprefix("file:")
+    return _absolute(base, os.path.expanduser(text))  # noqa: PTH111 - leaves the home of an unknown user as it is
+
+
+def _absolute(base: Path, text: str) -> str:
+    """Return where a path leads from `base`; what is wrong with it is told where it is read, by its own job."""
+    path = base / text
+    try:
+        return str(path.resolve())
+    except (OSError, ValueError, RuntimeError):  # a name that is too long or holds a NUL, a circle of links
+        return str(path)

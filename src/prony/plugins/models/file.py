@@ -20,9 +20,12 @@ class FileSource:
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
         path = located(reference, options.base)
         check_ending(path.name, options.formats)
-        files = _inside(path) if path.is_dir() else (path, *_beside(path))
-        verify(files, options.checksum, source=str(path))
-        size = sum(item.stat().st_size for item in files)
+        try:
+            files = _inside(path) if path.is_dir() else (path, *_beside(path))
+            verify(files, options.checksum, source=str(path))
+            size = sum(item.stat().st_size for item in files)
+        except OSError as exc:
+            raise InputError(f"cannot read the model at {path}: {exc.strerror}", hint="may you read it?") from exc
         progress(size, size)
         return ModelFiles(path=path, files=files)
 
@@ -37,9 +40,14 @@ def located(reference: str, base: Path) -> Path:
     text = reference.removeprefix("file:")
     if not text or "\0" in text:
         raise InputError(f"{reference!r} is no path", hint="write the path of a model file")
-    path = (base / Path(text).expanduser()).absolute()
-    if not path.exists():
-        raise NotFoundError(f"no model at {path}", hint=_near(path), code="unknown_model")
+    try:
+        path = (base / Path(text).expanduser()).absolute()
+        if not path.exists():
+            raise NotFoundError(f"no model at {path}", hint=_near(path), code="unknown_model")
+    except (OSError, RuntimeError) as exc:  # a name that is too long, a folder that is closed, an unknown user's home
+        raise InputError(f"{reference!r} cannot be looked for: {exc}", hint="write the path of a model file") from exc
+    if not path.is_file() and not path.is_dir():
+        raise InputError(f"{path} is a pipe or a device", hint="a model is a file that can be read again")
     return path
 
 

@@ -131,3 +131,16 @@ def test_the_users_file_stays_as_it_was(tmp_path: Path) -> None:
     before = {item: (item.read_bytes(), item.stat().st_mtime_ns) for item in tmp_path.iterdir()}
     fetch(os.fspath(path), tmp_path)
     assert {item: (item.read_bytes(), item.stat().st_mtime_ns) for item in tmp_path.iterdir()} == before
+
+
+def test_a_path_that_cannot_be_looked_for_is_refused(tmp_path: Path) -> None:
+    for reference in ("x" * 300 + ".onnx", "~nobody-has-this-name/m.onnx", "a\0b.onnx"):
+        with pytest.raises(InputError, match=r"cannot be looked for|is no path"):
+            fetch(reference, tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "m.onnx")
+    with pytest.raises(InputError, match="is a pipe or a device"):
+        fetch("m.onnx", tmp_path)
