@@ -10,6 +10,7 @@ RULES: tuple[Rule, ...] = (
     repetition.nothing_measured,
     answers.not_finite,
     machine.contaminated,
+    machine.unwatched,
     answers.different_answer,
     repetition.failed_repetitions,
     repetition.partial_result,

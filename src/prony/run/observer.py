@@ -15,6 +15,9 @@ from prony.run.child.wire import Message
 from prony.run.folder import TelemetryRow
 
 _PERIOD_NS = 10**9
+_WELL_SEEN_S = 1.0
+# What the kernel counts to the last event: these need no long window.
+_EXACT = ("quota_throttled_ms", "thermal_events", "swapped_pages")
 
 
 def open_probes() -> list[Probe]:
@@ -31,7 +34,8 @@ class Observer:
         self._repetition = repetition
         self._last_ns = time.perf_counter_ns()
         self._pid = 0
-        self._before: tuple[HostCounters, float] | None = None
+        self._at_warmup: HostCounters | None = None
+        self._before: HostCounters | None = None
         self._totals: dict[str, float] = {}
         self._is_measuring = False
         self.rows: list[TelemetryRow] = []
@@ -40,18 +44,24 @@ class Observer:
         self.energy_j: dict[str, float] = {}
         self.vram_peak_mib: float | None = None
 
+    def phase(self, name: str) -> None:
+        if name == "warmup":
+            self._at_warmup = HostCounters.read()
+
     def ready(self) -> None:
         self._is_measuring = True
         self._totals = _energy(self._read())
-        self._before = (HostCounters.read(), time.process_time())
+        self._before = HostCounters.read()
 
     def measured(self, message: Message) -> None:
         if self._before is None:
             return
-        counters, own_s = self._before
         after = HostCounters.read()
-        own_cpu_s = time.process_time() - own_s + message["cpu_ns"] / 1e9
-        self.noise = noise_between(counters, after, own_cpu_s, _our_cpus())
+        self.noise = _noise(self._before, after, message["cpu_ns"])
+        if self._at_warmup is not None and (self.noise.window_s or 0.0) < _WELL_SEEN_S:
+            # The CPU's counters move in ticks: over so short a window they see nothing. With the warm-up they do.
+            longer = _noise(self._at_warmup, after, message["cpu_since_warmup_ns"])
+            self.noise = longer.model_copy(update={name: getattr(self.noise, name) for name in _EXACT})
         self.contamination = contamination(self.noise)
         totals = _energy(self._read())
         self._is_measuring = False
@@ -78,6 +88,11 @@ class Observer:
         if used is not None and self._is_measuring:
             self.vram_peak_mib = max(used, self.vram_peak_mib or 0.0)
         return readings
+
+
+def _noise(before: HostCounters, after: HostCounters, child_cpu_ns: int) -> Noise:
+    own_cpu_s = after.own_cpu_s - before.own_cpu_s + child_cpu_ns / 1e9
+    return noise_between(before, after, own_cpu_s, _our_cpus())
 
 
 def _our_cpus() -> Collection[int] | None:

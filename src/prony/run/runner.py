@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +46,8 @@ class Surroundings:
     environment: Callable[[], Environment]
     emit: Callable[[Event], None]
     stop_asked: Callable[[], bool]
+    # A block in which a stop is not waited for: it raises Stopped at once, out of whatever call the block is in.
+    interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 class Runner:
@@ -99,8 +101,9 @@ class Runner:
         """Bring engine and model together; what is wrong with them is this job's failure and no other's."""
         self._say("prepare", job, message=f"{job.workload.model} for {job.workload.engine}")
         try:
-            python, files, facts = self._gathered(job)
-        except _Stopped:
+            with self.around.interruptible():  # a server that is silent, a lock that is held, a model that is built
+                python, files, facts = self._gathered(job)
+        except Stopped:
             self._give_up(job, folder, Failure(code="cancelled", message="stopped before it began", whose="prony"))
             return None
         except PronyError as exc:
@@ -130,7 +133,7 @@ class Runner:
 
     def _heed_stop(self) -> None:
         if self.around.stop_asked():
-            raise _Stopped
+            raise Stopped
 
     def _fetching(self, job: Job) -> Callable[[int, int | None], None]:
         def progress(done: int, total: int | None) -> None:
@@ -209,12 +212,16 @@ class Runner:
             timeout_ns=course.job.limits.timeout,
             memory_bytes=course.job.limits.memory,
             stop_asked=self.around.stop_asked,
-            on_phase=lambda phase: self._say("phase", course.job, phase=phase),
+            on_phase=lambda phase: self._enter(course, observer, phase),
             on_ready=observer.ready,
             on_measured=observer.measured,
             on_tick=observer.tick,
             oom_kills=oom_kills,
         )
+
+    def _enter(self, course: Course, observer: Observer, phase: str) -> None:
+        observer.phase(phase)
+        self._say("phase", course.job, phase=phase)
 
     def _finish(self, course: Course) -> None:
         state = _state(course, stopped=self.around.stop_asked())
@@ -234,8 +241,8 @@ class Runner:
         self.around.emit(Event.read({"kind": kind, "job_id": job.id} | details))
 
 
-class _Stopped(Exception):  # noqa: N818 - not an error: somebody asked
-    """Somebody asked the runner to stop while it was fetching."""
+class Stopped(Exception):  # noqa: N818 - not an error: somebody asked
+    """Somebody asked the runner to stop while it was getting ready."""
 
 
 def failure_of(error: PronyError, *, phase: str) -> Failure:

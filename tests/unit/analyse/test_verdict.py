@@ -42,6 +42,13 @@ def check(**changes: Any) -> OutputCheck:
     return GOOD_CHECK.model_copy(update=changes)
 
 
+@pytest.mark.parametrize(("resolution", "is_seen"), [(0.2, True), (0.9, False)])
+def test_a_window_in_which_nothing_could_be_seen_is_no_proof_of_quiet(resolution: float, is_seen: bool) -> None:
+    found = verdict(document=result(noisy(foreign_cpu=0.15, cpu_resolution=resolution)))
+    assert ("unwatched" not in {reason.code for reason in found.reasons}) is is_seen
+    assert found.grade is (Grade.VALID if is_seen else Grade.SUSPECT)
+
+
 def test_a_clean_measurement_is_valid_and_needs_no_reason() -> None:
     assert verdict() == Verdict(grade=Grade.VALID)
 

@@ -9,6 +9,7 @@ from prony.model.estimate import Reason
 from prony.model.result import Repetition
 
 _FOREIGN_CPU_VOIDS = 0.20
+_BLIND_ABOVE = 0.25
 _THROTTLED_SHARE = 0.01
 _NS_PER_MS = 1e6
 
@@ -34,6 +35,17 @@ def _causes(dirty: Iterable[Repetition]) -> list[str]:
             code, _, sentence = cause.partition(": ")
             first.setdefault(code, sentence or code)
     return [first[code] for code in sorted(first)]
+
+
+def unwatched(evidence: Evidence) -> Iterator[Reason]:
+    """The counters are too coarse for so short a window: nobody knows whether somebody else was running."""
+    unseen = max((repetition.noise.cpu_resolution or 0.0 for repetition in evidence.selection.used), default=0.0)
+    if unseen > _BLIND_ABOVE:
+        yield suspect(
+            "unwatched",
+            f"The runs were too short to watch: others may have used {percent(unseen)} of the CPU unnoticed. "
+            "Use more measure.runs, or measure.warmup: auto.",
+        )
 
 
 def throttled(evidence: Evidence) -> Iterator[Reason]:

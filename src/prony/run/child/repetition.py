@@ -132,6 +132,7 @@ class Child:
 
     def _warm_up(self, call: Call) -> bool | None:
         stamps = self.stamps.setdefault("warmup", Stamps())
+        self.cpu_before_warmup_ns = time.process_time_ns()
         return self._during("warmup", lambda: warm_up(call, stamps, self.order.warmup, self.stop))
 
     def _timed(self, call: Call) -> str:
@@ -150,7 +151,13 @@ class Child:
 
         stopped_by = self._during("measure", run)
         gc.enable()
-        self.wire.send("measured", cpu_ns=self.phases["measure"]["cpu_ns"], count=len(stamps))
+        since_warmup_ns = time.process_time_ns() - self.cpu_before_warmup_ns
+        self.wire.send(
+            "measured",
+            cpu_ns=self.phases["measure"]["cpu_ns"],
+            cpu_since_warmup_ns=since_warmup_ns,
+            count=len(stamps),
+        )
         return stopped_by
 
     def _checked(self, session: Session, raw: Any) -> dict[str, Any]:
