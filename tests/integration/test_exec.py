@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -159,6 +160,25 @@ def test_a_stop_keeps_what_was_measured_and_marks_it_partial(
     assert result.state is ResultState.PARTIAL
     assert len(result.repetitions) >= 2
     assert summary_of(tmp_path / "out").estimates["inference_ms.p50"].value > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_does_not_wait_for_a_server_that_is_silent(tmp_path: Path, number: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/m.onnx"
+        workload = ModelWorkload(kind="model", model=url, engine="onnxruntime")
+        asked = Job(id="x-000", experiment_id="x", name="t", workload=workload)
+        runner = start([asked], tmp_path)
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(4096)
+            runner.send_signal(number)
+            runner.communicate(timeout=20)
+    assert runner.returncode == 1
+    result = result_in(tmp_path / "out")
+    assert result.state is ResultState.PARTIAL
+    assert result.failure is not None
+    assert result.failure.code == "cancelled"
 
 
 @pytest.mark.parametrize("seed", range(6))

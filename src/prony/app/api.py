@@ -97,19 +97,21 @@ class Bench:
         calibration = self.store.latest_calibration(detect().hardware_id)
         out = self.home.experiment_folder(experiment.id)
         out = out / jobs[0].id if len(jobs) == 1 else out
+        calibration_id, stopped = calibration.id if calibration else None, False
         try:
-            execute(jobs, out, self.home, on_event=on_event, calibration_id=calibration.id if calibration else None)
+            stopped = execute(jobs, out, self.home, on_event=on_event, calibration_id=calibration_id)
         finally:
-            self._close(experiment, jobs)
+            self._close(experiment, jobs, stopped=stopped)
 
-    def _close(self, experiment: Experiment, jobs: Sequence[Job]) -> None:
+    def _close(self, experiment: Experiment, jobs: Sequence[Job], *, stopped: bool) -> None:
         """Record every folder there is and say how the experiment ended."""
         for job in jobs:
             folder = self.home.result_folder(experiment.id, job.id)
             if results.is_begun(folder):
                 results.record(self.store, folder)
         states = [record.result.state for record in self.store.records(experiment.id)]
-        state = outcome(states, expected=len(jobs))
+        # Who was stopped before anything was kept did not fail.
+        state = ExperimentState.PARTIAL if stopped and not states else outcome(states, expected=len(jobs))
         self.store.set_experiment_state(experiment.id, state, ended_at=self.clock.now())
 
     def rerun(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -16,7 +17,7 @@ from prony.model.result import ResultState
 from prony.ports.clock import SystemClock
 from prony.run.child.spawner import die_with_parent
 from prony.run.environment import look_around
-from prony.run.runner import Surroundings, run_jobs
+from prony.run.runner import Stopped, Surroundings, run_jobs
 from prony.store.home import home
 
 
@@ -40,6 +41,7 @@ def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, p
         environment=lambda: look_around(base, here.root, calibration_id),
         emit=_emit,
         stop_asked=lambda: stop.asked,
+        interruptible=stop.interrupting,
     )
     results = run_jobs(jobs, folders, around)
     return 0 if all(result.state is ResultState.COMPLETE for result in results) else 1
@@ -50,11 +52,24 @@ class _Stop:
 
     def __init__(self) -> None:
         self.asked = False
+        self._interrupts = False
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._ask)
 
     def _ask(self, *_: object) -> None:
         self.asked = True
+        if self._interrupts:
+            self._interrupts = False  # once: whoever cleans up on the way out is not disturbed again
+            raise Stopped
+
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """Raise Stopped the moment that the signal comes, for as long as the block runs."""
+        self._interrupts = True
+        try:
+            yield
+        finally:
+            self._interrupts = False
 
 
 def _job(file: Path) -> Job:
