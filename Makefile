@@ -1,7 +1,7 @@
 # make demo   set up and run the main job end to end        make check  format, lint, types, contracts, tests
 # make test   set up and pass every test                    make bench  the figures of docs/performance.md
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
@@ -16,14 +16,17 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Prony needs Python 3.11 or newer; this is $$($(PYTHON) --version). Try: make PYTHON=/path/to/python3.11"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ found=$$("$(PYTHON)" --version 2>&1) || found="none"; \
+		echo "Prony needs Python 3.11 or newer; found: $$found. Try: make demo PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "Setting up $(VENV); the first time, this takes a minute or two."
+	"$(PYTHON)" -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(STAMP)
 
 demo: setup
 	$(BIN)/prony run recipes/quickstart.yaml
+	@echo "Next: $(BIN)/prony --help, or '. $(BIN)/activate' once, and then plain 'prony'."
 
 test: setup
 	$(PYTEST)
@@ -49,7 +52,7 @@ bench: setup
 torch: $(TORCH)/.ready
 
 $(TORCH)/.ready:
-	$(PYTHON) -m venv $(TORCH)
+	"$(PYTHON)" -m venv $(TORCH)
 	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==$(TORCH_VERSION) numpy
 	@touch $@
 
