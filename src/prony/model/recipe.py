@@ -76,7 +76,7 @@ class ModelWorkload(Noun):
     )
     batch_size: int = Field(default=1, ge=1, description="items in one inference")
     threads: int | None = Field(
-        default=None, ge=1, description="threads of the engine; default: every CPU this process may use"
+        default=None, ge=1, le=4096, description="threads of the engine; default: every CPU this process may use"
     )
     precision: Precision = Field(
         default="default", description="precision to compute in; default: whatever the engine chooses, and it is shown"

@@ -36,6 +36,8 @@ def _plain(node: Node) -> str:
         "boolean": "true or false",
         "object": "a map",
     }[node["type"]]
+    if "maximum" in node:
+        return f"{said} from {node['minimum']} to {node['maximum']}"
     return said + (f", {node['minimum']} or more" if "minimum" in node else "")
 
 
