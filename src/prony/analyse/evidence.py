@@ -46,5 +46,5 @@ def percent(share: float) -> str:
     return f"{share * 100:.3g} %"
 
 
-def runs_text(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
+def runs_text(count: int, kind: str = "") -> str:
+    return f"{count} {kind} run{'' if count == 1 else 's'}".replace("  ", " ")

@@ -33,7 +33,7 @@ class Bars:
 
     def start(self, experiment: Experiment, jobs: Sequence[Job]) -> None:
         self._progress.console.print(
-            f"[bold]{experiment.name}[/bold]  {experiment.id}  {len(jobs)} jobs", highlight=False
+            f"[bold]{experiment.name}[/bold]  {experiment.id}  {_count(jobs)}", highlight=False
         )
         for job in jobs:
             self._tasks[job.id] = self._progress.add_task(job.title, total=None, now="waiting")
@@ -45,7 +45,7 @@ class Bars:
     def _show(self, event: Event, task: TaskID) -> None:
         match event.kind:
             case "prepare":
-                size = f" {event.done / 2**20:.0f} MiB" if event.done else ""
+                size = f" {event.done / 2**20:.0f} MiB" if event.done >= 2**20 else ""
                 self._progress.update(task, now=event.message + size)
             case "started":
                 self._progress.update(task, total=event.total, now="ready")
@@ -54,8 +54,9 @@ class Bars:
             case "phase":
                 self._progress.update(task, now=_PHASES.get(event.phase, event.phase))
             case "finished":
-                whole = self._progress.tasks[task].total or 1
-                self._progress.update(task, total=whole, completed=whole, now=_MARKS.get(event.state, event.state))
+                whole, made = self._progress.tasks[task].total or 1, self._progress.tasks[task].completed
+                done = whole if event.state == "complete" else made  # a bar that was stopped stays where it was
+                self._progress.update(task, total=whole, completed=done, now=_MARKS.get(event.state, event.state))
 
 
 class Lines:
@@ -66,7 +67,7 @@ class Lines:
 
     def start(self, experiment: Experiment, jobs: Sequence[Job]) -> None:
         self._titles = {job.id: job.title for job in jobs}
-        sys.stderr.write(f"{experiment.name}: experiment {experiment.id}, {len(jobs)} jobs\n")
+        sys.stderr.write(f"{experiment.name}: experiment {experiment.id}, {_count(jobs)}\n")
 
     def event(self, event: Event) -> None:
         title = self._titles[event.job_id]
@@ -78,6 +79,10 @@ class Lines:
         sys.stderr.flush()
 
 
+def _count(jobs: Sequence[Job]) -> str:
+    return f"{len(jobs)} job{'' if len(jobs) == 1 else 's'}"
+
+
 @contextmanager
 def following() -> Iterator[Follower]:
     """Show progress on standard error for as long as the block runs."""
@@ -85,6 +90,11 @@ def following() -> Iterator[Follower]:
         yield Lines()
         return
     from rich.console import Console
+
+    console = Console(stderr=True)
+    if console.is_dumb_terminal:  # it cannot go back to a line: bars would be drawn once, at the end
+        yield Lines()
+        return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -95,5 +105,5 @@ def following() -> Iterator[Follower]:
         TextColumn("{task.fields[now]}", style="dim", markup=False),
     )
     # Drawn when something happens and never by a timer: a redraw costs milliseconds on the machine that is measured.
-    with Progress(*columns, console=Console(stderr=True), auto_refresh=False) as progress:
+    with Progress(*columns, console=console, auto_refresh=False) as progress:
         yield Bars(progress)

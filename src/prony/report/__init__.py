@@ -27,7 +27,7 @@ def render(dossier: Dossier, format: str) -> str | bytes:  # noqa: A002 - the wo
     if name not in FORMATS:
         near = get_close_matches(name, [*FORMATS, *_ALSO_SAID], n=1)
         known = ", ".join(FORMATS)
-        hint = f"did you mean {_ALSO_SAID.get(near[0], near[0])}?" if near else f"one of {known}"
-        raise InputError(f"there is no report format {format!r}; there are {known}", hint=hint, code="unknown_format")
+        hint = f"did you mean {_ALSO_SAID.get(near[0], near[0])}?" if near else f"there are {known}"
+        raise InputError(f"there is no report format {format!r}", hint=hint, code="unknown_format")
     document: str | bytes = import_module(FORMATS[name]).render(dossier)
     return document

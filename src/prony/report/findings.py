@@ -162,4 +162,4 @@ def _most(model: str, rated: list[tuple[Estimate, Entry]]) -> str:
 def _failed(entry: Entry) -> str:
     found = pick.failures(entry)
     why = pick.failure_text(found[0][1]) if found else "no reason was recorded"
-    return f"{pick.label(entry)} failed {why}."
+    return pick.sentence(f"{pick.label(entry)} failed {why}")

@@ -48,12 +48,14 @@ def whose(note: Note, job_count: int, most: int | None = None) -> str:
 
 
 def _of_entry(entry: Entry) -> list[tuple[Grade | None, str]]:
-    reasons = entry.summary.verdict.reasons
-    # A reason of grade valid explains and does not judge.
+    reasons, failed = entry.summary.verdict.reasons, _failed(entry)
+    # A reason of grade valid explains and does not judge. A failure tells more than that nothing succeeded.
     told: list[tuple[Grade | None, str]] = [
-        (None if one.grade is Grade.VALID else one.grade, one.text) for one in reasons
+        (None if one.grade is Grade.VALID else one.grade, one.text)
+        for one in reasons
+        if not (one.code == "no_success" and failed)
     ]
-    told += _failed(entry)
+    told += failed
     is_told = any(one.code.startswith("precision") or one.code == "different_answer" for one in reasons)
     if not is_told and (precision := _precision(entry)) is not None:
         told.append((None, precision))
@@ -76,10 +78,10 @@ def _failed(entry: Entry) -> list[tuple[Grade | None, str]]:
     """Return each reason once: what ended the job has usually ended a repetition too."""
     whole = entry.result.failure
     told: list[tuple[Grade | None, str]] = []
-    if whole is not None:
-        told.append((Grade.VOID, f"The job failed {pick.failure_text(whole)}."))
+    if whole is not None and whole.code != "cancelled":
+        told.append((Grade.VOID, pick.sentence(f"The job failed {pick.failure_text(whole)}")))
     others = [why for one, why in pick.failures(entry) if one is not None and why != whole]
-    return told + [(Grade.SUSPECT, f"A repetition failed {pick.failure_text(why)}.") for why in others]
+    return told + [(Grade.SUSPECT, pick.sentence(f"A repetition failed {pick.failure_text(why)}")) for why in others]
 
 
 def _precision(entry: Entry) -> str | None:

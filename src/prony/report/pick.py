@@ -39,6 +39,11 @@ def failure_text(failure: Failure) -> str:
     return f"{where}{failure.message}{signal}{hint}"
 
 
+def sentence(text: str) -> str:
+    """Return the text with one mark at its end: a hint may be a question, or end with a dot of its own."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
 def has_failed(entry: Entry) -> bool:
     return entry.result.state is ResultState.FAILED
 

@@ -79,8 +79,10 @@ def table(dossier: Dossier) -> Table:
             columns.append(Column("ratio", "ratio", 75))
             cells["ratio"] = ratios
     for key, heading, importance in _EFFECTIVE:
-        if made := _effective(dossier, key):
-            columns.append(Column(key, heading, importance, is_number=key == "threads"))
+        asked, made = cells.get(f"workload.{key}"), _effective(dossier, key)
+        if made and not _says_the_same(asked, made):
+            # Two columns of one name would leave open which was asked for and which was done.
+            columns.append(Column(key, f"{heading} used" if asked else heading, importance, is_number=key == "threads"))
             cells[key] = made
     rows = [
         Row(entry, {one.key: cells[one.key].get(entry.job.id, Cell()) for one in columns}) for entry in dossier.entries
@@ -150,6 +152,10 @@ def _ratios(dossier: Dossier) -> dict[str, Cell]:
         else:
             made[job_id] = Cell(number.DASH, note="no intervals, so no comparison")
     return made
+
+
+def _says_the_same(asked: dict[str, Cell] | None, made: dict[str, Cell]) -> bool:
+    return asked is not None and all(asked[job_id].text == cell.text for job_id, cell in made.items())
 
 
 def _effective(dossier: Dossier, key: str) -> dict[str, Cell]:

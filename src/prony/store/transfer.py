@@ -68,7 +68,7 @@ def _check_target(home: Home, to: Path, *, overwrite: bool) -> None:
     if not to.exists() or (to.is_dir() and not any(to.iterdir())):
         return
     if not overwrite:
-        raise ConflictError(f"{to} exists already", hint="name another folder, or ask to overwrite it")
+        raise ConflictError(f"{to} exists already", hint="name another folder, or overwrite it: --overwrite")
     # Overwriting removes the whole folder: only one that we made.
     if not (to / MANIFEST).is_file() or not (to / EXPERIMENT).is_file():
         raise ConflictError(f"{to} is not an export, so it is not overwritten", hint="name another folder")

@@ -82,6 +82,16 @@ def test_fewer_than_five_clean_runs_are_suspect() -> None:
     assert "Only 4 clean runs" in reason(found, "few_runs").text
 
 
+@pytest.mark.parametrize(
+    ("clean", "told"),
+    [(0, "No clean run stands behind"), (1, "Only 1 clean run stands"), (2, "Only 2 clean runs stand ")],
+)
+def test_clean_runs_are_counted_as_a_reader_says_it(clean: int, told: str) -> None:
+    dirty = ("foreign_cpu: others used 10 %",)
+    runs = tuple(repetition(index, contamination=() if index < clean else dirty) for index in range(5))
+    assert reason(verdict(document=result(runs)), "few_runs").text.startswith(told)
+
+
 @pytest.mark.parametrize(("share", "grade"), [(0.1, Grade.SUSPECT), (0.35, Grade.VOID)])
 def test_disturbed_runs_that_count_are_suspect_and_void_if_others_took_the_cpu(share: float, grade: Grade) -> None:
     dirty = tuple(

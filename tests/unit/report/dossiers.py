@@ -258,7 +258,7 @@ def failed_entry(maker: Maker, number: int, cell: dict[str, Scalar], *, code: st
         update={"state": ResultState.FAILED, "failure": why, "repetitions": (repetition,), "effective": None,
                 "check": None, "inputs": ()}
     )  # fmt: skip
-    reason = Reason(code="failed", text="None of 1 repetitions gave a measurement.", grade=Grade.VOID)
+    reason = Reason(code="no_success", text="None of 1 repetitions gave a measurement.", grade=Grade.VOID)
     summary = Summary(job_id=made.job.id, title=made.job.title, cell=cell, used=(), excluded={0: "failed in load"},
                       verdict=Verdict(grade=Grade.VOID, reasons=(reason,)))  # fmt: skip
     (made.folder / SAMPLES).unlink()

@@ -8,9 +8,11 @@ import pytest
 
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Grade, Verdict
+from prony.model.result import Failure
 from prony.report import compare, pick
 from prony.report.findings import findings
 from prony.report.notes import instrument, notes
+from prony.report.table import table
 
 from . import dossiers
 
@@ -91,3 +93,39 @@ def test_the_instrument_is_told_or_its_lack_is(full: Dossier) -> None:
 def test_a_label_leaves_out_what_the_reader_knows(full: Dossier) -> None:
     assert pick.label(full.entries[0]) == "onnxruntime · batch size 1"
     assert pick.label(full.entries[0], skip={"workload.batch_size"}) == "onnxruntime"
+
+
+def test_a_failure_is_told_once_and_ends_with_one_mark(partial: Dossier) -> None:
+    good, failed = partial.entries
+    why = failed.result.failure
+    assert why is not None
+    asking = why.model_copy(update={"hint": "did you mean cpu?"})
+    failed = failed.model_copy(update={"result": failed.result.model_copy(update={"failure": asking})})
+    texts = [
+        one.text for one in notes(partial.model_copy(update={"entries": (good, failed)})) if one.grade is Grade.VOID
+    ]
+    assert texts == ["The job failed in load: the engine's process was killed (SIGKILL); did you mean cpu?"]
+    assert "cpu?." not in told(good, failed)
+
+
+def test_a_job_that_was_stopped_did_not_fail(partial: Dossier) -> None:
+    stopped = partial.entries[1]
+    why = Failure(code="cancelled", message="stopped before it began", whose="prony")
+    stopped = stopped.model_copy(
+        update={"result": stopped.result.model_copy(update={"failure": why, "repetitions": ()})}
+    )
+    texts = [one.text for one in notes(partial.model_copy(update={"entries": (stopped,)}))]
+    assert not any("failed" in text for text in texts)
+
+
+def test_what_was_asked_for_and_what_was_done_are_two_columns_only_where_they_differ(tmp_path: Path) -> None:
+    maker = dossiers.Maker(tmp_path, repeats=3, runs=10)
+    entries = tuple(
+        maker.entry(n, {"workload.threads": 2, "workload.precision": precision})
+        for n, precision in enumerate(("default", "fp32"))
+    )
+    made = table(Dossier(experiment=dossiers.experiment(2), entries=entries))
+    headings = [one.heading for one in made.columns]
+    assert headings.count("threads") == 1
+    assert headings.count("precision") == 1
+    assert "precision used" in headings

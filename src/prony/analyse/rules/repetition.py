@@ -63,7 +63,8 @@ def few_runs(evidence: Evidence) -> Iterator[Reason]:
     if len(evidence.runs) == 1:
         yield suspect("one_run", "One run cannot show run-to-run spread: the interval speaks of that one process only.")
     elif evidence.runs and clean < _FEWEST_CLEAN:
-        yield suspect("few_runs", f"Only {clean} clean runs stand behind this number; {_FEWEST_CLEAN} are needed.")
+        stand = f"Only {runs_text(clean, 'clean')} stand{'s' if clean == 1 else ''}" if clean else "No clean run stands"
+        yield suspect("few_runs", f"{stand} behind this number; {_FEWEST_CLEAN} are needed.")
 
 
 def wide_interval(evidence: Evidence) -> Iterator[Reason]:

@@ -6,11 +6,16 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from prony.cli.arguments import add_json
+from prony.errors import InputError
+
+_FEWEST = 6
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Measure clock, harness and run-to-run noise; every later report states them."""
-    parser.add_argument("--repeats", type=int, default=20, help="fresh processes of each kind (20; at least 6)")
+    parser.add_argument(
+        "--repeats", type=int, default=20, help=f"fresh processes of each kind (20; at least {_FEWEST})"
+    )
     add_json(parser)
 
 
@@ -20,13 +25,17 @@ def command(options: Namespace) -> int:
     from prony.model.metric import METRICS
     from prony.report.number import text
 
+    if options.repeats < _FEWEST:
+        raise InputError(f"--repeats must be {_FEWEST} or more", hint="with fewer there is no 95 % interval")
+
     def progress(done: int, total: int) -> None:
         if sys.stderr.isatty():
             sys.stderr.write(f"\rcalibrating: {done} of {total}")
 
     with Bench.open() as bench:
-        calibration = bench.calibrate(repeats=max(6, options.repeats), progress=progress)
-    print_note("")
+        calibration = bench.calibrate(repeats=options.repeats, progress=progress)
+    if sys.stderr.isatty():
+        print_note("")  # the end of the line that counted
     if options.json:
         print_json(calibration.model_dump(mode="json"))
         return 0

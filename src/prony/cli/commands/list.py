@@ -27,6 +27,8 @@ def command(options: Namespace) -> int:
     elif rows:
         heads = ("ID", "NAME", "STATE", "JOBS", "STARTED", "VERDICT", "FASTEST")
         print_columns(heads, [_cells(row) for row in rows])
+    elif options.name or options.state:
+        print_note("no experiment is like that; prony list shows all")
     else:
         print_note("no experiment yet: prony run recipes/quickstart.yaml makes one")
     return 0

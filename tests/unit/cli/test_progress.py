@@ -1,0 +1,71 @@
+"""Progress says what happens: in bars where a terminal can draw them, in lines elsewhere."""
+
+from __future__ import annotations
+
+import io
+import sys
+from datetime import UTC, datetime
+
+import pytest
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TextColumn
+
+from prony.cli.progress import Bars, Lines, following
+from prony.model.event import Event
+from prony.model.experiment import Experiment
+from prony.model.job import Job
+from prony.model.recipe import ModelWorkload, Recipe
+
+WORKLOAD = ModelWorkload(kind="model", model="zoo:tiny", engine="onnxruntime")
+JOB = Job(id="x-001", experiment_id="x", name="t", workload=WORKLOAD)
+EXPERIMENT = Experiment(
+    id="x",
+    name="t",
+    recipe=Recipe(name="t", workload=WORKLOAD),
+    recipe_text="",
+    created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    job_count=1,
+)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def said(capsys: pytest.CaptureFixture[str], *events: Event) -> str:
+    lines = Lines()
+    lines.start(EXPERIMENT, [JOB])
+    for event in events:
+        lines.event(event)
+    return capsys.readouterr().err
+
+
+def test_one_job_is_not_called_jobs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys) == "t: experiment x, 1 job\n"
+
+
+def test_a_terminal_that_cannot_redraw_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "dumb")
+    with following() as follower:
+        assert isinstance(follower, Lines)
+    monkeypatch.setenv("TERM", "xterm")
+    with following() as follower:
+        assert isinstance(follower, Bars)
+
+
+@pytest.mark.parametrize(("state", "shown"), [("partial", "1/5 stopped"), ("complete", "5/5 done")])
+def test_the_bar_of_a_stopped_job_stays_where_it_was(state: str, shown: str) -> None:
+    drawn = io.StringIO()
+    columns = (MofNCompleteColumn(), TextColumn("{task.fields[now]}"))
+    with Progress(*columns, console=Console(file=drawn), auto_refresh=False) as progress:
+        bars = Bars(progress)
+        bars.start(EXPERIMENT, [JOB])
+        for event in (
+            Event(kind="started", job_id=JOB.id, total=5),
+            Event(kind="repetition", job_id=JOB.id, done=1, total=5, state="ok"),
+            Event(kind="finished", job_id=JOB.id, state=state),
+        ):
+            bars.event(event)
+    assert shown in drawn.getvalue()
