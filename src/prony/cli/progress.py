@@ -50,7 +50,8 @@ class Bars:
             case "started":
                 self._progress.update(task, total=event.total, now="ready")
             case "repetition":
-                self._progress.update(task, completed=event.done, total=event.total, now=event.state or "starting")
+                now = event.message.partition(":")[0] or event.state or "starting"
+                self._progress.update(task, completed=event.done, total=event.total, now=now)
             case "phase":
                 self._progress.update(task, now=_PHASES.get(event.phase, event.phase))
             case "finished":
@@ -72,7 +73,7 @@ class Lines:
     def event(self, event: Event) -> None:
         title = self._titles[event.job_id]
         if event.kind == "repetition" and event.state:
-            sys.stderr.write(f"  {title}: repetition {event.done} of {event.total}, {event.state}\n")
+            sys.stderr.write(f"  {title}: repetition {event.done} of {event.total}, {event.message or event.state}\n")
         elif event.kind == "finished":
             reason = f": {event.message}" if event.message else ""
             sys.stderr.write(f"  {title}: {_MARKS.get(event.state, event.state)}{reason}\n")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -94,24 +96,35 @@ def add(
     reason = engine.unsupported()
     if reason is not None:
         raise CapacityError(f"{name} cannot run here: {reason}", code="engine_unsupported")
+    if python is not None and not Path(python).is_file():
+        raise InputError(f"no interpreter at {python}", hint="give the path of a python executable")
     folder = engines / name
     folder.mkdir(parents=True, exist_ok=True)
+    earlier = list(folder.glob("environment*"))
     if python is None:
-        python = _new_environment(folder / "environment", ["numpy", *(requirements or engine.requirements)], say)
-    elif not Path(python).is_file():
-        raise InputError(f"no interpreter at {python}", hint="give the path of a python executable")
+        python = _new_environment(folder, ["numpy", *(requirements or engine.requirements)], say)
+    python = str(Path(python).absolute())  # never resolved: the link itself is what makes it that environment's
     record = folder / f".{_RECORD}.tmp"
     record.write_text(json.dumps({"python": python}))
     record.replace(folder / _RECORD)
+    for environment in earlier:
+        if not Path(python).is_relative_to(environment):
+            shutil.rmtree(environment, ignore_errors=True)
     return python
 
 
 def _new_environment(folder: Path, requirements: Sequence[str], say: Callable[[str], None]) -> str:
-    say(f"making {folder}")
-    _run([sys.executable, "-m", "venv", "--clear", str(folder)])
-    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    say(f"installing {' '.join(requirements)}")
-    _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements])
+    """Make an environment beside the one that is in use, which stays as it is until this one is whole."""
+    place = Path(tempfile.mkdtemp(prefix="environment-", dir=folder))
+    python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    try:
+        say(f"making {place}")
+        _run([sys.executable, "-m", "venv", str(place)])
+        say(f"installing {' '.join(requirements)}")
+        _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements])
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
     return str(python)
 
 

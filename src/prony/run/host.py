@@ -146,8 +146,11 @@ class EngineHost:
         return CapacityError(f"{self.name} is broken: {reason}", hint=self._hint(), code="engine_broken")
 
     def _hint(self) -> str:
-        extra = plugins.load(plugins.ENGINES, self.name).extra
-        return f'pip install "prony[{extra}]", or prony engines add {self.name}'
+        engine, adding = plugins.load(plugins.ENGINES, self.name), f"prony engines add {self.name}"
+        if self.python != sys.executable:
+            needed = " ".join(("numpy", *engine.requirements))
+            return f"{self.python} -m pip install {needed}, or a new environment: {adding}"
+        return f'pip install "prony[{engine.extra}]", or {adding}'
 
     def perform(self, order: Order, watch: Watch) -> Answer:
         """Have one fresh child carry out the order; whatever happens to it comes back as an answer."""

@@ -181,7 +181,8 @@ class Runner:
             failure = failure_of(exc, phase="start")
             repetition = Repetition(index=index, kind=op, state="failed", started_at=started_at, failure=failure)
         course.record(repetition, answer, observer)
-        self._say("repetition", job, done=index + 1, total=total, state=repetition.state)
+        kept = course.repetitions[-1]
+        self._say("repetition", job, done=index + 1, total=total, state=kept.state, message=_trouble(kept))
 
     def _attempt(self, course: Course, op: Op, observer: Observer) -> tuple[Repetition, Answer]:
         measure, index = course.job.measure, len(course.repetitions)
@@ -256,6 +257,15 @@ def _state(course: Course, *, stopped: bool) -> ResultState:
     if stopped and wanted_more:
         return ResultState.PARTIAL
     return ResultState.COMPLETE if good else ResultState.FAILED
+
+
+def _trouble(repetition: Repetition) -> str:
+    """Return why a repetition is not clean, and so is made again; empty where it is."""
+    if repetition.failure is not None:
+        return f"{repetition.state}: {repetition.failure.message}"
+    if repetition.contamination:
+        return f"disturbed: {repetition.contamination[0].partition(': ')[2]}"
+    return "not steady" if repetition.steady is False else ""
 
 
 def _last_failure(repetitions: Sequence[Repetition]) -> Failure | None:

@@ -45,6 +45,12 @@ def test_one_job_is_not_called_jobs(capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys) == "t: experiment x, 1 job\n"
 
 
+def test_a_repetition_that_is_made_again_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    why = "disturbed: other processes used 54% of the CPU"
+    event = Event(kind="repetition", job_id=JOB.id, done=1, total=5, state="ok", message=why)
+    assert f"repetition 1 of 5, {why}" in said(capsys, event)
+
+
 def test_a_terminal_that_cannot_redraw_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("TERM", "dumb")
