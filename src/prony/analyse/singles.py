@@ -12,6 +12,7 @@ from prony.model.recipe import ModelWorkload
 from prony.model.result import Phase, Repetition
 
 _KIB_PER_MIB = 1024
+_SHORTEST_FOR_ENERGY_NS = 500_000_000
 _NS_PER_S = 1e9
 _NO_PHASE = Phase(begin_ns=0, end_ns=0, cpu_ns=0)
 
@@ -58,7 +59,11 @@ def energy_j(repetition: Repetition) -> float | None:
     """Return the energy of the measured phase, each joule counted once; None without a counter.
 
     Processor counters are nested: the cores lie inside the package, and the platform's own counter holds them all.
+    None also for a phase so short that the counters, some of which step ten times a second, cannot resolve it.
     """
+    phase = _measure(repetition)
+    if phase.end_ns - phase.begin_ns < _SHORTEST_FOR_ENERGY_NS:
+        return None
     domains = {name.lower(): joules for name, joules in repetition.energy_j.items()}
     has_package = any("package" in name for name in domains)
     nested = {name for name in domains if "core" in name} if has_package else set()

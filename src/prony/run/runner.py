@@ -182,6 +182,10 @@ class Runner:
             repetition = Repetition(index=index, kind=op, state="failed", started_at=started_at, failure=failure)
         course.record(repetition, answer, observer)
         kept = course.repetitions[-1]
+        if answer.done and op == "measure" and kept.state == "ok":
+            # After it is on disk: computing a reference may take long, and nothing measured may be lost meanwhile.
+            self.checker.check(course, answer.done, self._host_of(course))
+            course.folder.save()
         self._say("repetition", job, done=index + 1, total=total, state=kept.state, message=_trouble(kept))
 
     def _attempt(self, course: Course, op: Op, observer: Observer) -> tuple[Repetition, Answer]:
@@ -195,7 +199,6 @@ class Runner:
         repetition = repetition_of(answer, observer, host, index=index, op=op, started_at=started_at)
         if answer.done and op == "measure" and repetition.state == "ok":
             course.learn(host, answer.done)
-            self.checker.check(course, answer.done, host)
         return repetition.model_copy(update={"page_cache": page_cache}), answer
 
     def _host_of(self, course: Course) -> EngineHost:
