@@ -130,6 +130,22 @@ def test_an_unknown_model_fails_its_job_and_names_the_nearest(tmp_path: Path) ->
     prony("delete", "last")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("engine", "onnxruntim", "no engine is called 'onnxruntim'\n hint: did you mean onnxruntime?"),
+        ("model", "hf:tiny", "no source of models is called 'hf'\n hint: known: file, https, zoo"),
+    ],
+)
+def test_a_name_that_nobody_has_is_refused_before_anything_is_stored(
+    home: Path, key: str, value: str, told: str
+) -> None:
+    before = prony("list", "--json").stdout
+    done = prony("run", home / "small.yaml", "--set", "matrix={}", "--set", f"workload.{key}={value}", code=2)
+    assert told in done.stderr
+    assert prony("list", "--json").stdout == before
+
+
 def test_a_gpu_that_is_not_there_fails_and_never_falls_back(tmp_path: Path) -> None:
     recipe = tmp_path / "r.yaml"
     recipe.write_text("name: x\nworkload: {kind: model, model: 'zoo:tiny', engine: onnxruntime, unit: directml}\n")

@@ -78,6 +78,7 @@ class Bench:
         folder = (base or (loaded.path.parent if loaded.path else Path())).resolve()
         experiment_id = new_id(time.time())
         jobs = [_anchored(job, folder) for job in loaded.jobs(experiment_id)]
+        _check_names(jobs)
         experiment = Experiment(
             id=experiment_id,
             name=loaded.recipe.name,
@@ -210,6 +211,13 @@ def new_id(now_s: float) -> str:
         number, digit = divmod(number, 32)
         text = _ALPHABET[digit] + text
     return text + "".join(secrets.choice(_ALPHABET) for _ in range(3))
+
+
+def _check_names(jobs: Sequence[Job]) -> None:
+    """Refuse a name that no plug-in has before anything is stored: it is a slip of the pen and not a result."""
+    for job in jobs:
+        plugins.target(plugins.ENGINES, job.workload.engine)
+        plugins.target(plugins.MODELS, scheme_of(job.workload.model))
 
 
 def _anchored(job: Job, base: Path) -> Job:

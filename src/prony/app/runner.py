@@ -80,7 +80,8 @@ def _job(file: Path) -> Job:
     except ValidationError as exc:
         first = exc.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise InputError(f"{file}: {where}: {first['msg']}", hint="is this a job.json?", code="bad_job") from exc
+        told = f"{where}: {first['msg']}" if where else first["msg"]
+        raise InputError(f"{file}: {told}", hint="is this a job.json?", code="bad_job") from exc
 
 
 def _emit(event: Event) -> None:

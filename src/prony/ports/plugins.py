@@ -28,7 +28,8 @@ def target(group: str, name: str) -> str:
     kind = group.removeprefix("prony.").removesuffix("s")
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known) or 'none'}"
-    raise NotFoundError(f"no {kind} is called {name!r}", hint=hint, code=f"unknown_{kind}")
+    noun = "source of models" if group == MODELS else kind
+    raise NotFoundError(f"no {noun} is called {name!r}", hint=hint, code=f"unknown_{kind}")
 
 
 def load(group: str, name: str) -> Any:

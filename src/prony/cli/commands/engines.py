@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_json
@@ -67,9 +68,18 @@ def show_engines(reports: list[EngineReport]) -> None:
             )
 
 
+def _place(report: EngineReport) -> str:
+    """Return the interpreter in a few letters where it is one of ours; a path where a person chose it."""
+    from prony.store.home import home
+
+    if report.python == sys.executable:
+        return "this one"
+    return "its own" if Path(report.python).is_relative_to(home().engines) else report.python
+
+
 def _rows(report: EngineReport) -> list[tuple[str, ...]]:
     formats = " ".join(report.formats)
-    place = "this one" if report.python == sys.executable else report.python
+    place = _place(report)
     if report.state != "ready":
         return [(report.name, report.state, "", "", formats, "", place)]
     # A vendor's version may carry a whole build description; its first word is the version.
