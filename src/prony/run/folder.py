@@ -12,7 +12,7 @@ import sys
 import time
 from array import array
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -173,19 +173,29 @@ def _blocks(folder: Path, result: Result) -> Iterator[tuple[int, str, array[int]
 
 def write_noun(path: Path, noun: Noun) -> None:
     """Replace a JSON file in one step, so that a reader sees the old one or the new one."""
-    unfinished = path.with_name(f".{path.name}.tmp")
-    try:
+    with _replacing(path) as unfinished:
         unfinished.write_bytes(noun.model_dump_json(indent=1).encode())
-        unfinished.replace(path)
-    except OSError as exc:
-        raise StoreError(f"cannot write {path}: {exc.strerror}", hint="is the disk full or read-only?") from exc
 
 
 def write_frame(path: Path, frame: pl.DataFrame) -> None:
     """Replace a Parquet file in one step."""
+    import polars as pl
+
+    with _replacing(path) as unfinished:
+        try:
+            frame.write_parquet(unfinished)
+        except pl.exceptions.PolarsError as exc:  # how it tells of a disk that is full
+            raise OSError(str(exc)) from exc
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """Give the name to write to; what was written takes the place of `path`, or nothing of it stays."""
     unfinished = path.with_name(f".{path.name}.tmp")
     try:
-        frame.write_parquet(unfinished)
+        yield unfinished
         unfinished.replace(path)
     except OSError as exc:
-        raise StoreError(f"cannot write {path}: {exc}", hint="is the disk full or read-only?") from exc
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise StoreError(f"cannot write {path}: {exc.strerror or exc}", hint="is the disk full or read-only?") from exc

@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from prony.model.result import OutputCheck
 from prony.ports.engine import REFERENCE_ENGINES
 from prony.run.child.compare import compare
+from prony.run.child.outputs import kept
 from prony.run.child.wire import Message, Order
 
 
@@ -50,8 +49,7 @@ def compared(done: Message, reference: Message, engine: str, outputs: Path, refe
     fed, reference_fed = _fed(done), _fed(reference)
     if fed != reference_fed:
         return unchecked(done, f"not compared: {engine} was fed other inputs ({reference_fed} instead of {fed})")
-    with np.load(outputs) as got, np.load(reference_outputs) as wanted:
-        found = compare(dict(got), dict(wanted))
+    found = compare(kept(str(outputs)), kept(str(reference_outputs)))
     return OutputCheck.read(
         {"reference": f"{engine} fp32 on cpu", "outputs": done["outputs"]} | found | {"finite": done["finite"]}
     )

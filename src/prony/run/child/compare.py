@@ -114,6 +114,7 @@ def _say_unusable(name: str, a: Array, b: Array, worst: _Worst) -> None:
 def _figures(a: Array, b: Array, worst: _Worst) -> None:
     error = float(np.abs(a - b).max())
     span = float(np.abs(b).max()) if b.dtype.kind == "c" else float(b.max() - b.min())
+    span = span or float(np.abs(b).max())  # one number, or the same everywhere: its magnitude is all there is
     of_range = error / span if span else (0.0 if not error else None)
     worst.take(error, of_range, _cosine(a, b) if error else 1.0)
 

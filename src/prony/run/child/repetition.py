@@ -5,19 +5,23 @@ from __future__ import annotations
 import faulthandler
 import gc
 import os
+import re
 import signal
 import time
 import traceback
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from prony.errors import PronyError, whose_move
+from prony.errors import PronyError, StoreError, whose_move
 from prony.measure.memory import read_memory, reset_peak
-from prony.ports.engine import Array, Engine, LoadOptions, Session
+from prony.ports.engine import Engine, LoadOptions, Session
+from prony.run.child import outputs as outputs_file
 from prony.run.child.inputs import MadeInput, make_inputs
 from prony.run.child.loop import Call, Stamps, Stop, measure, warm_up
 from prony.run.child.wire import PHASE_BYTES, Order, Wire
@@ -39,13 +43,18 @@ def perform(engine: Engine, order: Order, wire: Wire, *, gate: int) -> int:
         return 1
     except Exception as exc:  # noqa: BLE001 - the edge of this process: whatever an engine raises is the result
         message = f"{type(exc).__name__}: {exc}"
-        detail = traceback.format_exc(limit=-6)
-        wire.send("failure", phase=child.phase, code="engine_error", message=message, hint="", detail=detail)
+        said = {"phase": child.phase, "message": message, "detail": traceback.format_exc(limit=-6)}
+        if _STARVED.search(message):
+            wire.send("failure", code="out_of_memory", hint=_MEMORY_HINT, **said)
+        else:
+            wire.send("failure", code="engine_error", hint=child.advice(), **said)
         return 1
     return 0
 
 
 _MEMORY_HINT = "use a smaller batch or model, or a machine with more memory"
+# How engines say that memory ran out without Python's own error for it.
+_STARVED = re.compile(r"bad_alloc|out of memory|(failed|unable|cannot) to allocate memory|can't allocate memory", re.I)
 
 
 class Child:
@@ -59,6 +68,7 @@ class Child:
         self.phase = "start"
         self.phases: dict[str, dict[str, int | None]] = {}
         self.stamps: dict[str, Stamps] = {}
+        self.made: list[MadeInput] = []
         self.stop = Stop()
         # A polite stop: the inference that runs is finished and everything measured is handed over.
         signal.signal(signal.SIGTERM, lambda *_: setattr(self.stop, "asked", True))
@@ -73,6 +83,14 @@ class Child:
             "measure": self._measure,
         }
         return work[self.order.op]() | {"phases": self.phases, "baseline_kib": self.baseline_kib}
+
+    def advice(self) -> str:
+        """Return what may help against an error of the engine: the sizes are wrong more often than the engine is."""
+        guessed = [item for item in self.made if "rule:" in item.shape_source]
+        if not guessed or self.phase not in ("prepare", "first"):
+            return ""
+        fed = ", ".join(f"{item.name} {list(item.array.shape)} ({item.shape_source})" for item in guessed)
+        return f"it was fed {fed}: where a size is wrong, write it in workload.inputs.axes or .shapes"
 
     def _probe(self) -> dict[str, Any]:
         self.phase = "probe"
@@ -117,7 +135,7 @@ class Child:
 
     def _prepare(self, session: Session) -> tuple[list[MadeInput], Call]:
         order = self.order
-        made = make_inputs(
+        self.made = made = make_inputs(
             session.signature(),
             batch_size=order.batch_size,
             axes=order.axes,
@@ -164,7 +182,7 @@ class Child:
         outputs = session.outputs(raw)
         finite = all(bool(np.isfinite(array).all()) for array in outputs.values() if array.dtype.kind in "fc")
         if self.order.outputs:
-            np.savez(self.order.outputs, **_plain(outputs))  # type: ignore[arg-type]
+            outputs_file.keep(self.order.outputs, outputs)
         return {"finite": finite, "outputs": len(outputs), "effect": asdict(session.effect())}
 
     def _during(self, name: str, work: Callable[[], T], *, stamped: bool = False) -> T:
@@ -205,19 +223,22 @@ class Child:
         """Write the samples as raw int64, all begins of a phase and then all its ends; return how many of each."""
         counts = {name: len(stamps) for name, stamps in self.stamps.items()}
         if self.order.samples:
-            path = Path(self.order.samples)
             blocks = (block for stamps in self.stamps.values() for block in (stamps.begins, stamps.ends))
-            unfinished = path.with_suffix(".tmp")
-            with unfinished.open("wb") as file:
-                for block in blocks:
-                    block.tofile(file)
-            unfinished.replace(path)
+            _write_blocks(Path(self.order.samples), blocks)
         return {"counts": counts}
 
 
-def _plain(outputs: dict[str, Array]) -> dict[str, Array]:
-    """Return the outputs with text as numpy's own type: as objects it could only be kept by pickling."""
-    return {name: array.astype(np.str_) if array.dtype.kind == "O" else array for name, array in outputs.items()}
+def _write_blocks(path: Path, blocks: Iterable[array[int]]) -> None:
+    unfinished = path.with_suffix(".tmp")
+    try:
+        with unfinished.open("wb") as file:
+            for block in blocks:
+                block.tofile(file)
+        unfinished.replace(path)
+    except OSError as exc:  # not the engine's fault
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise StoreError(f"cannot write {path}: {exc.strerror}", hint="is the disk full or read-only?") from exc
 
 
 def _facts(made: list[MadeInput]) -> list[dict[str, Any]]:

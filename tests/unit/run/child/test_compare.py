@@ -40,9 +40,12 @@ class TestFloats:
         huge = array(1e300, 2e300, dtype="float64")
         assert compare({"y": huge}, {"y": huge})["cosine"] == pytest.approx(1)
 
-    def test_a_constant_reference_has_no_range(self) -> None:
-        found = compare({"y": array(2, 2)}, {"y": array(1, 1)})
-        assert (found["max_abs_error"], found["max_error_of_range"]) == (1, None)
+    def test_a_constant_reference_is_judged_by_its_magnitude(self) -> None:
+        # Its cosine with any other constant is 1: without this, a wrong single number would pass.
+        found = compare({"y": array(5, 5)}, {"y": array(4, 4)})
+        assert (found["max_abs_error"], found["max_error_of_range"]) == (1, 0.25)
+        assert compare({"y": array(300)}, {"y": array(3)})["max_error_of_range"] == 99
+        assert compare({"y": array(1, 1)}, {"y": array(0, 0)})["max_error_of_range"] is None
 
     def test_complex_numbers_are_compared(self) -> None:
         one = np.asarray([1 + 1j, 2 - 1j])
