@@ -68,6 +68,8 @@ def _marked(exc: yaml.MarkedYAMLError, text: str, name: str) -> Exception:
     if "cannot start any token" in message and mark:
         is_tab = text.split("\n")[mark.line][mark.column : mark.column + 1] == "\t"
         hint = "indent with spaces, never with tabs" if is_tab else "put text with special characters in quotes"
+    elif "mapping values are not allowed" in message:
+        hint = "put text that holds ': ' in quotes; or is the line indented too far?"
     return syntax_error("YAML", name, message, place, hint)
 
 

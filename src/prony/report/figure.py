@@ -188,7 +188,9 @@ def _inlined(text: str, title: str, view: str) -> Html:
         r' id="(?:figure|axes|patch|text|line2d|matplotlib|xtick|ytick|legend|[A-Za-z]+Coll)[\w.]*"', "", body
     )
     body = re.sub(r"font: ([\d.]+)px [^;\"]+", r"font-size: \1px", body)
-    body = re.sub(r"(\d\.\d\d)\d+", r"\1", body).replace("xlink:href", "href")
+    # A hundredth of a point is enough for a place, inside a tag; the words between tags are what a reader reads.
+    body = re.sub(r"<[^>]*>", lambda found: re.sub(r"(\d\.\d\d)\d+", r"\1", found[0]), body)
+    body = body.replace("xlink:href", "href")
     body = re.sub(r"M ([\d.]+ [\d.]+) \nL \1 ", r"M\1h0", body)
     body = re.sub(r"\s*\n\s*", "\n", body)
     for stand_in, colour in _PAGE_COLOURS.items():

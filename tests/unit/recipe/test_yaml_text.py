@@ -145,5 +145,9 @@ def test_a_tab_gets_advice() -> None:
     assert error.hint == "indent with spaces, never with tabs"
 
 
+def test_a_colon_in_text_gets_advice() -> None:
+    assert refusal("name: a: b\n").hint.startswith("put text that holds ': ' in quotes")
+
+
 def test_a_forbidden_character_is_refused_with_its_line() -> None:
     assert "character that YAML forbids" in refusal("a: 1\nb: \x07\n").message

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from prony.model.dossier import Dossier
+from prony.report import figure as draw
 from prony.report import plots, plots_of_job
+from prony.report.element import Html
 from prony.report.series import bands, counters, runs
 
 from . import dossiers
@@ -58,6 +60,22 @@ def test_text_stays_text_and_colours_are_the_page_s(full: Dossier) -> None:
     assert "first inference</text>" in plot
     assert "var(--ink)" in plot
     assert "http" not in plot
+
+
+@draw.styled
+def small_ticks() -> Html:
+    figure, (axes,) = draw.canvas(4, 2, 5)
+    axes.plot([0, 1], [0.004, 0.016])
+    axes.set_yticks([0.005, 0.0125])
+    return draw.svg(figure, "ticks", "ticks")
+
+
+def test_every_digit_of_a_tick_is_kept_and_no_place_has_more_than_it_needs() -> None:
+    plot = small_ticks()
+    assert plot is not None
+    assert "0.0050</text>" in plot
+    assert "0.0125</text>" in plot
+    assert not re.search(r'"[^"<>]*\d\.\d{3,}', plot)
 
 
 def test_a_name_is_drawn_as_it_is_whatever_it_holds(full: Dossier) -> None:

@@ -60,5 +60,7 @@ def _headline(row: dict[str, Any]) -> str:
     value, low, high = row["headline_value"], row["headline_low"], row["headline_high"]
     if value is None:
         return "-"
-    interval = f" [{low:.4g}, {high:.4g}]" if low is not None and high is not None else ""
-    return f"{value:.4g} {row['headline_unit']}{interval}  {row['headline_title']}"
+    # The store counts in milliseconds; what is shorter reads better in microseconds, as in the table of `prony show`.
+    factor, unit = (1000, "µs") if row["headline_unit"] == "ms" and value < 1 else (1, row["headline_unit"])
+    interval = f" [{low * factor:.4g}, {high * factor:.4g}]" if low is not None and high is not None else ""
+    return f"{value * factor:.4g} {unit}{interval}  {row['headline_title']}"
