@@ -95,12 +95,16 @@ class Bench:
         return results.dossier_of(self.store, experiment_id)
 
     def _execute(self, experiment: Experiment, jobs: Sequence[Job], on_event: Callable[[Event], None]) -> None:
-        calibration = self.store.latest_calibration(detect().hardware_id)
         out = self.home.experiment_folder(experiment.id)
         out = out / jobs[0].id if len(jobs) == 1 else out
-        calibration_id, stopped = calibration.id if calibration else None, False
+        stopped = False
         try:
+            calibration = self.store.latest_calibration(detect().hardware_id)
+            calibration_id = calibration.id if calibration else None
             stopped = execute(jobs, out, self.home, on_event=on_event, calibration_id=calibration_id)
+        except KeyboardInterrupt:  # before the runner was there to hear it
+            stopped = True
+            raise
         finally:
             self._close(experiment, jobs, stopped=stopped)
 
