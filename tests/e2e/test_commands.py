@@ -246,10 +246,42 @@ def test_a_run_whose_listener_goes_away_keeps_what_was_measured(
     run = start_long_run(faulty, tmp_path)
     assert run.stderr is not None
     run.stderr.close()
-    run.wait(timeout=30)
+    assert run.wait(timeout=30) == 130
     (job,) = json.loads(prony("show", "--json").stdout)["jobs"]
     assert job["state"] == "partial"
     assert job["estimates"]["inference_ms.p50"]["count"] >= 3
+
+
+def test_a_reader_who_goes_away_changes_nothing_about_how_the_run_ended(home: Path) -> None:
+    settings = ["--set", "matrix.workload.engine=[onnxruntime]", "--set", "measure.repeats=1", "--no-report"]
+    command = [sys.executable, "-m", "prony", "run", str(home / "small.yaml"), *settings]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    run.stdout.close()
+    assert run.stderr is not None
+    said = run.stderr.read()
+    assert run.wait(timeout=60) == 0, said
+    assert "Traceback" not in said
+    prony("delete", "last")
+
+
+@pytest.mark.parametrize("closing", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_command_works_with_streams_that_its_caller_closed(closing: str) -> None:
+    for command, code in (("list", 0), ("show", 0), ("show nobody --json", 2), ("--help", 0)):
+        line = f'exec "{sys.executable}" -P -m prony {command} {closing}'
+        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("command", ["list", "show", "show --json", "report --format csv", "schema", "zoo"])
+def test_an_answer_that_could_not_be_written_is_no_success(command: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        line = [sys.executable, "-P", "-m", "prony", *command.split()]
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_run_that_is_stopped_before_it_began_is_no_success(

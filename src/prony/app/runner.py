@@ -88,5 +88,5 @@ def _emit(event: Event) -> None:
     line = event.model_dump_json(exclude_defaults=True).encode() + b"\n"
     try:
         os.write(1, line)
-    except BrokenPipeError:  # nobody listens any more; the work goes on and the folder tells
+    except OSError:  # nobody listens, or what listens is full; the work goes on and the folder tells
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

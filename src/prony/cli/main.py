@@ -32,7 +32,45 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 def main(arguments: list[str] | None = None) -> int:
+    _complete_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
+    code = 0
+    try:
+        code = _answer(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output has gone, as in `prony list | head`
+        pass
+    except KeyboardInterrupt:
+        code = 130
+        _write("stopped", sys.stderr)
+    except Exception as exc:  # noqa: BLE001 - the edge of this process: a fault of Prony's own is no failed run
+        code = _complain(exc, as_json="--json" in arguments)
+    _let_go()
+    return code
+
+
+def _complete_streams() -> None:
+    """Open what the caller closed: else the next file, perhaps the database, gets its number and is printed to."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    # For as long as this process lives; and pathlib would cost every command its import.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
+
+
+def _let_go() -> None:
+    """Redirect the streams that take nothing any more, so that the interpreter's own last flush does not fail."""
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+
+
+def _answer(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         _write(_help())
         return 0
@@ -41,16 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
 
         _write(f"prony {__version__}")
         return 0
-    try:
-        return _dispatch(arguments[0], arguments[1:])
-    except BrokenPipeError:  # the reader of our output has gone, as in `prony list | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
-    except KeyboardInterrupt:
-        _write("stopped", sys.stderr)
-        return 130
-    except Exception as exc:  # noqa: BLE001 - the edge of this process: a fault of Prony's own is no failed run
-        return _complain(exc, as_json="--json" in arguments)
+    return _dispatch(arguments[0], arguments[1:])
 
 
 def _dispatch(name: str, arguments: list[str]) -> int:
@@ -93,7 +122,10 @@ def _complain(error: Exception, *, as_json: bool) -> int:
 
 
 def _write(text: str, stream: Any = None) -> None:
-    (stream or sys.stdout).write(text + "\n")
+    try:
+        (stream or sys.stdout).write(text + "\n")
+    except OSError:  # nobody can hear it; the exit code still tells
+        return
 
 
 if __name__ == "__main__":

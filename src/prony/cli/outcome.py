@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from prony.cli.output import print_note, print_text
+from prony.cli.output import print_note, print_text, terminal
 from prony.model.dossier import Dossier
 from prony.model.experiment import ExperimentState
 from prony.model.result import ResultState
@@ -17,11 +18,19 @@ _STOPPED = 130
 
 def finish(bench: Bench, dossier: Dossier, *, as_json: bool, with_report: bool) -> int:
     """Show what came out; return 0 where every job has its numbers, 1 where one has none, 130 where it was stopped."""
-    show(dossier, as_json=as_json)
-    if with_report and dossier.entries:
-        print_note(f"report: {bench.write_report(dossier)}")
+    with suppress(BrokenPipeError):  # a reader who has gone changes nothing about how the run ended
+        show(dossier, as_json=as_json)
+    report = bench.write_report(dossier) if with_report and dossier.entries else None
+    with suppress(BrokenPipeError):
+        if report is not None:
+            print_note(f"report: {report}")
+        if dossier.experiment.state is ExperimentState.PARTIAL:
+            print_note(f"stopped early; what was measured is kept: prony show {dossier.experiment.id}")
+    return _exit_code(dossier)
+
+
+def _exit_code(dossier: Dossier) -> int:
     if dossier.experiment.state is ExperimentState.PARTIAL:
-        print_note(f"stopped early; what was measured is kept: prony show {dossier.experiment.id}")
         return _STOPPED
     failed = any(entry.result.state is ResultState.FAILED for entry in dossier.entries)
     return 1 if failed or dossier.experiment.state is ExperimentState.FAILED else 0
@@ -34,8 +43,6 @@ def show(dossier: Dossier, *, as_json: bool) -> None:
         content = render(dossier, "json")
         print_text(content if isinstance(content, str) else content.decode())
         return
-    from rich.console import Console
-
     from prony.report.terminal import print_dossier
 
-    print_dossier(dossier, Console())
+    print_dossier(dossier, terminal())

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def print_json(value: Any) -> None:
@@ -20,6 +23,17 @@ def print_text(text: str) -> None:
 def print_note(text: str) -> None:
     """Say something that is not the command's answer, so that the answer can be piped."""
     sys.stderr.write(text + "\n")
+
+
+def terminal() -> Console:
+    """Return standard output as rich writes to it; a reader who has gone is told like any other broken pipe."""
+    from rich.console import Console
+
+    class Terminal(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would end the process with the exit code of a failed run
+
+    return Terminal()
 
 
 def print_columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

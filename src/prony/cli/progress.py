@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
 from prony.model.event import Event
@@ -65,13 +65,23 @@ class Lines:
 
     def __init__(self) -> None:
         self._titles: dict[str, str] = {}
+        self._alone = False
 
     def start(self, experiment: Experiment, jobs: Sequence[Job]) -> None:
         self._titles = {job.id: job.title for job in jobs}
-        sys.stderr.write(f"{experiment.name}: experiment {experiment.id}, {_count(jobs)}\n")
+        with suppress(BrokenPipeError):
+            sys.stderr.write(f"{experiment.name}: experiment {experiment.id}, {_count(jobs)}\n")
 
     def event(self, event: Event) -> None:
-        title = self._titles[event.job_id]
+        if self._alone:
+            return
+        try:
+            self._write(event, self._titles[event.job_id])
+        except BrokenPipeError:  # whoever listened has gone, as if they had pressed Ctrl-C on their way out
+            self._alone = True
+            raise KeyboardInterrupt from None
+
+    def _write(self, event: Event, title: str) -> None:
         if event.kind == "repetition" and event.state:
             sys.stderr.write(f"  {title}: repetition {event.done} of {event.total}, {event.message or event.state}\n")
         elif event.kind == "finished":

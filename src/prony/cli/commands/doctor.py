@@ -39,15 +39,16 @@ def command(options: Namespace) -> int:
 
 
 def _show(conditions: list[Condition]) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
+
+    from prony.cli.output import terminal
 
     order = {"block": 0, "warn": 1, "unknown": 2, "pass": 3}
     table = Table(box=None, pad_edge=False, show_header=False)
     for condition in sorted(conditions, key=lambda item: order[item.status]):
         hint = f"\n[dim]{escape(condition.hint)}[/dim]" if condition.hint and condition.status != "pass" else ""
         table.add_row(_MARKS[condition.status], condition.title, escape(condition.value) + hint)
-    console = Console()
+    console = terminal()
     console.print("\n[bold]would a measurement be quiet here?[/bold]")
     console.print(table, highlight=False)

@@ -47,9 +47,10 @@ def command(options: Namespace) -> int:
 
 def show_engines(reports: list[EngineReport]) -> None:
     """Print engines for a person; shared with the doctor."""
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
+
+    from prony.cli.output import terminal
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head in ("engine", "version", "unit", "precisions", "formats", "import", "interpreter"):
@@ -57,7 +58,7 @@ def show_engines(reports: list[EngineReport]) -> None:
     for report in reports:
         for row in _rows(report):
             table.add_row(*map(escape, row))
-    console = Console()
+    console = terminal()
     console.print(table, highlight=False)
     for report in reports:
         if report.state != "ready":
