@@ -274,6 +274,11 @@ def test_a_command_works_with_streams_that_its_caller_closed(closing: str) -> No
         assert "Traceback" not in done.stderr
 
 
+def test_a_terminal_that_lacks_a_letter_gets_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    assert "verdict" in prony("show").stdout
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("command", ["list", "show", "show --json", "report --format csv", "schema", "zoo"])
 def test_an_answer_that_could_not_be_written_is_no_success(command: str) -> None:

@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 from prony.errors import InputError, PronyError, StoreError, exit_code
@@ -50,15 +51,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _complete_streams() -> None:
-    """Open what the caller closed: else the next file, perhaps the database, gets its number and is printed to."""
+    """Make standard input, output and error usable, whatever the caller made of them."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+            # Takes the lowest number that is free: this one. Else the database might, and would be printed to.
+            os.open(os.devnull, os.O_RDWR)
     # For as long as this process lives; and pathlib would cost every command its import.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a letter that the terminal lacks is no reason to lose the answer
+            stream.reconfigure(errors="replace")
 
 
 def _let_go() -> None:
