@@ -4,7 +4,8 @@
     ├── InputError           the caller's move: the recipe, an option or a file is wrong
     │   ├── RecipeError      the recipe is wrong: every problem with its place and the nearest right key
     │   ├── NotFoundError    the thing that was named does not exist
-    │   └── ConflictError    the thing is not in a state that allows this
+    │   ├── ConflictError    the thing is not in a state that allows this
+    │   └── AccessError      who asks is not known, or may not do this
     ├── CapacityError        wait, or add what is missing: an engine, a unit, a device
     ├── SutError             the system under test failed: that is the result, record it
     ├── MeasurementError     we cannot vouch for the number: void it
@@ -13,6 +14,7 @@
 
 Each has a stable `code`, a message (what and where) and a hint (what to do). `EXIT_CODES` maps them to the
 exit code of a command: 0 good, 1 a gate or the run failed, 2 your input is wrong, 3 Prony or its surroundings failed.
+`HTTP_STATUS` maps them, and some codes of their own, to the status of a server's answer.
 
 This module is imported by the engine's child and must need nothing but the standard library.
 """
@@ -64,6 +66,12 @@ class ConflictError(InputError):
     code = "conflict"
 
 
+class AccessError(InputError):
+    """`unauthorized`: nobody knows who asks; `forbidden`: known, and may not."""
+
+    code = "forbidden"
+
+
 class CapacityError(PronyError):
     code = "capacity"
 
@@ -92,6 +100,32 @@ EXIT_CODES: dict[type[PronyError], int] = {
     StoreError: 3,
     TransportError: 3,
 }
+
+
+HTTP_STATUS: dict[type[PronyError] | str, int] = {
+    InputError: 422,
+    NotFoundError: 404,
+    ConflictError: 409,
+    AccessError: 403,
+    CapacityError: 503,
+    SutError: 422,
+    MeasurementError: 422,
+    StoreError: 503,
+    TransportError: 502,
+    "unauthorized": 401,
+    "too_large": 413,
+    "too_many": 429,
+    "method_not_allowed": 405,
+    "unsupported_media_type": 415,
+    "damaged": 422,
+}
+
+
+def http_status(error: PronyError) -> int:
+    """Return the status of the error's code, or else of the nearest ancestor that the table names."""
+    if error.code in HTTP_STATUS:
+        return HTTP_STATUS[error.code]
+    return next((HTTP_STATUS[kind] for kind in type(error).__mro__ if kind in HTTP_STATUS), 500)
 
 
 def exit_code(error: PronyError) -> int:

@@ -10,10 +10,12 @@ from prony.model.recipe import Recipe
 
 
 class ExperimentState(StrEnum):
+    PENDING = "pending"
     RUNNING = "running"
     COMPLETE = "complete"
     PARTIAL = "partial"
     FAILED = "failed"
+    CANCELLED = "cancelled"
 
 
 class Experiment(Noun):

@@ -9,6 +9,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from prony.model.base import Noun
+from prony.model.place import Place
 from prony.model.quantity import DurationNs, Share, SizeBytes, duration_text
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -180,6 +181,7 @@ class Recipe(Noun):
     matrix: Matrix = Field(default=Matrix(), description="what is varied: one job for each combination")
     measure: Measure = Field(default=Measure(), description="how much is measured and what counts as warm")
     limits: Limits = Field(default=Limits(), description="what one repetition may take before it is ended")
+    place: Place = Field(default=Place(), description="which devices may run the jobs when a server hands them out")
     labels: dict[str, str] = Field(default={}, description="words of your own, kept with every result")
 
 

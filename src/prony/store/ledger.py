@@ -13,18 +13,13 @@ from prony.model.estimate import Summary
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.result import ResultState
+from prony.model.states import EXPERIMENT, check
 from prony.store import tables
 from prony.store.folder import FolderContents
 from prony.store.home import safe_id
 from prony.store.owner import this_process
 from prony.store.rows import Values, experiment_of, experiment_row, job_row, result_row
 
-_NEXT: dict[ExperimentState, set[ExperimentState]] = {
-    ExperimentState.RUNNING: {ExperimentState.COMPLETE, ExperimentState.PARTIAL, ExperimentState.FAILED},
-    ExperimentState.COMPLETE: set(),
-    ExperimentState.PARTIAL: set(),
-    ExperimentState.FAILED: set(),
-}
 _LIST_HINT = "`prony list` shows what there is"
 # Of a job's attempts the best stands.
 _RANK = {ResultState.COMPLETE: 0, ResultState.PARTIAL: 1, ResultState.FAILED: 2}
@@ -116,8 +111,7 @@ def end_experiment(
     found = experiment(connection, experiment_id)
     if found.state is state:
         return found
-    if state not in _NEXT[found.state]:
-        raise ConflictError(f"experiment {experiment_id} is {found.state} and cannot become {state}")
+    check(EXPERIMENT, f"experiment {experiment_id}", found.state, state)
     table = tables.experiment
     ending = update(table).where(table.c.id == experiment_id)
     connection.execute(ending.values(state=state.value, ended_at=ended_at, owner=None))

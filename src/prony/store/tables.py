@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     DateTime,
@@ -21,6 +22,7 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    text,
 )
 
 from prony.errors import InputError
@@ -112,3 +114,145 @@ calibration = Table(
 # Experiments whose rows are gone and whose folders may not be yet: written with the delete, so that a crash between
 # the two is finished by the next open.
 deletion = Table("deletion", metadata, Column("experiment_id", String(128), primary_key=True))
+
+# What a server hands out. A job that runs without one has no row here.
+
+Number = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _experiment_id() -> Column[str]:
+    return Column("experiment_id", String(128), ForeignKey("experiment.id", ondelete="CASCADE"), nullable=False)
+
+
+# The jobs of one experiment that want the same kind of device.
+lot = Table(
+    "lot",
+    metadata,
+    Column("id", String(128), primary_key=True),
+    _experiment_id(),
+    Column("demand_id", String(64), nullable=False),
+    Column("demand", Text, nullable=False),
+    Column("agent_id", String(128)),
+    Column("priority", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Index("lot_by_experiment", "experiment_id"),
+)
+
+# `number` is the order of arrival, by which lists are cut into pages. `not_before` is in seconds of the epoch.
+queue = Table(
+    "queue",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("job_id", String(128), ForeignKey("job.id", ondelete="CASCADE"), nullable=False, unique=True),
+    _experiment_id(),
+    Column("lot_id", String(128), ForeignKey("lot.id", ondelete="CASCADE"), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("tries_left", Integer, nullable=False),
+    Column("agent_id", String(128)),
+    Column("device_key", String(128)),
+    Column("lease_id", String(128)),
+    Column("avoid", String(128)),
+    Column("cancel_asked", Boolean, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("leased_at", Instant),
+    Column("ended_at", Instant),
+    Column("not_before", Float(53), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("failure", Text),
+    Column("labels", Text, nullable=False),
+    Index("queue_waiting", "lot_id", "number",
+          sqlite_where=text("state = 'waiting'"), postgresql_where=text("state = 'waiting'")),
+    # The database itself sees to it that a device measures one job at a time.
+    Index("queue_device", "device_key", unique=True,
+          sqlite_where=text("state = 'leased'"), postgresql_where=text("state = 'leased'")),
+    Index("queue_unended", "experiment_id",
+          sqlite_where=text("ended_at IS NULL"), postgresql_where=text("ended_at IS NULL")),
+    Index("queue_by_lease", "lease_id"),
+    Index("queue_by_experiment", "experiment_id", "number"),
+    Index("queue_by_state", "state", "number"),
+    Index("queue_by_agent", "agent_id", "number"),
+)  # fmt: skip
+
+# One lease of a job each; kept when the lease is over.
+attempt = Table(
+    "attempt",
+    metadata,
+    Column("job_id", String(128), ForeignKey("job.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("lease_id", String(128), nullable=False, unique=True),
+    Column("agent_id", String(128), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("leased_at", Instant, nullable=False),
+    Column("ended_at", Instant),
+    Column("reason", Text, nullable=False),
+    Index("attempt_by_agent", "agent_id", "leased_at"),
+)
+
+label = Table(
+    "label",
+    metadata,
+    Column("job_id", String(128), ForeignKey("job.id", ondelete="CASCADE"), primary_key=True),
+    Column("key", String(128), primary_key=True),
+    Column("value", String(128), nullable=False),
+    Index("label_by_value", "key", "value"),
+)
+
+# `state` is what must outlive a restart (active, faulty, lost, draining); busy and cleanup follow from leases.
+# `beat` grows with every sign of life: who looks at it twice knows whether the agent lives, whatever the clocks say.
+agent = Table(
+    "agent",
+    metadata,
+    Column("id", String(128), primary_key=True),
+    Column("name", String(128), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("device_key", String(128), nullable=False),
+    Column("incarnation", String(128), nullable=False),
+    Column("beat", BigInteger, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("seen_at", Instant, nullable=False),
+    Column("strikes", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("document", Text, nullable=False),
+)
+
+# A creation that was asked for under a key is answered with what the first one made.
+creation = Table(
+    "creation",
+    metadata,
+    Column("who", String(128), primary_key=True),
+    Column("key", String(255), primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("experiment_id", String(128), nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+# Secrets are kept as hashes only.
+token = Table(
+    "token",
+    metadata,
+    Column("id", String(128), primary_key=True),
+    Column("name", String(128), nullable=False),
+    Column("role", String(16), nullable=False),
+    Column("once", Boolean, nullable=False),
+    Column("agent_id", String(128)),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant),
+    Column("last_used_at", Instant),
+    Column("revoked_at", Instant),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=True),
+    Column("at", Instant, nullable=False),
+    Column("who", String(128), nullable=False),
+    Column("role", String(16), nullable=False),
+    Column("action", String(64), nullable=False),
+    Column("target", Text, nullable=False),
+    Column("address", String(64), nullable=False),
+    Column("status", Integer, nullable=False),
+)

@@ -1,0 +1,28 @@
+"""How an attempt ended in, whether and when the job is tried again out; and when an agent is no longer to be trusted."""
+
+from __future__ import annotations
+
+from prony.model.result import Failure
+
+FIRST_PAUSE_S = 2.0
+LONGEST_PAUSE_S = 300.0
+# So many jobs that failed here and were done elsewhere, without one success between them.
+STRIKES = 3
+
+
+def is_tried_again(failure: Failure | None) -> bool:
+    """Say whether another device or another time may do better: never for a failing system under test or a wrong recipe.
+
+    An attempt without any result (`None`) was lost with its agent.
+    """
+    return failure is None or failure.whose in ("prony", "capacity")
+
+
+def pause_s(failures: int) -> float:
+    """Return how long to wait after so many failures in a row: twice as long each time, up to five minutes."""
+    return float(min(FIRST_PAUSE_S * 2.0 ** max(failures - 1, 0), LONGEST_PAUSE_S))
+
+
+def is_due(not_before: float, now: float) -> bool:
+    """Say whether a pause is over. One that lies further off than any pause can be was made by a clock that was wrong."""
+    return not_before <= now or not_before > now + LONGEST_PAUSE_S

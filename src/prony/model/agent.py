@@ -1,0 +1,87 @@
+"""A long-lived process that offers a device, as server and agent tell each other about it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from prony.model.base import Noun
+from prony.model.device import Device, EngineReport
+
+# One fact of a device: a value, or several of which each counts (a machine may have two kinds of GPU).
+Fact = bool | int | float | str | tuple[bool | int | float | str, ...]
+Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/@+-]{0,100}$")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+
+
+class AgentState(StrEnum):
+    ACTIVE = "active"
+    BUSY = "busy"
+    CLEANUP = "cleanup"
+    FAULTY = "faulty"
+    LOST = "lost"
+    DRAINING = "draining"
+
+
+class Capabilities(Noun):
+    """What an agent offers: its device and engines in full, and the flat facts that `place.where` asks about."""
+
+    device: Device | None = None
+    engines: tuple[EngineReport, ...] = ()
+    facts: dict[str, Fact] = {}
+    labels: dict[Label, Label] = {}
+    version: str = ""
+
+
+class Enrolment(Noun):
+    """An agent introduces itself; `id` is the one that it was given before, if it was.
+
+    `incarnation` names this life of the process: what an earlier life held is put back when a new one speaks.
+    `device_key` is the same for all agents of one device, because only one of them may measure at a time.
+    """
+
+    id: Name | None = None
+    name: Name
+    device_key: Annotated[str, Field(min_length=1, max_length=100)]
+    incarnation: Name
+    capabilities: Capabilities = Capabilities()
+
+
+class Agent(Noun):
+    id: str
+    name: str
+    state: AgentState
+    device_key: str
+    incarnation: str
+    capabilities: Capabilities = Capabilities()
+    created_at: datetime
+    seen_at: datetime
+    job_id: str | None = None
+    strikes: int = 0
+    reason: str = ""
+
+
+class Enrolled(Noun):
+    """`token` is the agent's own from now on; None where the server asks for none. `ttl_s` is how long a lease lasts."""
+
+    agent: Agent
+    token: str | None = None
+    ttl_s: float
+
+
+class Heartbeat(Noun):
+    """`leases` are those that the agent believes to hold."""
+
+    incarnation: Name
+    leases: tuple[Name, ...] = ()
+    cleaning: bool = False
+
+
+class HeartbeatAnswer(Noun):
+    """`cancel` are leases whose jobs are to be stopped: cancelled, or given to somebody else meanwhile."""
+
+    cancel: tuple[str, ...] = ()
+    drain: bool = False

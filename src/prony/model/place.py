@@ -1,0 +1,60 @@
+"""Which devices may run a job: what a person writes under `place`, and the demand that a server matches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from prony.model.base import Noun
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+# One fact that must hold: a plain value, a comparison such as ">=4", or a list of which one must hold.
+Wanted = bool | int | Finite | str | Annotated[list[bool | int | Finite | str], Field(min_length=1, max_length=100)]
+
+
+class Place(Noun):
+    """Where the jobs run when a server hands them out; on this machine alone, `where` says whether it will do."""
+
+    where: dict[str, Wanted] = Field(
+        default={},
+        max_length=50,
+        description="facts that a device must have, as in `cpu.cores: '>=4'`; `prony agent info` shows this one's",
+    )
+    devices: Literal["any", "each"] = Field(
+        default="any", description="any: one device that fits runs a job; each: every device that fits runs every job"
+    )
+    priority: int = Field(default=0, ge=-100, le=100, description="higher goes first")
+    attempts: int = Field(
+        default=3, ge=1, le=20, description="how often a job is tried when its surroundings fail, not its model"
+    )
+
+
+class Demand(Noun):
+    """What a lot of jobs wants of a device: the facts that a person asked for and those that the workload needs."""
+
+    where: dict[str, Wanted] = {}
+    kind: str = "model"
+    engine: str | None = None
+    unit: str | None = None
+    precision: str | None = None
+    scheme: str | None = None  # of the model's reference: an agent fetches only what its policy allows
+
+    @property
+    def id(self) -> str:
+        """The same for equal demands, whoever made them."""
+        text = json.dumps(self.model_dump(mode="json", exclude_defaults=True), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Lack(Noun):
+    """One thing that a device has not: what was wanted of which fact, and what it has instead."""
+
+    fact: str
+    wanted: str
+    has: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.fact} {self.wanted} (has {self.has if self.has is not None else 'none'})"

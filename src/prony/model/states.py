@@ -1,0 +1,67 @@
+"""The state machines of a fleet, as tables: what may become what, and nothing else."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeVar
+
+from prony.errors import ConflictError
+from prony.model.agent import AgentState
+from prony.model.experiment import ExperimentState
+from prony.model.queue import JobState
+
+S = TypeVar("S", bound=StrEnum)
+
+JOB: dict[JobState, frozenset[JobState]] = {
+    # A result may come for a job that waits again: its lease was lost and its agent was not.
+    JobState.WAITING: frozenset(JobState) - {JobState.WAITING},
+    JobState.LEASED: frozenset(JobState) - {JobState.LEASED},
+    # A complete job stays so. The others may be tried again, and a late result that is better than theirs counts.
+    JobState.COMPLETE: frozenset(),
+    JobState.PARTIAL: frozenset({JobState.WAITING, JobState.COMPLETE}),
+    JobState.FAILED: frozenset({JobState.WAITING, JobState.COMPLETE, JobState.PARTIAL}),
+    JobState.CANCELLED: frozenset({JobState.WAITING}),
+}
+
+EXPERIMENT: dict[ExperimentState, frozenset[ExperimentState]] = {
+    ExperimentState.PENDING: frozenset(ExperimentState) - {ExperimentState.PENDING},
+    ExperimentState.RUNNING: frozenset(ExperimentState) - {ExperimentState.PENDING, ExperimentState.RUNNING},
+    ExperimentState.COMPLETE: frozenset(),
+    # One whose jobs are tried again runs again.
+    ExperimentState.PARTIAL: frozenset({ExperimentState.RUNNING, ExperimentState.COMPLETE}),
+    ExperimentState.FAILED: frozenset(
+        {ExperimentState.RUNNING, ExperimentState.COMPLETE, ExperimentState.PARTIAL}
+    ),
+    ExperimentState.CANCELLED: frozenset({ExperimentState.RUNNING}),
+}
+
+AGENT: dict[AgentState, frozenset[AgentState]] = {
+    AgentState.ACTIVE: frozenset({AgentState.BUSY, AgentState.FAULTY, AgentState.LOST, AgentState.DRAINING}),
+    AgentState.BUSY: frozenset(AgentState) - {AgentState.BUSY},
+    AgentState.CLEANUP: frozenset(AgentState) - {AgentState.CLEANUP},
+    # Only a person makes a faulty agent active again: `prony agents reset`.
+    AgentState.FAULTY: frozenset({AgentState.ACTIVE}),
+    AgentState.LOST: frozenset({AgentState.ACTIVE, AgentState.DRAINING, AgentState.FAULTY}),
+    AgentState.DRAINING: frozenset({AgentState.ACTIVE, AgentState.LOST, AgentState.FAULTY}),
+}
+
+ENDED = frozenset({JobState.COMPLETE, JobState.PARTIAL, JobState.FAILED, JobState.CANCELLED})
+# Agents in these states are given nothing.
+IDLE_ONLY = frozenset({AgentState.FAULTY, AgentState.LOST, AgentState.DRAINING})
+
+
+def check(table: dict[S, frozenset[S]], noun: str, now: S, wanted: S) -> None:
+    """Refuse what the table does not allow."""
+    if wanted not in table[now]:
+        allowed = ", ".join(sorted(table[now])) or "nothing: it has ended"
+        raise ConflictError(f"{noun} is {now} and cannot become {wanted}", hint=f"from here it may become {allowed}")
+
+
+def outcome(states: dict[JobState, int]) -> ExperimentState:
+    """Return how an experiment ended whose jobs ended in these states, each with its count."""
+    present = {state for state, count in states.items() if count}
+    if present == {JobState.CANCELLED}:
+        return ExperimentState.CANCELLED
+    if present == {JobState.FAILED}:
+        return ExperimentState.FAILED
+    return ExperimentState.COMPLETE if present <= {JobState.COMPLETE, JobState.FAILED} else ExperimentState.PARTIAL
