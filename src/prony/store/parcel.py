@@ -1,0 +1,181 @@
+"""A result folder in, one plain tar out, and back: how a result travels.
+
+A parcel holds regular files with relative names and nothing else: POSIX ustar, no compression, no extensions. The same
+folder gives the same bytes. Whoever opens one trusts nothing that it says.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from prony.errors import InputError, StoreError
+from prony.store.manifest import files_of
+
+MOST_FILES = 10_000
+MOST_BYTES = 8 * 2**30
+_BLOCK = tarfile.BLOCKSIZE
+_PIECE = 2**20
+# One part of a name: whatever every system takes as a file's name and no shell or file browser hides.
+_PART = re.compile(r'[^\x00-\x20\x7f/\\:*?"<>|.][^\x00-\x1f\x7f/\\:*?"<>|]{0,99}')
+_DEEPEST = 8
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_HINT = "a parcel is what packs the folder of one result, whole"
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """What was packed: its SHA-256 and its size, by which the other side sees that all of it arrived."""
+
+    sha256: str
+    size: int
+
+
+def pack(folder: Path, to: Path) -> Parcel:
+    """Write the folder's files to `to`, sorted, owned by nobody, of no time; on the disk when this returns.
+
+    `to` appears in one step, whole.
+    """
+    files = files_of(folder)
+    unfinished = to.with_name(f".{to.name}.tmp")
+    with _writing(to, unfinished):
+        with unfinished.open("wb") as out:
+            _write(folder, files, out)
+            out.flush()
+            os.fsync(out.fileno())
+        parcel = measured(unfinished)
+        unfinished.replace(to)
+        sync_folder(to.parent)
+    return parcel
+
+
+def unpack(tar: Path, to: Path, *, most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES) -> None:
+    """Write the files of a parcel below `to`, which must be new or empty. What is unsafe or damaged is refused.
+
+    On a refusal something may lie in `to` already; nothing ever lies outside of it.
+    """
+    if to.exists() and any(to.iterdir()):
+        raise StoreError(f"{to} is not empty", hint="a parcel is opened in a folder of its own")
+    with _writing(to), tar.open("rb") as source:
+        to.mkdir(parents=True, exist_ok=True)
+        for number, (name, size) in enumerate(_members(source, most_bytes), start=1):
+            if number > most_files:
+                raise InputError(f"the parcel holds more than {most_files} files", hint=_HINT, code="too_large")
+            _extract(source, size, to / name, name)
+
+
+def measured(tar: Path) -> Parcel:
+    """Return the checksum and size of a file."""
+    with tar.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return Parcel(sha256=digest, size=file.tell())
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the folder's own entries on the disk; where the system cannot, the files' are all there is."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+# Out
+
+
+def _write(folder: Path, files: list[Path], out: IO[bytes]) -> None:
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for path in sorted(files, key=lambda path: path.relative_to(folder).as_posix()):
+            name = path.relative_to(folder).as_posix()
+            _check_name(name)
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = path.stat().st_size, 0o644
+            with path.open("rb") as content:
+                archive.addfile(member, content)
+
+
+# In
+
+
+def _members(source: IO[bytes], most_bytes: int) -> Iterator[tuple[str, int]]:
+    """Yield name and size of each file, with the source at its first byte. Headers alone are read here: a name or an
+    extension that claims to be gigabytes long is refused by its kind and never taken into memory."""
+    seen: set[str] = set()
+    total = 0
+    while (header := _header(source)) is not None:
+        _check_kind(header)
+        _check_name(header.name)
+        if header.name in seen:
+            raise _refusal(f"it holds {header.name} twice")
+        seen.add(header.name)
+        total += header.size
+        if header.size < 0 or total > most_bytes:
+            raise InputError(f"the parcel holds more than {most_bytes} bytes", hint=_HINT, code="too_large")
+        begin = source.tell()
+        yield header.name, header.size
+        source.seek(begin + -(-header.size // _BLOCK) * _BLOCK)
+
+
+def _header(source: IO[bytes]) -> tarfile.TarInfo | None:
+    """Return the next header, None at the end that every archive has: a file that merely stops was cut short."""
+    block = source.read(_BLOCK)
+    if block == bytes(_BLOCK):
+        return None
+    try:
+        return tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+    except (tarfile.HeaderError, UnicodeDecodeError) as exc:
+        raise _refusal(f"it is damaged or cut short: {exc}") from exc
+
+
+def _check_kind(header: tarfile.TarInfo) -> None:
+    if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or header.linkname:
+        raise _refusal(f"{header.name[:200]!r} is not a plain file")
+
+
+def _check_name(name: str) -> None:
+    parts = name.split("/")
+    if len(parts) > _DEEPEST or not all(_PART.fullmatch(part) and not part.endswith((" ", ".")) for part in parts):
+        raise _refusal(f"{name[:200]!r} is no name for a file of a result")
+
+
+def _extract(source: IO[bytes], size: int, path: Path, name: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as out:
+            while size:
+                piece = source.read(min(size, _PIECE))
+                if not piece:
+                    raise _refusal(f"it is cut short within {name}")
+                out.write(piece)
+                size -= len(piece)
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as exc:
+        # One name is the folder of another, or the two differ in case only and this system makes no difference.
+        raise _refusal(f"{name} collides with another of its files") from exc
+
+
+def _refusal(what: str) -> InputError:
+    return InputError(f"the parcel is refused: {what}", hint=_HINT, code="damaged")
+
+
+@contextmanager
+def _writing(place: Path, unfinished: Path | None = None) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as exc:  # ValueError: a file of 8 GiB or more does not fit in a header
+        if unfinished is not None:
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+        if getattr(exc, "errno", None) in _FULL:
+            hint = "make room on this disk"
+            raise StoreError(f"no room for {place}: the disk is full", hint=hint, code="disk_full") from exc
+        reason = getattr(exc, "strerror", None) or exc
+        raise StoreError(f"cannot write {place}: {reason}", hint="is the disk read-only?") from exc
