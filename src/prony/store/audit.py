@@ -1,0 +1,50 @@
+"""An open transaction and entries in, the trail of who did what out: rows are added and grow old, never changed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, insert, select
+
+from prony.errors import InputError
+from prony.model.access import AuditEntry
+from prony.model.queue import Page
+from prony.store import tables
+
+_TABLE = tables.audit
+_LENGTHS = {"who": 128, "role": 16, "action": 64, "target": 1000, "address": 64}
+
+
+def add(connection: Connection, entry: AuditEntry) -> None:
+    """Keep an entry; the database gives it its id."""
+    values = entry.model_dump(exclude={"id"})
+    texts = {name: _plain(values[name])[:length] for name, length in _LENGTHS.items()}
+    connection.execute(insert(_TABLE).values(values | texts))
+
+
+def page(connection: Connection, limit: int, cursor: str | None) -> Page[AuditEntry]:
+    """Return entries, the newest first; the cursor is the last one's id."""
+    limit = max(1, limit)
+    query = select(_TABLE).order_by(_TABLE.c.id.desc()).limit(limit + 1)
+    if cursor is not None:
+        if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+            raise InputError(f"{cursor!r} is no cursor of this list", hint="use `next` of the page before")
+        query = query.where(_TABLE.c.id < int(cursor))
+    found = [AuditEntry.read(row._mapping) for row in connection.execute(query)]
+    return Page[AuditEntry](items=tuple(found[:limit]), next=str(found[limit - 1].id) if len(found) > limit else None)
+
+
+def prune(connection: Connection, *, before: datetime | None = None, keep: int | None = None) -> int:
+    """Delete entries from before an instant, and all but the newest `keep`; return how many went."""
+    gone = 0
+    if before is not None:
+        gone += connection.execute(delete(_TABLE).where(_TABLE.c.at < before)).rowcount
+    if keep is not None:
+        newest_to_go = select(_TABLE.c.id).order_by(_TABLE.c.id.desc()).offset(keep).limit(1).scalar_subquery()
+        gone += connection.execute(delete(_TABLE).where(_TABLE.c.id <= newest_to_go)).rowcount
+    return gone
+
+
+def _plain(text: str) -> str:
+    """Return text that a terminal and every database takes: what a stranger sent must not move anybody's cursor."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
