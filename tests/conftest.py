@@ -1,16 +1,26 @@
-"""What every test may ask for: a home of its own, and an engine that misbehaves on order."""
+"""What every test may ask for: a home of its own, an engine that misbehaves on order, and real databases.
+
+`postgres` is the server that all tests of a session share, `postgres_url` a fresh database on it that has Prony's
+tables, `empty_postgres_url` one that has none, `private_postgres` a server that a test may kill. `database_url` runs
+the test twice: on the home's SQLite file (the empty URL), and on PostgreSQL.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from prony.ports import plugins
+from servers.binaries import AbsentError
+from servers.postgres import Postgres
+from servers.shared import Shared, shared, wait_ended
 
 FAULTY = Path(__file__).parent / "faulty"
 
@@ -20,11 +30,70 @@ def torch_python() -> str:
     """Return an interpreter that has PyTorch; without one the test is skipped, or fails where it must be there."""
     found = os.environ.get("PRONY_TEST_TORCH_PYTHON") or (sys.executable if find_spec("torch") else "")
     if not found:
-        reason = "no PyTorch here: `make torch`, and PRONY_TEST_TORCH_PYTHON=.venv-torch/bin/python"
-        if "torch" in os.environ.get("PRONY_TEST_REQUIRES", ""):
-            pytest.fail(f"required, but {reason}")
-        pytest.skip(reason)
+        _lack("torch", "no PyTorch here: `make torch`, and PRONY_TEST_TORCH_PYTHON=.venv-torch/bin/python")
     return found
+
+
+def _lack(what: str, reason: str) -> NoReturn:
+    """Skip the test, or fail it where what it lacks must be there."""
+    if what in os.environ.get("PRONY_TEST_REQUIRES", "").split(","):
+        pytest.fail(f"required, but {reason}")
+    pytest.skip(reason)
+
+
+def _servers(factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that all workers of this session share; each has its own below."""
+    base = factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "servers"
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """The real PostgreSQL that all tests of this session share."""
+    block = ExitStack()
+    try:
+        server = block.enter_context(shared(_servers(tmp_path_factory)))
+    except AbsentError as exc:
+        _lack("postgres", str(exc))
+    with block:
+        yield server
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """See the shared server end, so that no process is left when the command returns."""
+    factory = getattr(config, "_tmp_path_factory", None)
+    if factory is not None and "PYTEST_XDIST_WORKER" not in os.environ:
+        place = _servers(factory)
+        assert not place.exists() or wait_ended(place), f"a PostgreSQL is left behind: see {place}"
+
+
+@pytest.fixture
+def postgres_url(postgres: Shared) -> Iterator[str]:
+    """A database of this test's own, with Prony's tables and nothing in them."""
+    name = postgres.create_migrated()
+    yield postgres.url_of(name)
+    postgres.drop(name)
+
+
+@pytest.fixture
+def empty_postgres_url(postgres: Shared) -> Iterator[str]:
+    """A database of this test's own that Prony has never seen."""
+    name = postgres.create()
+    yield postgres.url_of(name)
+    postgres.drop(name)
+
+
+@pytest.fixture
+def private_postgres(postgres: Shared) -> Iterator[Postgres]:
+    """A running server of this test's own, to be killed and started again; its `url` is an empty database."""
+    with Postgres(postgres.programs, inside=postgres.folder) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """The URL to open a store with: of the home's own file, and of a fresh database on PostgreSQL."""
+    return "" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,1 @@
+"""Real servers for tests and benchmarks: started where their binaries are found, ended with whoever asked for them."""

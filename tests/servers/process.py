@@ -1,0 +1,57 @@
+"""A command in, a child process out that ends with its parent, however that ends."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import psutil
+
+_PR_SET_PDEATHSIG = 1
+
+
+def dying_with_parent(sent: signal.Signals) -> Callable[[], None]:
+    """Return what a child calls before its program begins, so that the system sends it a signal when we are gone."""
+    if sys.platform != "linux":
+        return lambda: None
+    libc = ctypes.CDLL(None)
+
+    def ask() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, int(sent))
+
+    return ask
+
+
+def kill_all(pid: int) -> None:
+    """End a process and all below it at once, as a power cut would; return when the last one is gone."""
+    with suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(pid)
+        parent.suspend()  # it has no more children from now on
+        family = [*parent.children(recursive=True), parent]
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        for process in family:
+            wait_gone(process.pid)
+
+
+def wait_gone(pid: int, *, within_s: float = 20.0) -> bool:
+    """Wait for a process that need not be our child to end; False when it has not in that time."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        if not is_alive(pid):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether it runs; a zombie has ended."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,116 @@
+"""The servers that other tests build on: they keep what was committed, and nothing of them is left behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from servers.binaries import AbsentError
+from servers.postgres import Postgres
+from servers.process import is_alive, wait_gone
+from servers.redis import redis_server
+from servers.shared import Shared, shared, wait_ended
+
+USE = (
+    "import sys; from pathlib import Path\n"
+    "from servers.shared import shared\n"
+    "with shared(Path(sys.argv[1])) as server:\n"
+    "    print(server.url, flush=True); sys.stdin.read()"
+)
+
+
+def _postmaster(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        row = connection.execute("SELECT pg_read_file('postmaster.pid')").fetchone()
+        assert row is not None
+        return int(row[0].splitlines()[0])
+
+
+def test_a_killed_server_comes_back_at_its_url_with_all_that_was_committed(private_postgres: Postgres) -> None:
+    url, first = private_postgres.url, private_postgres.pid
+    private_postgres.execute("CREATE TABLE kept (n int)")
+    with psycopg.connect(url) as connection:
+        connection.execute("INSERT INTO kept VALUES (1)")
+        connection.commit()
+        connection.execute("INSERT INTO kept VALUES (2)")
+        private_postgres.kill()
+        assert not is_alive(first)
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("SELECT 1")
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(url)
+    private_postgres.start()
+    assert private_postgres.url == url
+    assert private_postgres.execute("SELECT n FROM kept") == [(1,)]
+
+
+def test_a_stopped_server_leaves_neither_a_process_nor_a_folder(postgres: Shared, tmp_path: Path) -> None:
+    server = Postgres(postgres.programs, inside=postgres.folder).start()
+    before, folder = server.pid, server.folder
+    server.stop()
+    assert not is_alive(before)
+    assert not folder.exists()
+
+
+def test_every_database_is_fresh_and_one_of_a_test_has_the_tables(postgres_url: str, empty_postgres_url: str) -> None:
+    query = "SELECT count(*) FROM information_schema.tables WHERE table_name = 'experiment'"
+    counts = [psycopg.connect(url).execute(query).fetchone() for url in (postgres_url, empty_postgres_url)]
+    assert counts == [(1,), (0,)]
+
+
+def test_users_of_one_folder_share_a_server_that_ends_when_the_last_one_is_killed(
+    postgres: Shared, tmp_path: Path
+) -> None:
+    place = tmp_path / "servers"
+    command = [sys.executable, "-c", USE, str(place)]
+    cwd = Path(__file__).parents[1]
+    users = [
+        subprocess.Popen(command, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    urls = {user.stdout.readline().strip() for user in users if user.stdout}
+    (url,) = urls
+    server = _postmaster(url)
+    users[0].kill()
+    users[0].communicate()
+    assert not wait_ended(place, within_s=0.3)
+    assert is_alive(server)
+    users[1].kill()
+    users[1].communicate()
+    assert wait_ended(place)
+    assert not is_alive(server)
+
+
+def test_a_server_whose_keeper_was_killed_ends_too_and_the_next_user_gets_another(
+    postgres: Shared, tmp_path: Path
+) -> None:
+    place = tmp_path / "servers"
+    with shared(place) as first:
+        server = _postmaster(first.url)
+        psutil.Process(json.loads((place / "server.json").read_text())["pid"]).kill()
+        assert wait_gone(server)
+        with shared(place) as second:
+            assert _postmaster(second.url) != server
+    assert wait_ended(place)
+
+
+def test_where_there_is_none_the_reason_is_told(tmp_path: Path) -> None:
+    (tmp_path / "server.json").write_text('{"absent": "none was found"}')
+    with pytest.raises(AbsentError, match="none was found"), shared(tmp_path):
+        pytest.fail("there is none")
+    assert wait_ended(tmp_path)
+
+
+def test_a_redis_answers_at_its_url() -> None:
+    redis = pytest.importorskip("redis")
+    try:
+        with redis_server() as url, redis.Redis.from_url(url) as client:
+            client.set("key", "value")
+            assert client.get("key") == b"value"
+    except AbsentError as exc:
+        pytest.skip(str(exc))
