@@ -1,0 +1,185 @@
+"""Requests in, answers out: time-outs, repeats of what is safe to repeat, downloads that are whole or not there."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
+
+from prony.client import wire
+from prony.errors import PronyError, StoreError, TransportError
+from prony.model.base import Noun
+
+if TYPE_CHECKING:
+    import httpx
+
+N = TypeVar("N", bound=Noun)
+T = TypeVar("T")
+Asked = str | int | float | bool | None
+Content = bytes | Iterable[bytes]
+
+_CONNECT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request. `wait_s` is how long the server may hold it; `is_safe`: doing it twice is doing it once."""
+
+    method: str
+    parts: tuple[str, ...]
+    query: Mapping[str, Asked] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content: Content | None = None
+    wait_s: float = 0.0
+    is_safe: bool = False
+    # Answers that are no error although their status says so.
+    expected: frozenset[int] = frozenset()
+
+
+class Connection:
+    """Speaks to one server. Threads may share it."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout_s: float = 30.0,
+        attempts: int = 4,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.base = wire.base_of(url)
+        self.sleep = sleep
+        self._headers = wire.headers(token)
+        self._timeout_s = timeout_s
+        self._attempts = attempts
+
+    def close(self) -> None:
+        if "_http" in vars(self):
+            self._http.close()
+
+    @cached_property
+    def _http(self) -> httpx.Client:
+        import httpx
+
+        from prony import __version__
+
+        return httpx.Client(
+            headers={"User-Agent": f"prony/{__version__}"} | self._headers,
+            # Reading the certificates of the world takes longer than most requests.
+            verify=self.base.startswith("https:"),
+            # A proxy does not reach this machine's own loopback.
+            trust_env=not is_loopback(self.base),
+        )
+
+    def send(self, call: Call) -> httpx.Response:
+        """Return the whole answer, or raise the error that it stands for."""
+        return self._tried(call, _whole)
+
+    def read(self, noun: type[N], call: Call) -> N:
+        return wire.read(noun, self.send(call).content, self.base)
+
+    def download(self, call: Call, to: Path) -> Path:
+        """Write the answer's body to a file that appears when it is whole; begin again when the connection breaks."""
+        fresh = to.with_name(f".{to.name}.{uuid.uuid4().hex}.part")
+
+        def write(response: httpx.Response) -> None:
+            with fresh.open("wb") as file:
+                for piece in response.iter_bytes():
+                    file.write(piece)
+
+        try:
+            to.parent.mkdir(parents=True, exist_ok=True)
+            self._tried(call, write)
+            fresh.replace(to)
+        except OSError as exc:
+            raise StoreError(f"cannot write {to}: {exc.strerror}", hint="is there room, and may you write?") from exc
+        finally:
+            with suppress(OSError):
+                fresh.unlink()
+        return to
+
+    def stream(self, call: Call, *, silence_s: float) -> Iterator[bytes]:
+        """Yield the answer's body as it arrives, until it ends or is silent for too long."""
+        import httpx
+
+        try:
+            with self._opened(call, silence_s) as response:
+                if not response.is_success:
+                    raise self._refused(response)
+                yield from response.iter_bytes()
+        except httpx.RequestError as exc:
+            raise self._lost(exc) from exc
+
+    def _tried(self, call: Call, consume: Callable[[httpx.Response], T]) -> T:
+        """Hand a good answer to `consume`; what is safe to repeat is tried a few times."""
+        import httpx
+
+        pauses = wire.delays()
+        for left in reversed(range(self._attempts)):
+            try:
+                with self._opened(call, self._timeout_s + call.wait_s) as response:
+                    if response.is_success or response.status_code in call.expected:
+                        return consume(response)
+                    if not (left and call.is_safe and response.status_code in wire.PASSING):
+                        raise self._refused(response)
+            except httpx.RequestError as exc:
+                # Where no connection came about, nothing was done: anything may be tried again.
+                unheard = isinstance(exc, httpx.ConnectError | httpx.ConnectTimeout)
+                if not (left and (call.is_safe or unheard)):
+                    raise self._lost(exc) from exc
+            self.sleep(next(pauses))
+        raise AssertionError  # the last round returns or raises
+
+    @contextmanager
+    def _opened(self, call: Call, silence_s: float) -> Iterator[httpx.Response]:
+        import httpx
+
+        request = self._http.build_request(
+            call.method,
+            wire.endpoint(self.base, *call.parts),
+            params={key: _text(value) for key, value in call.query.items() if value is not None},
+            headers=dict(call.headers),
+            content=call.content,
+            timeout=httpx.Timeout(silence_s, connect=_CONNECT_S),
+        )
+        response = self._http.send(request, stream=True)
+        try:
+            yield response
+        finally:
+            response.close()
+
+    def _refused(self, response: httpx.Response) -> PronyError:
+        body, location = response.read(), response.headers.get("Location", "")
+        return wire.error_of(response.status_code, body, self.base, location=location)
+
+    def _lost(self, error: httpx.RequestError) -> TransportError:
+        import httpx
+
+        if isinstance(error, httpx.TimeoutException):
+            return wire.unreachable(self.base, "it does not answer in time")
+        return wire.unreachable(self.base, str(error))
+
+
+def _whole(response: httpx.Response) -> httpx.Response:
+    response.read()
+    return response
+
+
+def is_loopback(base: str) -> bool:
+    host = urlsplit(base).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _text(value: Asked) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,39 @@
+"""Operations on the server itself: what waits, who could run it, how it is, who may use it."""
+
+from __future__ import annotations
+
+from prony.client import wire
+from prony.client.asking import Asking
+from prony.client.connection import Call
+from prony.model.access import AuditEntry, MadeToken, NewToken, Token
+from prony.model.queue import Compatibility, Health, Page, Queue, Stats, Submission
+
+
+class House(Asking):
+    def compatibility(self, submission: Submission) -> Compatibility:
+        """Say which agents could run a recipe, and what each of the others lacks; nothing is submitted."""
+        return self._send(Compatibility, "POST", "compatibility", body=submission)
+
+    def queue(self) -> Queue:
+        return self._get(Queue, "queue")
+
+    def health(self) -> Health:
+        """Say which parts of the server work; an answer of one that fails is an answer too."""
+        call = Call("GET", ("health",), is_safe=True, expected=frozenset({503}))
+        return wire.read(Health, self._connection.send(call).content, self._connection.base)
+
+    def stats(self) -> Stats:
+        return self._get(Stats, "stats")
+
+    def add_token(self, token: NewToken) -> MadeToken:
+        """Make a token; its secret is in this answer and never again."""
+        return self._send(MadeToken, "POST", "tokens", body=token)
+
+    def tokens(self, *, limit: int = 100, cursor: str | None = None) -> Page[Token]:
+        return self._get(Page[Token], "tokens", limit=limit, cursor=cursor)
+
+    def revoke_token(self, token_id: str) -> None:
+        self._do("DELETE", "tokens", token_id)
+
+    def audit(self, *, limit: int = 100, cursor: str | None = None) -> Page[AuditEntry]:
+        return self._get(Page[AuditEntry], "audit", limit=limit, cursor=cursor)

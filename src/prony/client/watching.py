@@ -1,0 +1,97 @@
+"""An event stream in, nouns out: what happens to an experiment, through every loss of the connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from prony.client import wire
+from prony.client.connection import Call, Connection
+from prony.client.sse import Message, messages
+from prony.errors import InputError, PronyError, TransportError
+from prony.model.base import Noun
+from prony.model.event import Event
+from prony.model.experiment import ExperimentState
+from prony.model.queue import ExperimentView, QueuedJob
+
+# The server sends something every ten seconds: three that did not come are a dead connection.
+_SILENCE_S = 35.0
+
+
+class Snapshot(Noun):
+    """How everything stands."""
+
+    experiment: ExperimentView
+    jobs: tuple[QueuedJob, ...]
+
+
+Update = Snapshot | QueuedJob | Event | ExperimentView
+
+_NOUNS: dict[str, type[Snapshot] | type[QueuedJob] | type[Event] | type[ExperimentView]] = {
+    "snapshot": Snapshot,
+    "job": QueuedJob,
+    "progress": Event,
+    "experiment": ExperimentView,
+}
+
+
+def has_ended(view: ExperimentView) -> bool:
+    return view.experiment.state not in (ExperimentState.PENDING, ExperimentState.RUNNING)
+
+
+def updates(
+    connection: Connection, experiment_id: str, on_lost: Callable[[PronyError, float], None]
+) -> Iterator[Update]:
+    """Yield what happens until the experiment has ended, however often the connection is lost."""
+    ended = False
+    pauses = wire.delays()
+    while True:
+        for update in _until_lost(connection, experiment_id):
+            if not isinstance(update, PronyError):
+                pauses = wire.delays()
+                ended = _ended(update, ended)
+                yield update
+            elif ended:
+                return
+            else:
+                pause_s = next(pauses)
+                on_lost(update, pause_s)
+                connection.sleep(pause_s)
+
+
+def _until_lost(connection: Connection, experiment_id: str) -> Iterator[Update | PronyError]:
+    """Yield what one connection brings, and last why it brings no more."""
+    stream = _messages(connection, experiment_id)
+    while True:
+        try:
+            message = next(stream, None)
+        except InputError:  # gone, or not ours to see: no waiting helps
+            raise
+        except PronyError as exc:
+            yield exc
+            return
+        if message is None:
+            yield TransportError(f"{connection.base} ended the stream")
+            return
+        update = _read(message, connection.base)
+        if update is not None:
+            yield update
+
+
+def _ended(update: Update, before: bool) -> bool:
+    match update:
+        case Snapshot(experiment=view) | (ExperimentView() as view):
+            return has_ended(view)
+        case _:
+            return before
+
+
+def _messages(connection: Connection, experiment_id: str) -> Iterator[Message]:
+    headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity", "Cache-Control": "no-store"}
+    call = Call("GET", ("experiments", experiment_id, "events"), headers=headers)
+    return messages(connection.stream(call, silence_s=_SILENCE_S))
+
+
+def _read(message: Message, where: str) -> Update | None:
+    """Return the noun of a message, or None for one that only a newer server sends."""
+    noun = _NOUNS.get(message.event)
+    return None if noun is None else wire.read(noun, message.data, where)
