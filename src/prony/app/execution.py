@@ -19,6 +19,7 @@ from prony.store.home import Home
 
 _STDERR_TAIL = 3000
 _ENDING_S = 10
+_SECRETS = ("PRONY_TOKEN",)
 
 
 class RunnerLostError(PronyError):
@@ -46,17 +47,15 @@ def execute(
         files = [folder / f"{job.id}.json" for job in jobs]
         for file, job in zip(files, jobs, strict=True):
             write_noun(file, job)
-        # -P: a file in the current folder is not taken for a module of the same name.
-        command = [sys.executable, "-P", "-m", "prony", "exec", "--parent", str(os.getpid()), "--out", str(out)]
-        command += ["--calibration", calibration_id] if calibration_id else []
+        command = runner_command(files, out, calibration_id)
         with errors.open("wb") as stderr:
             runner = subprocess.Popen(
-                [*command, *map(str, files)],
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 start_new_session=True,
-                env=os.environ | {"PRONY_HOME": str(home.root)},
+                env=runner_environment(home),
             )
             try:
                 stopped = _follow(runner, on_event)
@@ -68,6 +67,20 @@ def execute(
             if not stopped:
                 raise RunnerLostError(f"the runner ended with {runner.returncode}: {tail}", hint="prony doctor")
         return stopped
+
+
+def runner_command(files: Sequence[Path], out: Path, calibration_id: str | None) -> list[str]:
+    """Return how a runner is started that ends with this process."""
+    # -P: a file in the current folder is not taken for a module of the same name.
+    command = [sys.executable, "-P", "-m", "prony", "exec", "--parent", str(os.getpid()), "--out", str(out)]
+    command += ["--calibration", calibration_id] if calibration_id else []
+    return [*command, *map(str, files)]
+
+
+def runner_environment(home: Home) -> dict[str, str]:
+    """Return this process's environment with the home in it, and without what lets its owner speak to a server."""
+    kept = {name: value for name, value in os.environ.items() if name not in _SECRETS}
+    return kept | {"PRONY_HOME": str(home.root)}
 
 
 def _follow(runner: subprocess.Popen[bytes], on_event: Callable[[Event], None]) -> bool:

@@ -46,7 +46,7 @@ def pack(folder: Path, to: Path) -> Parcel:
     """
     files = files_of(folder)
     unfinished = to.with_name(f".{to.name}.tmp")
-    with _writing(to, unfinished):
+    with disk_told(to, unfinished):
         with unfinished.open("wb") as out:
             _write(folder, files, out)
             out.flush()
@@ -64,7 +64,7 @@ def unpack(tar: Path, to: Path, *, most_files: int = MOST_FILES, most_bytes: int
     """
     if to.exists() and any(to.iterdir()):
         raise StoreError(f"{to} is not empty", hint="a parcel is opened in a folder of its own")
-    with _writing(to), tar.open("rb") as source:
+    with disk_told(to), tar.open("rb") as source:
         to.mkdir(parents=True, exist_ok=True)
         for number, (name, size) in enumerate(_members(source, most_bytes), start=1):
             if number > most_files:
@@ -167,7 +167,8 @@ def _refusal(what: str) -> InputError:
 
 
 @contextmanager
-def _writing(place: Path, unfinished: Path | None = None) -> Iterator[None]:
+def disk_told(place: Path, unfinished: Path | None = None) -> Iterator[None]:
+    """Turn what the disk says into a StoreError, `disk_full` where it is; `unfinished` does not stay."""
     try:
         yield
     except (OSError, ValueError) as exc:  # ValueError: a file of 8 GiB or more does not fit in a header
