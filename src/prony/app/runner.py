@@ -15,6 +15,7 @@ from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import ResultState
 from prony.ports.clock import SystemClock
+from prony.ports.models import policy_of
 from prony.run.child.spawner import die_with_parent
 from prony.run.environment import look_around
 from prony.run.runner import Stopped, Surroundings, run_jobs
@@ -42,6 +43,7 @@ def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, p
         emit=_emit,
         stop_asked=lambda: stop.asked,
         interruptible=stop.interrupting,
+        policy=policy_of(os.environ),
     )
     results = run_jobs(jobs, folders, around)
     return 0 if all(result.state is ResultState.COMPLETE for result in results) else 1

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol
+
+from prony.errors import InputError
 
 # Called with (bytes done, bytes in all or None) while something long happens.
 Progress = Callable[[int, int | None], None]
@@ -18,6 +21,67 @@ class ModelFiles:
 
     path: Path
     files: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class ModelPolicy:
+    """What may be fetched here. By default everything: who sits at a machine may read its files and its network.
+
+    `schemes` and `folders` are None where any will do. `private` says whether a URL may lead into a private network,
+    this machine's own addresses among them.
+    """
+
+    schemes: tuple[str, ...] | None = None
+    private: bool = True
+    max_bytes: int | None = None
+    folders: tuple[Path, ...] | None = None
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment that hands this policy to `prony exec`; what is not restricted is not in it."""
+        folders = None if self.folders is None else [str(folder.absolute()) for folder in self.folders]
+        if folders and any(os.pathsep in folder for folder in folders):
+            raise InputError(f"a folder with {os.pathsep!r} in its name cannot be allowed", hint="rename it")
+        given = {
+            "PRONY_MODEL_SCHEMES": None if self.schemes is None else ",".join(self.schemes),
+            "PRONY_MODEL_PRIVATE": None if self.private else "refuse",
+            "PRONY_MODEL_MAX_BYTES": None if self.max_bytes is None else str(self.max_bytes),
+            "PRONY_MODEL_FOLDERS": None if folders is None else os.pathsep.join(folders),
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def check_scheme(self, reference: str) -> None:
+        """Refuse a reference of a kind that is not allowed."""
+        scheme = scheme_of(reference)
+        if self.schemes is not None and scheme not in self.schemes:
+            shown = " and ".join(self.schemes) or "nothing"
+            raise refused(f"{reference} is not fetched here: of all kinds of models, {shown} may be", "--model-schemes")
+
+
+# What an agent allows unless its owner says otherwise: its jobs come from others.
+AGENT_POLICY = ModelPolicy(schemes=("zoo", "https"), private=False, max_bytes=20 * 2**30, folders=())
+
+
+def policy_of(environment: Mapping[str, str]) -> ModelPolicy:
+    """Read the policy that `ModelPolicy.variables` wrote; what cannot be understood is refused, never passed over."""
+    schemes = environment.get("PRONY_MODEL_SCHEMES")
+    private = environment.get("PRONY_MODEL_PRIVATE", "allow")
+    most = environment.get("PRONY_MODEL_MAX_BYTES")
+    folders = environment.get("PRONY_MODEL_FOLDERS")
+    if private not in ("refuse", "allow"):
+        raise InputError(f"PRONY_MODEL_PRIVATE is {private!r}", hint="write refuse or allow")
+    if most is not None and not re.fullmatch("[0-9]{1,18}", most):
+        raise InputError(f"PRONY_MODEL_MAX_BYTES is {most!r}", hint="write a number of bytes")
+    return ModelPolicy(
+        schemes=None if schemes is None else tuple(filter(None, map(str.strip, schemes.split(",")))),
+        private=private == "allow",
+        max_bytes=None if most is None else int(most),
+        folders=None if folders is None else tuple(map(Path, filter(None, folders.split(os.pathsep)))),
+    )
+
+
+def refused(what: str, option: str) -> InputError:
+    """Return the error for what the policy does not allow; `option` is how an agent's owner would allow it."""
+    return InputError(what, hint=f"the agent's owner may allow it: `prony agent start {option}`", code="model_refused")
 
 
 @dataclass(frozen=True)
@@ -33,6 +97,8 @@ class FetchOptions:
     base: Path = Path()
     # The interpreter of the chosen engine: a source that builds a model in that engine's format runs it there.
     python: str = ""
+    # The scheme is checked before a source is asked; the rest is for the source to honour.
+    policy: ModelPolicy = ModelPolicy()
 
 
 def scheme_of(reference: str) -> str:

@@ -19,7 +19,8 @@ def source_of(reference: str) -> ModelSource:
 
 
 def fetch(workload: ModelWorkload, options: FetchOptions, progress: Progress) -> tuple[ModelFiles, ModelFacts]:
-    """Bring the model to this disk and say which bytes it is."""
+    """Bring the model to this disk, if the policy allows it, and say which bytes it is."""
+    options.policy.check_scheme(workload.model)
     files = source_of(workload.model).fetch(workload.model, options, progress)
     return files, _facts(workload.model, files)
 

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from prony import __version__
@@ -23,7 +23,7 @@ from prony.model.job import Job
 from prony.model.result import Failure, ModelFacts, Repetition, Result, ResultState
 from prony.ports import plugins
 from prony.ports.clock import Clock
-from prony.ports.models import FetchOptions, ModelFiles
+from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy
 from prony.run.checking import Checker
 from prony.run.course import Course, repetition_of
 from prony.run.engines import interpreter
@@ -48,6 +48,7 @@ class Surroundings:
     stop_asked: Callable[[], bool]
     # A block in which a stop is not waited for: it raises Stopped at once, out of whatever call the block is in.
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
+    policy: ModelPolicy = field(default_factory=ModelPolicy)
 
 
 class Runner:
@@ -128,6 +129,7 @@ class Runner:
             checksum=job.workload.checksum,
             base=self.around.base,
             python=python,
+            policy=self.around.policy,
         )
         return python, *fetch(job.workload, options, self._fetching(job))
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from prony.errors import InputError, NotFoundError
 from prony.plugins.models.companions import check_ending, companion_names
-from prony.ports.models import FetchOptions, ModelFiles, Progress
+from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy, Progress, refused
 from prony.run.checksum import verify
 
 
@@ -18,20 +18,25 @@ class FileSource:
     scheme: ClassVar[str] = "file"
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
+        # First of all: what lies outside the allowed folders must not even be known to exist.
+        _check_allowed(named(reference, options.base), reference, options.policy)
         path = located(reference, options.base)
         check_ending(path.name, options.formats)
         try:
             files = _inside(path) if path.is_dir() else (path, *_beside(path))
-            verify(files, options.checksum, source=str(path))
+            for item in files:
+                _check_allowed(item, reference, options.policy)
             size = sum(item.stat().st_size for item in files)
+            _check_size(size, reference, options.policy)
+            verify(files, options.checksum, source=str(path))
         except OSError as exc:
             raise InputError(f"cannot read the model at {path}: {exc.strerror}", hint="may you read it?") from exc
         progress(size, size)
         return ModelFiles(path=path, files=files)
 
 
-def located(reference: str, base: Path) -> Path:
-    """Return the absolute path that a reference means, which exists."""
+def named(reference: str, base: Path) -> Path:
+    """Return the absolute path that a reference means, whether it exists or not."""
     if reference.startswith("file://"):
         raise InputError(
             f"{reference} is a URL, and its rules for hosts and escapes make it ambiguous here",
@@ -41,14 +46,43 @@ def located(reference: str, base: Path) -> Path:
     if not text or "\0" in text:
         raise InputError(f"{reference!r} is no path", hint="write the path of a model file")
     try:
-        path = (base / Path(text).expanduser()).absolute()
+        return (base / Path(text).expanduser()).absolute()
+    except RuntimeError as exc:  # an unknown user's home
+        raise _lost(reference, exc) from exc
+
+
+def located(reference: str, base: Path) -> Path:
+    """Return the absolute path that a reference means, which exists."""
+    path = named(reference, base)
+    try:
         if not path.exists():
             raise NotFoundError(f"no model at {path}", hint=_near(path), code="unknown_model")
-    except (OSError, RuntimeError) as exc:  # a name that is too long, a folder that is closed, an unknown user's home
-        raise InputError(f"{reference!r} cannot be looked for: {exc}", hint="write the path of a model file") from exc
+    except OSError as exc:  # a name that is too long, a folder that is closed
+        raise _lost(reference, exc) from exc
     if not path.is_file() and not path.is_dir():
         raise InputError(f"{path} is a pipe or a device", hint="a model is a file that can be read again")
     return path
+
+
+def _lost(reference: str, reason: Exception) -> InputError:
+    return InputError(f"{reference!r} cannot be looked for: {reason}", hint="write the path of a model file")
+
+
+def _check_allowed(path: Path, reference: str, policy: ModelPolicy) -> None:
+    """Refuse a path that lies outside every allowed folder, links followed."""
+    if policy.folders is None:
+        return
+    try:
+        inside = any(path.resolve().is_relative_to(folder.resolve()) for folder in policy.folders)
+    except (OSError, RuntimeError):  # a name that is too long, a folder that is closed, links in a circle
+        inside = False
+    if not inside:
+        raise refused(f"{reference} is not read here: it lies in no folder that may be", "--model-folders FOLDER")
+
+
+def _check_size(size: int, reference: str, policy: ModelPolicy) -> None:
+    if policy.max_bytes is not None and size > policy.max_bytes:
+        raise refused(f"{reference} is larger than the {policy.max_bytes} bytes allowed here", "--model-max-bytes")
 
 
 def _near(path: Path) -> str:

@@ -11,6 +11,7 @@ from typing import ClassVar
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from prony.errors import InputError, StoreError
+from prony.plugins.models.addresses import Address, is_public
 from prony.plugins.models.blobs import Blobs
 from prony.plugins.models.companions import check_ending, companion_names
 from prony.plugins.models.lock import locked
@@ -27,14 +28,18 @@ class _Budget:
     options: FetchOptions
     progress: Progress
     pause: Callable[[float], None]
+    may_reach: Callable[[Address], bool] | None
     spent: int = 0
 
     def limits(self) -> Limits:
         def done(size: int, total: int | None) -> None:
             self.progress(self.spent + size, None if total is None else self.spent + total)
 
+        allowed = self.options.policy.max_bytes
         return Limits(
             max_bytes=self.options.max_bytes - self.spent,
+            allowed_bytes=None if allowed is None else allowed - self.spent,
+            may_reach=self.may_reach,
             timeout_s=self.options.timeout_s,
             done=done,
             pause=self.pause,
@@ -47,8 +52,11 @@ class HttpsSource:
 
     scheme: ClassVar[str] = "https"
 
-    def __init__(self, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self, pause: Callable[[float], None] = time.sleep, may_reach: Callable[[Address], bool] = is_public
+    ) -> None:
         self._pause = pause
+        self._may_reach = may_reach  # asked only where the policy keeps private networks out
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
         check_url(reference)
@@ -57,7 +65,9 @@ class HttpsSource:
         blobs = Blobs(options.cache)
         with locked(blobs.lock(reference)):
             try:
-                files = self._files(reference, filename, blobs, _Budget(options, progress, self._pause))
+                may_reach = None if options.policy.private else self._may_reach
+                budget = _Budget(options, progress, self._pause, may_reach)
+                files = self._files(reference, filename, blobs, budget)
             except OSError as exc:
                 raise StoreError(
                     f"cannot keep {reference} in {options.cache}: {exc}",

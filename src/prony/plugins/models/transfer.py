@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.errors import InputError, NotFoundError, TransportError
+from prony.plugins.models.addresses import Address, refusal, resolved
+from prony.ports.models import refused
 
 if TYPE_CHECKING:
     import httpx
@@ -34,7 +36,8 @@ class BrokenError(Exception):
 class Limits:
     """`max_bytes` is for this file; `done` reports how much of it lies on disk and how much there is.
 
-    `is_checked` says that a checksum will tell whether all of it came, should the server not.
+    `is_checked` says that a checksum will tell whether all of it came, should the server not. `allowed_bytes` is what
+    the policy allows of it. `may_reach` says which addresses may be connected to; None: whatever the system chooses.
     """
 
     max_bytes: int
@@ -42,6 +45,8 @@ class Limits:
     done: Callable[[int, int | None], None]
     pause: Callable[[float], None] = time.sleep
     is_checked: bool = False
+    allowed_bytes: int | None = None
+    may_reach: Callable[[Address], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,7 @@ def _attempt(url: str, part: Path, note: Path, limits: Limits, known: Validators
     begun = _read_note(note)
     offset = part.stat().st_size if part.exists() and begun.strong else 0
     headers = {"Range": f"bytes={offset}-", "If-Range": begun.strong} if offset else known.unless_same()
-    with _answer(url, headers | {"Accept-Encoding": "identity"}, limits.timeout_s) as response:
+    with _answer(url, headers | {"Accept-Encoding": "identity"}, limits) as response:
         if response.status_code == 304 and not offset:
             return None
         if response.status_code == 416:
@@ -129,7 +134,7 @@ def _attempt(url: str, part: Path, note: Path, limits: Limits, known: Validators
         offset = _begin(response, offset)
         found = Validators(response.headers.get("ETag", ""), response.headers.get("Last-Modified", ""))
         note.write_text(json.dumps({"etag": found.etag, "modified": found.modified}))
-        _write(response, part, offset, limits)
+        _write(url, response, part, offset, limits)
         return found
 
 
@@ -141,31 +146,81 @@ def _read_note(note: Path) -> Validators:
 
 
 @contextmanager
-def _answer(url: str, headers: dict[str, str], timeout_s: float) -> Iterator[httpx.Response]:
+def _answer(url: str, headers: dict[str, str], limits: Limits) -> Iterator[httpx.Response]:
     """Send a request, follow redirects by the same rules as the first URL, and translate what goes wrong."""
     import httpx
 
     try:
         for _ in range(_REDIRECTS + 1):
             check_url(url)
-            # A proxy has no business between this machine and itself.
-            with (
-                httpx.Client(timeout=timeout_s, trust_env=not _is_loopback(httpx.URL(url).host)) as client,
-                client.stream("GET", url, headers=headers) as response,
-            ):
-                if response.next_request is None:
+            asked = httpx.URL(url)
+            with _sent(asked, headers, limits) as response:
+                if not response.has_redirect_location:
                     yield response
                     return
-                url = str(response.next_request.url)
+                url = str(asked.join(response.headers["Location"]))
     except httpx.TimeoutException as exc:
-        raise BrokenError(f"no answer within {timeout_s:g} s") from exc
+        raise BrokenError(f"no answer within {limits.timeout_s:g} s") from exc
     except httpx.ConnectError as exc:
         raise BrokenError(f"no connection to {httpx.URL(url).host}: {exc}") from exc
-    except httpx.TransportError as exc:
+    except (httpx.TransportError, httpx.InvalidURL) as exc:
         raise BrokenError(str(exc) or type(exc).__name__) from exc
     raise TransportError(
         f"{url} was reached over more than {_REDIRECTS} redirects", hint="use the URL at their end", code="redirects"
     )
+
+
+@contextmanager
+def _sent(url: httpx.URL, headers: dict[str, str], limits: Limits) -> Iterator[httpx.Response]:
+    """Ask one server, without following where it sends us."""
+    import httpx
+
+    if limits.may_reach is None:
+        # A proxy has no business between this machine and itself.
+        with (
+            httpx.Client(timeout=limits.timeout_s, trust_env=not _is_loopback(url.host)) as client,
+            client.stream("GET", url, headers=headers) as response,
+        ):
+            yield response
+        return
+    addresses = _reachable(url, limits.may_reach)
+    # No proxy: it would look the name up again, and go where that leads. Certificates of the owner's choice still hold.
+    with httpx.Client(timeout=limits.timeout_s, trust_env=False, verify=httpx.create_ssl_context()) as client:
+        response = _first_answer(client, url, headers, addresses)
+        try:
+            yield response
+        finally:
+            response.close()
+
+
+def _reachable(url: httpx.URL, may_reach: Callable[[Address], bool]) -> tuple[Address, ...]:
+    """Return the addresses of a URL's host, all of which may be connected to."""
+    host = url.raw_host.decode("ascii")
+    try:
+        addresses = resolved(host, url.port or (443 if url.scheme == "https" else 80))
+    except (OSError, ValueError) as exc:  # ValueError: a name that cannot be one, or an address of an unknown form
+        raise BrokenError(f"no connection to {url.host}: {exc}") from exc
+    if not all(map(may_reach, addresses)):
+        raise refusal(url.host)
+    return addresses
+
+
+def _first_answer(
+    client: httpx.Client, url: httpx.URL, headers: dict[str, str], addresses: tuple[Address, ...]
+) -> httpx.Response:
+    """Ask at the very addresses that were checked, so that the name cannot mean another one by now."""
+    import httpx
+
+    extensions = {"sni_hostname": url.raw_host.decode("ascii")}  # the certificate is still held against the name
+    named = headers | {"Host": url.netloc.decode("ascii")}
+    failure: httpx.TransportError = httpx.ConnectError("the host has no address")
+    for address in addresses:
+        request = client.build_request("GET", url.copy_with(host=str(address)), headers=named, extensions=extensions)
+        try:
+            return client.send(request, stream=True)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as exc:  # a machine without IPv6 is still told of it
+            failure = exc
+    raise failure
 
 
 def _check_status(url: str, response: httpx.Response) -> None:
@@ -195,33 +250,35 @@ def _begin(response: httpx.Response, offset: int) -> int:
     return offset
 
 
-def _write(response: httpx.Response, part: Path, offset: int, limits: Limits) -> None:
+def _write(url: str, response: httpx.Response, part: Path, offset: int, limits: Limits) -> None:
     length = response.headers.get("Content-Length", "")
     total = offset + int(length) if length.isdigit() else None
     if total is None and not limits.is_checked and "Transfer-Encoding" not in response.headers:
         raise TransportError(
-            f"{response.url} does not say how long it is, so nobody could tell whether all of it came",
+            f"{url} does not say how long it is, so nobody could tell whether all of it came",
             hint="give its checksum in the recipe",
             code="unknown_length",
         )
-    _check_size(response, total or 0, limits)
+    _check_size(url, total or 0, limits)
     with part.open("r+b" if offset else "wb") as stream:
         stream.seek(offset)
         stream.truncate()
         # As they come, not gathered into larger blocks: what waits in a buffer is lost when the transfer breaks.
         for block in response.iter_raw():
             offset += len(block)
-            _check_size(response, offset, limits)
+            _check_size(url, offset, limits)
             stream.write(block)
             limits.done(offset, total)
     if total is not None and offset != total:
         raise BrokenError(f"{offset} of {total} bytes arrived")
 
 
-def _check_size(response: httpx.Response, size: int, limits: Limits) -> None:
+def _check_size(url: str, size: int, limits: Limits) -> None:
+    if limits.allowed_bytes is not None and size > limits.allowed_bytes:
+        raise refused(f"{url} is larger than what is allowed here", "--model-max-bytes")
     if size > limits.max_bytes:
         raise InputError(
-            f"{response.url} is larger than the limit of {limits.max_bytes} bytes",
+            f"{url} is larger than the limit of {limits.max_bytes} bytes",
             hint="download it yourself and give its path",
             code="too_big",
         )
