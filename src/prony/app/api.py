@@ -78,7 +78,11 @@ class Bench:
         folder = (base or (loaded.path.parent if loaded.path else Path())).resolve()
         experiment_id = new_id(time.time())
         jobs = [_anchored(job, folder) for job in loaded.jobs(experiment_id)]
-        _check_names(jobs)
+        check_names(jobs)
+        if loaded.recipe.place.where:
+            from prony.app.here import check_place
+
+            check_place(loaded.recipe.place, self.home.cache, self.engines)
         experiment = Experiment(
             id=experiment_id,
             name=loaded.recipe.name,
@@ -168,15 +172,10 @@ class Bench:
     # The machine
 
     def engines(self, names: Sequence[str] = ()) -> list[EngineReport]:
-        """Start every engine, two at a time, and report what each can do here."""
-        from concurrent.futures import ThreadPoolExecutor
+        """Start every engine, or those named, and report what each can do here."""
+        from prony.app.engines import inspect_engines
 
-        from prony.run.engines import inspect
-
-        wanted = list(names) or list(plugins.found(plugins.ENGINES))
-        with tempfile.TemporaryDirectory(prefix="prony-") as scratch, ThreadPoolExecutor(2) as pool:
-            folder = Path(scratch)
-            return list(pool.map(lambda name: inspect(name, self.home.engines, folder / f"{name}.log"), wanted))
+        return inspect_engines(self.home, names)
 
     def add_engine(
         self, name: str, *, python: str | None, requirements: Sequence[str], say: Callable[[str], None]
@@ -208,16 +207,16 @@ class Bench:
         return calibration
 
 
-def new_id(now_s: float) -> str:
-    """Return a short id that sorts by time: six characters of seconds, three of chance."""
+def new_id(now_s: float, chance: int = 3) -> str:
+    """Return a short id that sorts by time: six characters of seconds, and some of chance; more where many are made."""
     number, text = int(now_s - _EPOCH_S), ""
     for _ in range(6):
         number, digit = divmod(number, 32)
         text = _ALPHABET[digit] + text
-    return text + "".join(secrets.choice(_ALPHABET) for _ in range(3))
+    return text + "".join(secrets.choice(_ALPHABET) for _ in range(chance))
 
 
-def _check_names(jobs: Sequence[Job]) -> None:
+def check_names(jobs: Sequence[Job]) -> None:
     """Refuse a name that no plug-in has before anything is stored: it is a slip of the pen and not a result."""
     for job in jobs:
         plugins.target(plugins.ENGINES, job.workload.engine)

@@ -1,4 +1,4 @@
-"""How an attempt ended in, whether and when the job is tried again out; and when an agent is no longer to be trusted."""
+"""How an attempt ended in, whether and when its job is tried again out; and when an agent is not to be trusted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STRIKES = 3
 
 
 def is_tried_again(failure: Failure | None) -> bool:
-    """Say whether another device or another time may do better: never for a failing system under test or a wrong recipe.
+    """Say whether another device or time may do better: never for a failing system under test or a wrong recipe.
 
     An attempt without any result (`None`) was lost with its agent.
     """
@@ -24,5 +24,5 @@ def pause_s(failures: int) -> float:
 
 
 def is_due(not_before: float, now: float) -> bool:
-    """Say whether a pause is over. One that lies further off than any pause can be was made by a clock that was wrong."""
+    """Say whether a pause is over; one that ends later than any pause can was made by a clock that was wrong."""
     return not_before <= now or not_before > now + LONGEST_PAUSE_S

@@ -65,7 +65,7 @@ class Agent(Noun):
 
 
 class Enrolled(Noun):
-    """`token` is the agent's own from now on; None where the server asks for none. `ttl_s` is how long a lease lasts."""
+    """`token` is the agent's own from now on, None where the server asks for none; `ttl_s`: how long a lease lasts."""
 
     agent: Agent
     token: str | None = None

@@ -30,3 +30,5 @@ class Experiment(Noun):
     rerun_of: str | None = None
     # The folder that relative paths in the recipe are relative to.
     base: str = ""
+    # Whose token submitted it to a server.
+    submitted_by: str = ""

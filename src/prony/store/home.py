@@ -42,6 +42,11 @@ class Home:
         return self.results / ".moving"
 
     @property
+    def uploads(self) -> Path:
+        """Results that agents are sending to a server, before they are whole."""
+        return self.root / "uploads"
+
+    @property
     def cache(self) -> Path:
         return self.root / "cache"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, Engine, delete, insert, select
+from sqlalchemy import Connection, Engine, delete, select
 
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.calibration import Calibration
@@ -57,6 +57,11 @@ class Store:
 
     def close(self) -> None:
         self._engine.dispose()
+
+    @property
+    def engine(self) -> Engine:
+        """The database itself, for those who keep more in it than results."""
+        return self._engine
 
     # Experiments
 
@@ -115,11 +120,11 @@ class Store:
         """Remove an experiment, its jobs, results and folders; a running one only by `force`."""
         with locked(self.home.lock):
             with writing(self._engine) as connection:
-                found = ledger.experiment(connection, experiment_id)
+                found = ledger.experiment(connection, experiment_id, change=True)
                 if found.state is ExperimentState.RUNNING and not force:
                     raise ConflictError(f"experiment {experiment_id} is running", hint="stop it first")
                 connection.execute(delete(tables.experiment).where(tables.experiment.c.id == experiment_id))
-                connection.execute(insert(tables.deletion).values(experiment_id=experiment_id))
+                ledger.insert_new(connection, tables.deletion, {"experiment_id": experiment_id})
             self._finish_deletion(experiment_id)
 
     def finish_deletions(self) -> None:
@@ -162,17 +167,27 @@ class Store:
 
     def result(self, job_id: str) -> Result | None:
         """Return the result that stands, or None while there is none."""
-        found = self._record(job_id)
+        found = self.record(job_id)
         return found.result if found else None
 
     def summary(self, job_id: str) -> Summary | None:
-        found = self._record(job_id)
+        found = self.record(job_id)
         return found.summary if found else None
 
     def environment(self, job_id: str) -> Environment | None:
         """Return the machine that the standing result came from, read from its folder."""
-        found = self._record(job_id)
+        found = self.record(job_id)
         return read_noun(found.folder / ENVIRONMENT, Environment) if found else None
+
+    def record(self, job_id: str) -> Record | None:
+        """Return the result that stands with where it lies, or None while there is none."""
+        table = tables.result
+        with reading(self._engine) as connection:
+            row = connection.execute(select(table).where(table.c.job_id == job_id, table.c.stands)).first()
+            if row is None:
+                ledger.require_job(connection, job_id)
+                return None
+            return record_of(row, self.home.results)
 
     def records(self, experiment_id: str) -> tuple[Record, ...]:
         """Return every standing result of an experiment, in the order of its jobs."""
@@ -208,15 +223,6 @@ class Store:
             raise InputError(f"{contents.path} lies outside {self.home.results}", hint="import it instead")
         folder = path.relative_to(self.home.results.resolve()).as_posix()
         return ledger.add_result(connection, contents, summary, attempt=attempt, folder=folder)
-
-    def _record(self, job_id: str) -> Record | None:
-        table = tables.result
-        with reading(self._engine) as connection:
-            row = connection.execute(select(table).where(table.c.job_id == job_id, table.c.stands)).first()
-            if row is None:
-                ledger.require_job(connection, job_id)
-                return None
-            return record_of(row, self.home.results)
 
     def _sweep(self) -> None:
         """Finish what a crash left, unless another process is at it this moment: then what lies there is in use."""

@@ -62,6 +62,7 @@ experiment = Table(
     Column("document", Text, nullable=False),
     Column("owner", Text),
     Index("experiment_by_age", "created_at", "id"),
+    Index("experiment_by_state", "state"),
 )
 
 job = Table(
@@ -139,6 +140,7 @@ lot = Table(
 )
 
 # `number` is the order of arrival, by which lists are cut into pages. `not_before` is in seconds of the epoch.
+# `beat` grows while the lease is renewed: who looks twice knows whether it lives, whatever the clocks say.
 queue = Table(
     "queue",
     metadata,
@@ -153,6 +155,7 @@ queue = Table(
     Column("agent_id", String(128)),
     Column("device_key", String(128)),
     Column("lease_id", String(128)),
+    Column("beat", BigInteger, nullable=False),
     Column("avoid", String(128)),
     Column("cancel_asked", Boolean, nullable=False),
     Column("created_at", Instant, nullable=False),
@@ -200,7 +203,7 @@ label = Table(
 )
 
 # `state` is what must outlive a restart (active, faulty, lost, draining); busy and cleanup follow from leases.
-# `beat` grows with every sign of life: who looks at it twice knows whether the agent lives, whatever the clocks say.
+# `beat` grows with its signs of life, as that of a lease does.
 agent = Table(
     "agent",
     metadata,

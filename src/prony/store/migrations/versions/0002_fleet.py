@@ -15,6 +15,7 @@ _NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def upgrade() -> None:
+    op.create_index("experiment_by_state", "experiment", ["state"])
     _make_queue()
     _make_agents()
     _make_access()
@@ -23,6 +24,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     for table in ("audit", "token", "creation", "agent", "label", "attempt", "queue", "lot"):
         op.drop_table(table)
+    op.drop_index("experiment_by_state", "experiment")
 
 
 def _make_queue() -> None:
@@ -50,6 +52,7 @@ def _make_queue() -> None:
         sa.Column("agent_id", sa.String(128)),
         sa.Column("device_key", sa.String(128)),
         sa.Column("lease_id", sa.String(128)),
+        sa.Column("beat", sa.BigInteger, nullable=False),
         sa.Column("avoid", sa.String(128)),
         sa.Column("cancel_asked", sa.Boolean, nullable=False),
         sa.Column("created_at", _INSTANT, nullable=False),
@@ -152,6 +155,4 @@ def _parent(table: str, *, unique: bool = False, primary_key: bool = False) -> s
 
 
 def _index_some(name: str, columns: list[str], where: str, *, unique: bool = False) -> None:
-    op.create_index(
-        name, "queue", columns, unique=unique, sqlite_where=sa.text(where), postgresql_where=sa.text(where)
-    )
+    op.create_index(name, "queue", columns, unique=unique, sqlite_where=sa.text(where), postgresql_where=sa.text(where))

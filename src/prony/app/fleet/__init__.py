@@ -1,0 +1,18 @@
+"""The use cases of a fleet: experiments submitted, jobs lent to agents, results taken in, everything looked at.
+
+One `Fleet` lives in each server process. What it holds in memory (see `floor.py`) only makes it quick: the database
+alone is true, several servers may share one, and each may be killed at any instant.
+"""
+
+from __future__ import annotations
+
+from prony.app.fleet.office import FleetSettings, LogPiece, Notice
+from prony.app.fleet.overview import Overview
+from prony.app.fleet.results import Results
+from prony.app.fleet.rounds import Rounds
+
+__all__ = ["Fleet", "FleetSettings", "LogPiece", "Notice"]
+
+
+class Fleet(Results, Overview, Rounds):
+    """Every method is async and raises PronyErrors only; their names are those of the REST operations."""

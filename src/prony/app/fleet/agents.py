@@ -1,0 +1,216 @@
+"""Agents of a fleet: enrolled, listened to, drained, reset, removed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from prony.app.api import new_id
+from prony.app.fleet.floor import Card
+from prony.app.fleet.office import Office
+from prony.dispatch.retry import pause_s
+from prony.errors import AccessError, ConflictError
+from prony.model.access import Principal, Role
+from prony.model.agent import Agent, AgentState, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
+from prony.model.queue import JobState, Page
+from prony.model.result import Failure
+from prony.model.states import AGENT, check
+from prony.store import agents as rows
+from prony.store import queue
+from prony.store.writer import Desk
+
+
+class Agents(Office):
+    """Enrolled, listened to, drained, reset, removed."""
+
+    async def enroll(self, enrolment: Enrolment, *, who: Principal) -> Enrolled:
+        """Take in an agent, or a new life of one: what its earlier life held waits again."""
+        if who.agent_id is not None and enrolment.id != who.agent_id:
+            raise AccessError(f"this token is agent {who.agent_id}'s", hint="enrol with its id, or with another token")
+        if who.once and enrolment.id is not None:
+            enrolment = enrolment.model_copy(update={"id": None})  # whose id it would take is not its to say
+        agent_id = enrolment.id or f"{enrolment.name[:60]}-{new_id(self.clock.now().timestamp(), chance=4)}"
+
+        def keep(desk: Desk) -> Row[Any]:
+            known = rows.enrol(desk.connection, agent_id, enrolment, now=self.clock.now())
+            if known:
+                self._put_back_all(desk, agent_id, "the agent was restarted")
+            desk.tell("agent", agent_id)
+            return rows.row(desk.connection, agent_id)
+
+        row = await self.write(keep)
+        card = self.keep_card(row)
+        self.sign_of_life(card)
+        token = None
+        if who.once:
+            token = await asyncio.to_thread(self.access.exchange, who, agent_id, enrolment.name)
+        self.hook("enrolled", agent=agent_id)
+        return Enrolled(agent=self._shown_agent(row), token=token, ttl_s=self.settings.ttl_s)
+
+    async def agents(
+        self, *, state: AgentState | None = None, limit: int = 50, cursor: str | None = None
+    ) -> Page[Agent]:
+        def ask(connection: Connection) -> Page[Agent]:
+            kept: list[Agent] = []
+            after = cursor
+            while len(kept) <= limit:
+                found = rows.rows(connection, limit=limit + 1, after=after)
+                kept += [one for one in map(self._shown_agent, found) if state is None or one.state is state]
+                if len(found) <= limit:
+                    break
+                after = found[-1].id
+            shown = kept[:limit]
+            return Page(items=tuple(shown), next=shown[-1].id if len(kept) > limit else None)
+
+        return await self.read(ask)
+
+    async def agent(self, agent_id: str) -> Agent:
+        return await self.read(lambda connection: self._shown_agent(rows.row(connection, agent_id)))
+
+    async def heartbeat(self, agent_id: str, heartbeat: Heartbeat, *, who: Principal) -> HeartbeatAnswer:
+        """Renew the leases that it names; answer which of them are not its any more, or not wanted any more."""
+        card = await self.card_of(agent_id, heartbeat.incarnation, who)
+        self.sign_of_life(card)
+        card.is_cleaning = heartbeat.cleaning
+        stop = []
+        for lease_id in heartbeat.leases:
+            if self.is_wanted(lease_id, agent_id) or await self._is_still(lease_id, agent_id):
+                self.renewed[lease_id] = self.now()
+            else:
+                stop.append(lease_id)
+        return HeartbeatAnswer(cancel=tuple(stop), drain=card.state is AgentState.DRAINING)
+
+    def is_wanted(self, lease_id: str, agent_id: str) -> bool:
+        held = self.floor.held.get(lease_id)
+        return held is not None and held.agent_id == agent_id and lease_id not in self.unwanted
+
+    async def _is_still(self, lease_id: str, agent_id: str) -> bool:
+        """Ask the database about a lease that is not in mind: it may be another server's, or fresher than the round."""
+        if lease_id in self.unwanted:
+            return False
+
+        def ask(connection: Connection) -> bool:
+            return any(
+                row.lease_id == lease_id and row.agent_id == agent_id and not row.cancel_asked
+                for row in queue.leased(connection)
+            )
+
+        return await self.read(ask)
+
+    async def capabilities(self, agent_id: str, capabilities: Capabilities, *, who: Principal) -> Agent:
+        self.check_self(agent_id, who)
+
+        def keep(desk: Desk) -> Row[Any]:
+            rows.row(desk.connection, agent_id)
+            rows.change(desk.connection, agent_id, document=capabilities.model_dump_json())
+            desk.tell("agent", agent_id)
+            return rows.row(desk.connection, agent_id)
+
+        row = await self.write(keep)
+        self.keep_card(row)
+        return self._shown_agent(row)
+
+    async def drain(self, agent_id: str, *, who: Principal) -> Agent:
+        """Give it nothing more; what it runs may end."""
+        if who.role is Role.AGENT:
+            self.check_self(agent_id, who)
+        return await self._move(agent_id, AgentState.DRAINING, f"drained by {who.name}")
+
+    async def reset(self, agent_id: str, *, who: Principal) -> Agent:
+        """Trust a faulty agent again, or stop draining it."""
+        self.hook("reset", agent=agent_id, who=who.name)
+        return await self._move(agent_id, AgentState.ACTIVE, "")
+
+    async def _move(self, agent_id: str, state: AgentState, reason: str) -> Agent:
+        def act(desk: Desk) -> Row[Any]:
+            row = rows.row(desk.connection, agent_id)
+            if row.state != state:
+                check(AGENT, f"agent {agent_id}", AgentState(row.state), state)
+            rows.change(desk.connection, agent_id, state=state.value, reason=reason, strikes=0)
+            desk.tell("agent", agent_id)
+            return rows.row(desk.connection, agent_id)
+
+        row = await self.write(act)
+        self.keep_card(row)
+        self.floor.rouse(agent_id)
+        return self._shown_agent(row)
+
+    async def remove(self, agent_id: str, *, who: Principal) -> None:
+        """Forget an agent; its token ends, and what it ran waits for another."""
+
+        def act(desk: Desk) -> None:
+            self._put_back_all(desk, agent_id, "the agent was removed")
+            rows.remove(desk.connection, agent_id, now=self.clock.now())
+            desk.tell("agent", agent_id)
+
+        await self.write(act)
+        self.hook("removed", agent=agent_id, who=who.name)
+        self.floor.cards.pop(agent_id, None)
+        self.floor.rouse(agent_id)
+
+    # Inside
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def sign_of_life(self, card: Card) -> None:
+        self.seen[card.id] = self.now()
+        self.alive.add(card.id)
+
+    def check_self(self, agent_id: str, who: Principal) -> None:
+        """An agent may speak only for itself."""
+        if who.agent_id is not None and who.agent_id != agent_id:
+            raise AccessError(f"this token is agent {who.agent_id}'s, not {agent_id}'s", hint="use its own token")
+
+    async def card_of(self, agent_id: str, incarnation: str, who: Principal) -> Card:
+        """Return the agent that speaks, if it is the life that we know."""
+        self.check_self(agent_id, who)
+        card = self.floor.cards.get(agent_id)
+        if card is None or card.incarnation != incarnation:
+            card = self.keep_card(await self.read(lambda connection: rows.row(connection, agent_id)))
+        if card.incarnation != incarnation:
+            raise ConflictError(
+                f"agent {agent_id} is enrolled with another life than {incarnation}",
+                hint="enrol again; only one process may be this agent",
+                code="not_this_life",
+            )
+        return card
+
+    def _put_back_all(self, desk: Desk, agent_id: str, reason: str) -> None:
+        for row in queue.leased(desk.connection):
+            if row.agent_id == agent_id:
+                self.put_back(desk, row.lease_id, "lost", reason, counts=True)
+
+    def put_back(self, desk: Desk, lease_id: str, state: str, reason: str, *, counts: bool) -> None:
+        """Take a lease from its agent: the job waits again, or ends where it was cancelled or has no try left.
+
+        `counts`: the attempt was spent; the next one waits a little, and another agent is preferred.
+        """
+        row = queue.of_lease(desk.connection, lease_id)
+        if row.state != JobState.LEASED or row.lease_id != lease_id:
+            return
+        now = self.clock.now()
+        queue.end_attempt(desk.connection, lease_id, state, at=now, reason=reason)
+        left = row.tries_left - counts
+        if row.cancel_asked:
+            queue.end(desk.connection, row.number, JobState.CANCELLED, at=now, reason="cancelled")
+            self.close_if_done(desk, row.experiment_id)
+        elif left <= 0:
+            failure = Failure(code="lease_lost", message=reason, hint="`prony retry ID` tries again", whose="prony")
+            queue.end(desk.connection, row.number, JobState.FAILED, at=now, reason=reason, failure=failure)
+            self.close_if_done(desk, row.experiment_id)
+        else:
+            pause = pause_s(row.attempt) if counts else 0.0
+            due = now.timestamp() + pause if pause else 0.0
+            avoid = row.agent_id if counts else None
+            queue.put_back(desk.connection, row.number, tries_left=left, not_before=due, avoid=avoid, reason=reason)
+            desk.tell("later", row.lot_id, round(pause * 1000))
+        desk.tell("freed", lease_id)
+        desk.tell("job", f"{row.experiment_id}/{row.job_id}")
+
+    def _shown_agent(self, row: Row[Any]) -> Agent:
+        leases = {held.agent_id: held.job_id for held in self.floor.of_agent(row.id)}
+        card = self.floor.cards.get(row.id)
+        return rows.agent_of(row, leases, is_cleaning=card.is_cleaning if card else False)

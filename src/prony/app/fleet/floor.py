@@ -1,0 +1,161 @@
+"""What one server process has in mind: who offers a device, which lots may have work, who waits for some.
+
+Nothing here is true, it is only likely: a lot that is thought to have work is asked, and one that is thought to have
+none is found again by the next round. Belongs to the event loop's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from prony.dispatch import fairness
+from prony.dispatch.matching import lacks
+from prony.model.agent import AgentState, Capabilities
+from prony.model.place import Demand, Lack
+from prony.model.queue import Lot
+
+
+@dataclass
+class Card:
+    """An agent as this process knows it."""
+
+    id: str
+    name: str
+    state: AgentState
+    device_key: str
+    incarnation: str
+    capabilities: Capabilities
+    strikes: int = 0
+    is_cleaning: bool = False
+    fits: dict[str, tuple[Lack, ...]] = field(default_factory=dict)
+
+    def lacks(self, demand: Demand, demand_id: str) -> tuple[Lack, ...]:
+        found = self.fits.get(demand_id)
+        if found is None:
+            found = self.fits[demand_id] = lacks(demand, self.capabilities.facts)
+        return found
+
+
+@dataclass
+class Tray:
+    """A lot that may have work; `generation` grows whenever it is said to have some."""
+
+    lot: Lot
+    demand_id: str
+    generation: int = 0
+
+
+@dataclass(frozen=True)
+class Held:
+    """A lease as the last round saw it."""
+
+    lease_id: str
+    job_id: str
+    experiment_id: str
+    agent_id: str
+    device_key: str
+    attempt: int
+
+
+class Floor:
+    def __init__(self) -> None:
+        self.cards: dict[str, Card] = {}
+        self.trays: dict[str, Tray] = {}
+        self.held: dict[str, Held] = {}  # by lease
+        self.devices: dict[str, str] = {}  # device key -> lease
+        self.running: Counter[str] = Counter()  # experiment -> leased jobs
+        self.waiters: dict[str, asyncio.Future[None]] = {}  # agent -> its long poll
+
+    # Work
+
+    def offer(self, lot: Lot, count: int) -> None:
+        """A lot has so many jobs more; wake as many agents that could run them."""
+        tray = self.trays.get(lot.id)
+        generation = tray.generation + 1 if tray else 1
+        self.trays[lot.id] = Tray(lot, lot.demand.id, generation)
+        self._wake(self.trays[lot.id], count)
+
+    def again(self, lot_id: str, count: int = 1) -> bool:
+        """The same for a lot that is known already; False when it is not."""
+        tray = self.trays.get(lot_id)
+        if tray is not None:
+            tray.generation += 1
+            self._wake(tray, count)
+        return tray is not None
+
+    def prioritise(self, experiment_id: str, priority: int) -> None:
+        for tray in self.trays.values():
+            if tray.lot.experiment_id == experiment_id:
+                tray.lot = tray.lot.model_copy(update={"priority": priority})
+
+    def candidates(self, card: Card) -> list[Tray]:
+        """Return the lots that this agent could serve, in the order in which it should."""
+        fitting = [tray for tray in self.trays.values() if self.could(card, tray)]
+        if len(fitting) < 2:
+            return fitting
+        by_id = {tray.lot.id: tray for tray in fitting}
+        return [by_id[lot.id] for lot in fairness.order((tray.lot for tray in fitting), self.running)]
+
+    def emptied(self, asked: Iterable[tuple[Tray, int]]) -> None:
+        """Forget lots that had nothing, unless they were said to have something since they were asked."""
+        for tray, generation in asked:
+            known = self.trays.get(tray.lot.id)
+            if known is not None and known.generation == generation:
+                del self.trays[tray.lot.id]
+
+    def could(self, card: Card, tray: Tray) -> bool:
+        pinned = tray.lot.agent_id
+        return (pinned is None or pinned == card.id) and not card.lacks(tray.lot.demand, tray.demand_id)
+
+    def is_alone(self, card: Card, tray: Tray) -> bool:
+        """Is this the only agent that could run the lot now?"""
+        others = (other for other in self.cards.values() if other.id != card.id)
+        return not any(other.state is AgentState.ACTIVE and self.could(other, tray) for other in others)
+
+    def _wake(self, tray: Tray, count: int) -> None:
+        woken = []
+        for agent_id in self.waiters:
+            card = self.cards.get(agent_id)
+            if card is not None and card.device_key not in self.devices and self.could(card, tray):
+                woken.append(agent_id)
+                if len(woken) >= count:
+                    break
+        for agent_id in woken:
+            self.rouse(agent_id)
+
+    def rouse(self, agent_id: str) -> None:
+        waiter = self.waiters.pop(agent_id, None)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    # Leases
+
+    def hold(self, held: Held) -> None:
+        if held.lease_id not in self.held:
+            self.running[held.experiment_id] += 1
+        self.held[held.lease_id] = held
+        self.devices[held.device_key] = held.lease_id
+
+    def release(self, lease_id: str) -> None:
+        held = self.held.pop(lease_id, None)
+        if held is None:
+            return
+        self.running[held.experiment_id] -= 1
+        if self.devices.get(held.device_key) == lease_id:
+            del self.devices[held.device_key]
+            # Another agent of this device may have waited for it.
+            for card in self.cards.values():
+                if card.device_key == held.device_key:
+                    self.rouse(card.id)
+
+    def see_leases(self, leases: Iterable[Held]) -> None:
+        """Take over what the database says."""
+        self.held = {held.lease_id: held for held in leases}
+        self.devices = {held.device_key: held.lease_id for held in self.held.values()}
+        self.running = Counter(held.experiment_id for held in self.held.values())
+
+    def of_agent(self, agent_id: str) -> list[Held]:
+        return [held for held in list(self.held.values()) if held.agent_id == agent_id]

@@ -1,0 +1,117 @@
+"""Jobs of a fleet: listed, looked at, cancelled, tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from prony.app.fleet.experiments import Experiments
+from prony.errors import ConflictError, InputError, PronyError
+from prony.model.access import Principal
+from prony.model.job import Job
+from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
+from prony.model.states import ENDED
+from prony.store import ledger, queue
+from prony.store.writer import Desk
+
+
+class Jobs(Experiments):
+    """Listed, looked at, cancelled, tried again."""
+
+    async def jobs(
+        self,
+        *,
+        state: JobState | None = None,
+        experiment: str | None = None,
+        agent: str | None = None,
+        label: tuple[str, str] | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[QueuedJob]:
+        before = _number(cursor)
+        wanted = queue.JobFilter(state, experiment, agent, label)
+
+        def ask(connection: Connection) -> Page[QueuedJob]:
+            rows = queue.page(connection, wanted, limit=limit + 1, before=before)
+            shown = rows[:limit]
+            following = str(shown[-1].number) if len(rows) > limit else None
+            return Page(items=tuple(self._shown_job(row) for row in shown), next=following)
+
+        return await self.read(ask)
+
+    async def job(self, job_id: str) -> JobDetail:
+        def ask(connection: Connection) -> JobDetail:
+            row = queue.by_job(connection, job_id)
+            job = Job.read_json(queue.document(connection, job_id))
+            shown = self._shown_job(row).model_copy(update={"cell": job.cell})
+            return JobDetail(queued=shown, job=job, attempts=queue.attempts(connection, job_id))
+
+        return await self.read(ask)
+
+    async def cancel(self, job_id: str, *, who: Principal) -> QueuedJob:
+        await self.write(lambda desk: self._cancel(desk, job_id))
+        self.hook("cancelled", job=job_id, who=who.name)
+        return await self._queued(job_id)
+
+    async def retry(self, job_id: str, *, who: Principal) -> QueuedJob:
+        await self.write(lambda desk: self._retry(desk, job_id))
+        self.hook("retried", job=job_id, who=who.name)
+        return await self._queued(job_id)
+
+    async def batch(self, batch: JobBatch, *, who: Principal) -> JobBatchAnswer:
+        """Do the same with many jobs, in one transaction; those that cannot be changed are named with the reason."""
+        if not batch.ids and batch.experiment is None and batch.state is None:
+            raise InputError("which jobs?", hint="give ids, an experiment or a state", code="no_jobs_named")
+        act: Callable[[Desk, str], None] = self._cancel if batch.action == "cancel" else self._retry
+
+        def do(desk: Desk) -> JobBatchAnswer:
+            changed, skipped = [], {}
+            for job_id in batch.ids or self._matching(desk, batch):
+                try:
+                    act(desk, job_id)
+                except PronyError as exc:
+                    skipped[job_id] = exc.message
+                else:
+                    changed.append(job_id)
+            return JobBatchAnswer(changed=tuple(changed), skipped=skipped)
+
+        answer = await self.write(do)
+        self.hook("batch", action=batch.action, changed=len(answer.changed), who=who.name)
+        return answer
+
+    def _matching(self, desk: Desk, batch: JobBatch) -> list[str]:
+        wanted = queue.JobFilter(batch.state, batch.experiment)
+        return [row.job_id for row in queue.page(desk.connection, wanted)]
+
+    def _cancel(self, desk: Desk, job_id: str) -> None:
+        row = queue.by_job(desk.connection, job_id, locked=True)
+        if JobState(row.state) in ENDED:
+            raise ConflictError(f"job {job_id} is {row.state} already", hint="there is nothing to cancel")
+        self.cancel_row(desk, row)
+        self.close_if_done(desk, row.experiment_id)
+
+    def _retry(self, desk: Desk, job_id: str) -> None:
+        row = queue.by_job(desk.connection, job_id, locked=True)
+        if JobState(row.state) not in ENDED - {JobState.COMPLETE}:
+            hint = (
+                "it has its numbers: `prony rerun` measures again" if row.state == JobState.COMPLETE else "wait for it"
+            )
+            raise ConflictError(f"job {job_id} is {row.state}", hint=hint)
+        tries = ledger.experiment(desk.connection, row.experiment_id).recipe.place.attempts
+        self.retry_row(desk, row, tries=tries)
+
+    async def _queued(self, job_id: str) -> QueuedJob:
+        return await self.read(lambda connection: self._shown_job(queue.by_job(connection, job_id)))
+
+    def _shown_job(self, row: Row[Any]) -> QueuedJob:
+        return queue.queued_of(row, reason=self.reason_of(row))
+
+
+def _number(cursor: str | None) -> int | None:
+    if cursor is None:
+        return None
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
+        raise InputError(f"{cursor[:80]!r} is no cursor", hint="use the `next` of an earlier page", code="bad_cursor")
+    return int(cursor)

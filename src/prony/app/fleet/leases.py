@@ -1,0 +1,213 @@
+"""Leases: a job lent to an agent that asked for one, renewed by its progress, given back or finished."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from prony.app.fleet.agents import Agents
+from prony.app.fleet.floor import Card, Held, Tray
+from prony.app.fleet.office import LogPiece, Notice
+from prony.dispatch.retry import LONGEST_PAUSE_S
+from prony.errors import InputError, NotFoundError
+from prony.model.access import Principal
+from prony.model.job import Job
+from prony.model.lease import Lease, LeaseRequest, LeaseView, Progress, ProgressAnswer
+from prony.model.queue import JobState
+from prony.model.states import ENDED, IDLE_ONLY
+from prony.store import queue
+from prony.store.writer import Desk
+
+_MOST_LOG = 256 * 1024
+_LONGEST_LOG = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class _Claimed:
+    lease: Lease | None
+    held: Held | None
+    empty: Sequence[tuple[Tray, int]]
+
+
+class Leases(Agents):
+    """Lent, renewed, given back."""
+
+    async def lease(self, request: LeaseRequest, *, who: Principal) -> Lease | None:
+        """Lend the agent a job as soon as there is one that it can run, or None when its patience ends."""
+        card = await self.card_of(request.agent_id, request.incarnation, who)
+        until = self.now() + request.wait_s
+        while True:
+            self.sign_of_life(card)
+            lease = await self._try(card, request.holding)
+            left = until - self.now()
+            if lease is not None or left <= 0:
+                return lease
+            await self._wait(card.id, left)
+            card = self.floor.cards.get(card.id, card)
+            if card.incarnation != request.incarnation:
+                return None
+
+    async def _wait(self, agent_id: str, seconds: float) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        self.floor.rouse(agent_id)  # an earlier call of the same agent, whose connection is gone
+        self.floor.waiters[agent_id] = waiter
+        try:
+            await asyncio.wait_for(waiter, seconds)
+        except TimeoutError:
+            return
+        finally:
+            if self.floor.waiters.get(agent_id) is waiter:
+                del self.floor.waiters[agent_id]
+
+    async def _try(self, card: Card, holding: Sequence[str]) -> Lease | None:
+        occupied = self.floor.devices.get(card.device_key)
+        trays = [] if card.state in IDLE_ONLY or occupied else self.floor.candidates(card)
+        if not trays and (occupied is None or occupied in holding):
+            return None
+        asked = [(tray, tray.generation, self.floor.is_alone(card, tray)) for tray in trays]
+        claimed = await self.write(lambda desk: self._claim(desk, card, holding, asked))
+        self.floor.emptied(claimed.empty)
+        if claimed.held is not None:
+            self.floor.hold(claimed.held)
+            self.renewed[claimed.held.lease_id] = self.now()
+        return claimed.lease
+
+    def _claim(
+        self, desk: Desk, card: Card, holding: Sequence[str], asked: Sequence[tuple[Tray, int, bool]]
+    ) -> _Claimed:
+        """Runs in the writer's thread."""
+        connection = desk.connection
+        occupying = queue.on_device(connection, card.device_key)
+        if occupying is not None:
+            if occupying.agent_id != card.id or occupying.lease_id in holding:
+                return _Claimed(None, None, ())
+            # It was lent and the answer never arrived: lent again.
+            job = Job.read_json(queue.document(connection, occupying.job_id))
+            return _lent(job, occupying.attempt, occupying.lease_id, card, self.settings.ttl_s, ())
+        empty: list[tuple[Tray, int]] = []
+        now = self.clock.now()
+        absurd = now.timestamp() + LONGEST_PAUSE_S
+        for tray, generation, is_alone in asked:
+            lease_id = secrets.token_hex(12)
+            borrower = queue.Borrower(card.id, card.device_key, is_alone)
+            found = queue.claim(connection, tray.lot.id, borrower, lease_id=lease_id, now=now, absurd=absurd)
+            if found is None:
+                empty.append((tray, generation))
+                continue
+            queue.set_state(connection, found.experiment_id, "running", was=("pending",))
+            desk.tell("job", f"{found.experiment_id}/{found.job_id}")
+            job = Job.read_json(queue.document(connection, found.job_id))
+            return _lent(job, found.attempt, lease_id, card, self.settings.ttl_s, empty)
+        return _Claimed(None, None, empty)
+
+    async def leases(self) -> tuple[LeaseView, ...]:
+        def ask(connection: Connection) -> tuple[LeaseView, ...]:
+            return tuple(
+                LeaseView(
+                    id=row.lease_id,
+                    job_id=row.job_id,
+                    experiment_id=row.experiment_id,
+                    agent_id=row.agent_id,
+                    attempt=row.attempt,
+                    leased_at=row.leased_at,
+                )
+                for row in queue.leased(connection)
+            )
+
+        return await self.read(ask)
+
+    async def progress(self, lease_id: str, progress: Progress, *, who: Principal) -> ProgressAnswer:
+        """Renew a lease, pass its events on to whoever watches, keep a piece of its log."""
+        held = self.floor.held.get(lease_id)
+        if held is None:
+            held = await self.read(lambda connection: _held(connection, lease_id))
+        if held is None:
+            return ProgressAnswer(cancel=True)
+        self.check_self(held.agent_id, who)
+        if progress.log:
+            await asyncio.to_thread(self._keep_log, held, progress)
+        for event in progress.events:
+            self._pass_on(held, event.model_copy(update={"job_id": held.job_id}).model_dump_json(exclude_defaults=True))
+        self.renewed[lease_id] = self.now()
+        return ProgressAnswer(cancel=lease_id in self.unwanted)
+
+    def _pass_on(self, held: Held, data: str) -> None:
+        if self.is_shared:
+            self.writer.submit(lambda desk: desk.tell("progress", f"{held.experiment_id}/{data}"))
+        else:
+            self.publish(held.experiment_id, Notice("progress", data))
+
+    def _keep_log(self, held: Held, progress: Progress) -> None:
+        """Write a piece at its place; the same piece twice is the same file."""
+        path = self.log_path(held.experiment_id, held.job_id, held.attempt)
+        if progress.log_offset > _LONGEST_LOG:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            size = os.fstat(descriptor).st_size
+            if progress.log_offset <= size:  # a hole would be read as zeros: the agent sends it again from the size
+                os.pwrite(descriptor, progress.log.encode(errors="replace"), progress.log_offset)
+        finally:
+            os.close(descriptor)
+
+    async def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, wait_s: float = 0) -> LogPiece:
+        """Return the log of a job's attempt, the latest by default, from an offset; wait for more where it runs."""
+        until = self.now() + min(wait_s, 30.0)
+        while True:
+            row = await self.read(lambda connection: queue.by_job(connection, job_id))
+            number = attempt or row.attempt
+            ended = JobState(row.state) in ENDED or number < row.attempt
+            path = self.log_path(row.experiment_id, job_id, number)
+            text = await asyncio.to_thread(_piece, path, offset)
+            if text or ended or self.now() >= until:
+                return LogPiece(text=text, next_offset=offset + len(text), ended=ended and not text)
+            await asyncio.sleep(0.2)
+
+    async def hand_back(self, lease_id: str, reason: str, *, who: Principal) -> None:
+        """Give a job back untouched: somebody else may have it at once."""
+
+        def act(desk: Desk) -> None:
+            row = queue.of_lease(desk.connection, lease_id)
+            self.check_self(row.attempt_agent, who)
+            self.put_back(desk, lease_id, "returned", reason or "handed back", counts=False)
+
+        await self.write(act)
+
+
+def _lent(
+    job: Job, attempt: int, lease_id: str, card: Card, ttl_s: float, empty: Sequence[tuple[Tray, int]]
+) -> _Claimed:
+    held = Held(lease_id, job.id, job.experiment_id, card.id, card.device_key, attempt)
+    return _Claimed(Lease(id=lease_id, job=job, attempt=attempt, ttl_s=ttl_s), held, empty)
+
+
+def held_of(row: Row[Any]) -> Held:
+    return Held(row.lease_id, row.job_id, row.experiment_id, row.agent_id, row.device_key, row.attempt)
+
+
+def _held(connection: Connection, lease_id: str) -> Held | None:
+    try:
+        row = queue.of_lease(connection, lease_id)
+    except NotFoundError:
+        return None
+    if row.state != JobState.LEASED or row.lease_id != lease_id:
+        return None
+    return held_of(row)
+
+
+def _piece(path: os.PathLike[str], offset: int) -> bytes:
+    if offset > 2**40:
+        raise InputError("no log is as long as this offset", hint="begin at 0", code="bad_offset")
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - a seek follows
+            file.seek(offset)
+            return file.read(_MOST_LOG)
+    except FileNotFoundError:
+        return b""

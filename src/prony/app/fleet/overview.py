@@ -1,0 +1,192 @@
+"""The fleet as a whole: what waits and why, who could run what, how it goes, whether all parts work."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections import Counter
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, func, select, text
+
+from prony.app.fleet import submission as submissions
+from prony.app.fleet.floor import Card, Tray
+from prony.app.fleet.jobs import Jobs
+from prony.app.fleet.leases import Leases
+from prony.errors import PronyError
+from prony.model.agent import AgentState
+from prony.model.place import Demand
+from prony.model.queue import (
+    Compatibility,
+    Fit,
+    Health,
+    HealthPart,
+    JobState,
+    Lot,
+    LotFit,
+    LotView,
+    Queue,
+    Stats,
+    Submission,
+)
+from prony.store import agents as agent_rows
+from prony.store import queue, tables
+
+_LEAST_FREE = 100 * 2**20
+_MOST_NAMED = 3
+
+
+class Overview(Jobs, Leases):
+    """Looked at as a whole."""
+
+    def why(self, lot_id: str) -> str:
+        """Say why a lot's jobs wait; may be asked from any thread."""
+        tray = self.floor.trays.get(lot_id)
+        return "" if tray is None else self._reason(tray.lot, list(self.floor.cards.values()))
+
+    def _reason(self, lot: Lot, cards: list[Card]) -> str:
+        if lot.agent_id is not None:
+            return self._reason_pinned(lot, cards)
+        demand_id = lot.demand.id
+        fitting = [card for card in cards if not card.lacks(lot.demand, demand_id)]
+        if not cards:
+            return "no agent is enrolled: `prony agent start`"
+        if not fitting:
+            return f"no agent fits: {_lacking(lot.demand, cards)}"
+        working = [card for card in fitting if card.state in (AgentState.ACTIVE, AgentState.BUSY)]
+        if not working:
+            states = Counter(card.state for card in fitting)
+            told = ", ".join(f"{count} {state}" for state, count in states.items())
+            return f"no agent that fits is there: {told}"
+        busy = [card for card in working if card.device_key in self.floor.devices]
+        return f"{len(busy)} of {len(working)} agents that fit are busy" if busy else "about to be leased"
+
+    def _reason_pinned(self, lot: Lot, cards: list[Card]) -> str:
+        card = next((one for one in cards if one.id == lot.agent_id), None)
+        if card is None:
+            return f"agent {lot.agent_id} was removed: cancel it, or submit again"
+        lacking = card.lacks(lot.demand, lot.demand.id)
+        if lacking:
+            return f"agent {card.name} fits no longer: {'; '.join(map(str, lacking))}"
+        if card.state is not AgentState.ACTIVE:
+            return f"agent {card.name} is {card.state}"
+        return f"agent {card.name} is busy" if card.device_key in self.floor.devices else "about to be leased"
+
+    async def queue(self) -> Queue:
+        def ask(connection: Connection) -> tuple[tuple[Lot, ...], dict[str, tuple[int, int]], dict[str, str]]:
+            counts = queue.lot_counts(connection)
+            lots = tuple(one for one in (queue.lot(connection, lot_id) for lot_id in counts) if one is not None)
+            table = tables.experiment
+            ids = {lot.experiment_id for lot in lots}
+            names = dict(connection.execute(select(table.c.id, table.c.name).where(table.c.id.in_(ids))).tuples())
+            return lots, counts, names
+
+        lots, counts, names = await self.read(ask)
+        cards = list(self.floor.cards.values())
+        views = [self._lot_view(lot, cards, counts[lot.id], names) for lot in lots]
+        views.sort(key=lambda view: (-view.lot.priority, view.lot.created_at))
+        waiting, leased = (sum(pair[i] for pair in counts.values()) for i in (0, 1))
+        return Queue(lots=tuple(views), waiting=waiting, leased=leased)
+
+    def _lot_view(self, lot: Lot, cards: list[Card], counts: tuple[int, int], names: dict[str, str]) -> LotView:
+        tray = Tray(lot, lot.demand.id)
+        fitting = tuple(card.id for card in cards if self.floor.could(card, tray))
+        return LotView(
+            lot=lot,
+            experiment_name=names.get(lot.experiment_id, ""),
+            waiting=counts[0],
+            leased=counts[1],
+            fitting=fitting[:100],
+            reason=self._reason(lot, cards) if counts[0] else "",
+        )
+
+    async def compatibility(self, submission: Submission) -> Compatibility:
+        """Say for each agent whether it could run each lot of a recipe, and what it lacks."""
+        wanted = await asyncio.to_thread(submissions.demands, submission)
+        cards = list(self.floor.cards.values())
+        lots = tuple(
+            LotFit(demand=demand, jobs=count, agents=tuple(_fit(card, demand) for card in cards))
+            for demand, count in wanted
+        )
+        return Compatibility(lots=lots, runnable=all(any(one.fits for one in lot.agents) for lot in lots))
+
+    async def stats(self) -> Stats:
+        now = self.clock.now()
+
+        def ask(connection: Connection) -> Stats:
+            table = tables.queue
+            rows = connection.execute(select(table.c.state, func.count()).group_by(table.c.state)).all()
+            jobs = {JobState(state): count for state, count in rows}
+            leases = {held.agent_id: held.job_id for held in list(self.floor.held.values())}
+            states = Counter(agent_rows.agent_of(row, leases).state for row in agent_rows.rows(connection))
+            hour = select(func.count()).where(table.c.ended_at > now - timedelta(hours=1))
+            first = _first(connection, JobState.WAITING), _first(connection, JobState.LEASED)
+            ages = [(now - one).total_seconds() if one is not None else None for one in first]
+            return Stats(
+                jobs=jobs,
+                agents=dict(states),
+                experiments=connection.execute(select(func.count()).select_from(tables.experiment)).scalar_one(),
+                ended_last_hour=connection.execute(hour).scalar_one(),
+                oldest_waiting_s=ages[0],
+                oldest_lease_s=ages[1],
+            )
+
+        return await self.read(ask)
+
+    async def health(self) -> Health:
+        """Try every part for real: a read, a write, the disk, the round that looks after leases."""
+        from prony import __version__
+
+        parts = [await self._database_reads(), await self._database_writes(), self._disk(), self._round()]
+        return Health(ok=all(part.ok for part in parts), version=__version__, parts=tuple(parts))
+
+    async def _database_reads(self) -> HealthPart:
+        try:
+            await asyncio.wait_for(self.read(lambda connection: connection.execute(text("SELECT 1")).scalar()), 5)
+        except (PronyError, TimeoutError) as exc:
+            return HealthPart(name="database", ok=False, detail=str(exc) or "no answer in 5 s")
+        return HealthPart(name="database", ok=True, detail=self.engine.dialect.name)
+
+    async def _database_writes(self) -> HealthPart:
+        def touch(desk: object) -> None:
+            """An empty transaction is still one that the writer began and committed."""
+
+        try:
+            await asyncio.wait_for(self.write(touch), 5)
+        except (PronyError, TimeoutError) as exc:
+            return HealthPart(name="writer", ok=False, detail=str(exc) or "no answer in 5 s")
+        return HealthPart(name="writer", ok=self.writer.lives, detail=f"{self.writer.backlog} wait")
+
+    def _disk(self) -> HealthPart:
+        free = shutil.disk_usage(self.home.root).free
+        writable = os.access(self.home.results, os.W_OK)
+        ok = writable and free >= _LEAST_FREE
+        return HealthPart(
+            name="disk", ok=ok, detail=f"{free / 2**30:.1f} GiB free" + ("" if writable else ", read-only")
+        )
+
+    def _round(self) -> HealthPart:
+        age = self.now() - self.last_round
+        ok = age < 10 * self.settings.sweep_s + 10
+        return HealthPart(name="round", ok=ok, detail=f"{age:.1f} s ago")
+
+
+def _fit(card: Card, demand: Demand) -> Fit:
+    lacking = card.lacks(demand, demand.id)
+    return Fit(agent_id=card.id, agent_name=card.name, state=card.state, fits=not lacking, lacks=lacking)
+
+
+def _lacking(demand: Demand, cards: list[Card]) -> str:
+    demand_id = demand.id
+    told = [f"{card.name} lacks {'; '.join(map(str, card.lacks(demand, demand_id)))}" for card in cards[:_MOST_NAMED]]
+    more = len(cards) - _MOST_NAMED
+    return " · ".join(told) + (f" · and {more} more agents" if more > 0 else "")
+
+
+def _first(connection: Connection, state: JobState) -> datetime | None:
+    table = tables.queue
+    column = table.c.leased_at if state is JobState.LEASED else table.c.created_at
+    query = select(column).where(table.c.state == state.value).order_by(table.c.number).limit(1)
+    found: datetime | None = connection.execute(query).scalar()
+    return found

@@ -1,0 +1,99 @@
+"""An open transaction and what an agent says in, its row kept and read out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+
+from prony.errors import NotFoundError
+from prony.model.agent import Agent, AgentState, Capabilities, Enrolment
+from prony.store import tables
+
+_T = tables.agent
+
+
+def enrol(connection: Connection, agent_id: str, enrolment: Enrolment, *, now: datetime) -> bool:
+    """Keep a new agent, or the new life of a known one; return whether it was known.
+
+    A faulty one stays faulty: restarting it is no repair. One that was draining or lost is active again.
+    """
+    values: dict[str, Any] = {
+        "name": enrolment.name,
+        "device_key": enrolment.device_key,
+        "incarnation": enrolment.incarnation,
+        "seen_at": now,
+        "document": enrolment.capabilities.model_dump_json(),
+    }
+    found = connection.execute(select(_T.c.state).where(_T.c.id == agent_id)).first()
+    if found is None:
+        fresh = {"id": agent_id, "state": AgentState.ACTIVE.value, "beat": 1, "created_at": now, "strikes": 0}
+        connection.execute(insert(_T).values(values | fresh | {"reason": ""}))
+        return False
+    if found.state != AgentState.FAULTY:
+        values |= {"state": AgentState.ACTIVE.value, "reason": ""}
+    connection.execute(update(_T).where(_T.c.id == agent_id).values(values | {"beat": _T.c.beat + 1}))
+    return True
+
+
+def row(connection: Connection, agent_id: str) -> Row[Any]:
+    found = connection.execute(select(_T).where(_T.c.id == agent_id)).first()
+    if found is None:
+        raise NotFoundError(f"no agent {agent_id!r} is enrolled", hint="`prony agents` lists them", code="no_agent")
+    return found
+
+
+def rows(
+    connection: Connection, *, limit: int | None = None, after: str | None = None, only: str | None = None
+) -> Sequence[Row[Any]]:
+    query = select(_T).order_by(_T.c.id).limit(limit)
+    query = query if only is None else query.where(_T.c.id == only)
+    return connection.execute(query if after is None else query.where(_T.c.id > after)).all()
+
+
+def change(connection: Connection, agent_id: str, **values: Any) -> None:
+    connection.execute(update(_T).where(_T.c.id == agent_id).values(**values))
+
+
+_BEAT = update(_T).where(_T.c.id == bindparam("which")).values(beat=_T.c.beat + 1, seen_at=bindparam("at"))
+
+
+def beat(connection: Connection, agent_ids: Sequence[str], *, now: datetime) -> None:
+    """Note signs of life of many agents at once."""
+    connection.execute(_BEAT, [{"which": one, "at": now} for one in agent_ids])
+
+
+def remove(connection: Connection, agent_id: str, *, now: datetime) -> None:
+    row(connection, agent_id)
+    connection.execute(delete(_T).where(_T.c.id == agent_id))
+    held = tables.token
+    connection.execute(update(held).where(held.c.agent_id == agent_id).values(revoked_at=now))
+
+
+def strike(connection: Connection, agent_id: str) -> int:
+    """Count one more failure against an agent; return how many there are in a row."""
+    connection.execute(update(_T).where(_T.c.id == agent_id).values(strikes=_T.c.strikes + 1))
+    return int(connection.execute(select(_T.c.strikes).where(_T.c.id == agent_id)).scalar() or 0)
+
+
+def agent_of(found: Row[Any], leases: Mapping[str, str], *, is_cleaning: bool = False) -> Agent:
+    """Return the noun; `leases` maps the agents that have one to their job."""
+    state = AgentState(found.state)
+    if state is AgentState.ACTIVE:
+        busy = AgentState.CLEANUP if is_cleaning else AgentState.BUSY
+        state = busy if found.id in leases or is_cleaning else state
+    return Agent(
+        id=found.id,
+        name=found.name,
+        state=state,
+        device_key=found.device_key,
+        incarnation=found.incarnation,
+        capabilities=Capabilities.read_json(found.document),
+        created_at=found.created_at,
+        seen_at=found.seen_at,
+        job_id=leases.get(found.id),
+        strikes=found.strikes,
+        reason=found.reason,
+    )

@@ -1,0 +1,435 @@
+"""An open transaction in; jobs queued, lent, taken back and ended out. Which of these is right is decided elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Row,
+    Select,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
+
+from prony.errors import NotFoundError
+from prony.model.job import Job
+from prony.model.place import Demand
+from prony.model.queue import Attempt, JobState, Lot, QueuedJob
+from prony.model.result import Failure
+from prony.store import tables
+from prony.store.rows import job_row
+
+_Q, _L, _A = tables.queue, tables.lot, tables.attempt
+_WAITING, _LEASED = JobState.WAITING.value, JobState.LEASED.value
+_UNENDED_EXPERIMENTS = ("pending", "running")
+
+# In
+
+
+def add(connection: Connection, jobs: Sequence[Job], lots: Mapping[str, Lot], *, tries: int, now: datetime) -> None:
+    """Queue new jobs with the lots that they belong to, by job id; in bulk, because a matrix may have thousands."""
+    if not jobs:
+        return
+    distinct = {lot.id: lot for lot in lots.values()}
+    connection.execute(insert(_L), [_lot_row(lot) for lot in distinct.values()])
+    connection.execute(insert(tables.job), [job_row(job) | {"position": i} for i, job in enumerate(jobs)])
+    connection.execute(insert(_Q), [_queue_row(job, lots[job.id], tries, now) for job in jobs])
+    labels = [{"job_id": job.id, "key": key, "value": value} for job in jobs for key, value in job.labels.items()]
+    if labels:
+        connection.execute(insert(tables.label), labels)
+
+
+def clear(connection: Connection, experiment_id: str) -> None:
+    """Forget the jobs of an experiment that is about to get others."""
+    connection.execute(delete(tables.job).where(tables.job.c.experiment_id == experiment_id))
+    connection.execute(delete(_L).where(_L.c.experiment_id == experiment_id))
+
+
+def _lot_row(lot: Lot) -> dict[str, Any]:
+    return {
+        "id": lot.id,
+        "experiment_id": lot.experiment_id,
+        "demand_id": lot.demand.id,
+        "demand": lot.demand.model_dump_json(exclude_defaults=True),
+        "agent_id": lot.agent_id,
+        "priority": lot.priority,
+        "created_at": lot.created_at,
+    }
+
+
+def _queue_row(job: Job, lot: Lot, tries: int, now: datetime) -> dict[str, Any]:
+    return {
+        "job_id": job.id,
+        "experiment_id": job.experiment_id,
+        "lot_id": lot.id,
+        "title": job.title,
+        "state": _WAITING,
+        "attempt": 0,
+        "tries_left": tries,
+        "beat": 0,
+        "cancel_asked": False,
+        "created_at": now,
+        "not_before": 0.0,
+        "reason": "",
+        "labels": json.dumps(job.labels),
+    }
+
+
+# Lending
+
+_NEXT = (
+    select(_Q.c.number)
+    .where(
+        _Q.c.lot_id == bindparam("lot"),
+        # Written out and not bound, so that the partial index is seen to apply.
+        _Q.c.state == literal(_WAITING, literal_execute=True),
+        or_(_Q.c.not_before <= bindparam("due"), _Q.c.not_before > bindparam("absurd")),
+        or_(_Q.c.avoid.is_(None), _Q.c.avoid != bindparam("agent"), bindparam("alone")),
+    )
+    .order_by(_Q.c.number)
+    .limit(1)
+    .with_for_update(skip_locked=True)
+    .scalar_subquery()
+)
+_CLAIM = (
+    update(_Q)
+    .where(_Q.c.number == _NEXT)
+    .values(
+        state=_LEASED,
+        attempt=_Q.c.attempt + 1,
+        agent_id=bindparam("agent"),
+        device_key=bindparam("device"),
+        lease_id=bindparam("lease"),
+        leased_at=bindparam("now"),
+        beat=_Q.c.beat + 1,
+        reason="",
+    )
+    .returning(_Q.c.job_id, _Q.c.experiment_id, _Q.c.attempt)
+)
+_LEND = insert(_A)
+_DOCUMENT = select(tables.job.c.document).where(tables.job.c.id == bindparam("job"))
+
+
+@dataclass(frozen=True)
+class Borrower:
+    """Who wants a job, for which device; `is_alone`: nobody else could run it, so earlier failures do not matter."""
+
+    agent_id: str
+    device_key: str
+    is_alone: bool = False
+
+
+def claim(
+    connection: Connection, lot_id: str, borrower: Borrower, *, lease_id: str, now: datetime, absurd: float
+) -> Row[Any] | None:
+    """Lend the lot's first job that is due, or return None where it has none.
+
+    A pause that ends after `absurd` was made by a clock that was wrong.
+    """
+    agent_id = borrower.agent_id
+    found = connection.execute(
+        _CLAIM,
+        {
+            "lot": lot_id,
+            "agent": agent_id,
+            "device": borrower.device_key,
+            "lease": lease_id,
+            "now": now,
+            "due": now.timestamp(),
+            "absurd": absurd,
+            "alone": borrower.is_alone,
+        },
+    ).first()
+    if found is not None:
+        lent = {
+            "job_id": found.job_id,
+            "number": found.attempt,
+            "lease_id": lease_id,
+            "agent_id": agent_id,
+            "state": _LEASED,
+            "leased_at": now,
+            "reason": "",
+        }
+        connection.execute(_LEND, lent)
+    return found
+
+
+def document(connection: Connection, job_id: str) -> str:
+    """Return the job as it was stored."""
+    return str(connection.execute(_DOCUMENT, {"job": job_id}).scalar_one())
+
+
+_ON_DEVICE: Select[Any] = select(_Q.c.lease_id, _Q.c.job_id, _Q.c.agent_id, _Q.c.attempt).where(
+    _Q.c.device_key == bindparam("device"), _Q.c.state == literal(_LEASED, literal_execute=True)
+)
+
+
+def on_device(connection: Connection, device_key: str) -> Row[Any] | None:
+    """Return the lease that occupies a device."""
+    return connection.execute(_ON_DEVICE, {"device": device_key}).first()
+
+
+def leased(connection: Connection) -> Sequence[Row[Any]]:
+    """Return every lease there is, with the beat that tells whether it is renewed."""
+    columns = (_Q.c.lease_id, _Q.c.job_id, _Q.c.experiment_id, _Q.c.lot_id, _Q.c.agent_id, _Q.c.device_key)
+    query: Select[Any] = select(*columns, _Q.c.beat, _Q.c.attempt, _Q.c.leased_at, _Q.c.cancel_asked)
+    return connection.execute(query.where(_Q.c.state == _LEASED).order_by(_Q.c.number)).all()
+
+
+def renew(connection: Connection, lease_ids: Sequence[str]) -> None:
+    renewal = update(_Q).where(_Q.c.lease_id == bindparam("lease")).values(beat=_Q.c.beat + 1)
+    connection.execute(renewal, [{"lease": one} for one in lease_ids])
+
+
+# Back and out
+
+_OF_LEASE = (
+    select(
+        _Q,
+        _A.c.number.label("attempt_number"),
+        _A.c.agent_id.label("attempt_agent"),
+        _A.c.state.label("attempt_state"),
+        _A.c.leased_at.label("attempt_leased_at"),
+    )
+    .join(_A, _A.c.job_id == _Q.c.job_id)
+    .where(_A.c.lease_id == bindparam("lease"))
+    .with_for_update(of=_Q)
+)
+
+
+def of_lease(connection: Connection, lease_id: str) -> Row[Any]:
+    """Return the job of a lease, old or current, with that attempt."""
+    found = connection.execute(_OF_LEASE, {"lease": lease_id}).first()
+    if found is None:
+        hint = "its experiment was deleted, or another server's store is meant"
+        raise NotFoundError(f"no lease {lease_id!r} is known", hint=hint, code="no_lease")
+    return found
+
+
+_END_ATTEMPT = (
+    update(_A)
+    .where(_A.c.lease_id == bindparam("lease"))
+    .values(state=bindparam("to"), ended_at=bindparam("at"), reason=bindparam("why"))
+)
+
+
+def end_attempt(connection: Connection, lease_id: str, state: str, *, at: datetime, reason: str) -> None:
+    connection.execute(_END_ATTEMPT, {"lease": lease_id, "to": state, "at": at, "why": reason[:2000]})
+
+
+_PUT_BACK = (
+    update(_Q)
+    .where(_Q.c.number == bindparam("which"))
+    .values(
+        state=_WAITING,
+        lease_id=None,
+        cancel_asked=False,
+        ended_at=None,
+        tries_left=bindparam("tries"),
+        not_before=bindparam("due"),
+        avoid=bindparam("shun"),
+        reason=bindparam("why"),
+    )
+)
+
+
+def put_back(
+    connection: Connection, number: int, *, tries_left: int, not_before: float, avoid: str | None, reason: str
+) -> None:
+    """Let a job wait again."""
+    values = {"which": number, "tries": tries_left, "due": not_before, "shun": avoid, "why": reason[:2000]}
+    connection.execute(_PUT_BACK, values)
+
+
+_END = (
+    update(_Q)
+    .where(_Q.c.number == bindparam("which"))
+    .values(
+        state=bindparam("to"),
+        lease_id=None,
+        ended_at=bindparam("at"),
+        reason=bindparam("why"),
+        failure=bindparam("fault"),
+    )
+)
+
+
+def end(
+    connection: Connection,
+    number: int,
+    state: JobState,
+    *,
+    at: datetime,
+    reason: str = "",
+    failure: Failure | None = None,
+) -> None:
+    fault = failure.model_dump_json() if failure else None
+    connection.execute(_END, {"which": number, "to": state.value, "at": at, "why": reason[:2000], "fault": fault})
+
+
+def ask_to_cancel(connection: Connection, number: int) -> None:
+    connection.execute(update(_Q).where(_Q.c.number == number).values(cancel_asked=True))
+
+
+_IS_OPEN = select(exists().where(_Q.c.experiment_id == bindparam("experiment"), _Q.c.ended_at.is_(None)))
+
+
+def is_open(connection: Connection, experiment_id: str) -> bool:
+    """Say whether a job of the experiment has not ended yet."""
+    return bool(connection.execute(_IS_OPEN, {"experiment": experiment_id}).scalar_one())
+
+
+def set_state(
+    connection: Connection, experiment_id: str, state: str, *, was: Sequence[str], ended_at: datetime | None = None
+) -> bool:
+    """Move an experiment on if it is in one of the states that it was thought to be in."""
+    table = tables.experiment
+    moving = update(table).where(table.c.id == experiment_id, table.c.state.in_(was))
+    return connection.execute(moving.values(state=state, ended_at=ended_at)).rowcount == 1
+
+
+# Looking
+
+
+def by_job(connection: Connection, job_id: str, *, locked: bool = False) -> Row[Any]:
+    query = select(_Q, _L.c.priority).join(_L, _L.c.id == _Q.c.lot_id).where(_Q.c.job_id == job_id)
+    found = connection.execute(query.with_for_update(of=_Q) if locked else query).first()
+    if found is None:
+        raise NotFoundError(f"no job {job_id!r} is queued", hint="`prony jobs` lists them")
+    return found
+
+
+@dataclass(frozen=True)
+class JobFilter:
+    """Which jobs to list: those for which all that is given holds."""
+
+    state: JobState | None = None
+    experiment: str | None = None
+    agent: str | None = None
+    label: tuple[str, str] | None = None
+
+
+def page(
+    connection: Connection, wanted: JobFilter, *, limit: int | None = None, before: int | None = None
+) -> list[Row[Any]]:
+    """Return the newest jobs first, those before a number where one is given."""
+    query = select(_Q, _L.c.priority).join(_L, _L.c.id == _Q.c.lot_id)
+    query = query if wanted.state is None else query.where(_Q.c.state == wanted.state.value)
+    query = query if wanted.experiment is None else query.where(_Q.c.experiment_id == wanted.experiment)
+    query = query if wanted.agent is None else query.where(_Q.c.agent_id == wanted.agent)
+    query = query if before is None else query.where(_Q.c.number < before)
+    if wanted.label is not None:
+        mark, (key, value) = tables.label, wanted.label
+        query = query.join(mark, mark.c.job_id == _Q.c.job_id).where(mark.c.key == key, mark.c.value == value)
+    return list(connection.execute(query.order_by(_Q.c.number.desc()).limit(limit)))
+
+
+def attempts(connection: Connection, job_id: str) -> tuple[Attempt, ...]:
+    rows = connection.execute(select(_A).where(_A.c.job_id == job_id).order_by(_A.c.number))
+    return tuple(
+        Attempt(
+            number=row.number,
+            agent_id=row.agent_id,
+            state=row.state,
+            leased_at=row.leased_at,
+            ended_at=row.ended_at,
+            reason=row.reason,
+        )
+        for row in rows
+    )
+
+
+def counts(connection: Connection, experiment_ids: Sequence[str]) -> dict[str, dict[JobState, int]]:
+    """Return for each experiment how many of its jobs are in which state."""
+    found: dict[str, dict[JobState, int]] = {one: {} for one in experiment_ids}
+    query = select(_Q.c.experiment_id, _Q.c.state, func.count()).where(_Q.c.experiment_id.in_(experiment_ids))
+    for experiment_id, state, count in connection.execute(query.group_by(_Q.c.experiment_id, _Q.c.state)):
+        found[experiment_id][JobState(state)] = count
+    return found
+
+
+def priorities(connection: Connection, experiment_ids: Sequence[str]) -> dict[str, int]:
+    query = select(_L.c.experiment_id, func.max(_L.c.priority)).where(_L.c.experiment_id.in_(experiment_ids))
+    return {row[0]: int(row[1]) for row in connection.execute(query.group_by(_L.c.experiment_id))}
+
+
+def prioritise(connection: Connection, experiment_id: str, priority: int) -> None:
+    connection.execute(update(_L).where(_L.c.experiment_id == experiment_id).values(priority=priority))
+
+
+def waiting_lots(connection: Connection) -> tuple[Lot, ...]:
+    """Return the lots of unended experiments that have a waiting job, due or not."""
+    has_waiting = exists().where(_Q.c.lot_id == _L.c.id, _Q.c.state == literal(_WAITING, literal_execute=True))
+    query = select(_L).join(tables.experiment, tables.experiment.c.id == _L.c.experiment_id)
+    query = query.where(tables.experiment.c.state.in_(_UNENDED_EXPERIMENTS), has_waiting)
+    return tuple(lot_of(row) for row in connection.execute(query))
+
+
+def lot(connection: Connection, lot_id: str) -> Lot | None:
+    row = connection.execute(select(_L).where(_L.c.id == lot_id)).first()
+    return None if row is None else lot_of(row)
+
+
+def lots(connection: Connection, experiment_id: str) -> tuple[Lot, ...]:
+    return tuple(lot_of(row) for row in connection.execute(select(_L).where(_L.c.experiment_id == experiment_id)))
+
+
+def lot_counts(connection: Connection) -> dict[str, tuple[int, int]]:
+    """Return for each lot of an unended experiment how many of its jobs wait and how many are leased."""
+    waits, runs = case((_Q.c.state == _WAITING, 1), else_=0), case((_Q.c.state == _LEASED, 1), else_=0)
+    query = select(_Q.c.lot_id, func.sum(waits), func.sum(runs)).where(_Q.c.state.in_((_WAITING, _LEASED)))
+    return {row[0]: (int(row[1]), int(row[2])) for row in connection.execute(query.group_by(_Q.c.lot_id))}
+
+
+def unclosed(connection: Connection) -> list[str]:
+    """Return the experiments that are called unended though every job of theirs has ended."""
+    table = tables.experiment
+    queued = exists().where(_Q.c.experiment_id == table.c.id)
+    open_ = exists().where(_Q.c.experiment_id == table.c.id, _Q.c.ended_at.is_(None))
+    query = select(table.c.id).where(table.c.state.in_(_UNENDED_EXPERIMENTS), queued, ~open_)
+    return list(connection.execute(query).scalars())
+
+
+def lot_of(row: Row[Any]) -> Lot:
+    return Lot(
+        id=row.id,
+        experiment_id=row.experiment_id,
+        demand=Demand.read_json(row.demand),
+        agent_id=row.agent_id,
+        priority=row.priority,
+        created_at=row.created_at,
+    )
+
+
+def queued_of(row: Row[Any], *, reason: str = "") -> QueuedJob:
+    pause = row.not_before if row.state == _WAITING and row.not_before else 0
+    return QueuedJob(
+        id=row.job_id,
+        experiment_id=row.experiment_id,
+        title=row.title,
+        state=JobState(row.state),
+        priority=row.priority,
+        attempt=row.attempt,
+        agent_id=row.agent_id,
+        created_at=row.created_at,
+        leased_at=row.leased_at,
+        ended_at=row.ended_at,
+        not_before=datetime.fromtimestamp(pause, UTC) if pause else None,
+        cancel_asked=row.cancel_asked,
+        reason=row.reason or reason,
+        failure=Failure.read_json(row.failure) if row.failure else None,
+        labels=json.loads(row.labels),
+    )
