@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, insert, select, update
 
 from prony.errors import NotFoundError
 from prony.model.agent import Agent, AgentState, Capabilities, Enrolment
@@ -53,6 +53,12 @@ def rows(
     return connection.execute(query if after is None else query.where(_T.c.id > after)).all()
 
 
+def pulses(connection: Connection) -> Sequence[Row[Any]]:
+    """Return of every agent what changes, and not what it can do, which is long."""
+    columns: Select[Any] = select(_T.c.id, _T.c.state, _T.c.incarnation, _T.c.strikes, _T.c.beat)
+    return connection.execute(columns.order_by(_T.c.id)).all()
+
+
 def change(connection: Connection, agent_id: str, **values: Any) -> None:
     connection.execute(update(_T).where(_T.c.id == agent_id).values(**values))
 
@@ -80,10 +86,7 @@ def strike(connection: Connection, agent_id: str) -> int:
 
 def agent_of(found: Row[Any], leases: Mapping[str, str], *, is_cleaning: bool = False) -> Agent:
     """Return the noun; `leases` maps the agents that have one to their job."""
-    state = AgentState(found.state)
-    if state is AgentState.ACTIVE:
-        busy = AgentState.CLEANUP if is_cleaning else AgentState.BUSY
-        state = busy if found.id in leases or is_cleaning else state
+    state = state_of(AgentState(found.state), has_lease=found.id in leases, is_cleaning=is_cleaning)
     return Agent(
         id=found.id,
         name=found.name,
@@ -97,3 +100,12 @@ def agent_of(found: Row[Any], leases: Mapping[str, str], *, is_cleaning: bool = 
         strikes=found.strikes,
         reason=found.reason,
     )
+
+
+def state_of(kept: AgentState, *, has_lease: bool, is_cleaning: bool = False) -> AgentState:
+    """Return the state as people see it: an active agent is busy with a lease, and cleans up after one."""
+    if kept is not AgentState.ACTIVE:
+        return kept
+    if is_cleaning:
+        return AgentState.CLEANUP
+    return AgentState.BUSY if has_lease else kept

@@ -176,6 +176,7 @@ queue = Table(
     Index("queue_by_experiment", "experiment_id", "number"),
     Index("queue_by_state", "state", "number"),
     Index("queue_by_agent", "agent_id", "number"),
+    Index("queue_by_end", "ended_at"),
 )  # fmt: skip
 
 # One lease of a job each; kept when the lease is over.

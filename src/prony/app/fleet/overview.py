@@ -79,7 +79,8 @@ class Overview(Jobs, Leases):
             lots = tuple(one for one in (queue.lot(connection, lot_id) for lot_id in counts) if one is not None)
             table = tables.experiment
             ids = {lot.experiment_id for lot in lots}
-            names = dict(connection.execute(select(table.c.id, table.c.name).where(table.c.id.in_(ids))).tuples())
+            found = connection.execute(select(table.c.id, table.c.name).where(table.c.id.in_(ids)))
+            names: dict[str, str] = {row.id: row.name for row in found}
             return lots, counts, names
 
         lots, counts, names = await self.read(ask)
@@ -118,8 +119,11 @@ class Overview(Jobs, Leases):
             table = tables.queue
             rows = connection.execute(select(table.c.state, func.count()).group_by(table.c.state)).all()
             jobs = {JobState(state): count for state, count in rows}
-            leases = {held.agent_id: held.job_id for held in list(self.floor.held.values())}
-            states = Counter(agent_rows.agent_of(row, leases).state for row in agent_rows.rows(connection))
+            held = {one.agent_id for one in list(self.floor.held.values())}
+            states = Counter(
+                agent_rows.state_of(AgentState(row.state), has_lease=row.id in held)
+                for row in agent_rows.pulses(connection)
+            )
             hour = select(func.count()).where(table.c.ended_at > now - timedelta(hours=1))
             first = _first(connection, JobState.WAITING), _first(connection, JobState.LEASED)
             ages = [(now - one).total_seconds() if one is not None else None for one in first]

@@ -129,17 +129,17 @@ class Rounds(Agents):
         """Find what notes did not tell: another server's lots and agents, pauses that are over, what is unclosed."""
 
         def ask(connection: Connection) -> tuple[tuple[Lot, ...], Sequence[Row[Any]], list[str]]:
-            return queue.waiting_lots(connection), agent_rows.rows(connection), queue.unclosed(connection)
+            return queue.waiting_lots(connection), agent_rows.pulses(connection), queue.unclosed(connection)
 
         lots, rows, unclosed = await self.read(ask)
-        self._see_agents(rows)
+        await self._see_agents(rows)
         for lot in lots:
             self.floor.offer(lot, count=1)
         for experiment_id in unclosed:
             await self.write(partial(self.close_if_done, experiment_id=experiment_id))
         await self._lose_agents(rows)
 
-    def _see_agents(self, rows: Sequence[Row[Any]]) -> None:
+    async def _see_agents(self, rows: Sequence[Row[Any]]) -> None:
         present = set()
         for row in rows:
             present.add(row.id)
@@ -149,7 +149,7 @@ class Rounds(Agents):
                 row.incarnation,
                 row.strikes,
             ):
-                self.keep_card(row)
+                await self.load_card(row.id)
         for agent_id in self.floor.cards.keys() - present:
             del self.floor.cards[agent_id]
 

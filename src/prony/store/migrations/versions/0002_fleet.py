@@ -67,6 +67,7 @@ def _make_queue() -> None:
     _index_some("queue_device", ["device_key"], "state = 'leased'", unique=True)
     _index_some("queue_unended", ["experiment_id"], "ended_at IS NULL")
     op.create_index("queue_by_lease", "queue", ["lease_id"])
+    op.create_index("queue_by_end", "queue", ["ended_at"])
     for column in ("experiment", "state", "agent"):
         name = column if column == "state" else f"{column}_id"
         op.create_index(f"queue_by_{column}", "queue", [name, "number"])
