@@ -14,7 +14,7 @@ from prony.errors import InputError, PronyError, StoreError, exit_code
 
 # name -> (module under prony.cli.commands, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("run", "run a recipe on this machine"),
+    "run": ("run", "run a recipe on this machine, or on the agents of a server"),
     "list": ("list", "list experiments"),
     "show": ("show", "show one experiment's numbers"),
     "report": ("report", "write a report: html, md, json, csv or junit"),
@@ -22,12 +22,21 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("export", "copy an experiment to a folder of its own"),
     "import": ("import_", "bring in an exported experiment or a result folder"),
     "delete": ("delete", "delete an experiment and its results"),
+    "watch": ("watch", "follow an experiment on a server to its end"),
+    "jobs": ("jobs", "list the jobs of a server, or show one"),
+    "logs": ("logs", "print the log of a job"),
+    "cancel": ("cancel", "stop a job or an experiment on a server"),
+    "retry": ("retry", "try a job, or what failed of an experiment, again"),
+    "queue": ("queue", "show what waits on a server, and why"),
+    "agents": ("agents", "list the agents of a server, or drain, reset or remove one"),
     "engines": ("engines", "list the engines of this machine, or add one"),
     "zoo": ("zoo", "list the models that need no download"),
     "info": ("info", "describe this device and its compute units"),
     "doctor": ("doctor", "say what can run here, what is missing and what would disturb"),
     "calibrate": ("calibrate", "measure the instrument itself on this machine"),
     "schema": ("schema", "print the recipe's JSON Schema"),
+    "server": ("server", "serve experiments to agents and people"),
+    "tokens": ("tokens", "make, list and revoke tokens, and tell who did what"),
     "exec": ("exec", "run job files into result folders; what executors call"),
 }
 

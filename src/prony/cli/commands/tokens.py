@@ -1,0 +1,167 @@
+"""`prony tokens`: a database in, its tokens out, made, listed and revoked; and the trail of who did what.
+
+It works on the database itself: the first token must be made before any server asks for one.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from prony.cli.arguments import add_json
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from prony.app.access import Access
+    from prony.model.access import AuditEntry, NewToken, Token
+
+_PAGE = 500
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Make, list and revoke the tokens by which a server knows who asks; and read who did what."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    adding = actions.add_parser("add", help="make a token; its secret is printed this one time")
+    adding.add_argument("name", metavar="NAME", help="who it is for")
+    adding.add_argument("--role", required=True, choices=("admin", "submitter", "viewer", "agent"))
+    adding.add_argument("--once", action="store_true", help="enrols one agent, which then gets a token of its own")
+    adding.add_argument("--expires", metavar="DURATION", help="ends after this time, as 30d or 12h")
+    listing = actions.add_parser("list", help="list tokens without their secrets, the newest first")
+    revoking = actions.add_parser("revoke", help="end a token; running servers heed it within 5 s")
+    revoking.add_argument("id", metavar="ID", help="as prony tokens list shows it")
+    trail = actions.add_parser("audit", help="tell who did what, the newest first")
+    trail.add_argument("--limit", "-n", type=int, default=50, help="how many of the newest (50)")
+    trail.add_argument("--cursor", help="go on where an earlier page ended")
+    for action in (adding, listing, revoking, trail):
+        action.add_argument("--database", metavar="URL", default="", help="instead of the home's own database")
+        add_json(action)
+
+
+def command(options: Namespace) -> int:
+    from prony.app.access import opened
+
+    actions = {"add": _add, "list": _list, "revoke": _revoke, "audit": _audit}
+    with opened(options.database) as access:
+        actions[options.action](access, options)
+    return 0
+
+
+def _add(access: Access, options: Namespace) -> None:
+    from prony.cli.output import print_json, print_note, print_text
+
+    made = access.add_token(_wanted(options))
+    _record(access, "add_token", made.token.id, status=201)
+    if options.json:
+        print_json(made.model_dump(mode="json"))
+        return
+    token = made.token
+    until = f" until {_shown(token.expires_at)} UTC" if token.expires_at else ""
+    kind = "enrols one agent" if token.once else f"has the role {token.role.value}"
+    print_note(f"token {token.id} {kind}{until}; its secret is shown this one time:")
+    print_text(made.secret)
+
+
+def _wanted(options: Namespace) -> NewToken:
+    """Return what the options ask for, or say which of them is wrong."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from prony.errors import InputError
+    from prony.model.access import NewToken
+    from prony.model.quantity import DurationNs
+
+    asked = {"name": options.name, "role": options.role, "once": options.once}
+    try:
+        if options.expires is not None:
+            asked["expires_in_s"] = TypeAdapter(DurationNs).validate_python(options.expires) / 10**9
+        return NewToken.model_validate(asked)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False)[0]
+        wrong = "NAME" if first["loc"] == ("name",) else "--expires"
+        hint = "letters, digits, '.', '_' and '-'" if wrong == "NAME" else "as in 30d or 12h, at most ten years"
+        raise InputError(f"{wrong}: {first['msg'].removeprefix('Value error, ')}", hint=hint) from exc
+
+
+def _list(access: Access, options: Namespace) -> None:
+    from prony.cli.output import print_columns, print_json, print_note
+
+    page = access.tokens(_PAGE)
+    found = list(page.items)
+    while page.next is not None:
+        page = access.tokens(_PAGE, page.next)
+        found += page.items
+    if options.json:
+        print_json([token.model_dump(mode="json") for token in found])
+    elif found:
+        heads = ("ID", "NAME", "ROLE", "STATE", "AGENT", "MADE", "EXPIRES", "LAST USED")
+        print_columns(heads, [_token_cells(token) for token in found])
+    else:
+        print_note("no token yet: prony tokens add NAME --role admin makes one")
+
+
+def _revoke(access: Access, options: Namespace) -> None:
+    from prony.cli.output import print_json, print_text
+
+    access.revoke_token(options.id)
+    _record(access, "revoke_token", options.id, status=204)
+    if options.json:
+        print_json({"revoked": options.id})
+    else:
+        print_text(f"revoked {options.id}")
+
+
+def _audit(access: Access, options: Namespace) -> None:
+    from prony.cli.output import print_columns, print_json, print_note
+
+    page = access.audit(options.limit, options.cursor)
+    if options.json:
+        print_json(page.model_dump(mode="json"))
+    elif page.items:
+        heads = ("WHEN", "WHO", "ROLE", "ACTION", "TARGET", "ADDRESS", "STATUS")
+        print_columns(heads, [_entry_cells(entry) for entry in page.items])
+        if page.next is not None:
+            print_note(f"older ones: prony tokens audit --cursor {page.next}")
+    else:
+        print_note("nothing was done yet")
+
+
+def _token_cells(token: Token) -> tuple[str, ...]:
+    from datetime import UTC, datetime
+
+    state = "good"
+    if token.revoked_at is not None:
+        state = "used" if token.once and token.agent_id else "revoked"
+    elif token.expires_at is not None and token.expires_at <= datetime.now(UTC):
+        state = "expired"
+    role = f"{token.role.value}, once" if token.once else token.role.value
+    times = [_shown(at) for at in (token.created_at, token.expires_at, token.last_used_at)]
+    return (token.id, token.name, role, state, token.agent_id or "-", *times)
+
+
+def _entry_cells(entry: AuditEntry) -> tuple[str, ...]:
+    return (
+        f"{entry.at:%Y-%m-%d %H:%M:%S}", entry.who, entry.role, entry.action, entry.target or "-",
+        entry.address or "-", str(entry.status),
+    )  # fmt: skip
+
+
+def _shown(at: datetime | None) -> str:
+    return "-" if at is None else f"{at:%Y-%m-%d %H:%M}"
+
+
+def _record(access: Access, action: str, target: str, *, status: int) -> None:
+    """Leave the same trace as a request to a server would; here the system says who it was."""
+    import getpass
+    from datetime import UTC, datetime
+
+    from prony.model.access import AuditEntry
+
+    try:
+        who = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a user id without a name, as in some containers
+        who = "unknown"
+    now = datetime.now(UTC)
+    entry = AuditEntry(
+        id=0, at=now, who=who, role="admin", action=action, target=target, address="local", status=status
+    )
+    access.record(entry)
