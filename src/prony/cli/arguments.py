@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, BooleanOptionalAction
+from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction
+from pathlib import Path
 
 
-def add_json(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+def add_json(parser: ArgumentParser, *, inner: bool = False) -> None:
+    """Add --json; `inner` for an action of a command that has it too, so that it may stand before or after the word."""
+    default = SUPPRESS if inner else False
+    parser.add_argument("--json", action="store_true", default=default, help="print as JSON")
 
 
 def add_report(parser: ArgumentParser) -> None:
@@ -21,3 +24,12 @@ def add_experiment(parser: ArgumentParser, *, required: bool = False) -> None:
         parser.add_argument("experiment", metavar="ID", help=meaning)
     else:
         parser.add_argument("experiment", metavar="ID", nargs="?", default="last", help=f"{meaning} (last)")
+
+
+def add_server(parser: ArgumentParser, *, inner: bool = False) -> None:
+    """Add where the server is and who asks; the token itself is never written on a command line, where others read."""
+    default = SUPPRESS if inner else None
+    parser.add_argument("--server", metavar="URL", default=default, help="the server to ask (PRONY_SERVER)")
+    parser.add_argument(
+        "--token-file", metavar="PATH", type=Path, default=default, help="file that holds the token (PRONY_TOKEN)"
+    )

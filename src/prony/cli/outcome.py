@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.output import print_note, print_text, terminal
@@ -11,28 +13,59 @@ from prony.model.experiment import ExperimentState
 from prony.model.result import ResultState
 
 if TYPE_CHECKING:
-    from prony.app.api import Bench
+    from argparse import Namespace
+
+    from prony.cli.watching import Ended
+    from prony.client import Client
 
 _STOPPED = 130
+_EARLY = (ExperimentState.PARTIAL, ExperimentState.CANCELLED)
 
 
-def finish(bench: Bench, dossier: Dossier, *, as_json: bool, with_report: bool) -> int:
-    """Show what came out; return 0 where every job has its numbers, 1 where one has none, 130 where it was stopped."""
+def finish(
+    dossier: Dossier, *, as_json: bool, report: Callable[[Dossier], Path] | None, again: str = "", failed: int = 0
+) -> int:
+    """Show what came out; return 0 where every job has its numbers, 1 where one has none, 130 where it was stopped.
+
+    `report` writes one where it is wanted; `again` is what a command needs to reach the same server; `failed` are the
+    jobs that failed and left no result.
+    """
     with suppress(BrokenPipeError):  # a reader who has gone changes nothing about how the run ended
         show(dossier, as_json=as_json)
-    report = bench.write_report(dossier) if with_report and dossier.entries else None
+    written = report(dossier) if report is not None and dossier.entries else None
     with suppress(BrokenPipeError):
-        if report is not None:
-            print_note(f"report: {report}")
-        if dossier.experiment.state is ExperimentState.PARTIAL:
-            print_note(f"stopped early; what was measured is kept: prony show {dossier.experiment.id}")
-    return _exit_code(dossier)
+        if written is not None:
+            print_note(f"report: {written}")
+        if dossier.experiment.state in _EARLY:
+            print_note(f"stopped early; what was measured is kept: prony show {dossier.experiment.id}{again}")
+    return _exit_code(dossier, failed)
 
 
-def _exit_code(dossier: Dossier) -> int:
-    if dossier.experiment.state is ExperimentState.PARTIAL:
+def finish_there(client: Client, ended: Ended, options: Namespace) -> int:
+    """Show what came out on a server, as `finish` does."""
+    from prony.cli.remote import again, write_report
+    from prony.cli.watching import why_ended
+    from prony.model.queue import JobState
+    from prony.report.safe import one_line
+
+    dossier = client.results(ended.view.experiment.id)
+    measured = {entry.job.id for entry in dossier.entries}
+    failed = [job for job in ended.jobs.values() if job.state is JobState.FAILED and job.id not in measured]
+    with suppress(BrokenPipeError):
+        for job in failed:
+            print_note(one_line(f"{job.title}: failed and left no result: {why_ended(job)}"))
+
+    def report(_: Dossier) -> Path:
+        return write_report(client, dossier.experiment.id)
+
+    wanted = report if options.report else None
+    return finish(dossier, as_json=options.json, report=wanted, again=again(options), failed=len(failed))
+
+
+def _exit_code(dossier: Dossier, failed: int) -> int:
+    if dossier.experiment.state in _EARLY:
         return _STOPPED
-    failed = any(entry.result.state is ResultState.FAILED for entry in dossier.entries)
+    failed += sum(entry.result.state is ResultState.FAILED for entry in dossier.entries)
     return 1 if failed or dossier.experiment.state is ExperimentState.FAILED else 0
 
 

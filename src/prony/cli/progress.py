@@ -9,38 +9,82 @@ from typing import TYPE_CHECKING, Protocol
 
 from prony.model.event import Event
 from prony.model.experiment import Experiment
-from prony.model.job import Job
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _PHASES = {"load": "loading", "warmup": "measuring"}
-_MARKS = {"complete": "done", "partial": "stopped", "failed": "failed"}
+_MARKS = {"complete": "done", "partial": "stopped", "failed": "failed", "cancelled": "cancelled"}
+
+
+class Titled(Protocol):
+    """A job, here or on a server, as far as progress is concerned."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
 
 
 class Follower(Protocol):
-    def start(self, experiment: Experiment, jobs: Sequence[Job]) -> None: ...
+    def start(self, experiment: Experiment, jobs: Sequence[Titled]) -> None: ...
 
     def event(self, event: Event) -> None: ...
 
+    def place(self, job_id: str, agent: str) -> None:
+        """Say which agent runs a job from now on; none where it waits again."""
+
+    def note(self, text: str) -> None:
+        """Say something about the whole."""
+
 
 class Bars:
-    """One bar a job."""
+    """One bar a job. Where a screen has no room for all, those that run, below a bar for the whole."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._tasks: dict[str, TaskID] = {}
+        self._titles: dict[str, str] = {}
+        self._whole: TaskID | None = None
+        self._over: set[str] = set()
 
-    def start(self, experiment: Experiment, jobs: Sequence[Job]) -> None:
-        self._progress.console.print(
-            f"[bold]{experiment.name}[/bold]  {experiment.id}  {_count(jobs)}", highlight=False
-        )
+    def start(self, experiment: Experiment, jobs: Sequence[Titled]) -> None:
+        from rich.text import Text
+
+        self._progress.console.print(Text.assemble((experiment.name, "bold"), f"  {experiment.id}  {_count(jobs)}"))
+        crowded = len(jobs) > max(self._progress.console.height - 4, 4)
+        if crowded:
+            self._whole = self._progress.add_task("all jobs", total=len(jobs), now="")
         for job in jobs:
-            self._tasks[job.id] = self._progress.add_task(job.title, total=None, now="waiting")
+            self._titles[job.id] = job.title
+            self._tasks[job.id] = self._progress.add_task(job.title, total=None, now="waiting", visible=not crowded)
 
     def event(self, event: Event) -> None:
-        self._show(event, self._tasks[event.job_id])
-        self._progress.refresh()
+        task = self._tasks.get(event.job_id)
+        if task is None:
+            return
+        self._show(event, task)
+        self._move(event.job_id, task, runs=event.kind != "finished", has_ended=event.kind == "finished")
+
+    def place(self, job_id: str, agent: str) -> None:
+        task = self._tasks.get(job_id)
+        if task is None:
+            return
+        title = self._titles[job_id]
+        named, now = (f"{title} · {agent}", "starting") if agent else (title, "waiting")
+        self._progress.update(task, description=named, now=now)
+        self._move(job_id, task, runs=bool(agent), has_ended=False)
+
+    def note(self, text: str) -> None:
+        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _move(self, job_id: str, task: TaskID, *, runs: bool, has_ended: bool) -> None:
+        if self._whole is not None:
+            (self._over.add if has_ended else self._over.discard)(job_id)
+            self._progress.update(task, visible=runs)
+            self._progress.update(self._whole, completed=len(self._over))
+        if not self._progress.live.auto_refresh:
+            self._progress.refresh()
 
     def _show(self, event: Event, task: TaskID) -> None:
         match event.kind:
@@ -67,36 +111,41 @@ class Lines:
         self._titles: dict[str, str] = {}
         self._alone = False
 
-    def start(self, experiment: Experiment, jobs: Sequence[Job]) -> None:
+    def start(self, experiment: Experiment, jobs: Sequence[Titled]) -> None:
         self._titles = {job.id: job.title for job in jobs}
         with suppress(BrokenPipeError):
             sys.stderr.write(f"{experiment.name}: experiment {experiment.id}, {_count(jobs)}\n")
 
     def event(self, event: Event) -> None:
+        title = self._titles.get(event.job_id, event.job_id)
+        if event.kind == "repetition" and event.state:
+            self.note(f"  {title}: repetition {event.done} of {event.total}, {event.message or event.state}")
+        elif event.kind == "finished":
+            reason = f": {event.message}" if event.message else ""
+            self.note(f"  {title}: {_MARKS.get(event.state, event.state)}{reason}")
+
+    def place(self, job_id: str, agent: str) -> None:
+        if agent:
+            self.note(f"  {self._titles.get(job_id, job_id)}: runs on {agent}")
+
+    def note(self, text: str) -> None:
         if self._alone:
             return
         try:
-            self._write(event, self._titles[event.job_id])
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
         except BrokenPipeError:  # whoever listened has gone, as if they had pressed Ctrl-C on their way out
             self._alone = True
             raise KeyboardInterrupt from None
 
-    def _write(self, event: Event, title: str) -> None:
-        if event.kind == "repetition" and event.state:
-            sys.stderr.write(f"  {title}: repetition {event.done} of {event.total}, {event.message or event.state}\n")
-        elif event.kind == "finished":
-            reason = f": {event.message}" if event.message else ""
-            sys.stderr.write(f"  {title}: {_MARKS.get(event.state, event.state)}{reason}\n")
-        sys.stderr.flush()
 
-
-def _count(jobs: Sequence[Job]) -> str:
+def _count(jobs: Sequence[Titled]) -> str:
     return f"{len(jobs)} job{'' if len(jobs) == 1 else 's'}"
 
 
 @contextmanager
-def following() -> Iterator[Follower]:
-    """Show progress on standard error for as long as the block runs."""
+def following(*, elsewhere: bool = False) -> Iterator[Follower]:
+    """Show progress on standard error for as long as the block runs; `elsewhere`: it is not this machine that runs."""
     if not sys.stderr.isatty():
         yield Lines()
         return
@@ -116,5 +165,6 @@ def following() -> Iterator[Follower]:
         TextColumn("{task.fields[now]}", style="dim", markup=False),
     )
     # Drawn when something happens and never by a timer: a redraw costs milliseconds on the machine that is measured.
-    with Progress(*columns, console=console, auto_refresh=False) as progress:
+    # A fleet is not measured here, and has more to tell in a second than anyone could read.
+    with Progress(*columns, console=console, auto_refresh=elsewhere) as progress:
         yield Bars(progress)

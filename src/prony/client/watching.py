@@ -34,6 +34,11 @@ _NOUNS: dict[str, type[Snapshot] | type[QueuedJob] | type[Event] | type[Experime
 }
 
 
+def kind_of(update: Update) -> str:
+    """Return what the stream calls this kind of update."""
+    return next(name for name, noun in _NOUNS.items() if isinstance(update, noun))
+
+
 def has_ended(view: ExperimentView) -> bool:
     return view.experiment.state not in (ExperimentState.PENDING, ExperimentState.RUNNING)
 

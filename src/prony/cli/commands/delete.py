@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from prony.cli.arguments import add_experiment, add_json
+from prony.cli.arguments import add_experiment, add_json, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -12,16 +12,33 @@ def arguments(parser: ArgumentParser) -> None:
     add_experiment(parser, required=True)
     parser.add_argument("--force", action="store_true", help="also one that is marked as running")
     add_json(parser)
+    add_server(parser)
 
 
 def command(options: Namespace) -> int:
-    from prony.app.api import Bench
     from prony.cli.output import print_json, print_text
+    from prony.cli.remote import address
 
-    with Bench.open() as bench:
-        deleted = bench.delete(options.experiment, force=options.force)
+    deleted = _there(options) if address(options) else _here(options)
     if options.json:
         print_json({"deleted": deleted})
     else:
         print_text(f"deleted {deleted}")
     return 0
+
+
+def _here(options: Namespace) -> str:
+    from prony.app.api import Bench
+
+    with Bench.open() as bench:
+        return bench.delete(options.experiment, force=options.force)
+
+
+def _there(options: Namespace) -> str:
+    from prony.cli.remote import connect
+    from prony.client.names import experiment_named
+
+    with connect(options) as client:
+        experiment_id = experiment_named(client, options.experiment)
+        client.delete(experiment_id, force=options.force)
+    return experiment_id

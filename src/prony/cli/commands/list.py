@@ -1,37 +1,62 @@
-"""`prony list`: the home in, one line for each experiment out."""
+"""`prony list`: the home, or a server, in; one line for each experiment out."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from prony.cli.arguments import add_json
+from prony.cli.arguments import add_json, add_server
+from prony.cli.remote import address
 from prony.store.home import Home, home
+
+_STATES = ("pending", "running", "complete", "partial", "failed", "cancelled")
 
 
 def arguments(parser: ArgumentParser) -> None:
     """List the newest experiments."""
     parser.add_argument("--limit", "-n", type=int, default=20, help="how many of the newest (20)")
     parser.add_argument("--name", help="only recipes of this name")
-    parser.add_argument("--state", choices=("running", "complete", "partial", "failed"), help="only those")
+    parser.add_argument("--state", choices=_STATES, help="only those")
     add_json(parser)
+    add_server(parser)
 
 
 def command(options: Namespace) -> int:
     from prony.cli.output import print_columns, print_json, print_note
-    from prony.store.glance import glance
 
-    rows = glance(home(), options.limit, name=options.name, state=options.state, refresh=_recover)
+    heads, rows, cells = _there(options) if address(options) else _here(options)
     if options.json:
         print_json(rows)
     elif rows:
-        heads = ("ID", "NAME", "STATE", "JOBS", "STARTED", "VERDICT", "FASTEST")
-        print_columns(heads, [_cells(row) for row in rows])
+        print_columns(heads, cells)
     elif options.name or options.state:
         print_note("no experiment is like that; prony list shows all")
     else:
         print_note("no experiment yet: prony run recipes/quickstart.yaml makes one")
     return 0
+
+
+def _here(options: Namespace) -> tuple[tuple[str, ...], list[dict[str, Any]], list[tuple[str, ...]]]:
+    from prony.store.glance import glance
+
+    rows = glance(home(), options.limit, name=options.name, state=options.state, refresh=_recover)
+    heads = ("ID", "NAME", "STATE", "JOBS", "STARTED", "VERDICT", "FASTEST")
+    return heads, rows, [_cells(row) for row in rows]
+
+
+def _there(options: Namespace) -> tuple[tuple[str, ...], list[dict[str, Any]], list[tuple[str, ...]]]:
+    from functools import partial
+
+    from prony.cli.columns import EXPERIMENT, experiment_cells, experiment_row
+    from prony.cli.remote import connect
+    from prony.client.names import listed
+    from prony.model.experiment import ExperimentState
+
+    state = ExperimentState(options.state) if options.state else None
+    with connect(options) as client:
+        ask = partial(client.experiments, state=state, name=options.name)
+        views = list(listed(ask, options.limit))
+    return EXPERIMENT, [experiment_row(view) for view in views], [experiment_cells(view) for view in views]
 
 
 def _recover(place: Home) -> None:

@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from prony.cli.arguments import add_experiment
+from prony.cli.arguments import add_experiment, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -14,17 +14,17 @@ def arguments(parser: ArgumentParser) -> None:
     add_experiment(parser)
     parser.add_argument("--format", "-f", default="html", help="html, md, json, csv or junit")
     parser.add_argument("--out", "-o", type=Path, help="file to write; - for standard output")
+    add_server(parser)
 
 
 def command(options: Namespace) -> int:
-    from prony.app.api import Bench
     from prony.cli.output import print_note
+    from prony.cli.remote import address
 
-    with Bench.open() as bench:
-        if options.format == "html" and options.out is None:
-            print_note(f"report: {bench.write_report(bench.dossier(options.experiment))}")
-            return 0
-        content = bench.report(options.experiment, options.format)
+    content = _from_there(options) if address(options) else _from_here(options)
+    if isinstance(content, Path):
+        print_note(f"report: {content}")
+        return 0
     data = content if isinstance(content, bytes) else content.encode()
     if options.out is None or str(options.out) == "-":
         sys.stdout.buffer.write(data)
@@ -33,3 +33,24 @@ def command(options: Namespace) -> int:
     options.out.write_bytes(data)
     print_note(f"report: {options.out}")
     return 0
+
+
+def _from_here(options: Namespace) -> str | bytes | Path:
+    """Return the document, or where it lies where nobody said where to put it."""
+    from prony.app.api import Bench
+
+    with Bench.open() as bench:
+        if options.format == "html" and options.out is None:
+            return bench.write_report(bench.dossier(options.experiment))
+        return bench.report(options.experiment, options.format)
+
+
+def _from_there(options: Namespace) -> str | bytes | Path:
+    from prony.cli.remote import connect, write_report
+    from prony.client.names import experiment_named
+
+    with connect(options) as client:
+        experiment_id = experiment_named(client, options.experiment)
+        if options.format == "html" and options.out is None:
+            return write_report(client, experiment_id)
+        return client.report(experiment_id, options.format)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from prony.cli.arguments import add_experiment, add_json, add_report
+from prony.cli.arguments import add_experiment, add_json, add_report, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -12,9 +12,20 @@ def arguments(parser: ArgumentParser) -> None:
     add_experiment(parser, required=True)
     add_json(parser)
     add_report(parser)
+    add_server(parser)
 
 
 def command(options: Namespace) -> int:
+    from prony.cli.remote import address, connect
+
+    if address(options):
+        from prony.cli.submitting import see_through
+        from prony.client.names import experiment_named
+
+        with connect(options) as client:
+            view = client.rerun(experiment_named(client, options.experiment))
+            return see_through(client, view, options)
+
     from prony.app.api import Bench
     from prony.cli.outcome import finish
     from prony.cli.progress import following
@@ -22,4 +33,4 @@ def command(options: Namespace) -> int:
     with Bench.open() as bench:
         with following() as follower:
             dossier = bench.rerun(options.experiment, on_start=follower.start, on_event=follower.event)
-        return finish(bench, dossier, as_json=options.json, with_report=options.report)
+        return finish(dossier, as_json=options.json, report=bench.write_report if options.report else None)

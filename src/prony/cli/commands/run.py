@@ -5,25 +5,45 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from prony.cli.arguments import add_json, add_report
+from prony.cli.arguments import add_json, add_report, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Run a recipe on this machine. Ctrl-C stops and keeps what was measured."""
+    """Run a recipe on this machine, or on the agents of a server. Ctrl-C stops and keeps what was measured."""
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
     add_json(parser)
     add_report(parser)
+    add_server(parser)
+    parser.add_argument("--priority", type=int, metavar="N", help="on a server: -100 to 100, higher goes first")
+    parser.add_argument("--detach", action="store_true", help="on a server: submit, print the id and leave")
 
 
 def command(options: Namespace) -> int:
+    from prony.cli.remote import address
+    from prony.recipe import load
+
+    if address(options) is not None:
+        from prony.cli.submitting import submit
+
+        return submit(load(options.recipe, options.set), options)
+    _check_here(options)
+
     from prony.app.api import Bench
     from prony.cli.outcome import finish
     from prony.cli.progress import following
-    from prony.recipe import load
 
     loaded = load(options.recipe, options.set)
     with Bench.open() as bench:
         with following() as follower:
             dossier = bench.run(loaded, on_start=follower.start, on_event=follower.event)
-        return finish(bench, dossier, as_json=options.json, with_report=options.report)
+        return finish(dossier, as_json=options.json, report=bench.write_report if options.report else None)
+
+
+def _check_here(options: Namespace) -> None:
+    from prony.errors import InputError
+
+    for name, given in (("--priority", options.priority is not None), ("--detach", options.detach)):
+        if given:
+            hint = "name one by --server or PRONY_SERVER, or leave it away"
+            raise InputError(f"{name} needs a server", hint=hint)

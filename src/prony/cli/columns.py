@@ -1,0 +1,111 @@
+"""Nouns of a server in, the cells of one line of a table out; every word of a stranger as it may be shown."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from prony.model.agent import Agent
+from prony.model.place import Demand
+from prony.model.queue import Attempt, ExperimentView, Fit, JobState, LotView, QueuedJob
+from prony.report.safe import one_line
+
+Cells = tuple[str, ...]
+
+EXPERIMENT = ("ID", "NAME", "STATE", "JOBS", "STARTED", "PRIORITY", "BY")
+JOB = ("ID", "STATE", "AGENT", "TRY", "SINCE", "TITLE", "WHY")
+ATTEMPT = ("TRY", "STATE", "AGENT", "BEGAN", "ENDED", "WHY")
+AGENT = ("ID", "NAME", "STATE", "JOB", "SEEN", "DEVICE", "WHY")
+LOT = ("EXPERIMENT", "NAME", "PRIORITY", "WANTS", "WAITING", "LEASED", "FITTING", "WHY")
+FIT = ("AGENT", "STATE", "FITS", "LACKS")
+
+_LONGEST_REASON = 100
+
+
+def experiment_row(view: ExperimentView) -> dict[str, Any]:
+    """Return the keys of `prony list --json`, as far as a server knows them."""
+    experiment = view.experiment.model_dump(mode="json", include={"id", "name", "state", "created_at", "ended_at"})
+    counts = {f"jobs_{state}": view.counts.get(state, 0) for state in JobState}
+    more = {"job_count": view.experiment.job_count, "priority": view.priority, "submitted_by": view.submitted_by}
+    return experiment | counts | more
+
+
+def experiment_cells(view: ExperimentView) -> Cells:
+    found = view.experiment
+    done = view.counts.get(JobState.COMPLETE, 0)
+    return _shown(
+        found.id,
+        found.name,
+        found.state,
+        f"{done}/{found.job_count}",
+        f"{found.created_at:%Y-%m-%d %H:%M}",
+        view.priority,
+        view.submitted_by or "-",
+    )
+
+
+def job_cells(job: QueuedJob) -> Cells:
+    since = job.ended_at or job.leased_at or job.created_at
+    reason = job.reason or (job.failure.message if job.failure else "")
+    asked = " (cancelling)" if job.cancel_asked and job.state is JobState.LEASED else ""
+    return _shown(
+        job.id, f"{job.state}{asked}", job.agent_id or "-", job.attempt, _at(since), job.title, _short(reason)
+    )
+
+
+def attempt_cells(attempt: Attempt) -> Cells:
+    ended = _at(attempt.ended_at) if attempt.ended_at else "-"
+    return _shown(attempt.number, attempt.state, attempt.agent_id, _at(attempt.leased_at), ended, attempt.reason or "-")
+
+
+def agent_cells(agent: Agent) -> Cells:
+    device = agent.capabilities.device
+    named = device.name if device else "-"
+    return _shown(
+        agent.id, agent.name, agent.state, agent.job_id or "-", _at(agent.seen_at), named, _short(agent.reason)
+    )
+
+
+def lot_cells(view: LotView) -> Cells:
+    return _shown(
+        view.lot.experiment_id,
+        view.experiment_name,
+        view.lot.priority,
+        wants(view.lot.demand),
+        view.waiting,
+        view.leased,
+        len(view.fitting),
+        view.reason or "-",
+    )
+
+
+def fit_cells(fit: Fit) -> Cells:
+    return _shown(
+        fit.agent_name, fit.state, "yes" if fit.fits else "no", "; ".join(str(lack) for lack in fit.lacks) or "-"
+    )
+
+
+def wants(demand: Demand) -> str:
+    """Return what a device must have, in one line."""
+    needs = {"engine": demand.engine, "unit": demand.unit, "precision": demand.precision, "model": demand.scheme}
+    told = [f"{name}={value}" for name, value in needs.items() if value]
+    told += [_condition(fact, wanted) for fact, wanted in demand.where.items()]
+    return one_line(" ".join(told)) or "anything"
+
+
+def _condition(fact: str, wanted: object) -> str:
+    text = "|".join(map(str, wanted)) if isinstance(wanted, list) else str(wanted)
+    return f"{fact}{text}" if text[:1] in "<>=!" else f"{fact}={text}"
+
+
+def _at(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d %H:%M:%S}"
+
+
+def _short(reason: str) -> str:
+    text = one_line(reason)
+    return (text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 3] + "...") or "-"
+
+
+def _shown(*cells: object) -> Cells:
+    return tuple(one_line(str(cell)) for cell in cells)

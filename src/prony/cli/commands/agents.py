@@ -1,0 +1,113 @@
+"""`prony agents`: a server in, its agents out; and what a person may do with one."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.cli.arguments import add_json, add_server
+
+if TYPE_CHECKING:
+    from prony.client import Client
+
+_STATES = ("active", "busy", "cleanup", "faulty", "lost", "draining")
+_ACTIONS = {
+    "drain": "give it no more jobs; the one that it runs is finished",
+    "reset": "make a faulty or draining agent active again",
+    "remove": "forget it; what it measured stays",
+}
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """List the agents of a server, with what each does and was last heard; or drain, reset or remove one."""
+    _add_list(parser)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    _add_list(actions.add_parser("list", help="list them, as without a word"), inner=True)
+    for name, meaning in _ACTIONS.items():
+        acting = actions.add_parser(name, help=meaning)
+        acting.add_argument("agent", metavar="ID", help="an agent's id or name, or the beginning of one")
+        add_json(acting, inner=True)
+        add_server(acting, inner=True)
+    checking = actions.add_parser("check", help="say which agents could run a recipe, and what the others lack")
+    checking.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
+    checking.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key")
+    add_json(checking, inner=True)
+    add_server(checking, inner=True)
+
+
+def _add_list(parser: ArgumentParser, *, inner: bool = False) -> None:
+    from argparse import SUPPRESS
+
+    default = SUPPRESS if inner else None
+    parser.add_argument("--state", choices=_STATES, default=default, help="only those")
+    add_json(parser, inner=inner)
+    add_server(parser, inner=inner)
+
+
+def command(options: Namespace) -> int:
+    from prony.cli.remote import connect
+
+    with connect(options) as client:
+        if options.action in _ACTIONS:
+            return _act(client, options)
+        return _check(client, options) if options.action == "check" else _list(client, options)
+
+
+def _list(client: Client, options: Namespace) -> int:
+    from functools import partial
+
+    from prony.cli.columns import AGENT, agent_cells
+    from prony.cli.output import print_columns, print_json, print_note
+    from prony.client.names import listed
+    from prony.model.agent import AgentState
+
+    state = AgentState(options.state) if options.state else None
+    agents = list(listed(partial(client.agents, state=state)))
+    if options.json:
+        print_json([agent.model_dump(mode="json") for agent in agents])
+    elif agents:
+        print_columns(AGENT, [agent_cells(agent) for agent in agents])
+    else:
+        print_note("no agent is like that" if state else f"no agent yet: prony agent start --server {client.url}")
+    return 0
+
+
+def _act(client: Client, options: Namespace) -> int:
+    from prony.cli.output import print_json, print_text
+    from prony.client.names import agent_named
+    from prony.report.safe import one_line
+
+    agent_id = agent_named(client, options.agent)
+    if options.action == "remove":
+        client.remove(agent_id)
+        if options.json:
+            print_json({"removed": agent_id})
+        else:
+            print_text(f"removed {agent_id}")
+        return 0
+    agent = client.drain(agent_id) if options.action == "drain" else client.reset(agent_id)
+    if options.json:
+        print_json(agent.model_dump(mode="json"))
+    else:
+        print_text(one_line(f"{agent.name} ({agent.id}) is {agent.state}"))
+    return 0
+
+
+def _check(client: Client, options: Namespace) -> int:
+    """Exit with 1 where a lot of the recipe fits no agent."""
+    from prony.cli.columns import FIT, fit_cells, wants
+    from prony.cli.output import print_columns, print_json, print_note, print_text
+    from prony.cli.submitting import submission_of
+    from prony.recipe import load
+
+    found = client.compatibility(submission_of(load(options.recipe, options.set), options.set))
+    if options.json:
+        print_json(found.model_dump(mode="json"))
+        return 0 if found.runnable else 1
+    for lot in found.lots:
+        print_text(f"{lot.jobs} job{'' if lot.jobs == 1 else 's'}: {wants(lot.demand)}")
+        print_columns(FIT, [fit_cells(fit) for fit in lot.agents])
+    if not found.runnable:
+        print_note("some jobs fit no agent: they would wait until one comes that fits")
+    return 0 if found.runnable else 1

@@ -1,0 +1,22 @@
+"""`prony cancel`: a job or an experiment on a server in, its end out."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from prony.cli.arguments import add_json, add_server
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Stop a job, or every job of an experiment; what was measured is kept."""
+    parser.add_argument("id", metavar="ID", help="a job, or an experiment: an id, the beginning of one, or last")
+    add_json(parser)
+    add_server(parser)
+
+
+def command(options: Namespace) -> int:
+    from prony.cli.change import change
+    from prony.cli.remote import connect
+
+    with connect(options) as client:
+        return change(options, "cancelled", client, job=client.cancel, experiment=client.cancel_experiment)

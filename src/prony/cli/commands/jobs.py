@@ -1,0 +1,86 @@
+"""`prony jobs`: a server in, its jobs out; or one of them with all that was tried."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from prony.cli.arguments import add_json, add_server
+
+if TYPE_CHECKING:
+    from prony.client import Client
+
+_STATES = ("waiting", "leased", "complete", "partial", "failed", "cancelled")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """List the jobs of a server, with where each is and why it waits; or show one, with every attempt."""
+    parser.add_argument("job", metavar="JOB", nargs="?", help="one job, in full")
+    parser.add_argument("--state", choices=_STATES, help="only those")
+    parser.add_argument("--experiment", metavar="ID", help="only of this experiment: an id, its beginning, or last")
+    parser.add_argument("--agent", metavar="ID", help="only of this agent: an id, a name, or the beginning of one")
+    parser.add_argument("--label", metavar="KEY=VALUE", help="only with this label")
+    parser.add_argument("--limit", "-n", type=int, default=50, help="how many of the newest (50)")
+    add_json(parser)
+    add_server(parser)
+
+
+def command(options: Namespace) -> int:
+    from prony.cli.remote import connect
+
+    with connect(options) as client:
+        return _list(client, options) if options.job is None else _show(client, options)
+
+
+def _list(client: Client, options: Namespace) -> int:
+    from functools import partial
+
+    from prony.cli.columns import JOB, job_cells
+    from prony.cli.output import print_columns, print_json, print_note
+    from prony.client.names import agent_named, experiment_named, listed
+    from prony.model.queue import JobState
+
+    wanted = partial(
+        client.jobs,
+        state=JobState(options.state) if options.state else None,
+        experiment=experiment_named(client, options.experiment) if options.experiment else None,
+        agent=agent_named(client, options.agent) if options.agent else None,
+        label=_label(options.label) if options.label else None,
+    )
+    jobs = list(listed(wanted, options.limit))
+    if options.json:
+        print_json([job.model_dump(mode="json") for job in jobs])
+    elif jobs:
+        print_columns(JOB, [job_cells(job) for job in jobs])
+    else:
+        print_note("no job is like that")
+    return 0
+
+
+def _label(text: str) -> tuple[str, str]:
+    from prony.errors import InputError
+
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise InputError(f"--label {text!r} is no label", hint="write --label KEY=VALUE")
+    return key, value
+
+
+def _show(client: Client, options: Namespace) -> int:
+    from prony.cli.columns import ATTEMPT, attempt_cells
+    from prony.cli.output import print_columns, print_json, print_text
+    from prony.client.names import job_named
+    from prony.report.safe import one_line
+
+    detail = client.job(job_named(client, options.job))
+    if options.json:
+        print_json(detail.model_dump(mode="json"))
+        return 0
+    queued = detail.queued
+    print_text(one_line(f"{queued.id}  {queued.title}"))
+    print_text(one_line(f"{queued.state}{f': {queued.reason}' if queued.reason else ''}"))
+    if queued.failure is not None:
+        print_text(one_line(f"{queued.failure.code}: {queued.failure.message} {queued.failure.hint}"))
+    if detail.attempts:
+        print_columns(ATTEMPT, [attempt_cells(attempt) for attempt in detail.attempts])
+    return 0

@@ -1,0 +1,29 @@
+"""`prony queue`: a server in, what waits and why out."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from prony.cli.arguments import add_json, add_server
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Show what waits on a server: the jobs of each experiment that want the same kind of device, and why they wait."""
+    add_json(parser)
+    add_server(parser)
+
+
+def command(options: Namespace) -> int:
+    from prony.cli.columns import LOT, lot_cells
+    from prony.cli.output import print_columns, print_json, print_note
+    from prony.cli.remote import connect
+
+    with connect(options) as client:
+        queue = client.queue()
+    if options.json:
+        print_json(queue.model_dump(mode="json"))
+        return 0
+    if queue.lots:
+        print_columns(LOT, [lot_cells(lot) for lot in queue.lots])
+    print_note(f"{queue.waiting} waiting, {queue.leased} leased")
+    return 0

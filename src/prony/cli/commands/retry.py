@@ -1,0 +1,22 @@
+"""`prony retry`: a job or an experiment on a server in, another attempt out."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from prony.cli.arguments import add_json, add_server
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Have a job that failed, was stopped or cancelled wait again; of an experiment, every such job."""
+    parser.add_argument("id", metavar="ID", help="a job, or an experiment: an id, the beginning of one, or last")
+    add_json(parser)
+    add_server(parser)
+
+
+def command(options: Namespace) -> int:
+    from prony.cli.change import change
+    from prony.cli.remote import connect
+
+    with connect(options) as client:
+        return change(options, "retried", client, job=client.retry, experiment=client.retry_experiment)

@@ -1,0 +1,47 @@
+"""`prony watch`: an experiment on a server in, all that happens to it out, until it has ended."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from prony.cli.arguments import add_experiment, add_json, add_server
+
+if TYPE_CHECKING:
+    from prony.client import Client
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Follow an experiment on a server to its end and show its numbers. Ctrl-C leaves; the experiment goes on."""
+    add_experiment(parser)
+    add_json(parser)
+    add_server(parser)
+
+
+def command(options: Namespace) -> int:
+    from prony.cli.remote import connect
+    from prony.client.names import experiment_named
+
+    with connect(options) as client:
+        experiment_id = experiment_named(client, options.experiment)
+        if options.json:
+            return _print_updates(client, experiment_id)
+        from prony.cli.outcome import finish_there
+        from prony.cli.watching import follow
+
+        options.report = False
+        return finish_there(client, follow(client, experiment_id, cancels=False), options)
+
+
+def _print_updates(client: Client, experiment_id: str) -> int:
+    """Print every update as a line of JSON, for programs: its kind, and the noun."""
+    import json
+
+    from prony.client.watching import kind_of
+
+    for update in client.watch(experiment_id):
+        line = {"kind": kind_of(update), "data": update.model_dump(mode="json")}
+        sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+    return 0

@@ -1,0 +1,78 @@
+"""Options and the environment in, a client of the server that they mean out.
+
+Standard library only until a client is made: commands that work without a server pass through here first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.errors import InputError
+
+if TYPE_CHECKING:
+    from prony.client import Client
+    from prony.store.home import Home
+
+SERVER_FILE = "server.json"
+
+
+def address(options: Namespace) -> str | None:
+    """Return the server that was named: by --server, else by PRONY_SERVER; None where everything happens here."""
+    return options.server or os.environ.get("PRONY_SERVER") or None
+
+
+def connect(options: Namespace) -> Client:
+    """Return a client of the server that was named, or else of the one that runs on this machine in the same home."""
+    from prony.client import Client
+    from prony.store.home import home
+
+    url = address(options) or _running_here(home())
+    if url is None:
+        raise InputError(
+            "no server is named, and none runs here",
+            hint="--server URL or PRONY_SERVER says where one is; `prony server` starts one",
+        )
+    return Client(url, _token(options))
+
+
+def again(options: Namespace) -> str:
+    """Return what must be added to a command that is to reach the same server."""
+    return f" --server {options.server}" if options.server else ""
+
+
+def _running_here(place: Home) -> str | None:
+    """Return the address that a running server left in the home; it takes the file away when it ends."""
+    try:
+        found = json.loads((place.root / SERVER_FILE).read_bytes())
+        url = found["url"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return url if isinstance(url, str) else None
+
+
+def _token(options: Namespace) -> str | None:
+    if options.token_file is None:
+        return os.environ.get("PRONY_TOKEN") or None
+    path: Path = options.token_file
+    try:
+        token = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) else "it is no text"
+        raise InputError(f"cannot read a token from {path}: {reason}") from exc
+    if not token:
+        raise InputError(f"{path} holds no token", hint="put there what `prony tokens add` printed, and nothing else")
+    return token
+
+
+def write_report(client: Client, experiment_id: str) -> Path:
+    """Fetch the HTML report and put it into this home, where the server's own files may be out of reach."""
+    from prony.store.home import home, safe_id
+
+    path = home().root / "reports" / f"{safe_id(experiment_id)}.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(client.report(experiment_id, "html"))
+    return path

@@ -1,0 +1,59 @@
+"""A recipe in, an experiment on a server out, followed to its end like one that runs here."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from prony.cli.outcome import finish_there
+from prony.cli.output import print_json, print_note, print_text
+from prony.cli.remote import again, connect
+from prony.cli.watching import follow
+from prony.errors import InputError
+from prony.model.queue import ExperimentView, Submission
+from prony.ports.models import scheme_of
+
+if TYPE_CHECKING:
+    from prony.client import Client
+    from prony.recipe import Loaded
+
+_MOST = 100
+
+
+def submit(loaded: Loaded, options: Namespace) -> int:
+    """Submit a recipe that was read here; follow it, unless --detach is given."""
+    if options.priority is not None and not -_MOST <= options.priority <= _MOST:
+        raise InputError(f"--priority {options.priority} lies outside -{_MOST} to {_MOST}")
+    submission = submission_of(loaded, options.set, priority=options.priority)
+    with connect(options) as client:
+        view = client.submit(submission)
+        if not options.detach:
+            return see_through(client, view, options)
+    if options.json:
+        print_json(view.model_dump(mode="json"))
+    else:
+        print_text(view.experiment.id)
+        print_note(f"submitted; prony watch {view.experiment.id}{again(options)} follows it")
+    return 0
+
+
+def submission_of(loaded: Loaded, overrides: Sequence[str], *, priority: int | None = None) -> Submission:
+    """Return a recipe as it travels: its text as it was written, for the server reads it anew."""
+    name = loaded.path.name if loaded.path else "recipe.yaml"
+    return Submission(text=loaded.text, name=name, overrides=tuple(overrides), priority=priority)
+
+
+def see_through(client: Client, view: ExperimentView, options: Namespace) -> int:
+    """Follow an experiment that was just made to its end; return the exit code."""
+    for model in _paths(view):
+        print_note(f"note: {model} is a path: it must lie on the agents too, and they must allow it; zoo: and https:// "
+                   "work everywhere")  # fmt: skip
+    return finish_there(client, follow(client, view.experiment.id, cancels=True), options)
+
+
+def _paths(view: ExperimentView) -> list[str]:
+    """Return the models that are files of some machine."""
+    recipe = view.experiment.recipe
+    models = [recipe.workload.model, *map(str, recipe.matrix.axes.get("workload.model", ()))]
+    return [model for model in dict.fromkeys(models) if scheme_of(model) == "file"]
