@@ -1,0 +1,62 @@
+"""`prony server`: a home or a database in, a server for agents and clients out, until it is stopped."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from prony.errors import CapacityError, InputError
+
+if TYPE_CHECKING:
+    from prony.server.serve import Serving
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Serve experiments to agents and people; on this machine alone, unless --host says otherwise."""
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
+    parser.add_argument("--port", type=int, default=7337, help="the port (7337); 0 takes any that is free")
+    parser.add_argument("--database", metavar="URL", default="", help="a PostgreSQL database, not the home's SQLite")
+    parser.add_argument("--lease-ttl", metavar="TIME", default="30s", help="how long a silent agent keeps a job (30s)")
+    parser.add_argument("--require-tokens", action="store_true", help="ask for tokens on this machine's loopback too")
+    parser.add_argument("--log-format", choices=("console", "json"), default="console", help="how the log is written")
+    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(info)")
+
+
+def command(options: Namespace) -> int:
+    if not 0 <= options.port <= 65535:
+        raise InputError(f"{options.port} is no port", hint="a port is a number from 0 to 65535")
+    ttl_s = _seconds(options.lease_ttl)
+    try:
+        from prony.server import logs, serve
+    except ModuleNotFoundError as exc:
+        raise CapacityError(f"{exc.name} is not installed", hint="pip install 'prony[server]'") from exc
+    logs.configure(options.log_format, options.log_level)
+    asked = serve.Options(options.host, options.port, options.database, ttl_s, options.require_tokens)
+    return serve.serve(asked, _say)
+
+
+def _seconds(text: str) -> float:
+    from pydantic import TypeAdapter, ValidationError
+
+    from prony.model.quantity import DurationNs
+
+    try:
+        seconds = TypeAdapter[int](DurationNs).validate_python(text) / 10**9
+    except ValidationError as exc:
+        reason = str(exc.errors()[0]["ctx"]["error"])
+        raise InputError(f"--lease-ttl: {reason}", hint="as in --lease-ttl 30s") from exc
+    if 1 <= seconds <= 3600:
+        return seconds
+    raise InputError(f"--lease-ttl {text} is out of range", hint="from 1s, so that a beat can be late, to 1h")
+
+
+def _say(serving: Serving) -> None:
+    import sys
+
+    from prony.cli.output import print_text
+
+    print_text(f"prony server at {serving.url}")
+    print_text(f"  home       {serving.home}")
+    print_text(f"  API        {serving.url}/docs")
+    print_text(f"  access     {'this machine only, no token needed' if serving.is_open else 'by token'}")
+    sys.stdout.flush()

@@ -1,0 +1,139 @@
+"""What may stand after the question mark of a path, and in headers: typed, limited, described for OpenAPI."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from urllib.parse import parse_qsl
+
+from fastapi import Path
+from pydantic import ConfigDict, Field, ValidationError
+from starlette.requests import Request
+
+from prony.model.agent import AgentState
+from prony.model.base import Noun
+from prony.model.experiment import ExperimentState
+from prony.model.queue import JobState
+from prony.server.body import header
+from prony.server.problems import RequestError, invalid
+
+ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
+Id = Annotated[str, Path(pattern=ID_PATTERN)]
+Plain = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Reference = Annotated[str, Field(max_length=128, pattern=ID_PATTERN)]
+WaitS = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
+Offset = Annotated[int, Field(ge=0, le=2**53)]
+_MOST_FIELDS = 50
+_LONGEST_KEY = 255
+
+
+class Asked(Noun):
+    """The root of all that is asked: a name that an operation does not know is refused, not passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PageAsked(Asked):
+    limit: int = Field(default=50, ge=1, le=500, description="how many at most")
+    cursor: str | None = Field(
+        default=None, max_length=500, pattern=r"^[\x21-\x7e]+$", description="`next` of the page before"
+    )
+
+
+class ExperimentsAsked(PageAsked):
+    state: ExperimentState | None = None
+    name: Plain | None = Field(default=None, description="of the recipe, whole")
+
+
+class JobsAsked(PageAsked):
+    state: JobState | None = None
+    experiment: Reference | None = None
+    agent: Reference | None = None
+    label: str | None = Field(
+        default=None, max_length=201, pattern=r"^[A-Za-z0-9._:/@+-]{1,100}=[A-Za-z0-9._:/@+-]{0,100}$",
+        description="`key=value`",
+    )  # fmt: skip
+
+    @property
+    def label_pair(self) -> tuple[str, str] | None:
+        if self.label is None:
+            return None
+        key, _, value = self.label.partition("=")
+        return key, value
+
+
+class AgentsAsked(PageAsked):
+    state: AgentState | None = None
+
+
+class DeleteAsked(Asked):
+    force: bool = Field(default=False, description="also one that runs")
+
+
+class ReportAsked(Asked):
+    format: Literal["html", "md", "json", "csv", "junit"] = "html"
+
+
+class LogsAsked(Asked):
+    attempt: int | None = Field(default=None, ge=1, le=10_000, description="the last, by default")
+    offset: Offset = Field(default=0, description="where to begin, in bytes")
+    wait_s: WaitS = Field(default=0, description="how long to wait where there is nothing yet")
+
+
+class HandBackAsked(Asked):
+    reason: Plain = ""
+
+
+class UploadAsked(Asked):
+    offset: Offset = Field(description="where in the result's tar these octets begin")
+
+
+class FinishAsked(Asked):
+    next: bool = Field(default=False, description="lease the next job with the same request")
+    wait_s: WaitS = Field(default=0, description="how long to wait for it")
+
+
+def asked(request: Request, noun: type[Asked]) -> Asked:
+    """Return what stands after the question mark."""
+    text = request.scope["query_string"].decode("latin-1")
+    if not text:
+        return _read(noun, {})
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        message = f"more than {_MOST_FIELDS} parameters stand after the question mark"
+        raise RequestError(message, status=400, code="malformed") from None
+    return _read(noun, dict(pairs))
+
+
+def _read(noun: type[Asked], pairs: dict[str, str]) -> Asked:
+    try:
+        return noun.model_validate(pairs)
+    except ValidationError as exc:
+        raise invalid(exc, whole="what stands after the question mark") from None
+
+
+def idempotency_key(request: Request) -> str | None:
+    """Return the name under which a creation may be repeated, where it has one."""
+    said = header(request.scope, b"idempotency-key").decode("latin-1")
+    if not said:
+        return None
+    if len(said) > _LONGEST_KEY or not (said.isascii() and said.isprintable()):
+        raise RequestError(
+            f"an Idempotency-Key has at most {_LONGEST_KEY} characters, all of them printable ASCII",
+            field="Idempotency-Key",
+            hint="a random UUID will do",
+        )
+    return said
+
+
+def parameter(name: str, description: str, schema: dict[str, Any], *, required: bool = False) -> dict[str, Any]:
+    """Return how OpenAPI tells of a header that a request may bring."""
+    return {"parameters": [{"name": name, "in": "header", "required": required, "description": description,
+                            "schema": schema}]}  # fmt: skip
+
+
+KEY_PARAMETER = parameter(
+    "Idempotency-Key",
+    "a name of your choice: the same creation under the same key is done once",
+    {"type": "string", "maxLength": _LONGEST_KEY, "pattern": r"^[\x20-\x7e]+$"},
+)

@@ -1,0 +1,157 @@
+"""A request in, who asks out: by token, or on this machine's own loopback as its owner; and what each may do."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import ParamSpec, TypeVar
+from urllib.parse import urlsplit
+
+from starlette.types import Scope
+
+from prony.app.access import Access, require
+from prony.errors import AccessError
+from prony.model.access import Principal, Role
+from prony.server.body import header
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+HEALTH = "/api/v1/health"
+# Whoever can connect to the loopback of this machine.
+OWNER = Principal(name="local", role=Role.ADMIN)
+NOBODY = Principal(name="", role=Role.VIEWER)
+# Beyond what `Access` remembers itself: a token that another server revoked must stop within 5 s in all.
+_KNOWN_S = 0.9
+_MOST_KNOWN = 20_000
+
+# Of every operation; None: nobody is asked who they are.
+ROLES: dict[str, Role | None] = {
+    "health": None,
+    **dict.fromkeys(
+        (
+            "submit", "modify", "delete", "cancel_experiment", "retry_experiment", "rerun", "cancel", "retry", "batch",
+        ),
+        Role.SUBMITTER,
+    ),
+    **dict.fromkeys(
+        (
+            "experiments", "experiment", "watch", "results", "report", "export", "jobs", "job", "logs", "result",
+            "samples", "telemetry", "agents", "agent", "leases", "compatibility", "queue", "stats", "metrics", "docs",
+            "openapi", "docs_asset",
+        ),
+        Role.VIEWER,
+    ),
+    **dict.fromkeys(
+        (
+            "enroll", "heartbeat", "capabilities", "drain", "lease", "progress", "hand_back", "upload_offset", "upload",
+            "finish",
+        ),
+        Role.AGENT,
+    ),
+    **dict.fromkeys(("reset", "remove", "add_token", "tokens", "revoke_token", "audit"), Role.ADMIN),
+}  # fmt: skip
+
+
+class Gate:
+    """`is_open`: who brings no token is this machine's owner, because only this machine can reach the server."""
+
+    def __init__(self, access: Access, *, is_open: bool) -> None:
+        self.access = access
+        self.is_open = is_open
+        self._known: dict[bytes, tuple[Principal, float]] = {}
+        # Of its own: a token must not wait behind somebody's upload.
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="prony-gate")
+
+    async def admit(self, scope: Scope) -> Principal:
+        """Return who asks, or refuse."""
+        if scope["path"] == HEALTH:
+            return NOBODY
+        said = header(scope, b"authorization")
+        if said:
+            return await self._authenticated(said, scope)
+        if self.is_open:
+            _check_is_local(scope)
+            return OWNER
+        raise AccessError(
+            "a token is needed", hint="send `Authorization: Bearer TOKEN`; `prony tokens add` makes one",
+            code="unauthorized",
+        )  # fmt: skip
+
+    async def blocking(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do what waits for the database without keeping everybody else waiting."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: work(*args, **kwargs))
+
+    def forget(self) -> None:
+        """Ask the store again about everybody: somebody's token was revoked."""
+        self._known.clear()
+
+    async def _authenticated(self, said: bytes, scope: Scope) -> Principal:
+        now = time.monotonic()
+        principal, until = self._known.get(said, (NOBODY, 0.0))
+        if now < until:
+            return principal
+        kind, _, secret = said.partition(b" ")
+        if kind.lower() != b"bearer":
+            raise AccessError("tokens travel as `Authorization: Bearer TOKEN`", code="unauthorized")
+        text = secret.strip().decode("latin-1")
+        principal = await self.blocking(self.access.authenticate, text, address_of(scope))
+        if not principal.once:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[said] = (principal, now + _KNOWN_S)
+        return principal
+
+
+def allow(principal: Principal, operation: str) -> None:
+    """Refuse who may not do this."""
+    role = ROLES[operation]
+    if role is not None:
+        require(principal, role, enrolling=operation == "enroll")
+
+
+def address_of(scope: Scope) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def _check_is_local(scope: Scope) -> None:
+    """Refuse a browser that some web page sent here: by a name of its own for this machine, or across origins."""
+    host = header(scope, b"host")
+    if not _is_loopback(host):
+        raise AccessError(
+            f"without a token, {host[:100].decode('latin-1')!r} is no name of this machine's loopback",
+            hint="use http://localhost or http://127.0.0.1, or send a token",
+            code="foreign_host",
+        )
+    origin = header(scope, b"origin")
+    if origin and origin.lower() != f"{scope['scheme']}://".encode() + host.lower():
+        raise AccessError(
+            f"without a token, a page of {origin[:100].decode('latin-1')!r} may not ask here",
+            hint="ask from the server's own pages, or send a token",
+            code="foreign_origin",
+        )
+
+
+@lru_cache(maxsize=256)
+def _is_loopback(host: bytes) -> bool:
+    try:
+        name = urlsplit(f"//{host.decode('ascii')}").hostname or ""
+    except (UnicodeDecodeError, ValueError):
+        return False
+    return is_loopback(name)
+
+
+def is_loopback(name: str) -> bool:
+    """Does this name, or this address, mean the machine itself and nothing else?"""
+    name = name.rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,122 @@
+"""A route in, an operation out: checked for its role, its arguments bound, its refusals rendered, its traces left.
+
+FastAPI describes the operations for OpenAPI and finds the route; the way from a request to the use case is our own,
+because agents by the thousand go it, and the general one costs several times as much.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import structlog
+from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from prony.errors import NotFoundError, PronyError, StoreError
+from prony.model.access import AuditEntry, Principal
+from prony.model.base import Noun
+from prony.ports.clock import SystemClock
+from prony.server.asked import ID_PATTERN, Asked, asked
+from prony.server.body import json_body
+from prony.server.gate import Gate, address_of, allow
+from prony.server.problems import refusal
+from prony.server.waiting import Waits
+
+if TYPE_CHECKING:
+    from prony.app.fleet import Fleet
+
+_ID = re.compile(ID_PATTERN)
+# Strict for people, lenient for peers: an agent may be newer than its server.
+_PEERS = frozenset({"enroll", "heartbeat", "capabilities", "lease", "progress"})
+# Too many to be kept, and nobody's decision; the attempts of a job tell the same.
+_UNRECORDED = frozenset({"heartbeat", "progress", "lease", "upload", "finish", "compatibility"})
+_CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_log = structlog.get_logger("prony.server")
+
+
+def fleet_of(request: Request) -> Fleet:
+    fleet: Fleet = request.app.state.fleet
+    return fleet
+
+
+def gate_of(request: Request) -> Gate:
+    gate: Gate = request.app.state.gate
+    return gate
+
+
+def waits_of(request: Request) -> Waits:
+    waits: Waits = request.app.state.waits
+    return waits
+
+
+def who_of(request: Request) -> Principal:
+    who: Principal = request.scope["state"]["who"]
+    return who
+
+
+class Operation(APIRoute):
+    """A function of the request, with arguments named as in the path, `query` and `body` as their types say."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint, **options)
+        hints = get_type_hints(endpoint)
+        self._takes_request = "request" in hints
+        self._query: type[Asked] | None = hints.get("query")
+        self._body: type[Noun] | None = hints.get("body")
+        self._id = self.operation_id or ""
+        self._is_recorded = bool((self.methods or set()) & _CHANGING) and self._id not in _UNRECORDED
+        self.app = self._serve
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        response = await self._answered(request)
+        await response(scope, receive, send)
+
+    async def _answered(self, request: Request) -> Response:
+        try:
+            allow(who_of(request), self._id)
+            response: Response = await self.endpoint(**await self._arguments(request))
+        except PronyError as exc:
+            response = refusal(exc)
+        if self._is_recorded:
+            await self._record(request, response)
+        return response
+
+    async def _arguments(self, request: Request) -> dict[str, Any]:
+        found: dict[str, Any] = {"request": request} if self._takes_request else {}
+        ids = request.scope["path_params"]
+        if ids:
+            for name, value in ids.items():
+                if not _ID.fullmatch(value):
+                    raise NotFoundError(f"{value[:200]!r} is no {name.replace('_', ' ')}", hint="take it from a list")
+            structlog.contextvars.bind_contextvars(**ids)
+            found |= ids
+        if self._query is not None:
+            found["query"] = asked(request, self._query)
+        if self._body is not None:
+            found["body"] = await json_body(request, self._body, lenient=self._id in _PEERS)
+        return found
+
+    async def _record(self, request: Request, response: Response) -> None:
+        """Add to the audit trail who did this to what, or was refused it."""
+        who, gate = who_of(request), gate_of(request)
+        made = response.headers.get("location", "").rpartition("/")[2]
+        entry = AuditEntry(
+            id=0,
+            at=SystemClock().now(),
+            who=who.name,
+            role=who.role.value,
+            action=self._id,
+            target=made or " ".join(request.scope["path_params"].values()),
+            address=address_of(request.scope),
+            status=response.status_code,
+        )
+        try:
+            await gate.blocking(gate.access.record, entry)
+        except StoreError as exc:
+            # It has been done all the same; a client that is told otherwise would do it again.
+            _log.error("not recorded", error=exc.message, **entry.model_dump(mode="json", exclude={"id"}))

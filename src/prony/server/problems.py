@@ -1,0 +1,159 @@
+"""Errors in, problem documents out: every refusal looks the same, and none tells what is inside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match
+
+from prony.errors import CapacityError, InputError, PronyError, http_status
+from prony.model.problem import Problem
+
+MEDIA_TYPE = "application/problem+json"
+_MOST_TOLD = 50
+# What a client does next, where the protocol has a word for it.
+_HEADERS: dict[int, dict[str, str]] = {
+    401: {"WWW-Authenticate": 'Bearer realm="prony"'},
+    # What was not read would be taken for the next request.
+    411: {"Connection": "close"},
+    413: {"Connection": "close"},
+    429: {"Retry-After": "60"},
+    503: {"Retry-After": "1"},
+}
+
+
+class RequestError(InputError):
+    """The request itself is wrong; `field` is the dotted path of the part that is."""
+
+    code = "invalid"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 422,
+        field: str = "",
+        hint: str = "",
+        code: str | None = None,
+        problems: Sequence[dict[str, object]] = (),
+    ) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.status = status
+        self.field = field
+        self.problems = list(problems)
+
+
+class ClosingError(CapacityError):
+    """The server goes down while somebody waits for an answer."""
+
+    code = "closing"
+
+
+class ClientGoneError(Exception):
+    """Whoever asked is not there any more: nobody is left to be told anything."""
+
+
+def problem_of(error: PronyError) -> Problem:
+    status = error.status if isinstance(error, RequestError) else http_status(error)
+    return Problem(
+        type=f"urn:prony:{error.code}",
+        title=HTTPStatus(status).phrase,
+        status=status,
+        code=error.code,
+        detail=error.message,
+        hint=error.hint,
+        field=str(getattr(error, "field", "")),
+        problems=tuple(getattr(error, "problems", ())[:_MOST_TOLD]),
+    )
+
+
+def refusal(error: PronyError, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the answer to a request that failed."""
+    return _rendered(problem_of(error), headers)
+
+
+def fault() -> Response:
+    """Return the answer where Prony itself is wrong: the reason is in the log and not here."""
+    hint = "this is a fault of Prony: its log tells more under the id of this request"
+    return refusal(_InternalError("the server failed at this request", hint=hint))
+
+
+class _InternalError(PronyError):
+    code = "internal"
+
+
+def _rendered(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    # Not by pydantic: what a client sent may hold half a surrogate pair, and must still be told.
+    body = json.dumps(problem.model_dump(), default=str).encode()
+    told = {**_HEADERS.get(problem.status, {}), **(headers or {})}
+    return Response(body, status_code=problem.status, media_type=MEDIA_TYPE, headers=told)
+
+
+def invalid(error: ValidationError, *, whole: str) -> RequestError:
+    """Return what pydantic found wrong with a request, each with its dotted path; `whole` names what was read."""
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    if details[0]["type"] == "json_invalid":
+        message = f"{whole} is no JSON: {details[0]['msg'].removeprefix('Invalid JSON: ')}"
+        return RequestError(message, status=400, code="malformed", hint="send one JSON document in UTF-8")
+    problems = [{"path": _dotted(detail["loc"]), "message": detail["msg"]} for detail in details[:_MOST_TOLD]]
+    first = problems[0]
+    place = first["path"] or whole
+    more = f" (and {len(details) - 1} problems more)" if len(details) > 1 else ""
+    hint = _hint(str(details[0]["type"]), first["path"])
+    return RequestError(f"{place}: {first['message']}{more}", field=first["path"], hint=hint, problems=problems)  # type: ignore[arg-type]
+
+
+def _dotted(keys: Sequence[str | int]) -> str:
+    return ".".join(str(key)[:100] for key in keys)
+
+
+def _hint(kind: str, path: str) -> str:
+    if kind == "extra_forbidden":
+        return f"leave {path} away: nothing here is called that; /docs shows what is"
+    if kind == "missing":
+        return f"add {path}"
+    return "/docs shows what each operation takes"
+
+
+async def http_problem(request: Request, error: Exception) -> Response:
+    """Answer what the router itself refuses: no such path, or not by this method."""
+    if not isinstance(error, HTTPException):
+        raise error
+    path = request.scope["path"][:200]
+    if error.status_code == 405:
+        allowed = ", ".join(sorted(_methods(request)))
+        told = RequestError(
+            f"{request.method[:20]} is no method of {path}",
+            status=405,
+            code="method_not_allowed",
+            hint=f"it takes {allowed}",
+        )
+        return refusal(told, {"Allow": allowed})
+    if error.status_code == 404:
+        hint = "/docs shows what there is; the API is under /api/v1"
+        return refusal(RequestError(f"there is nothing at {path}", status=404, code="not_found", hint=hint))
+    return refusal(RequestError(str(error.detail), status=error.status_code, code="malformed"))
+
+
+def _methods(request: Request) -> set[str]:
+    """Return what every route of this path takes together: the router names those of the first alone."""
+    found: set[str] = set()
+    for route in request.app.routes:
+        if route.matches(request.scope)[0] is not Match.NONE:
+            found |= set(getattr(route, "methods", None) or ())
+    return found
+
+
+def described(status: int) -> dict[str, Any]:
+    """Return how OpenAPI tells of a refusal."""
+    return {
+        "description": HTTPStatus(status).phrase,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }

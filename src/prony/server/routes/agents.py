@@ -1,0 +1,80 @@
+"""Agents over HTTP: they enrol, beat and tell what they offer; people look at them, drain them, send them away."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from prony.app.access import require_agent
+from prony.model.agent import Agent, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
+from prony.model.queue import Page
+from prony.server.answers import answer, nothing, tagged
+from prony.server.asked import AgentsAsked, Id
+from prony.server.openapi import header_of
+from prony.server.operation import Operation, fleet_of, gate_of, who_of
+
+router = APIRouter(prefix="/api/v1/agents", tags=["agents"], route_class=Operation)
+
+
+@router.post("/{agent_id}/heartbeat", operation_id="heartbeat", response_model=HeartbeatAnswer, summary="Be alive")
+async def heartbeat(request: Request, agent_id: Id, body: Heartbeat) -> Response:
+    """Renews every lease that the agent holds, and tells which of its jobs to stop."""
+    who = who_of(request)
+    require_agent(who, agent_id)
+    return answer(await fleet_of(request).heartbeat(agent_id, body, who=who))
+
+
+@router.post(
+    "", operation_id="enroll", status_code=201, response_model=Enrolled, summary="Enrol an agent",
+    responses={201: {"headers": header_of("Location", "where the agent is")}},
+)  # fmt: skip
+async def enroll(request: Request, body: Enrolment) -> Response:
+    """By a one-time token it gets a token of its own; by that one it comes back as who it was."""
+    enrolled = await fleet_of(request).enroll(body, who=who_of(request))
+    gate_of(request).forget()
+    return answer(enrolled, 201, {"Location": f"/api/v1/agents/{enrolled.agent.id}"})
+
+
+@router.get("", operation_id="agents", response_model=Page[Agent], summary="List agents")
+async def agents(request: Request, query: Annotated[AgentsAsked, Query()]) -> Response:
+    """With the state that each is in and what it offers."""
+    return tagged(request, await fleet_of(request).agents(state=query.state, limit=query.limit, cursor=query.cursor))
+
+
+@router.get("/{agent_id}", operation_id="agent", response_model=Agent, summary="Get one agent")
+async def agent(request: Request, agent_id: Id) -> Response:
+    """With its device, its engines and all facts that `place.where` can ask about."""
+    return tagged(request, await fleet_of(request).agent(agent_id))
+
+
+@router.put("/{agent_id}/capabilities", operation_id="capabilities", response_model=Agent, summary="Say what it offers")
+async def capabilities(request: Request, agent_id: Id, body: Capabilities) -> Response:
+    """Instead of what it told before."""
+    who = who_of(request)
+    require_agent(who, agent_id)
+    return answer(await fleet_of(request).capabilities(agent_id, body, who=who))
+
+
+@router.post("/{agent_id}/drain", operation_id="drain", response_model=Agent, summary="Give it nothing more")
+async def drain(request: Request, agent_id: Id) -> Response:
+    """It ends what it runs. An agent may ask for this itself."""
+    who = who_of(request)
+    require_agent(who, agent_id)
+    return answer(await fleet_of(request).drain(agent_id, who=who))
+
+
+@router.post("/{agent_id}/reset", operation_id="reset", response_model=Agent, summary="Trust it again")
+async def reset(request: Request, agent_id: Id) -> Response:
+    """One that is faulty or draining becomes active."""
+    return answer(await fleet_of(request).reset(agent_id, who=who_of(request)))
+
+
+@router.delete("/{agent_id}", operation_id="remove", status_code=204, summary="Send an agent away")
+async def remove(request: Request, agent_id: Id) -> Response:
+    """Its token ends, and what it runs is given to others."""
+    await fleet_of(request).remove(agent_id, who=who_of(request))
+    gate_of(request).forget()
+    return nothing()

@@ -1,0 +1,142 @@
+"""Experiments over HTTP: submitted, looked at, changed, watched, and what came out of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from prony.model.dossier import Dossier
+from prony.model.queue import ExperimentView, Modification, Page, Submission
+from prony.server.answers import PassingFile, answer, created, measured, nothing, tagged
+from prony.server.asked import KEY_PARAMETER, DeleteAsked, ExperimentsAsked, Id, ReportAsked, idempotency_key
+from prony.server.events import EventStream
+from prony.server.openapi import Described, binary, header_of, text
+from prony.server.operation import Operation, fleet_of, waits_of, who_of
+from prony.server.problems import ClientGoneError
+
+router = APIRouter(prefix="/api/v1/experiments", tags=["experiments"], route_class=Operation)
+
+# A report holds what people wrote: a browser shows it as a page of nobody's, without scripts.
+_REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
+_REPORT_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "md": "text/markdown; charset=utf-8",
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "junit": "application/xml",
+}
+_CREATED: dict[int | str, Described] = {
+    200: {"model": ExperimentView, "description": "it was made before, under the same key",
+          "headers": header_of("Idempotency-Replayed", "`true`")},
+    201: {"headers": header_of("Location", "where the experiment is")},
+}  # fmt: skip
+
+
+@router.post(
+    "", operation_id="submit", status_code=201, response_model=ExperimentView, responses=_CREATED,
+    openapi_extra=KEY_PARAMETER, summary="Submit a recipe",
+)  # fmt: skip
+async def submit(request: Request, body: Submission) -> Response:
+    """The recipe becomes jobs, and agents that fit lease them. A recipe that is wrong is refused with every problem."""
+    view, is_new = await fleet_of(request).submit(body, key=idempotency_key(request), who=who_of(request))
+    return created(view, is_new=is_new)
+
+
+@router.get("", operation_id="experiments", response_model=Page[ExperimentView], summary="List experiments")
+async def experiments(request: Request, query: Annotated[ExperimentsAsked, Query()]) -> Response:
+    """The newest first."""
+    page = await fleet_of(request).experiments(
+        state=query.state, name=query.name, limit=query.limit, cursor=query.cursor
+    )
+    return tagged(request, page)
+
+
+@router.get("/{experiment_id}", operation_id="experiment", response_model=ExperimentView, summary="Get one experiment")
+async def experiment(request: Request, experiment_id: Id) -> Response:
+    """With how many of its jobs are in which state."""
+    return tagged(request, await fleet_of(request).experiment(experiment_id))
+
+
+@router.patch("/{experiment_id}", operation_id="modify", response_model=ExperimentView, summary="Change an experiment")
+async def modify(request: Request, experiment_id: Id, body: Modification) -> Response:
+    """What is given is changed, the rest stays; recipe and labels only while no job was leased."""
+    return answer(await fleet_of(request).modify(experiment_id, body, who=who_of(request)))
+
+
+@router.delete("/{experiment_id}", operation_id="delete", status_code=204, summary="Delete an experiment")
+async def delete(request: Request, experiment_id: Id, query: Annotated[DeleteAsked, Query()]) -> Response:
+    """Its results go with it."""
+    await fleet_of(request).delete(experiment_id, force=query.force, who=who_of(request))
+    return nothing()
+
+
+@router.post(
+    "/{experiment_id}/cancel", operation_id="cancel_experiment", response_model=ExperimentView,
+    summary="Cancel an experiment",
+)  # fmt: skip
+async def cancel_experiment(request: Request, experiment_id: Id) -> Response:
+    """Waiting jobs are cancelled at once, running ones as soon as their agents hear of it."""
+    return answer(await fleet_of(request).cancel_experiment(experiment_id, who=who_of(request)))
+
+
+@router.post(
+    "/{experiment_id}/retry", operation_id="retry_experiment", response_model=ExperimentView,
+    summary="Try again what did not complete",
+)  # fmt: skip
+async def retry_experiment(request: Request, experiment_id: Id) -> Response:
+    """Every failed, partial or cancelled job waits again."""
+    return answer(await fleet_of(request).retry_experiment(experiment_id, who=who_of(request)))
+
+
+@router.post(
+    "/{experiment_id}/rerun", operation_id="rerun", status_code=201, response_model=ExperimentView, responses=_CREATED,
+    openapi_extra=KEY_PARAMETER, summary="Submit the same recipe again",
+)  # fmt: skip
+async def rerun(request: Request, experiment_id: Id) -> Response:
+    """As it was after its overrides; the new experiment notes which one it repeats."""
+    view, is_new = await fleet_of(request).rerun(experiment_id, key=idempotency_key(request), who=who_of(request))
+    return created(view, is_new=is_new)
+
+
+@router.get(
+    "/{experiment_id}/events", operation_id="watch", response_class=Response, summary="Watch an experiment live",
+    responses={200: text("text/event-stream", of="events `snapshot`, `job`, `progress`, `experiment`, each with JSON")},
+)  # fmt: skip
+async def watch(request: Request, experiment_id: Id) -> Response:
+    """First a snapshot, then what changes. It ends after the experiment has; who comes back gets a fresh snapshot."""
+    source = fleet_of(request).watch(experiment_id)
+    first = await anext(source, None)
+    if first is None:
+        raise ClientGoneError
+    return EventStream(first, source, waits_of(request))
+
+
+@router.get("/{experiment_id}/results", operation_id="results", response_model=Dossier, summary="Get every result")
+async def results(request: Request, experiment_id: Id) -> Response:
+    """Jobs, results, summaries and machines: all that a report is made of, but the samples."""
+    return measured(await fleet_of(request).results(experiment_id))
+
+
+@router.get(
+    "/{experiment_id}/report", operation_id="report", response_class=Response, summary="Get a report",
+    responses={200: text(*(kind.partition(";")[0] for kind in _REPORT_TYPES.values()), of="the document")},
+)  # fmt: skip
+async def report(request: Request, experiment_id: Id, query: Annotated[ReportAsked, Query()]) -> Response:
+    """As `prony report` writes it."""
+    document = await fleet_of(request).report(experiment_id, query.format)
+    return Response(
+        document, media_type=_REPORT_TYPES[query.format], headers={"Content-Security-Policy": _REPORT_POLICY}
+    )
+
+
+@router.get(
+    "/{experiment_id}/export", operation_id="export", response_class=Response, summary="Take an experiment along",
+    responses={200: binary("application/x-tar", "what `prony export` writes, as a tar")},
+)  # fmt: skip
+async def export(request: Request, experiment_id: Id) -> Response:
+    """Recipe, jobs, result folders with every sample, and a manifest of checksums."""
+    path = await fleet_of(request).export(experiment_id)
+    return PassingFile(path, media_type="application/x-tar", filename=f"{experiment_id}.tar")

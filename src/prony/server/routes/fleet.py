@@ -1,0 +1,57 @@
+"""The fleet as a whole over HTTP: what waits and why, who could run a recipe, how it all stands."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import Response
+
+from prony.model.queue import Compatibility, Health, Queue, Stats, Submission
+from prony.server.answers import answer, tagged
+from prony.server.metrics import Metrics
+from prony.server.openapi import text
+from prony.server.operation import Operation, fleet_of
+
+router = APIRouter(tags=["fleet"], route_class=Operation)
+
+
+@router.post(
+    "/api/v1/compatibility", operation_id="compatibility", response_model=Compatibility,
+    summary="Who could run this recipe",
+)  # fmt: skip
+async def compatibility(request: Request, body: Submission) -> Response:
+    """Each agent against each kind of job: it fits, or this is what it lacks. Nothing is stored."""
+    return answer(await fleet_of(request).compatibility(body))
+
+
+@router.get("/api/v1/queue", operation_id="queue", response_model=Queue, summary="What waits, and why")
+async def queue(request: Request) -> Response:
+    """The lots that have waiting or leased jobs, in the order in which they are served."""
+    return tagged(request, await fleet_of(request).queue())
+
+
+@router.get("/api/v1/stats", operation_id="stats", response_model=Stats, summary="How much there is of everything")
+async def stats(request: Request) -> Response:
+    """Jobs and agents by state, and how long the oldest have waited."""
+    return tagged(request, await fleet_of(request).stats())
+
+
+@router.get(
+    "/api/v1/health", operation_id="health", response_model=Health, summary="Is everything well?",
+    responses={503: {"model": Health, "description": "a part of the server fails"}},
+)  # fmt: skip
+async def health(request: Request) -> Response:
+    """Really tries each part. Needs no token."""
+    found = await fleet_of(request).health()
+    return answer(found, 200 if found.ok else 503)
+
+
+@router.get(
+    "/metrics", operation_id="metrics", response_class=Response, summary="What Prometheus reads",
+    responses={200: text("text/plain", of="figures in Prometheus' text format")},
+)  # fmt: skip
+async def metrics(request: Request) -> Response:
+    """Queue depth, ages, jobs ended, agents by state, requests and their durations."""
+    counted: Metrics = request.app.state.metrics
+    return Response(await counted.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -1,0 +1,108 @@
+"""Jobs over HTTP: listed, looked at, stopped, tried again; their logs and what they measured."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from prony.app.fleet import LogPiece
+from prony.model.dossier import Entry
+from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, Page, QueuedJob
+from prony.server.answers import answer, measured, tagged
+from prony.server.asked import Id, JobsAsked, LogsAsked
+from prony.server.openapi import binary, header_of, text
+from prony.server.operation import Operation, fleet_of, waits_of, who_of
+from prony.server.problems import ClosingError
+
+router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], route_class=Operation)
+
+_PARQUET = "application/vnd.apache.parquet"
+_LOG = text("text/plain", of="the log from `offset` on") | {
+    "headers": header_of("Prony-Next-Offset", "where the log goes on")
+    | header_of("Prony-Ended", "`true` when nothing will follow, else `false`")
+}
+
+
+@router.get("", operation_id="jobs", response_model=Page[QueuedJob], summary="List jobs")
+async def jobs(request: Request, query: Annotated[JobsAsked, Query()]) -> Response:
+    """Those that every filter leaves, the newest first."""
+    page = await fleet_of(request).jobs(
+        state=query.state,
+        experiment=query.experiment,
+        agent=query.agent,
+        label=query.label_pair,
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    return tagged(request, page)
+
+
+@router.post("/batch", operation_id="batch", response_model=JobBatchAnswer, summary="Cancel or retry many jobs")
+async def batch(request: Request, body: JobBatch) -> Response:
+    """Those that are named, or those that the filters leave."""
+    return answer(await fleet_of(request).batch(body, who=who_of(request)))
+
+
+@router.get("/{job_id}", operation_id="job", response_model=JobDetail, summary="Get one job")
+async def job(request: Request, job_id: Id) -> Response:
+    """With what was tried, and everything that its runner is given."""
+    return tagged(request, await fleet_of(request).job(job_id))
+
+
+@router.post("/{job_id}/cancel", operation_id="cancel", response_model=QueuedJob, summary="Cancel a job")
+async def cancel(request: Request, job_id: Id) -> Response:
+    """One that runs stops as soon as its agent hears of it."""
+    return answer(await fleet_of(request).cancel(job_id, who=who_of(request)))
+
+
+@router.post("/{job_id}/retry", operation_id="retry", response_model=QueuedJob, summary="Try a job again")
+async def retry(request: Request, job_id: Id) -> Response:
+    """One that failed, is partial or was cancelled waits again."""
+    return answer(await fleet_of(request).retry(job_id, who=who_of(request)))
+
+
+@router.get(
+    "/{job_id}/logs", operation_id="logs", response_class=Response, responses={200: _LOG}, summary="Read a job's log"
+)
+async def logs(request: Request, job_id: Id, query: Annotated[LogsAsked, Query()]) -> Response:
+    """Of its last attempt, unless another is asked for; where there is nothing yet, it can be waited for."""
+    fleet = fleet_of(request)
+
+    async def piece(wait_s: float) -> LogPiece:
+        return await fleet.logs(job_id, attempt=query.attempt, offset=query.offset, wait_s=wait_s)
+
+    try:
+        found = await (waits_of(request).attend(request.receive, piece(query.wait_s)) if query.wait_s else piece(0))
+    except ClosingError:
+        found = await piece(0)
+    headers = {"Prony-Next-Offset": str(found.next_offset), "Prony-Ended": "true" if found.ended else "false"}
+    return Response(found.text, media_type="text/plain; charset=utf-8", headers=headers)
+
+
+@router.get("/{job_id}/result", operation_id="result", response_model=Entry, summary="Get one job's result")
+async def result(request: Request, job_id: Id) -> Response:
+    """With its summary and the machine that it came from."""
+    return measured(await fleet_of(request).result(job_id))
+
+
+@router.get(
+    "/{job_id}/samples", operation_id="samples", response_class=Response, summary="Get every sample of a job",
+    responses={200: binary(_PARQUET, "one row a sample")},
+)  # fmt: skip
+async def samples(request: Request, job_id: Id) -> Response:
+    """As its runner measured them."""
+    path = await fleet_of(request).samples(job_id)
+    return FileResponse(path, media_type=_PARQUET, filename=f"{job_id}-samples.parquet")
+
+
+@router.get(
+    "/{job_id}/telemetry", operation_id="telemetry", response_class=Response, summary="Get what probes read meanwhile",
+    responses={200: binary(_PARQUET, "one row a reading")},
+)  # fmt: skip
+async def telemetry(request: Request, job_id: Id) -> Response:
+    """Counters of the machine beside the run."""
+    path = await fleet_of(request).telemetry(job_id)
+    return FileResponse(path, media_type=_PARQUET, filename=f"{job_id}-telemetry.parquet")

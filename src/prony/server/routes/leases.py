@@ -1,0 +1,107 @@
+"""Leases over HTTP: an agent asks for a job, tells how it goes, brings the result or gives it back."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Annotated
+
+import structlog
+from fastapi import APIRouter, Query
+from pydantic import TypeAdapter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from prony.app.access import require_agent
+from prony.model.lease import FinishAnswer, Lease, LeaseRequest, LeaseView, Progress, ProgressAnswer, UploadState
+from prony.server.answers import JSON, answer, nothing
+from prony.server.asked import FinishAsked, HandBackAsked, Id, UploadAsked, parameter
+from prony.server.body import header, octets, require_length
+from prony.server.openapi import octets_body
+from prony.server.operation import Operation, fleet_of, waits_of, who_of
+from prony.server.problems import ClosingError, RequestError
+
+router = APIRouter(prefix="/api/v1/leases", tags=["leases"], route_class=Operation)
+
+_VIEWS = TypeAdapter(tuple[LeaseView, ...])
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_FINISH = parameter(
+    "Prony-Sha256", "SHA-256 of the whole tar", {"type": "string", "pattern": "^[0-9a-f]{64}$"}, required=True
+) | octets_body("application/x-tar", "the result folder's files as a plain tar; empty when it was uploaded before")
+
+
+@router.post(
+    "", operation_id="lease", response_model=Lease, summary="Ask for a job",
+    responses={204: {"description": "the wait ended without one"}},
+)  # fmt: skip
+async def lease(request: Request, body: LeaseRequest) -> Response:
+    """Waits up to `wait_s` for one that fits. Who goes away meanwhile is given nothing."""
+    structlog.contextvars.bind_contextvars(agent_id=body.agent_id)
+    who = who_of(request)
+    require_agent(who, body.agent_id)
+    work = fleet_of(request).lease(body, who=who)
+    try:
+        found = await (waits_of(request).attend(request.receive, work) if body.wait_s else work)
+    except ClosingError:
+        return nothing()
+    return nothing() if found is None else _lent(answer(found), found)
+
+
+@router.post("/{lease_id}/progress", operation_id="progress", response_model=ProgressAnswer, summary="Tell how it goes")
+async def progress(request: Request, lease_id: Id, body: Progress) -> Response:
+    """Renews the lease; the answer says whether the job is to be stopped."""
+    return answer(await fleet_of(request).progress(lease_id, body, who=who_of(request)))
+
+
+@router.put(
+    "/{lease_id}/result", operation_id="finish", response_model=FinishAnswer, openapi_extra=_FINISH,
+    summary="Bring the result",
+)  # fmt: skip
+async def finish(request: Request, lease_id: Id, query: Annotated[FinishAsked, Query()]) -> Response:
+    """Once it is answered the result is kept, whatever happens. A repeat does no harm."""
+    fleet = fleet_of(request)
+    sha256 = header(request.scope, b"prony-sha256").decode("latin-1").lower()
+    if not _SHA256.fullmatch(sha256):
+        raise RequestError("Prony-Sha256 must be the SHA-256 of the tar, 64 hexadecimal digits", field="Prony-Sha256")
+    arrived = asyncio.Event()
+    chunks = octets(request, fleet.settings.max_upload_bytes, ended=arrived)
+    work = fleet.finish(lease_id, chunks, sha256=sha256, next=query.next, wait_s=query.wait_s, who=who_of(request))
+    is_waiting = query.next and query.wait_s > 0
+    done = await (waits_of(request).attend(request.receive, work, after=arrived) if is_waiting else work)
+    return answer(done) if done.lease is None else _lent(answer(done), done.lease)
+
+
+@router.get("", operation_id="leases", response_model=tuple[LeaseView, ...], summary="List leases")
+async def leases(request: Request) -> Response:
+    """Who runs what at this moment."""
+    return Response(_VIEWS.dump_json(await fleet_of(request).leases()), media_type=JSON)
+
+
+@router.delete("/{lease_id}", operation_id="hand_back", status_code=204, summary="Give a job back")
+async def hand_back(request: Request, lease_id: Id, query: Annotated[HandBackAsked, Query()]) -> Response:
+    """It waits again, for this agent or another."""
+    await fleet_of(request).hand_back(lease_id, query.reason, who=who_of(request))
+    return nothing()
+
+
+@router.get("/{lease_id}/upload", operation_id="upload_offset", response_model=UploadState, summary="How much is there")
+async def upload_offset(request: Request, lease_id: Id) -> Response:
+    """How many octets of the result's tar have arrived: where to go on."""
+    return answer(UploadState(offset=await fleet_of(request).upload_offset(lease_id, who=who_of(request))))
+
+
+@router.patch(
+    "/{lease_id}/upload", operation_id="upload", response_model=UploadState, summary="Bring a part of the result",
+    openapi_extra=octets_body("application/octet-stream", "octets of the result's tar from `offset` on"),
+)  # fmt: skip
+async def upload(request: Request, lease_id: Id, query: Annotated[UploadAsked, Query()]) -> Response:
+    """From where the last part ended; after a broken connection, ask for the offset first."""
+    require_length(request.scope)
+    fleet = fleet_of(request)
+    chunks = octets(request, max(0, fleet.settings.max_upload_bytes - query.offset))
+    return answer(UploadState(offset=await fleet.upload(lease_id, query.offset, chunks, who=who_of(request))))
+
+
+def _lent(response: Response, lent: Lease) -> Response:
+    structlog.contextvars.bind_contextvars(job_id=lent.job.id, experiment_id=lent.job.experiment_id)
+    return response

@@ -1,0 +1,249 @@
+"""Options in, a running server out, until a signal ends it: address, lock, the file that tells where it is."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import structlog
+import uvicorn
+
+from prony import __version__
+from prony.app.access import opened
+from prony.app.fleet import Fleet, FleetSettings
+from prony.errors import AccessError, CapacityError, InputError, StoreError
+from prony.ports.clock import SystemClock
+from prony.server.app import create_app
+from prony.server.protocol import Protocol
+from prony.store.home import Home, home
+from prony.store.lock import attempted
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+# Longer than clients keep a connection that they do not use: else one might send into a connection that just closes.
+_KEEP_ALIVE_S = 75
+_GRACE_S = 5
+_BACKLOG = 4096
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_log = structlog.get_logger("prony.server")
+
+
+@dataclass(frozen=True)
+class Options:
+    host: str = "127.0.0.1"
+    port: int = 7337
+    database: str = ""
+    lease_ttl_s: float = 30.0
+    requires_tokens: bool = False
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Where a server is; what `server.json` in its home says."""
+
+    url: str
+    home: Path
+    is_open: bool
+
+
+def serve(options: Options, say: Callable[[Serving], None]) -> int:
+    """Serve until a signal comes; return 0, or 130 after Ctrl-C. `say` is told when requests are taken."""
+    place = home().create()
+    with ExitStack() as stack:
+        listening = stack.enter_context(_listening(options.host, options.port))
+        is_local = _is_loopback(listening)
+        is_open = is_local and not options.requires_tokens
+        if not options.database:
+            stack.enter_context(_alone(place))
+        url = _url(options.host, listening)
+        if not is_open:
+            _require_admin(options.database, url)
+        settings = FleetSettings(ttl_s=options.lease_ttl_s, asks_tokens=not is_open)
+        fleet = Fleet.open(place, url=options.database, settings=settings)
+        fleet.hooks.append(_note)
+        _raise_limit()
+        serving = Serving(url, place.root, is_open)
+        app = create_app(fleet, open_to_all=is_open)
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(_run(fleet, app, listening, lambda: stack.enter_context(_told(serving, place, say))))
+
+
+async def _run(fleet: Fleet, app: FastAPI, listening: socket.socket, on_start: Callable[[], None]) -> int:
+    config = uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_GRACE_S,
+    )
+    server = Server(config, on_start=on_start, on_end=app.state.waits.close)
+    await fleet.start()
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        await fleet.stop()
+    _log.info("stopped")
+    return 130 if server.ended_by == signal.SIGINT else 0
+
+
+class Server(uvicorn.Server):
+    """Tells when it has begun; lets those who wait go before it waits for them; ends without killing its process."""
+
+    def __init__(self, config: uvicorn.Config, *, on_start: Callable[[], None], on_end: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_start = on_start
+        self._on_end = on_end
+        self.ended_by: int | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._on_end()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # uvicorn's own raises the signal again at the end, and what follows here would never run.
+        earlier = {number: signal.signal(number, self.handle_exit) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in earlier.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.ended_by = self.ended_by or sig
+        super().handle_exit(sig, frame)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens there, before anything else is begun."""
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = found[0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as exc:
+        raise InputError(f"{host!r} is no address of this machine: {exc}", hint="try --host 127.0.0.1") from exc
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+    except OSError as exc:
+        listening.close()
+        raise CapacityError(
+            f"cannot listen on {host}:{port}: {exc.strerror}",
+            hint="is another server there? --port 0 takes any port that is free",
+            code="address_unavailable",
+        ) from exc
+    return listening
+
+
+def _is_loopback(listening: socket.socket) -> bool:
+    return ipaddress.ip_address(listening.getsockname()[0]).is_loopback
+
+
+def _url(host: str, listening: socket.socket) -> str:
+    """Return where a command on this machine finds the server."""
+    address, port = listening.getsockname()[:2]
+    bound = ipaddress.ip_address(address)
+    if bound.is_unspecified:
+        return f"http://127.0.0.1:{port}"
+    return f"http://[{address}]:{port}" if bound.version == 6 else f"http://{host or address}:{port}"
+
+
+@contextmanager
+def _alone(place: Home) -> Iterator[None]:
+    """Hold the home for this server; what SQLite keeps is one process's."""
+    with attempted(place.root / "server.lock") as is_taken:
+        if not is_taken:
+            known = _known(place)
+            where = f" at {known}" if known else ""
+            raise StoreError(
+                f"another server{where} has the home {place.root}",
+                hint="stop that one, set PRONY_HOME to another folder, or use PostgreSQL by --database",
+                code="server_running",
+            )
+        yield
+
+
+def _require_admin(database: str, url: str) -> None:
+    with opened(database) as access:
+        if access.has_admin():
+            return
+    raise AccessError(
+        f"others can reach {url}, so every request needs a token, and there is none of an admin yet",
+        hint="make one: `prony tokens add NAME --role admin` (with the same --database); or use --host 127.0.0.1",
+        code="no_admin",
+    )
+
+
+@contextmanager
+def _told(serving: Serving, place: Home, say: Callable[[Serving], None]) -> Iterator[None]:
+    """Leave word in the home where this server is, for as long as it is there."""
+    path = place.root / "server.json"
+    said = {
+        "url": serving.url,
+        "pid": os.getpid(),
+        "started_at": SystemClock().now().isoformat(),
+        "version": __version__,
+    }
+    fresh = path.with_name(f".server.json.{os.getpid()}")
+    fresh.write_text(json.dumps(said) + "\n")
+    fresh.replace(path)
+    say(serving)
+    try:
+        yield
+    finally:
+        if _known(place) == serving.url:
+            path.unlink(missing_ok=True)
+
+
+def _known(place: Home) -> str:
+    try:
+        return str(json.loads((place.root / "server.json").read_text())["url"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _note(happened: str, facts: dict[str, object]) -> None:
+    if happened in ("lease_lost", "round_failed"):
+        _log.warning(happened, **facts)
+    else:
+        _log.info(happened, **facts)
+
+
+def _raise_limit() -> None:
+    """Allow as many connections as the system lets us have: the usual limit is less than a large fleet."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    if sys.platform == "win32":
+        return None
+    import uvloop
+
+    return uvloop.new_event_loop

@@ -1,0 +1,76 @@
+"""Work that waits in, its answer out, unless whoever asked goes away or the server does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from starlette.types import Receive
+
+from prony.server.problems import ClientGoneError, ClosingError
+
+T = TypeVar("T")
+
+
+class Waits:
+    """The long polls and event streams that are open."""
+
+    def __init__(self) -> None:
+        self._leaving: set[Callable[[Exception], None]] = set()
+        self._closing = False
+
+    def __len__(self) -> int:
+        return len(self._leaving)
+
+    def close(self) -> None:
+        """End all of them, and those that come."""
+        self._closing = True
+        for leave in tuple(self._leaving):
+            leave(_closing())
+
+    async def attend(self, receive: Receive, work: Awaitable[T], *, after: asyncio.Event | None = None) -> T:
+        """Return what the work returns; it is cancelled where nobody waits for it any longer.
+
+        The request's body must have been read, or will have been when `after` is set: what is received then is that
+        the client has gone.
+        """
+        if self._closing:
+            _drop(work)
+            raise _closing()
+        task, why = asyncio.current_task(), list[Exception]()
+
+        def leave(reason: Exception) -> None:
+            if not why and task is not None:
+                why.append(reason)
+                task.cancel()
+
+        watch = asyncio.create_task(_watch(receive, leave, after))
+        self._leaving.add(leave)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if not why or task is None:
+                raise
+            task.uncancel()
+            raise why[0] from None
+        finally:
+            self._leaving.discard(leave)
+            watch.cancel()
+
+
+async def _watch(receive: Receive, leave: Callable[[Exception], None], after: asyncio.Event | None) -> None:
+    if after is not None:
+        await after.wait()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    leave(ClientGoneError())
+
+
+def _closing() -> ClosingError:
+    return ClosingError("the server is going down", hint="ask again when it is back")
+
+
+def _drop(work: Awaitable[T]) -> None:
+    if asyncio.iscoroutine(work):
+        work.close()
