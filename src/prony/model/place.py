@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from prony.model.base import Noun
+from prony.model.fact import FACTS, FAMILIES, GROUPS
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 # One fact that must hold: a plain value, a comparison such as ">=4", or a list of which one must hold.
-Wanted = bool | int | Finite | str | Annotated[list[bool | int | Finite | str], Field(min_length=1, max_length=100)]
+Wanted = bool | int | Finite | str | Annotated[list[bool | int | Finite | str], Field(min_length=1)]
+
+
+def _names_of_facts(schema: dict[str, Any]) -> None:
+    """Say which facts there are, so that an editor offers them and underlines the others."""
+    families = "|".join(sorted({name.partition(".")[0] for name in FAMILIES}))
+    nested = {"type": "object", "description": "facts written nested, as the dotted keys of TOML make them"}
+    wanted = schema["additionalProperties"]
+    schema["propertyNames"] = {"anyOf": [{"enum": [*FACTS, *GROUPS]}, {"pattern": rf"^({families})\..+$"}]}
+    schema["patternProperties"] = {
+        rf"^({'|'.join(GROUPS)})$": {"anyOf": [*wanted["anyOf"], nested], "description": "a fact, or a nest of them"}
+    }
 
 
 class Place(Noun):
@@ -22,6 +34,7 @@ class Place(Noun):
         default={},
         max_length=50,
         description="facts that a device must have, as in `cpu.cores: '>=4'`; `prony agent info` shows this one's",
+        json_schema_extra=_names_of_facts,
     )
     devices: Literal["any", "each"] = Field(
         default="any", description="any: one device that fits runs a job; each: every device that fits runs every job"

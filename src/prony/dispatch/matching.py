@@ -1,0 +1,100 @@
+"""A job in, what it demands of a device out; a demand and a device's facts in, what the device lacks out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from prony.dispatch.facts import facts_of
+from prony.model.agent import Fact
+from prony.model.job import Job
+from prony.model.place import Demand, Lack, Place, Wanted
+from prony.model.wanted import Comparison, Value, comparison
+from prony.ports.models import scheme_of
+
+__all__ = ["demand_of", "facts_of", "lacks"]
+
+_SHOWN = 8
+
+
+def demand_of(job: Job, place: Place) -> Demand:
+    """Return what a device needs for this job; jobs that want the same have demands of the same id."""
+    workload = job.workload
+    return Demand(
+        where=place.where,
+        kind=workload.kind,
+        engine=workload.engine,
+        unit=workload.unit,
+        precision=None if workload.precision == "default" else workload.precision,
+        scheme=scheme_of(workload.model),
+    )
+
+
+def lacks(demand: Demand, facts: Mapping[str, Fact]) -> tuple[Lack, ...]:
+    """Return everything that keeps a device with these facts from meeting the demand; nothing means that it fits."""
+    asked = [
+        Lack(fact=name, wanted=_wanted_text(wanted), has=_has_text(facts.get(name)))
+        for name, wanted in demand.where.items()
+        if not _fits(name, wanted, _values(facts.get(name)))
+    ]
+    missing = [(name, wanted) for name, wanted in _needs(demand) if wanted not in _values(facts.get(name))]
+    if not asked and not missing:
+        return ()
+    if ("engine", demand.engine) in missing:  # who has not the engine has nothing of it
+        missing = [(name, wanted) for name, wanted in missing if not name.startswith("engine.")]
+    return (*asked, *(Lack(fact=name, wanted=wanted, has=_has_text(facts.get(name))) for name, wanted in missing))
+
+
+def _needs(demand: Demand) -> list[tuple[str, str]]:
+    """Return each fact among whose values one must be, because the workload cannot run without it."""
+    engine, unit, precision = demand.engine, demand.unit, demand.precision
+    needs = [("kinds", demand.kind)]
+    if demand.scheme is not None:
+        needs.append(("schemes", demand.scheme))
+    if engine is not None:
+        needs.append(("engine", engine))
+        if unit is not None:
+            needs.append((f"engine.{engine}.unit", unit))
+            if precision is not None:
+                needs.append((f"engine.{engine}.precision.{unit}", precision))
+    return needs
+
+
+def _fits(name: str, wanted: Wanted, values: tuple[Value, ...]) -> bool:
+    if isinstance(wanted, list):
+        return any(_stands(name, one, values) for one in wanted)
+    return _stands(name, wanted, values)
+
+
+def _stands(name: str, wanted: Value, values: tuple[Value, ...]) -> bool:
+    """Say whether the values stand the comparison; one that cannot be understood is stood by nobody."""
+    compared = _comparison(name, wanted)
+    return compared is not None and compared.fits(values)
+
+
+@lru_cache(maxsize=8192, typed=True)
+def _comparison(name: str, wanted: Value) -> Comparison | None:
+    try:
+        return comparison(name, wanted)
+    except ValueError:  # only a newer Prony, which took the recipe, knows what it means
+        return None
+
+
+def _values(fact: Fact | None) -> tuple[Value, ...]:
+    if fact is None:
+        return ()
+    return (fact,) if isinstance(fact, bool | int | float | str) else fact
+
+
+def _wanted_text(wanted: Wanted) -> str:
+    return " or ".join(map(_text, wanted)) if isinstance(wanted, list) else _text(wanted)
+
+
+def _has_text(fact: Fact | None) -> str | None:
+    values = _values(fact)
+    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+    return ", ".join(map(_text, values[:_SHOWN])) + more if values else None
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else value if isinstance(value, str) else f"{value:.12g}"

@@ -1,0 +1,143 @@
+"""What a job demands, and what a device lacks of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from prony.dispatch.matching import demand_of, lacks
+from prony.model.agent import Fact
+from prony.model.place import Demand, Lack, Place
+from prony.recipe import loads
+
+FACTS: dict[str, Fact] = {
+    "os": ("linux",),
+    "cpu.cores": 4,
+    "memory_gib": 16.0,
+    "gpu.memory_gib": (8, 24),
+    "gpu.vendor": ("nvidia", "intel"),
+    "kinds": ("model",),
+    "schemes": ("zoo", "https"),
+    "engine": ("onnxruntime", "litert"),
+    "engine.onnxruntime": "1.19.2",
+    "engine.onnxruntime.unit": ("cpu", "cuda"),
+    "engine.onnxruntime.precision.cpu": ("fp32", "int8"),
+    "engine.onnxruntime.precision.cuda": ("fp32", "fp16"),
+}
+
+
+def told(demand: Demand, facts: dict[str, Fact] | None = None) -> list[str]:
+    return [str(lack) for lack in lacks(demand, FACTS if facts is None else facts)]
+
+
+def demands(**workload: Any) -> list[Demand]:
+    matrix = {f"workload.{key}": value for key, value in workload.items() if isinstance(value, list)}
+    plain = {"kind": "model", "model": "zoo:tiny", "engine": "onnxruntime"}
+    plain |= {key: value for key, value in workload.items() if not isinstance(value, list)}
+    loaded = loads(str({"name": "a", "workload": plain, "matrix": matrix, "place": {"where": {"os": "linux"}}}))
+    return [demand_of(job, loaded.recipe.place) for job in loaded.jobs("e1")]
+
+
+def test_a_job_demands_what_its_workload_needs() -> None:
+    assert demands(unit="cuda", precision="fp16") == [
+        Demand(where={"os": "linux"}, engine="onnxruntime", unit="cuda", precision="fp16", scheme="zoo")
+    ]
+
+
+def test_the_default_precision_demands_none() -> None:
+    assert demands()[0].precision is None
+    assert told(demands()[0]) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "scheme"),
+    [("models/a.onnx", "file"), ("file:/a.onnx", "file"), ("http://a/b.onnx", "https"), ("hf:a/b", "hf")],
+)
+def test_a_model_demands_the_scheme_of_its_reference(model: str, scheme: str) -> None:
+    assert demands(model=model)[0].scheme == scheme
+
+
+def test_jobs_that_want_the_same_have_one_id_and_others_another() -> None:
+    assert len({demand.id for demand in demands(batch_size=[1, 2, 4], threads=[1, 2])}) == 1
+    assert len({demand.id for demand in demands(engine=["onnxruntime", "openvino"], batch_size=[1, 2])}) == 2
+    assert len({demand.id for demand in demands(precision=["default", "fp32"])}) == 2
+
+
+def test_the_order_of_what_is_asked_does_not_change_the_id() -> None:
+    one = Demand(where={"os": "linux", "cpu.cores": ">=4"})
+    other = Demand(where={"cpu.cores": ">=4", "os": "linux"})
+    assert one.id == other.id
+    assert Demand.read_json(one.model_dump_json(exclude_defaults=True)).id == one.id
+
+
+@pytest.mark.parametrize(
+    ("demand", "lacking"),
+    [
+        (Demand(), []),
+        (Demand(where={"os": "LINUX", "cpu.cores": ">=4", "memory_gib": "<=16"}), []),
+        (Demand(where={"gpu.memory_gib": ">=24"}), []),
+        (Demand(where={"cpu.cores": ">=8"}), ["cpu.cores >=8 (has 4)"]),
+        (Demand(where={"memory_gib": 32}), ["memory_gib 32 (has 16)"]),
+        (Demand(where={"os": ["windows", "macos"]}), ["os windows or macos (has linux)"]),
+        (Demand(where={"os": ["windows", "!=macos"]}), []),
+        (Demand(where={"gpu.vendor": "!=intel"}), ["gpu.vendor !=intel (has nvidia, intel)"]),
+        (Demand(where={"label.rack": "a", "label.room": "!=b"}), ["label.rack a (has none)"]),
+        (Demand(kind="script"), ["kinds script (has model)"]),
+        (Demand(scheme="file"), ["schemes file (has zoo, https)"]),
+        (Demand(engine="openvino", unit="cpu"), ["engine openvino (has onnxruntime, litert)"]),
+        (Demand(engine="onnxruntime", unit="cuda", precision="fp16"), []),
+        (
+            Demand(engine="onnxruntime", unit="tensorrt"),
+            ["engine.onnxruntime.unit tensorrt (has cpu, cuda)"],
+        ),
+        (
+            Demand(engine="onnxruntime", unit="cpu", precision="fp16"),
+            ["engine.onnxruntime.precision.cpu fp16 (has fp32, int8)"],
+        ),
+    ],
+)
+def test_a_device_lacks(demand: Demand, lacking: list[str]) -> None:
+    assert told(demand) == lacking
+
+
+def test_everything_that_is_lacking_is_told_at_once() -> None:
+    demand = Demand(where={"os": "windows", "cpu.cores": ">=8"}, kind="script", scheme="file", engine="torch", unit="a")
+    assert [lack.fact for lack in lacks(demand, FACTS)] == ["os", "cpu.cores", "kinds", "schemes", "engine"]
+
+
+def test_an_agent_that_says_nothing_fits_nothing() -> None:
+    assert told(demands()[0], {}) == [
+        "os linux (has none)", "kinds model (has none)", "schemes zoo (has none)", "engine onnxruntime (has none)",
+    ]  # fmt: skip
+
+
+def test_a_unit_or_engine_is_not_guessed_from_a_part_of_a_name() -> None:
+    facts: dict[str, Fact] = {"kinds": "model", "engine": "onnxruntime"}
+    assert told(Demand(engine="onnx"), facts) == ["engine onnx (has onnxruntime)"]
+    assert told(Demand(engine="onnxruntime"), facts) == []
+
+
+def test_a_comparison_of_a_newer_prony_fits_nobody() -> None:
+    assert told(Demand(where={"cpu.cores": "~4"})) == ["cpu.cores ~4 (has 4)"]
+    assert told(Demand(where={"gpu.colour": "red"})) == ["gpu.colour red (has none)"]
+    assert told(Demand(where={"gpu.colour": "red"}), FACTS | {"gpu.colour": "red"}) == []
+
+
+def test_true_is_not_one() -> None:
+    facts = FACTS | {"label.a": "1", "label.b": "true"}
+    assert told(Demand(where={"label.a": 1, "label.b": True}), facts) == []
+    assert told(Demand(where={"label.a": True, "label.b": 1}), facts) == [
+        "label.a true (has 1)",
+        "label.b 1 (has true)",
+    ]
+
+
+def test_a_long_list_of_values_is_shown_in_part() -> None:
+    lack = lacks(Demand(where={"model": "zoo:x"}), FACTS | {"model": tuple(f"zoo:{n}" for n in range(20))})[0]
+    assert lack == Lack(fact="model", wanted="zoo:x", has=", ".join(f"zoo:{n}" for n in range(8)) + " and 12 more")
+
+
+def test_where_may_be_asked_alone() -> None:
+    place = Place(where={"cpu.cores": ">=2"})
+    assert lacks(Demand(where=place.where), {"cpu.cores": 2, "kinds": "model"}) == ()
