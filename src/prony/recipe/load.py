@@ -22,6 +22,7 @@ from prony.recipe.problems import Problem, recipe_error
 from prony.recipe.shape import nearest
 from prony.recipe.sound import sound
 from prony.recipe.validate import checked
+from prony.recipe.where import where_problems
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,9 @@ def loads(text: str, format: Format = "yaml", name: str = "<text>", overrides: S
 def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> tuple[Recipe, Parsed]:
     parsed = filled(sound(overridden(flattened(parse(text, form, name)), overrides)))
     recipe, problems = checked(parsed)
-    if recipe is None:
+    told_already = {problem.path for problem in problems}
+    problems += [problem for problem in where_problems(parsed) if problem.path not in told_already]
+    if recipe is None or problems:
         in_matrix = _of_matrix(parsed)
         # A value that came from the matrix is told there, and only there.
         told = {problem.path.removeprefix("matrix.").rpartition("[")[0] for problem in in_matrix}

@@ -1,4 +1,4 @@
-"""A document with a matrix in any spelling in, the same with every axis under its dotted path out."""
+"""A document with its axes and facts in any spelling in, the same with each under its dotted path out."""
 
 from __future__ import annotations
 
@@ -12,11 +12,24 @@ from prony.recipe.shape import follow
 
 
 def flattened(parsed: Parsed) -> Parsed:
-    """Return the document with nested axes made dotted: `workload.threads = [1, 2]` in TOML is a nest of tables."""
+    """Return the document with nests made dotted: `workload.threads = [1, 2]` in TOML is a nest of tables."""
+    return _flat_where(_flat_matrix(parsed))
+
+
+def _flat_where(parsed: Parsed) -> Parsed:
+    is_there, where = value_at(parsed.document, ("place", "where"))
+    if not is_there or not isinstance(where, dict):
+        return parsed
+    move = _Move("fact", parsed.marks, dict(parsed.marks))
+    document = with_value(parsed.document, ("place", "where"), move.flat(where, ("place", "where")))
+    return replace(parsed, document=document, marks=move.marks).having(*move.problems)
+
+
+def _flat_matrix(parsed: Parsed) -> Parsed:
     matrix = parsed.document.get("matrix")
     if not isinstance(matrix, dict):
         return parsed
-    move = _Move(parsed.marks, dict(parsed.marks))
+    move = _Move("axis", parsed.marks, dict(parsed.marks))
     flat = move.flat({key: value for key, value in matrix.items() if key != "exclude"}, ("matrix",))
     if "exclude" in matrix:
         flat["exclude"] = _flat_entries(matrix["exclude"], move)
@@ -35,8 +48,9 @@ def _flat_entries(entries: Any, move: _Move) -> Any:
 
 @dataclass
 class _Move:
-    """Takes the marks of a nest along to the dotted path that replaces it."""
+    """Takes the marks of a nest along to the dotted path that replaces it; `noun` is what a leaf is called."""
 
+    noun: str
     old: Marks
     marks: dict[Keys, Mark]
     problems: list[Problem] = field(default_factory=list)
@@ -47,7 +61,7 @@ class _Move:
             path = ".".join(inner)
             if path in flat:
                 self.problems.append(
-                    problem_at(self.old, (*place, *inner), "this axis stands twice, dotted and nested")
+                    problem_at(self.old, (*place, *inner), f"this {self.noun} stands twice, dotted and nested")
                 )
             flat[path] = value
             self._follow((*place, *inner), (*place, path), value)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from prony.errors import RecipeError
+from prony.model.wanted import looks_like_comparison
 from prony.recipe.marks import Keys, Mark, Parsed, value_at, with_value
 from prony.recipe.problems import Problem
 from prony.recipe.shape import follow, is_plain_text
@@ -29,7 +30,7 @@ def _set(parsed: Parsed, option: str) -> Parsed:
     if problem:
         return parsed.having(problem)
     try:
-        value = _value(text, is_text)
+        value = text if _is_comparison(keys, text) else _value(text, is_text)
     except RecipeError as exc:
         told = str(exc.problems[0]["message"])
         return parsed.having(Problem(path, told, "put the value in quotes if it is text", source))
@@ -49,6 +50,11 @@ def _target(parsed: Parsed, path: str, source: str) -> tuple[Keys, bool, Problem
         hint = f"remove it from the matrix, or set matrix.{path}=[...]"
         return (), False, Problem(path, "the matrix varies this already", hint, source)
     return route.keys, is_plain_text(route.node), None
+
+
+def _is_comparison(keys: Keys, text: str) -> bool:
+    """Say whether this is a comparison with a fact: YAML would take `>` for folded text and `!` for a tag."""
+    return keys[:2] == ("place", "where") and len(keys) > 2 and looks_like_comparison(text)
 
 
 def _value(text: str, is_text: bool) -> Any:

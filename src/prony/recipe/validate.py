@@ -85,6 +85,8 @@ def _misfit(detail: Details, keys: Keys, document: Any, marks: Marks) -> Problem
     node = node_at(keys) or {}
     if not alternatives(node):
         return problem_at(marks, keys, f"does not fit here: {detail['msg'].lower()}")
+    if detail["type"] == "too_long":
+        return problem_at(marks, keys, f"is too long: the most is {detail['ctx']['max_length']}")
     hint = advice(node, value)
     if keys == ("workload", "kind") and isinstance(value, str):
         return problem_at(

@@ -70,6 +70,8 @@ def _marked(exc: yaml.MarkedYAMLError, text: str, name: str) -> Exception:
         hint = "indent with spaces, never with tabs" if is_tab else "put text with special characters in quotes"
     elif "mapping values are not allowed" in message:
         hint = "put text that holds ': ' in quotes; or is the line indented too far?"
+    elif "block scalar" in message:
+        hint = "put text that begins with '>' or '|' in quotes"
     return syntax_error("YAML", name, message, place, hint)
 
 
@@ -153,7 +155,8 @@ class _Builder:
     def _only_tag(self, event: Any, kind: str) -> None:
         if event.tag not in (None, "!", _TAG + kind):
             shown = event.tag.replace(_TAG, "!!")
-            raise self._refused(event, f"the tag {shown} does not fit here", "leave the tag out")
+            hint = "put text that begins with '!' in quotes" if shown.startswith("!=") else "leave the tag out"
+            raise self._refused(event, f"the tag {shown} does not fit here", hint)
 
     def unfold(self, node: _Node, keys: Keys) -> Any:
         """Return the plain value of a node, aliases and merges carried out, and note where its keys stand."""

@@ -65,6 +65,30 @@ measures = _map(
     check=st.booleans(),
 )
 
+signs = st.sampled_from(["", "==", "!=", ">=", "<", "> "])
+wanted_words = st.sampled_from(["linux", "NVIDIA*", "==a[b]", "!=on", "1.20", "null"])
+wanted_numbers = st.one_of(st.integers(0, 999), st.builds("{}{}".format, signs, st.integers(0, 999)))
+
+
+def _any_of(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return values | st.lists(values, min_size=1, max_size=3)
+
+
+places = _map(
+    where=_map(
+        **{
+            "os": _any_of(wanted_words),
+            "cpu.cores": _any_of(wanted_numbers),
+            "gpu.memory_gib": _any_of(wanted_numbers),
+            "engine.onnxruntime": st.builds("{}{}.{}".format, signs, st.integers(0, 99), st.integers(0, 99)),
+            "label.rack": _any_of(st.one_of(wanted_words, st.booleans(), st.integers(0, 9), st.just(0.5))),
+        }
+    ),
+    devices=st.sampled_from(["any", "each"]),
+    priority=st.integers(-100, 100),
+    attempts=st.integers(1, 20),
+)
+
 
 def _axis(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
     return st.lists(values, min_size=1, max_size=3, unique=True)
@@ -85,6 +109,7 @@ documents = st.fixed_dictionaries(
         "matrix": matrices,
         "measure": measures,
         "limits": _map(timeout=durations, memory=sizes),
+        "place": places,
         "labels": st.dictionaries(st.one_of(text, traps), st.one_of(text, traps), max_size=3),
     },
 )

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prony.errors import InputError, RecipeError
+from prony.model.fact import comparing
 from prony.recipe import loads
 from prony.recipe.formats import Format
 
@@ -48,10 +49,11 @@ DOCUMENT: dict[str, Any] = {
         "check": False,
     },
     "limits": {"timeout": "5m", "memory": "2GiB"},
+    "place": {"where": {"os": "linux", "cpu.cores": ">=4"}, "devices": "each", "priority": 5, "attempts": 2},
     "labels": {"team": "search"},
 }
 # Maps in which the user's own names stand cannot have a typo; the matrix has a test of its own.
-FREE = {("workload", "options"), ("labels",), ("matrix",)} | {
+FREE = {("workload", "options"), ("labels",), ("matrix",), ("place", "where")} | {
     ("workload", "inputs", name) for name in ("axes", "shapes", "values")
 }
 
@@ -111,6 +113,20 @@ def test_a_typo_in_an_axis_is_answered_with_the_right_path(data: st.DataObject) 
     assert caught.value.hint == f"did you mean workload.{field}?"
 
 
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.data())
+def test_a_typo_in_a_fact_is_answered_with_the_right_fact(data: st.DataObject) -> None:
+    fact = data.draw(st.sampled_from(["cpu.cores", "memory_gib", "gpu.vendor", "virtualization", "hardware_id"]))
+    slip = data.draw(typos(fact).filter(lambda word: comparing(word) is None))
+    form: Format = data.draw(st.sampled_from(["yaml", "toml", "json"]))
+    bent = DOCUMENT | {"place": {"where": {"os": "linux", slip: "a"}}}
+    text = toml(bent) if form == "toml" else json.dumps(bent, indent=2)
+    with pytest.raises(RecipeError) as caught:
+        loads(text, form, "r")
+    assert (caught.value.problems[0]["path"], caught.value.hint) == (f"place.where.{slip}", f"did you mean {fact}?")
+    assert json.dumps(slip) in text.splitlines()[int(str(caught.value.problems[0]["line"])) - 1]
+
+
 def survives(text: str, form: Format) -> None:
     """Load it; the only exception that may come out is one for the person who wrote it."""
     message = "fine"
@@ -153,6 +169,9 @@ def test_any_tree_of_values_under_known_keys_raises_nothing_but_input_errors(tre
     survives(json.dumps(tree), "json")
     survives(json.dumps(DOCUMENT | {"workload": tree, "matrix": tree}), "json")
     survives(json.dumps(DOCUMENT | {"matrix": {"workload.threads": tree, "exclude": tree}}), "yaml")
+    survives(json.dumps(DOCUMENT | {"place": tree}), "json")
+    survives(json.dumps(DOCUMENT | {"place": {"where": tree}}), "yaml")
+    survives(json.dumps(DOCUMENT | {"place": {"where": {"os": tree, "label.a": tree}}}), "json")
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
