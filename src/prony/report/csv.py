@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 
 from prony.model.dossier import Dossier, Entry
 from prony.report import pick
@@ -27,6 +28,7 @@ NUMBERS: tuple[str, ...] = (
 COLUMNS: tuple[str, ...] = FACTS + tuple(f"{key}{part}" for key in NUMBERS for part in ("", ".low", ".high", ".count"))
 # A spreadsheet takes a cell that begins so for a formula and runs it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def render(dossier: Dossier) -> str:
@@ -67,5 +69,6 @@ def _numbers(entry: Entry) -> list[str]:
 
 
 def _text(cell: str) -> str:
-    """Return text that a spreadsheet shows and never executes."""
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+    """Return text that a spreadsheet shows and never executes; blanks in front do not keep one from it."""
+    is_formula = cell.startswith(_FORMULA) or cell.lstrip().startswith(_FORMULA)
+    return f"'{cell}" if is_formula and not _NUMBER.fullmatch(cell) else cell

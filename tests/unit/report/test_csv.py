@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
+import pytest
+
 from prony.model.dossier import Dossier
 from prony.report import render
 from prony.report.csv import COLUMNS
@@ -42,6 +44,29 @@ def test_no_text_cell_can_be_taken_for_a_formula(hostile: Dossier) -> None:
     for row in found:
         for cell in row.values():
             assert not cell.startswith(("=", "+", "@", "\t", "\r"))
+
+
+def named(dossier: Dossier, text: str) -> str:
+    """Return the cell that text becomes where a stranger chose it: as the name of a device."""
+    entry = dossier.entries[0]
+    device = entry.environment.device.model_copy(update={"name": text})
+    environment = entry.environment.model_copy(update={"device": device})
+    entries = (entry.model_copy(update={"environment": environment}), *dossier.entries[1:])
+    return rows(dossier.model_copy(update={"entries": entries}))[0]["device_name"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["=1+1", "+1+1", "-1+1", "-2+3+cmd|' /C calc'!A0", "@SUM(A1)", "\t=1+1", "\r=1+1", "\n=1+1", " =1+1", "\u00a0@x",
+     "＝1+1", "-", "--1"],
+)  # fmt: skip
+def test_text_that_a_spreadsheet_would_execute_is_marked_as_text(full: Dossier, text: str) -> None:
+    assert named(full, text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["-5", "+5", "-0.25", "-1e-9", "12", "NVIDIA H200", "a=b", "x-1", "", " spaced"])
+def test_numbers_and_harmless_text_stay_as_they_are(full: Dossier, text: str) -> None:
+    assert named(full, text) == text
 
 
 def test_a_failed_job_has_its_reason_and_no_numbers(partial: Dossier) -> None:
