@@ -13,7 +13,6 @@ from sqlalchemy import (
     Row,
     Select,
     bindparam,
-    case,
     delete,
     exists,
     func,
@@ -26,27 +25,25 @@ from sqlalchemy import (
 
 from prony.errors import NotFoundError
 from prony.model.job import Job
-from prony.model.place import Demand
 from prony.model.queue import Attempt, JobState, Lot, QueuedJob
 from prony.model.result import Failure
-from prony.store import tables
+from prony.store import lots, tables
 from prony.store.rows import job_row
 
 _Q, _L, _A = tables.queue, tables.lot, tables.attempt
 _WAITING, _LEASED = JobState.WAITING.value, JobState.LEASED.value
-_UNENDED_EXPERIMENTS = ("pending", "running")
 
 # In
 
 
-def add(connection: Connection, jobs: Sequence[Job], lots: Mapping[str, Lot], *, tries: int, now: datetime) -> None:
+def add(connection: Connection, jobs: Sequence[Job], places: Mapping[str, Lot], *, tries: int, now: datetime) -> None:
     """Queue new jobs with the lots that they belong to, by job id; in bulk, because a matrix may have thousands."""
     if not jobs:
         return
-    distinct = {lot.id: lot for lot in lots.values()}
-    connection.execute(insert(_L), [_lot_row(lot) for lot in distinct.values()])
+    distinct = {lot.id: lot for lot in places.values()}
+    connection.execute(insert(_L), [lots.row_of(lot) for lot in distinct.values()])
     connection.execute(insert(tables.job), [job_row(job) | {"position": i} for i, job in enumerate(jobs)])
-    connection.execute(insert(_Q), [_queue_row(job, lots[job.id], tries, now) for job in jobs])
+    connection.execute(insert(_Q), [_queue_row(job, places[job.id], tries, now) for job in jobs])
     labels = [{"job_id": job.id, "key": key, "value": value} for job in jobs for key, value in job.labels.items()]
     if labels:
         connection.execute(insert(tables.label), labels)
@@ -56,18 +53,6 @@ def clear(connection: Connection, experiment_id: str) -> None:
     """Forget the jobs of an experiment that is about to get others."""
     connection.execute(delete(tables.job).where(tables.job.c.experiment_id == experiment_id))
     connection.execute(delete(_L).where(_L.c.experiment_id == experiment_id))
-
-
-def _lot_row(lot: Lot) -> dict[str, Any]:
-    return {
-        "id": lot.id,
-        "experiment_id": lot.experiment_id,
-        "demand_id": lot.demand.id,
-        "demand": lot.demand.model_dump_json(exclude_defaults=True),
-        "agent_id": lot.agent_id,
-        "priority": lot.priority,
-        "created_at": lot.created_at,
-    }
 
 
 def _queue_row(job: Job, lot: Lot, tries: int, now: datetime) -> dict[str, Any]:
@@ -361,57 +346,13 @@ def counts(connection: Connection, experiment_ids: Sequence[str]) -> dict[str, d
     return found
 
 
-def priorities(connection: Connection, experiment_ids: Sequence[str]) -> dict[str, int]:
-    query = select(_L.c.experiment_id, func.max(_L.c.priority)).where(_L.c.experiment_id.in_(experiment_ids))
-    return {row[0]: int(row[1]) for row in connection.execute(query.group_by(_L.c.experiment_id))}
-
-
-def prioritise(connection: Connection, experiment_id: str, priority: int) -> None:
-    connection.execute(update(_L).where(_L.c.experiment_id == experiment_id).values(priority=priority))
-
-
-def waiting_lots(connection: Connection) -> tuple[Lot, ...]:
-    """Return the lots of unended experiments that have a waiting job, due or not."""
-    has_waiting = exists().where(_Q.c.lot_id == _L.c.id, _Q.c.state == literal(_WAITING, literal_execute=True))
-    query = select(_L).join(tables.experiment, tables.experiment.c.id == _L.c.experiment_id)
-    query = query.where(tables.experiment.c.state.in_(_UNENDED_EXPERIMENTS), has_waiting)
-    return tuple(lot_of(row) for row in connection.execute(query))
-
-
-def lot(connection: Connection, lot_id: str) -> Lot | None:
-    row = connection.execute(select(_L).where(_L.c.id == lot_id)).first()
-    return None if row is None else lot_of(row)
-
-
-def lots(connection: Connection, experiment_id: str) -> tuple[Lot, ...]:
-    return tuple(lot_of(row) for row in connection.execute(select(_L).where(_L.c.experiment_id == experiment_id)))
-
-
-def lot_counts(connection: Connection) -> dict[str, tuple[int, int]]:
-    """Return for each lot of an unended experiment how many of its jobs wait and how many are leased."""
-    waits, runs = case((_Q.c.state == _WAITING, 1), else_=0), case((_Q.c.state == _LEASED, 1), else_=0)
-    query = select(_Q.c.lot_id, func.sum(waits), func.sum(runs)).where(_Q.c.state.in_((_WAITING, _LEASED)))
-    return {row[0]: (int(row[1]), int(row[2])) for row in connection.execute(query.group_by(_Q.c.lot_id))}
-
-
 def unclosed(connection: Connection) -> list[str]:
     """Return the experiments that are called unended though every job of theirs has ended."""
     table = tables.experiment
     queued = exists().where(_Q.c.experiment_id == table.c.id)
     open_ = exists().where(_Q.c.experiment_id == table.c.id, _Q.c.ended_at.is_(None))
-    query = select(table.c.id).where(table.c.state.in_(_UNENDED_EXPERIMENTS), queued, ~open_)
+    query = select(table.c.id).where(table.c.state.in_(lots.UNENDED_EXPERIMENTS), queued, ~open_)
     return list(connection.execute(query).scalars())
-
-
-def lot_of(row: Row[Any]) -> Lot:
-    return Lot(
-        id=row.id,
-        experiment_id=row.experiment_id,
-        demand=Demand.read_json(row.demand),
-        agent_id=row.agent_id,
-        priority=row.priority,
-        created_at=row.created_at,
-    )
 
 
 def queued_of(row: Row[Any], *, reason: str = "") -> QueuedJob:

@@ -21,7 +21,7 @@ from prony.model.agent import AgentState
 from prony.model.experiment import ExperimentState
 from prony.model.queue import ExperimentView, JobState, Modification, Page, QueuedJob, Submission
 from prony.model.states import ENDED
-from prony.store import ledger, queue, tables
+from prony.store import ledger, lots, queue, tables
 from prony.store.rows import experiment_of, experiment_row
 from prony.store.writer import Desk
 
@@ -141,7 +141,7 @@ class Experiments(Office):
             table = tables.experiment
             connection.execute(update(table).where(table.c.id == experiment_id).values(experiment_row(found)))
         if modification.priority is not None:
-            queue.prioritise(connection, experiment_id, modification.priority)
+            lots.prioritise(connection, experiment_id, modification.priority)
             desk.tell("priority", experiment_id, modification.priority)
         desk.tell("job", f"{experiment_id}/")
 
@@ -280,7 +280,7 @@ def _row(connection: Connection, experiment_id: str, *, locked: bool = False) ->
 def _views(connection: Connection, rows: Sequence[Row[Any]]) -> list[ExperimentView]:
     ids = [row.id for row in rows]
     counts = queue.counts(connection, ids)
-    priorities = queue.priorities(connection, ids)
+    priorities = lots.priorities(connection, ids)
     views = []
     for row in rows:
         found = experiment_of(row)

@@ -17,7 +17,7 @@ from prony.app.fleet.wire import Listener, send_notes
 from prony.model.agent import AgentState, Capabilities
 from prony.ports.clock import SystemClock
 from prony.store import agents as agent_rows
-from prony.store import queue
+from prony.store import lots, queue
 from prony.store.database import reading
 from prony.store.home import Home
 from prony.store.store import Store
@@ -173,7 +173,7 @@ class Office:
         raise NotImplementedError
 
     async def _load_lot(self, lot_id: str, count: int) -> None:
-        found = await self.read(lambda connection: queue.lot(connection, lot_id))
+        found = await self.read(lambda connection: lots.by_id(connection, lot_id))
         if found is not None:
             self.floor.offer(found, count)
 

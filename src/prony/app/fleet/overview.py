@@ -31,7 +31,7 @@ from prony.model.queue import (
     Submission,
 )
 from prony.store import agents as agent_rows
-from prony.store import queue, tables
+from prony.store import lots, tables
 
 _LEAST_FREE = 100 * 2**20
 _MOST_NAMED = 3
@@ -75,17 +75,17 @@ class Overview(Jobs, Leases):
 
     async def queue(self) -> Queue:
         def ask(connection: Connection) -> tuple[tuple[Lot, ...], dict[str, tuple[int, int]], dict[str, str]]:
-            counts = queue.lot_counts(connection)
-            lots = tuple(one for one in (queue.lot(connection, lot_id) for lot_id in counts) if one is not None)
+            counts = lots.counts(connection)
+            found = tuple(one for one in (lots.by_id(connection, lot_id) for lot_id in counts) if one is not None)
             table = tables.experiment
-            ids = {lot.experiment_id for lot in lots}
-            found = connection.execute(select(table.c.id, table.c.name).where(table.c.id.in_(ids)))
-            names: dict[str, str] = {row.id: row.name for row in found}
-            return lots, counts, names
+            ids = {lot.experiment_id for lot in found}
+            named = connection.execute(select(table.c.id, table.c.name).where(table.c.id.in_(ids)))
+            names: dict[str, str] = {row.id: row.name for row in named}
+            return found, counts, names
 
-        lots, counts, names = await self.read(ask)
+        open_lots, counts, names = await self.read(ask)
         cards = list(self.floor.cards.values())
-        views = [self._lot_view(lot, cards, counts[lot.id], names) for lot in lots]
+        views = [self._lot_view(lot, cards, counts[lot.id], names) for lot in open_lots]
         views.sort(key=lambda view: (-view.lot.priority, view.lot.created_at))
         waiting, leased = (sum(pair[i] for pair in counts.values()) for i in (0, 1))
         return Queue(lots=tuple(views), waiting=waiting, leased=leased)
@@ -106,11 +106,11 @@ class Overview(Jobs, Leases):
         """Say for each agent whether it could run each lot of a recipe, and what it lacks."""
         wanted = await asyncio.to_thread(submissions.demands, submission)
         cards = list(self.floor.cards.values())
-        lots = tuple(
+        wants = tuple(
             LotFit(demand=demand, jobs=count, agents=tuple(_fit(card, demand) for card in cards))
             for demand, count in wanted
         )
-        return Compatibility(lots=lots, runnable=all(any(one.fits for one in lot.agents) for lot in lots))
+        return Compatibility(lots=wants, runnable=all(any(one.fits for one in lot.agents) for lot in wants))
 
     async def stats(self) -> Stats:
         now = self.clock.now()

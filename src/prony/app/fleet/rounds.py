@@ -21,7 +21,7 @@ from prony.errors import PronyError
 from prony.model.agent import AgentState
 from prony.model.queue import Lot
 from prony.store import agents as agent_rows
-from prony.store import queue
+from prony.store import lots, queue
 from prony.store.writer import Desk
 
 _LOST_AFTER = 3  # times the life of a lease
@@ -129,11 +129,11 @@ class Rounds(Agents):
         """Find what notes did not tell: another server's lots and agents, pauses that are over, what is unclosed."""
 
         def ask(connection: Connection) -> tuple[tuple[Lot, ...], Sequence[Row[Any]], list[str]]:
-            return queue.waiting_lots(connection), agent_rows.pulses(connection), queue.unclosed(connection)
+            return lots.waiting(connection), agent_rows.pulses(connection), queue.unclosed(connection)
 
-        lots, rows, unclosed = await self.read(ask)
+        waiting, rows, unclosed = await self.read(ask)
         await self._see_agents(rows)
-        for lot in lots:
+        for lot in waiting:
             self.floor.offer(lot, count=1)
         for experiment_id in unclosed:
             await self.write(partial(self.close_if_done, experiment_id=experiment_id))

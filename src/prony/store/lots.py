@@ -1,0 +1,68 @@
+"""An open transaction in; lots kept, found and counted out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, case, exists, func, literal, select, update
+
+from prony.model.place import Demand
+from prony.model.queue import JobState, Lot
+from prony.store import tables
+
+_Q, _L = tables.queue, tables.lot
+_WAITING, _LEASED = JobState.WAITING.value, JobState.LEASED.value
+UNENDED_EXPERIMENTS = ("pending", "running")
+
+
+def row_of(lot: Lot) -> dict[str, Any]:
+    return {
+        "id": lot.id,
+        "experiment_id": lot.experiment_id,
+        "demand_id": lot.demand.id,
+        "demand": lot.demand.model_dump_json(exclude_defaults=True),
+        "agent_id": lot.agent_id,
+        "priority": lot.priority,
+        "created_at": lot.created_at,
+    }
+
+
+def waiting(connection: Connection) -> tuple[Lot, ...]:
+    """Return the lots of unended experiments that have a waiting job, due or not."""
+    has_waiting = exists().where(_Q.c.lot_id == _L.c.id, _Q.c.state == literal(_WAITING, literal_execute=True))
+    query = select(_L).join(tables.experiment, tables.experiment.c.id == _L.c.experiment_id)
+    query = query.where(tables.experiment.c.state.in_(UNENDED_EXPERIMENTS), has_waiting)
+    return tuple(lot_of(row) for row in connection.execute(query))
+
+
+def by_id(connection: Connection, lot_id: str) -> Lot | None:
+    row = connection.execute(select(_L).where(_L.c.id == lot_id)).first()
+    return None if row is None else lot_of(row)
+
+
+def counts(connection: Connection) -> dict[str, tuple[int, int]]:
+    """Return for each lot of an unended experiment how many of its jobs wait and how many are leased."""
+    waits, runs = case((_Q.c.state == _WAITING, 1), else_=0), case((_Q.c.state == _LEASED, 1), else_=0)
+    query = select(_Q.c.lot_id, func.sum(waits), func.sum(runs)).where(_Q.c.state.in_((_WAITING, _LEASED)))
+    return {row[0]: (int(row[1]), int(row[2])) for row in connection.execute(query.group_by(_Q.c.lot_id))}
+
+
+def priorities(connection: Connection, experiment_ids: Sequence[str]) -> dict[str, int]:
+    query = select(_L.c.experiment_id, func.max(_L.c.priority)).where(_L.c.experiment_id.in_(experiment_ids))
+    return {row[0]: int(row[1]) for row in connection.execute(query.group_by(_L.c.experiment_id))}
+
+
+def prioritise(connection: Connection, experiment_id: str, priority: int) -> None:
+    connection.execute(update(_L).where(_L.c.experiment_id == experiment_id).values(priority=priority))
+
+
+def lot_of(row: Row[Any]) -> Lot:
+    return Lot(
+        id=row.id,
+        experiment_id=row.experiment_id,
+        demand=Demand.read_json(row.demand),
+        agent_id=row.agent_id,
+        priority=row.priority,
+        created_at=row.created_at,
+    )
