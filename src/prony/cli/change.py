@@ -49,6 +49,8 @@ def _meant(client: Client, text: str) -> _Meant:
     except NotFoundError as exc:
         if "-" in text:
             return _Meant(job_named(client, text), is_job=True)
+        if text == "last":
+            raise
         raise NotFoundError(f"no job and no experiment {text!r}", hint=exc.hint) from exc
 
 

@@ -86,7 +86,7 @@ class Watcher:
 
 def why_ended(job: QueuedJob) -> str:
     """Return the reason in a few words; a job that went well has none."""
-    if job.state is JobState.COMPLETE:
+    if job.state is JobState.COMPLETE or job.reason == job.state:
         return ""
     return job.reason or (job.failure.message if job.failure else "")
 

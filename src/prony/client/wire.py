@@ -47,7 +47,7 @@ _BY_STATUS: dict[int, type[PronyError]] = {
 def base_of(url: str) -> str:
     """Return a server's address as it is kept: scheme and host, the path that it lives under, no slash at the end."""
     text = url.strip()
-    hint = "an address looks like http://127.0.0.1:8800 or https://prony.example.org"
+    hint = "an address looks like http://127.0.0.1:7337 or https://prony.example.org"
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port

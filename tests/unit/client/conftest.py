@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from prony.client import Client
-
-from .canned import Canned, canned
+from servers.canned import Canned, canned
 
 
 @pytest.fixture

@@ -13,9 +13,8 @@ from prony.errors import AccessError, ConflictError, NotFoundError, PronyError, 
 from prony.model.event import Event
 from prony.model.lease import LeaseRequest
 from prony.model.queue import ExperimentView, JobState, Page, QueuedJob, Submission
-
-from .canned import Answer, Canned, document, problem, stream
-from .nouns import RECIPE, job, page, snapshot, view
+from servers.canned import Answer, Canned, document, problem, stream
+from servers.documents import RECIPE, job, page, snapshot, view
 
 SUBMISSION = Submission(text=RECIPE)
 GONE = Answer(hang_up=True)

@@ -107,7 +107,8 @@ def _check(client: Client, options: Namespace) -> int:
         return 0 if found.runnable else 1
     for lot in found.lots:
         print_text(f"{lot.jobs} job{'' if lot.jobs == 1 else 's'}: {wants(lot.demand)}")
-        print_columns(FIT, [fit_cells(fit) for fit in lot.agents])
+        if lot.agents:
+            print_columns(FIT, [fit_cells(fit) for fit in lot.agents])
     if not found.runnable:
         print_note("some jobs fit no agent: they would wait until one comes that fits")
     return 0 if found.runnable else 1

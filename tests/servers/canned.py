@@ -33,21 +33,31 @@ class Request:
 
 
 class Canned:
-    """Answers one after the other; the last is given again and again."""
+    """Answers one after the other, whatever is asked, or by method and path; the last is given again and again."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.answers: list[Answer] = []
+        self.places: dict[str, list[Answer]] = {}
         self.requests: list[Request] = []
         self._lock = threading.Lock()
 
     def says(self, *answers: Answer) -> None:
         self.answers = list(answers)
 
+    def at(self, place: str, *answers: Answer) -> None:
+        """Answer so at `METHOD /path`, below the API's root; elsewhere there is nothing."""
+        self.places[place] = list(answers)
+
+    @property
+    def asked(self) -> list[str]:
+        return [f"{request.method} {request.path.removeprefix('/api/v1')}" for request in self.requests]
+
     def next(self, request: Request) -> Answer:
         with self._lock:
             self.requests.append(request)
-            return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+            answers = self.places.get(self.asked[-1], [_NOTHING]) if self.places else self.answers
+            return answers.pop(0) if len(answers) > 1 else answers[0]
 
 
 def document(value: Any, status: int = 200, **headers: str) -> Answer:
@@ -58,6 +68,9 @@ def document(value: Any, status: int = 200, **headers: str) -> Answer:
 def problem(code: str, status: int, detail: str = "it is so", **more: Any) -> Answer:
     told = {"type": f"urn:prony:{code}", "title": code, "status": status, "code": code, "detail": detail} | more
     return Answer(json.dumps(told).encode(), status, {"Content-Type": "application/problem+json"})
+
+
+_NOTHING = problem("not_found", 404, "there is nothing like that")
 
 
 def stream(*messages: tuple[str, str], cut: bool = False) -> Answer:
@@ -96,6 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.hang_up:
             return
         self.send_response(answer.status)
+        self.send_header("Connection", "close")
         for name, value in answer.headers.items():
             self.send_header(name, value)
         if answer.status != 204:

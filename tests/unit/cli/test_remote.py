@@ -1,0 +1,96 @@
+"""Which server is asked, and as whom: options before the environment, the environment before what runs here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from prony.cli.main import main
+from servers.canned import Canned, document
+from servers.documents import page
+
+EMPTY = document({"lots": [], "waiting": 0, "leased": 0})
+
+
+def told(server: Canned) -> str:
+    return server.requests[-1].headers.get("Authorization", "")
+
+
+def test_the_option_beats_the_environment(server: Canned, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRONY_SERVER", "http://127.0.0.1:9")
+    server.says(EMPTY)
+    assert main(["queue", "--server", server.url]) == 0
+    assert len(server.requests) == 1
+
+
+def test_a_server_that_runs_in_this_home_needs_no_name(
+    server: Canned, monkeypatch: pytest.MonkeyPatch, prony_home: Path
+) -> None:
+    monkeypatch.delenv("PRONY_SERVER")
+    prony_home.mkdir()
+    (prony_home / "server.json").write_text(json.dumps({"url": server.url, "pid": 1}))
+    server.says(EMPTY)
+    assert main(["queue"]) == 0
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", '{"url": 3}', "{"])
+def test_without_any_server_the_hint_says_how_to_get_one(
+    content: str | None, prony_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prony_home.mkdir()
+    if content is not None:
+        (prony_home / "server.json").write_text(content)
+    assert main(["agents"]) == 2
+    assert "PRONY_SERVER" in capsys.readouterr().err
+
+
+def test_without_a_named_server_the_list_is_of_this_machine_even_where_a_server_runs(
+    server: Canned, monkeypatch: pytest.MonkeyPatch, prony_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("PRONY_SERVER")
+    prony_home.mkdir()
+    (prony_home / "server.json").write_text(json.dumps({"url": server.url}))
+    assert main(["list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert server.requests == []
+
+
+def test_the_token_comes_from_the_environment_or_a_file_that_beats_it(
+    server: Canned, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server.says(EMPTY)
+    main(["queue"])
+    assert told(server) == ""
+    monkeypatch.setenv("PRONY_TOKEN", "from-environment")
+    main(["queue"])
+    assert told(server) == "Bearer from-environment"
+    (tmp_path / "token").write_text("from-file\n")
+    main(["queue", "--token-file", str(tmp_path / "token")])
+    assert told(server) == "Bearer from-file"
+
+
+@pytest.mark.parametrize("content", [None, " \n", b"\xff\xfe"])
+def test_a_file_without_a_token_is_named(
+    content: str | bytes | None, server: Canned, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "token"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert main(["queue", "--token-file", str(path)]) == 2
+    assert str(path) in capsys.readouterr().err
+    assert server.requests == []
+
+
+def test_an_option_may_stand_before_or_after_the_word(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
+    server.says(document(page()))
+    for words in (["agents", "--json"], ["agents", "--json", "list"], ["agents", "list", "--json"]):
+        assert main(words) == 0
+        assert json.loads(capsys.readouterr().out) == []
+
+
+def test_what_needs_a_server_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "r.yaml", "--detach"]) == 2
+    assert "--detach needs a server" in capsys.readouterr().err

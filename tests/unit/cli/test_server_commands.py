@@ -1,0 +1,280 @@
+"""Commands that ask a server, against one that answers what it is told to."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prony.cli.main import main
+from prony.model.agent import AgentState
+from prony.model.place import Demand, Lack
+from prony.model.queue import Attempt, Compatibility, Fit, JobDetail, Lot, LotFit, LotView, Queue
+from prony.recipe import loads
+from servers.canned import Answer, Canned, document, problem, stream
+from servers.documents import AT, RECIPE, agent, job, page, snapshot, view
+
+DEMAND = Demand(where={"gpu.memory_gib": ">=24", "os": ["linux", "darwin"]}, engine="onnxruntime", unit="cuda")
+
+
+def prony(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(list(words)) == code, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def prony_json(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> Any:
+    return json.loads(prony(capsys, *words, "--json", code=code))
+
+
+# Lists
+
+
+def test_jobs_are_filtered_by_what_a_person_calls_things(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
+    server.at("GET /experiments", document(page(view("e1r98"))))
+    server.at("GET /agents", document(page(agent("a1", "lab-1"), agent("a2", "lab-2"))))
+    server.at("GET /jobs", document(page(job(state="leased", agent_id="a2"), following=None)))
+    words = ("--state", "leased", "--experiment", "last", "--agent", "lab-2", "--label", "who=me", "-n", "7")
+    table = prony(capsys, "jobs", *words)
+    assert "e1-001  leased  a2" in table
+    assert server.requests[-1].query == {
+        "state": ["leased"],
+        "experiment": ["e1r98"],
+        "agent": ["a2"],
+        "label": ["who=me"],
+        "limit": ["7"],
+    }
+
+
+def test_a_long_list_is_fetched_page_by_page(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
+    server.at("GET /jobs", document(page(job("e1-002"), following="c")), document(page(job("e1-001"))))
+    assert [one["id"] for one in prony_json(capsys, "jobs", "--limit", "900")] == ["e1-002", "e1-001"]
+    assert [request.query.get("cursor") for request in server.requests] == [None, ["c"]]
+    assert [request.query["limit"] for request in server.requests] == [["500"], ["500"]]
+
+
+def test_one_job_is_shown_with_every_attempt(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = loads(RECIPE, name="small.yaml")
+    detail = JobDetail(
+        queued=job("e1r98-001", state="failed", reason="it crashed"),
+        job=recipe.jobs("e1r98")[0],
+        attempts=(Attempt(number=1, agent_id="a1", state="lost", leased_at=AT, ended_at=AT, reason="not heard of"),),
+    )
+    server.at("GET /experiments", document(page(view("e1r98"))))
+    server.at("GET /jobs/e1r98-001", document(detail.model_dump_json()))
+    shown = prony(capsys, "jobs", "e1r-001")
+    assert "failed: it crashed" in shown
+    assert "not heard of" in shown
+    assert prony_json(capsys, "jobs", "e1r-001")["attempts"][0]["state"] == "lost"
+
+
+def test_a_label_without_a_value_is_refused(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
+    prony(capsys, "jobs", "--label", "who", code=2)
+
+
+def test_the_queue_tells_what_each_lot_wants_and_why_it_waits(
+    server: Canned, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lot = LotView(
+        lot=Lot(id="l", experiment_id="e1", demand=DEMAND, created_at=AT),
+        experiment_name="small",
+        waiting=3,
+        leased=1,
+        reason="no agent fits",
+    )
+    server.says(document(Queue(lots=(lot,), waiting=3, leased=1).model_dump_json()))
+    table = prony(capsys, "queue")
+    assert "engine=onnxruntime unit=cuda gpu.memory_gib>=24 os=linux|darwin" in table
+    assert "no agent fits" in table
+    assert prony_json(capsys, "queue")["waiting"] == 3
+
+
+def test_a_server_s_list_has_the_keys_of_the_list_here(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
+    server.says(document(page(view("e1", "failed", complete=1, failed=1))))
+    (row,) = prony_json(capsys, "list", "--state", "failed")
+    assert {"id": "e1", "name": "small", "state": "failed", "job_count": 2, "jobs_failed": 1}.items() <= row.items()
+    assert "e1  small  failed  1/2" in prony(capsys, "list")
+
+
+# Agents
+
+
+def test_an_agent_is_drained_by_its_name(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
+    server.at("GET /agents", document(page(agent("a1", "lab-1"), agent("a2", "lab-11"))))
+    server.at("POST /agents/a1/drain", document(agent("a1", "lab-1", "draining").model_dump_json()))
+    assert prony(capsys, "agents", "drain", "lab-1") == "lab-1 (a1) is draining\n"
+    assert "may be any of 2 agents" in prony_json(capsys, "agents", "drain", "lab", code=2)["error"]["message"]
+    assert prony_json(capsys, "agents", "reset", "nobody", code=2)["error"]["code"] == "not_found"
+
+
+def test_an_agent_is_removed(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
+    server.at("GET /agents", document(page(agent())))
+    server.at("DELETE /agents/a1", Answer(status=204))
+    assert prony_json(capsys, "agents", "remove", "a1") == {"removed": "a1"}
+
+
+def test_agents_are_checked_against_a_recipe(
+    server: Canned, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "small.yaml").write_text(RECIPE)
+    lacks = (Lack(fact="gpu.memory_gib", wanted=">=24"),)
+    fit = Fit(agent_id="a1", agent_name="lab-1", state=AgentState.ACTIVE, fits=False, lacks=lacks)
+    found = Compatibility(lots=(LotFit(demand=DEMAND, jobs=2, agents=(fit,)),), runnable=False)
+    server.says(document(found.model_dump_json()))
+    shown = prony(capsys, "agents", "check", str(tmp_path / "small.yaml"), "--set", "measure.runs=3", code=1)
+    assert "gpu.memory_gib >=24 (has none)" in shown
+    sent = json.loads(server.requests[0].body)
+    assert (sent["name"], sent["overrides"], sent["text"]) == ("small.yaml", ["measure.runs=3"], RECIPE)
+
+
+# One job or experiment
+
+
+def test_cancel_says_which_of_the_two_it_was(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
+    server.at("POST /jobs/e1-001/cancel", document(job(state="leased", agent_id="a1").model_dump_json()))
+    assert prony(capsys, "cancel", "e1-001") == "job e1-001 is asked to stop on a1\n"
+    server.at("GET /experiments", document(page(view("e1"))))
+    server.at("POST /experiments/e1/cancel", document(view(state="cancelled", cancelled=2).model_dump_json()))
+    assert prony(capsys, "cancel", "last") == "experiment e1 is cancelled: 2 cancelled\n"
+    assert prony_json(capsys, "cancel", "e")["kind"] == "experiment"
+
+
+def test_retry_takes_an_abbreviated_job(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
+    detail = JobDetail(queued=job(), job=loads(RECIPE, name="small.yaml").jobs("e1")[0])
+    server.at("GET /experiments", document(page(view("e1"))))
+    server.at("GET /jobs/e1-001", document(detail.model_dump_json()))
+    server.at("POST /jobs/e1-001/retry", document(job().model_dump_json()))
+    assert prony(capsys, "retry", "last-001") == "job e1-001 is waiting\n"
+    assert "no job and no experiment 'zz'" in prony_json(capsys, "retry", "zz", code=2)["error"]["message"]
+
+
+def test_an_ambiguous_beginning_names_the_candidates(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
+    server.at("GET /experiments", document(page(view("e1"), view("e2"))))
+    error = prony_json(capsys, "show", "e", code=2)["error"]
+    assert error["code"] == "ambiguous"
+    assert "e1, e2" in error["message"]
+
+
+# Logs
+
+
+def log(text: str, offset: int, *, ended: bool = False) -> Answer:
+    return Answer(text.encode(), headers={"Prony-Next-Offset": str(offset), "Prony-Ended": str(ended).lower()})
+
+
+@pytest.fixture
+def one_job(server: Canned) -> Canned:
+    detail = JobDetail(queued=job(), job=loads(RECIPE, name="small.yaml").jobs("e1")[0])
+    server.at("GET /jobs/e1-001", document(detail.model_dump_json()))
+    return server
+
+
+def test_a_log_is_printed_as_far_as_it_goes(one_job: Canned, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    one_job.at("GET /jobs/e1-001/logs", log("one\n", 4), log("two\n", 8), log("", 8))
+    assert main(["logs", "e1-001", "--attempt", "2"]) == 0
+    assert capfdbinary.readouterr().out == b"one\ntwo\n"
+    assert one_job.requests[-1].query == {"attempt": ["2"], "offset": ["8"], "wait_s": ["0.0"]}
+
+
+def test_a_log_is_followed_to_its_end_through_silence_and_loss(
+    one_job: Canned, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    one_job.at("GET /jobs/e1-001/logs", log("", 0), Answer(hang_up=True), log("one\n", 4), log("two\n", 8, ended=True))
+    assert main(["logs", "e1-001", "-f"]) == 0
+    assert capfdbinary.readouterr().out == b"one\ntwo\n"
+
+
+# Watching
+
+
+def test_a_program_gets_every_update_as_a_line(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
+    server.at("GET /experiments", document(page(view("e1"))))
+    ending = ("experiment", view(state="complete").model_dump_json())
+    server.at("GET /experiments/e1/events", stream(("snapshot", snapshot(view(), job())), ending))
+    lines = [json.loads(line) for line in prony(capsys, "watch", "--json").splitlines()]
+    assert [line["kind"] for line in lines] == ["snapshot", "experiment"]
+    assert lines[1]["data"]["experiment"]["state"] == "complete"
+
+
+# Submitting
+
+
+def test_a_recipe_is_submitted_and_left_alone(
+    server: Canned, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "small.yaml").write_text(RECIPE)
+    server.at("POST /experiments", document(view().model_dump_json(), 201))
+    words = ("run", str(tmp_path / "small.yaml"), "--detach", "--priority", "7")
+    assert prony(capsys, *words) == "e1\n"
+    assert json.loads(server.requests[0].body)["priority"] == 7
+    assert prony_json(capsys, *words)["experiment"]["id"] == "e1"
+    prony(capsys, "run", str(tmp_path / "small.yaml"), "--priority", "101", code=2)
+
+
+def test_a_wrong_recipe_is_told_here_with_its_line(
+    server: Canned, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(RECIPE + "measure: {run: 3}\n")
+    assert main(["run", str(wrong)]) == 2
+    assert f"{wrong}:5" in capsys.readouterr().err
+    assert server.requests == []
+
+
+def test_what_the_server_refuses_is_told_in_its_words(
+    server: Canned, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "small.yaml").write_text(RECIPE)
+    server.says(problem("forbidden", 403, "a viewer may not submit", hint="ask an admin"))
+    assert main(["run", str(tmp_path / "small.yaml")]) == 2
+    assert capsys.readouterr().err == "error: a viewer may not submit\n hint: ask an admin\n"
+
+
+# Exports
+
+
+def tar(*files: tuple[str, bytes], link: str = "") -> Answer:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, content in files:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        if link:
+            member = tarfile.TarInfo(link)
+            member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            archive.addfile(member)
+    return Answer(packed.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (tar(("../out", b"x")), 3),
+        (tar(("/tmp/out", b"x")), 3),
+        (tar(link="e1/link"), 3),
+        (Answer(b"no tar at all"), 3),
+        (tar(("e1/some.txt", b"x")), 2),
+    ],
+)
+def test_an_export_that_is_none_leaves_nothing(
+    answer: Answer, code: int, server: Canned, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.at("GET /experiments/e1", document(view().model_dump_json()))
+    server.at("GET /experiments/e1/export", answer)
+    target = tmp_path / "new" / "export"
+    assert main(["export", "e1", "--to", str(target)]) == code, capsys.readouterr().err
+    assert list(target.parent.iterdir()) == []
+
+
+def test_a_folder_that_is_no_export_is_not_overwritten(
+    server: Canned, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.at("GET /experiments/e1", document(view().model_dump_json()))
+    (tmp_path / "precious").touch()
+    for words in ([], ["--overwrite"]):
+        assert main(["export", "e1", "--to", str(tmp_path), *words]) == 2
+    assert (tmp_path / "precious").exists()
