@@ -1,4 +1,4 @@
-"""Who may do what: asked of a real database and of a clock that the test moves."""
+"""Who may do what: asked of both databases, and of a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
+def engine(database_url: str) -> Iterator[Engine]:
     place = home().create()
-    made = connected(place)
+    made = connected(place, database_url)
     upgrade(made, place)
     yield made
     made.dispose()
