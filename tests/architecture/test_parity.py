@@ -1,0 +1,191 @@
+"""The faces stay in parity: what the API offers, the client can ask and a person can type, or it is said why not."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prony.cli.main import COMMANDS
+from prony.client import Client
+from prony.errors import NotFoundError
+from prony.model.access import NewToken, Role
+from prony.model.agent import Capabilities, Enrolment, Heartbeat
+from prony.model.lease import LeaseRequest, Progress
+from prony.model.queue import JobBatch, Modification, Submission
+from prony.store.home import Home
+from servers.canned import canned, problem
+
+from .house import PACKAGE, tree
+
+# Where a command's way to the server may lead.
+REACHED = ("prony.cli.", "prony.client.names", "prony.client.carrying")
+
+# Which commands call which operation.
+CALLS: dict[str, tuple[str, ...]] = {
+    "submit": ("run",),
+    "experiments": ("list",),
+    "experiment": ("show", "report", "rerun", "export", "delete", "watch"),
+    "delete": ("delete",),
+    "cancel_experiment": ("cancel", "run", "rerun"),
+    "retry_experiment": ("retry",),
+    "rerun": ("rerun",),
+    "watch": ("watch", "run", "rerun"),
+    "results": ("show", "run", "rerun", "watch"),
+    "report": ("report", "run", "rerun"),
+    "export": ("export",),
+    "jobs": ("jobs",),
+    "job": ("jobs",),
+    "cancel": ("cancel",),
+    "retry": ("retry",),
+    "logs": ("logs",),
+    "agents": ("agents",),
+    "drain": ("agents",),
+    "reset": ("agents",),
+    "remove": ("agents",),
+    "compatibility": ("agents",),
+    "queue": ("queue",),
+}
+AN_AGENT_S = "only an agent asks this, and it has a connection of its own"
+IN_THE_DATABASE = "prony tokens works on the database, so that it needs no server and no first token"
+# Operations that no command asks for, and why.
+NO_COMMAND: dict[str, str] = {
+    "enroll": AN_AGENT_S,
+    "heartbeat": AN_AGENT_S,
+    "capabilities": AN_AGENT_S,
+    "lease": AN_AGENT_S,
+    "progress": AN_AGENT_S,
+    "hand_back": AN_AGENT_S,
+    "upload_offset": AN_AGENT_S,
+    "upload": AN_AGENT_S,
+    "finish": AN_AGENT_S,
+    "add_token": IN_THE_DATABASE,
+    "tokens": IN_THE_DATABASE,
+    "revoke_token": IN_THE_DATABASE,
+    "audit": IN_THE_DATABASE,
+    "agent": "prony agents --json lists all that is known of each",
+    "leases": "prony jobs --state leased tells the same",
+    "modify": "a person cancels and submits again, or gives --priority at once; programs modify",
+    "batch": "a person names one job or a whole experiment; programs name many",
+    "result": "prony show has every job of an experiment",
+    "samples": "prony export brings every file",
+    "telemetry": "prony export brings every file",
+    "health": "for probes of load balancers and clusters, which speak HTTP",
+    "stats": "for dashboards, which speak HTTP; prony queue and prony list are for people",
+}
+# What the client has besides operations.
+OWN = {"close", "url"}
+# What stands in for each argument of the client's methods.
+ARGUMENTS: dict[str, Any] = {
+    "submission": Submission(text="name: x"),
+    "modification": Modification(priority=1),
+    "batch": JobBatch(action="cancel", ids=("x",)),
+    "enrolment": Enrolment(name="x", device_key="x", incarnation="x"),
+    "heartbeat": Heartbeat(incarnation="x"),
+    "capabilities": Capabilities(),
+    "request": LeaseRequest(agent_id="x", incarnation="x"),
+    "progress": Progress(),
+    "token": NewToken(name="x", role=Role.VIEWER),
+    "content": b"x",
+    "offset": 0,
+    "label": ("x", "y"),
+    "limit": 1,
+    "attempt": 1,
+    "wait_s": 0.0,
+    "force": True,
+    "next_job": True,
+    "on_lost": print,
+}
+
+Document = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str, Document]]:
+    """Return every operation of the API by its id: method, path, and what its own document says of it."""
+    from prony.app.fleet import Fleet
+    from prony.server.app import create_app
+    from prony.server.openapi import document
+
+    fleet = Fleet.open(Home(tmp_path_factory.mktemp("home")))
+    paths = document(create_app(fleet, open_to_all=True))["paths"]
+    return {
+        operation["operationId"]: (method.upper(), path, operation)
+        for path, operations in paths.items()
+        if path.startswith("/api/")
+        for method, operation in operations.items()
+    }
+
+
+def methods() -> set[str]:
+    return {name for name, _ in inspect.getmembers(Client) if not name.startswith("_")} - OWN
+
+
+def test_the_client_has_a_method_for_each_operation_and_no_other(api: dict[str, Any]) -> None:
+    assert methods() == set(api)
+
+
+def test_every_operation_has_a_command_or_a_reason(api: dict[str, Any]) -> None:
+    assert set(CALLS) | set(NO_COMMAND) == set(api)
+    assert set(CALLS) & set(NO_COMMAND) == set()
+
+
+@pytest.mark.parametrize("operation", CALLS)
+def test_a_command_calls_the_operations_that_it_is_said_to(operation: str) -> None:
+    for command in CALLS[operation]:
+        assert operation in named_by(command), command
+
+
+@pytest.mark.parametrize("operation", NO_COMMAND)
+def test_an_operation_is_called_by_no_command_if_that_is_what_is_said(operation: str) -> None:
+    asking = {command for commands in CALLS.values() for command in commands}
+    assert [command for command in asking if f"client.{operation}(" in source_of(command)] == []
+
+
+@pytest.mark.parametrize("name", sorted(methods()))
+def test_a_method_asks_where_the_api_answers(
+    name: str, api: dict[str, tuple[str, str, Document]], tmp_path: Path
+) -> None:
+    method, path, described = api[name]
+    with canned() as server, Client(server.url) as client:
+        server.says(problem("not_found", 404))
+        with pytest.raises(NotFoundError):  # a stream asks when it is read
+            list(getattr(client, name)(**arguments_of(name, tmp_path)))
+        (request,) = server.requests
+    assert request.method == method
+    assert request.path == re.sub(r"\{\w+\}", "x", path)
+    known = {one["name"] for one in described.get("parameters", ()) if one["in"] == "query"}
+    assert set(request.query) == known
+
+
+def arguments_of(name: str, folder: Path) -> dict[str, Any]:
+    wanted = inspect.signature(getattr(Client, name)).parameters
+    values = ARGUMENTS | {"to": folder / "file"}
+    return {one: values.get(one, "x") for one in wanted if one != "self"}
+
+
+def files_of(command: str) -> set[Path]:
+    """Return the module of a command, with those of the CLI and the client's names that it leads to."""
+    waiting = [PACKAGE / "cli" / "commands" / f"{COMMANDS[command][0]}.py"]
+    seen: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        seen.add(path)
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(REACHED):
+                found = PACKAGE.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
+                waiting += [found] if found not in seen else []
+    return seen
+
+
+def named_by(command: str) -> set[str]:
+    """Return every attribute that a command's modules speak of; the client's methods are among them."""
+    return {node.attr for path in files_of(command) for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
+
+
+def source_of(command: str) -> str:
+    return "".join(path.read_text() for path in sorted(files_of(command)))
