@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "retry": ("retry", "try a job, or what failed of an experiment, again"),
     "queue": ("queue", "show what waits on a server, and why"),
     "agents": ("agents", "list the agents of a server, or drain, reset or remove one"),
+    "agent": ("agent", "offer this device to a server, or see whether it is fit for that"),
     "engines": ("engines", "list the engines of this machine, or add one"),
     "zoo": ("zoo", "list the models that need no download"),
     "info": ("info", "describe this device and its compute units"),

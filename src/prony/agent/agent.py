@@ -1,0 +1,269 @@
+"""An agent's whole life: takes up what an earlier one left, enrols, works lease after lease, and leaves in order."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from prony.agent.abilities import Abilities
+from prony.agent.attempt import Why
+from prony.agent.identity import Slot
+from prony.agent.link import Link, Refused
+from prony.agent.logs import Log
+from prony.agent.membership import Membership
+from prony.agent.pulse import Pulse
+from prony.agent.sealing import salvage
+from prony.agent.settings import AgentSettings
+from prony.agent.spool import LEAST_FREE_BYTES, Spool
+from prony.agent.stopping import ended
+from prony.agent.worker import LEAVING, Worker
+from prony.client.wire import delays
+from prony.errors import ConflictError, PronyError, StoreError, TransportError
+from prony.model.agent import AgentState, Heartbeat, HeartbeatAnswer
+from prony.model.lease import Lease, LeaseRequest
+from prony.store.home import Home
+
+_WAIT_S = 30.0
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 30.0
+_LEAVE_S = 10.0
+# So often in a row another process may take this agent's place before this one gives up.
+_MOST_RIVALS = 5
+_MOST_BEATEN = 100
+
+
+class Agent:
+    """One process that offers this device to one server, from `run` until it is asked to stop."""
+
+    def __init__(
+        self, slot: Slot, home: Home, link: Link, settings: AgentSettings, *, given: str | None, log: Log
+    ) -> None:
+        self.link = link
+        self.log = log
+        self.spool = Spool(slot.spool, least_free_bytes=settings.least_free_bytes or LEAST_FREE_BYTES)
+        self.worker = Worker(home, link, settings, self.spool, log=log)
+        self.metrics = self.worker.metrics
+        self.stopping = self.worker.stopping
+        self.uploader = self.worker.uploader
+        self.condition = self.worker.condition
+        self.membership = Membership(slot, link, Abilities(home, settings), settings, given=given, log=log)
+        self.pulse = Pulse(
+            link, say=self._heartbeat, hear=self._hear, dismissed=self._dismissed, metrics=self.metrics, log=log
+        )
+        self._is_polling = False
+        self._must_enroll = False
+        self._rivals = 0
+        self._pauses = delays(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+
+    def ask_to_stop(self) -> None:
+        """Drain; asked a second time, hand back what runs at once."""
+        self.log.info("stopping at once" if self.stopping.is_asked else "draining")
+        self.stopping.ask()
+
+    async def run(self) -> None:
+        """Live. Returns when it was asked to stop and has; raises where the server does not want this agent."""
+        await self._take_up()
+        if not await self._enrolled():
+            return
+        tasks = [
+            asyncio.create_task(self._work()),
+            asyncio.create_task(self.pulse.run(lambda: self.membership.id, lambda: self.membership.ttl_s)),
+            asyncio.create_task(self.uploader.run()),
+        ]
+        announcing = asyncio.create_task(self._announce())
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()  # pulse and uploader end by a fault alone, and must not end in silence
+            await announcing
+            await self._leave()
+        finally:
+            await ended(*tasks, announcing)
+
+    # The beginning
+
+    async def _take_up(self) -> None:
+        """Make late results of what an earlier life left, and send them while its leases may still hold."""
+        await self._salvage()
+        await self.uploader.load()
+        if self.uploader.unsent and self.membership.is_known:
+            self.log.info("results of an earlier life wait to be sent", results=len(self.uploader.unsent))
+            await self.stopping.unless_asked(self.uploader.send_waiting())
+
+    async def _salvage(self) -> None:
+        self.worker.has_leftovers = False
+        for work in await asyncio.to_thread(self.spool.unfinished):
+            try:
+                is_kept = await asyncio.to_thread(salvage, self.spool, work)
+            except PronyError as exc:
+                self.worker.has_leftovers = True
+                self.log.alarm("cannot take up what was left", work=work.path.name, reason=exc.message)
+                continue
+            self.log.info("taken up" if is_kept else "nothing to keep of", work=work.path.name)
+
+    async def _enrolled(self) -> bool:
+        """Enrol, however long the server is away; False where the end was asked for before."""
+        await self.stopping.unless_asked(self.membership.look())
+        pauses = delays(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        while not self.stopping.is_asked:
+            try:
+                enrolled = await self.stopping.unless_asked(self.membership.enroll())
+            except TransportError as exc:
+                self.pulse.lost(exc.message)
+            except Refused as exc:
+                if exc.is_final or exc.status in (401, 403):
+                    raise exc.error from exc
+                self.log.warning("not enrolled yet", reason=exc.error.message, status=exc.status)
+            else:
+                if enrolled is not None:
+                    self._greeted(enrolled.agent.state, enrolled.agent.reason)
+                    return True
+            await self.stopping.pause(next(pauses))
+        return False
+
+    def _greeted(self, state: AgentState, reason: str) -> None:
+        me = self.membership
+        self.pulse.reached()
+        self.log.info("enrolled", server=self.link.base, agent_id=me.id, name=me.name, incarnation=me.incarnation)
+        if state is AgentState.FAULTY:
+            hint = f"when it is repaired: prony agents reset {me.id}"
+            self.log.alarm("the server gives this agent nothing: it is faulty", reason=reason, hint=hint)
+
+    # Lease after lease
+
+    async def _work(self) -> None:
+        lease: Lease | None = None
+        while not self.stopping.is_asked:
+            lease = lease or await self._next()
+            if lease is None or self.stopping.is_asked:
+                continue
+            try:
+                lease = await self.worker.carry_out(lease)
+                self._rivals = 0
+            except StoreError:
+                lease = None
+                await self.stopping.pause(next(self._pauses))
+        if lease is not None:
+            await self.worker.hand_back(lease.id, LEAVING)
+
+    async def _next(self) -> Lease | None:
+        """Wait for a lease; None when there was none yet.
+
+        What can be sent is sent first: an upload beside a measurement would disturb it.
+        """
+        await self.stopping.unless_asked(self.uploader.settled.wait())
+        if not await self._has_room():
+            return None
+        if self.worker.has_leftovers:
+            await self._salvage()
+            await self.uploader.load()
+        if self._must_enroll:
+            self._must_enroll = False
+            if not await self._enrolled():
+                return None
+        await self.stopping.unless_asked(self.membership.refresh())
+        return None if self.stopping.is_asked else await self._poll()
+
+    async def _has_room(self) -> bool:
+        try:
+            await asyncio.to_thread(self.spool.check_room)
+        except (StoreError, OSError) as exc:
+            self.log.alarm("no room for another job, waiting", reason=str(exc))
+            await self.stopping.pause(next(self._pauses))
+            return False
+        return True
+
+    async def _poll(self) -> Lease | None:
+        self._is_polling = True
+        pause_s = 0.0
+        try:
+            asking = self.link.lease(self._request(min(_WAIT_S, self.membership.ttl_s)))
+            lease = await self.stopping.unless_asked(asking)
+        except TransportError as exc:
+            self.pulse.lost(exc.message)
+        except Refused as exc:
+            self._refused(exc)
+            pause_s = exc.retry_after_s or 0.0
+        else:
+            self.pulse.reached()
+            self._pauses = delays(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+            self._is_polling = False
+            if lease is None and not self.stopping.is_asked:
+                await self.pulse.beat(self.membership.id)  # a poll that brings nothing does not say why
+            return lease
+        finally:
+            self._is_polling = False
+        await self.stopping.pause(max(pause_s, next(self._pauses)))
+        return None
+
+    def _request(self, wait_s: float) -> LeaseRequest:
+        me = self.membership
+        return LeaseRequest(agent_id=me.id, incarnation=me.incarnation, holding=self.worker.holding, wait_s=wait_s)
+
+    def _refused(self, refused: Refused) -> None:
+        if refused.status in (404, 409):
+            self._dismissed(refused)
+        else:
+            self.log.warning("no lease", reason=refused.error.message, hint=refused.error.hint, status=refused.status)
+
+    # The end
+
+    async def _announce(self) -> None:
+        """Tell the server as soon as this agent is to stop, while its job may go on for a time."""
+        await self.stopping.asked.wait()
+        self.condition.to(AgentState.DRAINING)
+        await self.membership.drain(_LEAVE_S)
+
+    async def _leave(self) -> None:
+        """Give back what was given in the last instant, and send what can be sent."""
+        with suppress(TransportError, Refused, TimeoutError):
+            async with asyncio.timeout(_LEAVE_S):
+                lease = await self.link.lease(self._request(0))
+                if lease is not None:  # the answer of a long poll that was given up
+                    await self.worker.hand_back(lease.id, LEAVING)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE_S):
+                await self.stopping.unless_hurried(self._emptied())
+        if self.uploader.unsent:
+            self.log.warning("results stay here until the agent is started again", results=len(self.uploader.unsent))
+        self.log.info("stopped")
+
+    async def _emptied(self) -> None:
+        while self.uploader.unsent and await self.uploader.send_waiting() is None:
+            continue
+
+    # What the pulse tells and hears
+
+    def _heartbeat(self) -> Heartbeat | None:
+        self.worker.note_time()
+        holding = self.worker.holding
+        if self._is_polling and not holding:
+            return None
+        cleaning = self.condition.state is AgentState.CLEANUP
+        return Heartbeat(incarnation=self.membership.incarnation, leases=holding[:_MOST_BEATEN], cleaning=cleaning)
+
+    def _hear(self, answer: HeartbeatAnswer) -> None:
+        attempt = self.worker.attempt
+        if attempt is not None and attempt.lease.id in answer.cancel:
+            attempt.ask_to_stop(Why.CANCELLED)
+        if answer.drain and not self.condition.is_draining:
+            self.log.info("the server drains this agent: no new jobs until it is reset")
+            self.condition.to(AgentState.DRAINING)
+        elif not answer.drain and self.condition.is_draining and not self.stopping.is_asked:
+            self.log.info("the server gives this agent jobs again")
+            self.condition.to(AgentState.ACTIVE)
+            if attempt is not None:
+                self.condition.to(AgentState.BUSY)
+
+    def _dismissed(self, refused: Refused) -> None:
+        """The server knows this agent, or this life of it, no more: introduce it again, but not for ever."""
+        if not self._must_enroll:
+            self.log.warning("will enrol again", reason=refused.error.message)
+            self._rivals += refused.status == 409
+        self._must_enroll = True
+        if self._rivals > _MOST_RIVALS:
+            raise ConflictError(
+                f"another process speaks as agent {self.membership.id}",
+                hint="was this home copied? Remove its folder `agents` on one of the two, and enrol that one anew",
+                code="not_this_life",
+            )

@@ -1,0 +1,81 @@
+"""One lease in, how its runner ended out: run, followed, reported, and stopped where somebody asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from enum import StrEnum
+
+from prony.agent.journal import Journal
+from prony.agent.link import Link
+from prony.agent.logs import Log
+from prony.agent.process import GRACE_S, RunnerProcess
+from prony.agent.reporter import Reporter
+from prony.agent.sealing import Ending
+from prony.agent.spool import Work
+from prony.agent.stopping import ended
+from prony.model.event import Event
+from prony.model.lease import Lease
+from prony.store.home import Home
+
+_FLUSH_S = 2.0
+_LINGER_S = 1.0
+
+
+class Why(StrEnum):
+    """Who wanted a job to stop: the server, because it was cancelled or is not ours any more; or this agent's end."""
+
+    CANCELLED = "cancelled"
+    LOST = "lost"
+    DRAINED = "drained"
+
+
+class Attempt:
+    """A lease while its job runs."""
+
+    def __init__(self, lease: Lease, work: Work, link: Link, log: Log) -> None:
+        self.lease = lease
+        self.work = work
+        self.why: Why | None = None
+        self._log = log
+        self._asked = asyncio.Event()
+        self._grace_s = GRACE_S
+        self._reporter = Reporter(link, lease.id, Journal(work), on_cancel=self._cancel, log=log)
+
+    def ask_to_stop(self, why: Why, *, grace_s: float = GRACE_S) -> None:
+        """Have the job stopped and what was measured kept; the first reason stands."""
+        if self.why is None:
+            self.why = why
+            self._grace_s = grace_s
+            self._log.info("stopping the job", reason=why.value)
+            self._reporter.say(f"stopped: {why.value}")
+        self._asked.set()
+
+    def _cancel(self, is_lost: bool) -> None:
+        self.ask_to_stop(Why.LOST if is_lost else Why.CANCELLED)
+
+    async def perform(self, home: Home, calibration_id: str | None, policy: dict[str, str]) -> Ending:
+        """Run the job to its end, or to where it is stopped."""
+        runner = await RunnerProcess.start(self.work, home, calibration_id, policy)
+        self._log.debug("runner started", pid=runner.pid)
+        reporting = asyncio.create_task(self._reporter.run())
+        hearing = asyncio.create_task(self._hear(runner))
+        exiting = asyncio.create_task(runner.wait())
+        asking = asyncio.create_task(self._asked.wait())
+        try:
+            await asyncio.wait({exiting, asking}, return_when=asyncio.FIRST_COMPLETED)
+            exit_code = exiting.result() if exiting.done() else await runner.stop(self._grace_s)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(hearing, _LINGER_S)
+        finally:
+            runner.kill()
+            await ended(reporting, hearing, exiting, asking)
+        await self._reporter.flush(_FLUSH_S)
+        return Ending(exit_code, cancelled=self.why is not None)
+
+    async def _hear(self, runner: RunnerProcess) -> None:
+        async for said in runner.events():
+            if isinstance(said, Event):
+                self._reporter.event(said)
+            else:
+                self._reporter.say(said)

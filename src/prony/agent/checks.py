@@ -1,0 +1,172 @@
+"""A device and a server in, what would keep them from working together out."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from prony.agent.identity import Identity, Slot
+from prony.agent.life import Owner
+from prony.agent.link import Link, Refused, server_date
+from prony.agent.settings import DEFAULT_SERVER
+from prony.agent.spool import LEAST_FREE_BYTES
+from prony.app.engines import inspect_engines
+from prony.errors import PronyError, TransportError
+
+_ASKED = 5
+_MOST_OFFSET_S = 5.0
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    ok: bool
+    detail: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """How a server was reached. `offset_s` is how far its clock is ahead of ours, to within `uncertainty_s`."""
+
+    server: str
+    status: int
+    version: str
+    round_trip_ms: float
+    offset_s: float | None
+    uncertainty_s: float | None
+
+    @property
+    def is_healthy(self) -> bool:
+        return self.status == 200
+
+
+def validate(owner: Owner) -> list[Check]:
+    """Look at everything that an agent needs here."""
+    return [*_place(owner), _interpreter(), *_engines(owner), *asyncio.run(_server(owner))]
+
+
+def connection(owner: Owner) -> Connection:
+    """Ask the server for its health a few times; no lease is taken."""
+    return asyncio.run(_connection(_server_of(owner)))
+
+
+def _place(owner: Owner) -> Iterator[Check]:
+    try:
+        root = owner.home.create().root
+    except PronyError as exc:
+        yield Check("home", False, exc.message, exc.hint)
+        return
+    yield Check("home", True, str(root))
+    free = shutil.disk_usage(root).free
+    least = owner.settings.least_free_bytes or LEAST_FREE_BYTES
+    yield Check("disk", free >= least, f"{free / 2**30:.1f} GiB free", f"{least / 2**20:.0f} MiB are needed")
+
+
+def _interpreter() -> Check:
+    """Start what every job is started by."""
+    command = [sys.executable, "-P", "-m", "prony", "--version"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        return Check("interpreter", False, f"{sys.executable}: {exc}", "install Prony anew")
+    said = (done.stdout or done.stderr).strip().splitlines()
+    version = ".".join(map(str, sys.version_info[:3]))
+    detail = f"{sys.executable} (Python {version}): {said[-1] if said else f'exit code {done.returncode}'}"
+    return Check("interpreter", done.returncode == 0, detail, "install Prony anew")
+
+
+def _engines(owner: Owner) -> Iterator[Check]:
+    reports = [report for report in inspect_engines(owner.home) if report.name != "null"]
+    ready = [f"{report.name} {report.version}" for report in reports if report.state == "ready"]
+    yield Check("engines", bool(ready), ", ".join(ready) or "none is ready", "prony doctor says what is missing")
+    for report in reports:
+        if report.state == "broken":
+            yield Check(f"engine {report.name}", False, report.reason, report.hint)
+
+
+def _server_of(owner: Owner) -> str:
+    if owner.base is not None:
+        return owner.base
+    known = _identity(owner)
+    return known.server if known else DEFAULT_SERVER
+
+
+def _identity(owner: Owner) -> Identity | None:
+    """Return who the first agent of this home is, or the named one, without holding its slot."""
+    name = owner.settings.name or "1"
+    return Slot(name, owner.home.root / "agents" / name).identity()
+
+
+async def _server(owner: Owner) -> list[Check]:
+    server = _server_of(owner)
+    try:
+        found = await _connection(server)
+    except PronyError as exc:
+        return [Check("server", False, exc.message, exc.hint)]
+    checks = [Check("server", found.is_healthy, _told(found), "prony server; GET /api/v1/health says which part fails")]
+    if found.offset_s is not None and abs(found.offset_s) > _MOST_OFFSET_S:
+        detail = f"the server's is {found.offset_s:+.1f} s off"
+        checks.append(Check("clock", True, detail, "harmless to leases, but times in logs will not match"))
+    return [*checks, await _token(owner, server)]
+
+
+def _told(found: Connection) -> str:
+    health = "healthy" if found.is_healthy else f"answered {found.status}"
+    return f"{found.server}: {health}, Prony {found.version or 'of unknown version'}, {found.round_trip_ms:.1f} ms away"
+
+
+async def _token(owner: Owner, server: str) -> Check:
+    """See whether the server knows this agent's token, or the one that it is to enrol with."""
+    known = _identity(owner)
+    stored = known.token if known and known.server == server else None
+    token = stored or owner.token
+    agent_id = known.id if known and known.id else "none"
+    if token is None:
+        said = "none is given: the server must listen on loopback"
+    else:
+        said = "the agent's own" if stored else "given, to enrol with"
+    async with Link(server, token) as link:
+        try:
+            await link.agent(agent_id)
+        except Refused as exc:
+            # Whoever is known but may not look, or looks for an agent that is not there, is known all the same.
+            if exc.status in (401, 429):
+                return Check("token", False, exc.error.message, exc.error.hint)
+        except TransportError as exc:
+            return Check("token", False, exc.message, exc.hint)
+    return Check("token", True, said)
+
+
+async def _connection(server: str) -> Connection:
+    async with Link(server) as link:
+        trips = []
+        for _ in range(_ASKED):
+            begin_ns = time.perf_counter_ns()
+            response = await link.health()
+            trips.append((time.perf_counter_ns() - begin_ns) / 1e6)
+        now_s, date_s = time.time(), server_date(response)
+    trip_ms = statistics.median(trips[1:])  # the first one opened the connection
+    try:
+        body = response.json()
+        version = str(body.get("version", "")) if isinstance(body, dict) else ""
+    except ValueError:
+        raise TransportError(
+            f"{server} answered, but it is no Prony server", hint="is the address right? `prony server` prints it"
+        ) from None
+    # The head tells whole seconds, cut off, and servers write it anew once a second: true is up to two seconds later.
+    offset_s = None if date_s is None else date_s + 1.0 - (now_s - trip_ms / 2000)
+    return Connection(
+        server=server,
+        status=response.status_code,
+        version=version,
+        round_trip_ms=trip_ms,
+        offset_s=None if offset_s is None else round(offset_s, 1),
+        uncertainty_s=None if offset_s is None else round(1.0 + trip_ms / 2000, 1),
+    )

@@ -1,0 +1,79 @@
+"""What an owner said in, a running agent out: the slot held, signals heard, metrics served, for as long as it lives."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from prony.agent.abilities import Abilities
+from prony.agent.agent import Agent
+from prony.agent.identity import Slot, taken
+from prony.agent.link import Link, Refused
+from prony.agent.logs import Log
+from prony.agent.membership import Membership
+from prony.agent.metrics import served
+from prony.agent.settings import DEFAULT_SERVER, AgentSettings
+from prony.client.wire import base_of
+from prony.model.agent import Enrolled
+from prony.store.home import Home
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Where the agent is to live and whom it is to serve. `server` is None where the slot's own is meant."""
+
+    home: Home
+    settings: AgentSettings
+    server: str | None = None
+    token: str | None = None
+
+    @property
+    def base(self) -> str | None:
+        return None if self.server is None else base_of(self.server)
+
+    def server_of(self, slot: Slot) -> str:
+        """Return the server that was named, or that the slot belongs to, or the one on this machine."""
+        known = slot.identity()
+        return self.base or (known.server if known else DEFAULT_SERVER)
+
+
+def live(owner: Owner, log: Log) -> None:
+    """Be an agent until SIGTERM or SIGINT."""
+    with taken(owner.home, server=owner.base, name=owner.settings.name) as slot:
+        asyncio.run(_live(owner, slot, log.bound(slot=slot.name)))
+
+
+async def _live(owner: Owner, slot: Slot, log: Log) -> None:
+    settings = owner.settings
+    async with AsyncExitStack() as stack:
+        link = await stack.enter_async_context(Link(owner.server_of(slot)))
+        agent = Agent(slot, owner.home, link, settings, given=owner.token, log=log)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, agent.ask_to_stop)
+            stack.callback(loop.remove_signal_handler, number)
+        if settings.metrics_port is not None:
+            serving = served(agent.metrics, settings.metrics_host, settings.metrics_port)
+            port = await stack.enter_async_context(serving)
+            log.info("metrics", url=f"http://{settings.metrics_host}:{port}/metrics")
+        log.info("agent starts", server=link.base, home=str(owner.home.root))
+        await agent.run()
+
+
+def enroll(owner: Owner, log: Log) -> tuple[Slot, Enrolled]:
+    """Enrol and write the identity down; return what the server answered. It is not waited for."""
+    with taken(owner.home, server=owner.base, name=owner.settings.name) as slot:
+        return slot, asyncio.run(_enroll(owner, slot, log))
+
+
+async def _enroll(owner: Owner, slot: Slot, log: Log) -> Enrolled:
+    async with Link(owner.server_of(slot)) as link:
+        abilities = Abilities(owner.home, owner.settings)
+        membership = Membership(slot, link, abilities, owner.settings, given=owner.token, log=log)
+        await membership.look()
+        try:
+            return await membership.enroll()
+        except Refused as exc:
+            raise exc.error from exc

@@ -1,0 +1,135 @@
+"""One attempt in, its result folder and how its runner ended out, with events on the way: `prony exec` as a child.
+
+The runner is a process group of its own and ends with this process, however this process ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+import psutil
+from pydantic import ValidationError
+
+from prony.agent.spool import Work
+from prony.app.execution import runner_command, runner_environment
+from prony.model.event import Event
+from prony.store.home import Home
+
+GRACE_S = 10.0
+_READ = 65536
+
+
+class RunnerProcess:
+    """A runner at work. Every exit from `running` has it ended, and all that it started."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @classmethod
+    async def start(
+        cls, work: Work, home: Home, calibration_id: str | None = None, policy: Mapping[str, str] | None = None
+    ) -> Self:
+        """Start it in the attempt's own folder, where a relative path in a job leads; `policy` are variables."""
+        command = runner_command([work.job_file], work.folder, calibration_id)
+        with work.stderr.open("ab") as stderr:
+            # A file and no pipe: if this process is killed, the runner can still say its last words and end in peace.
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+                cwd=work.path,
+                env=runner_environment(home) | dict(policy or {}),
+            )
+        return cls(process)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def events(self) -> AsyncIterator[Event | str]:
+        """Yield what the runner says until it says no more; a line that is no event is yielded as it is."""
+        stdout = self._process.stdout
+        if stdout is None:
+            return
+        pending = b""
+        while block := await stdout.read(_READ):
+            *lines, pending = (pending + block).split(b"\n")
+            for line in lines:
+                yield _event(line)
+
+    async def wait(self) -> int:
+        return await self._process.wait()
+
+    async def stop(self, grace_s: float = GRACE_S) -> int:
+        """Ask it to stop and keep what was measured; whatever is left after the grace is killed. Return how it ended.
+
+        Whoever waits for this must not give up: it takes little longer than the grace.
+        """
+        family = descendants(self.pid)
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), grace_s)
+        self.kill(family)
+        return await self._process.wait()
+
+    def kill(self, family: list[psutil.Process] | None = None) -> None:
+        """End it at once, with everything that it started."""
+        every = {*(family or ()), *descendants(self.pid)}
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+        for process in every:
+            with suppress(psutil.NoSuchProcess):  # psutil knows whether the number was given to another one since
+                process.kill()
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    try:
+        return list(psutil.Process(pid).children(recursive=True))
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _event(line: bytes) -> Event | str:
+    text = line.decode(errors="replace")
+    try:
+        return Event.read(json.loads(text))
+    except (ValueError, ValidationError):
+        return text
+
+
+def end_runners(folder: Path, grace_s: float = GRACE_S) -> None:
+    """End the runners of an earlier life that still write to a folder. Blocking.
+
+    They are known by their command: a number in a file might be another process's by now.
+    """
+    found = [process for process in psutil.process_iter() if _is_runner(process, folder)]
+    if not found:
+        return
+    family = [*found, *(child for process in found for child in descendants(process.pid))]
+    for process in found:
+        with suppress(psutil.NoSuchProcess):
+            process.terminate()
+    _, alive = psutil.wait_procs(family, timeout=grace_s)
+    for process in alive:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(alive, timeout=grace_s)
+
+
+def _is_runner(process: psutil.Process, folder: Path) -> bool:
+    try:
+        command = process.cmdline()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return False
+    return "exec" in command and str(folder) in command

@@ -1,0 +1,107 @@
+"""Events and log of a running job in, calls to the server out: at once when it is quiet, in batches when it is not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from prony.agent.journal import Journal
+from prony.agent.link import Link, Refused
+from prony.agent.logs import Log
+from prony.client.wire import delays
+from prony.errors import TransportError
+from prony.model.event import Event
+from prony.model.lease import Progress
+
+BATCH_S = 0.1
+_LOG_S = 1.0
+_MOST_EVENTS = 500
+# While the server is away the oldest are forgotten; the log, which is a file, tells all.
+_MOST_REMEMBERED = 5000
+
+
+class Reporter:
+    """Tells the server how one job gets on. `on_cancel` is called with True where the lease is not ours any more."""
+
+    def __init__(
+        self, link: Link, lease_id: str, journal: Journal, *, on_cancel: Callable[[bool], None], log: Log
+    ) -> None:
+        self._link = link
+        self._lease_id = lease_id
+        self._journal = journal
+        self._on_cancel = on_cancel
+        self._log = log
+        self._events: deque[Event] = deque(maxlen=_MOST_REMEMBERED)
+        self._offset = 0
+        self._something = asyncio.Event()
+
+    def event(self, event: Event) -> None:
+        self._journal.event(event)
+        self._events.append(event)
+        self._something.set()
+
+    def say(self, text: str) -> None:
+        """Add a line to the job's log."""
+        self._journal.say(text)
+        self._something.set()
+
+    async def run(self) -> None:
+        """Report for as long as this is not cancelled; a server that is away hears all of it later."""
+        pauses = delays(BATCH_S, 10.0)
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._something.wait(), _LOG_S)  # the runner's last words come without an event
+            self._something.clear()
+            if await self._post():
+                pauses = delays(BATCH_S, 10.0)
+                await asyncio.sleep(BATCH_S)
+            else:
+                self._something.set()
+                await asyncio.sleep(next(pauses))
+
+    async def flush(self, most_s: float) -> None:
+        """Send what is left, as far as the server takes it in this time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(most_s):
+                while self._events or self._journal.piece(self._offset):
+                    if not await self._post():
+                        return
+
+    async def _post(self) -> bool:
+        """Send the next batch, if there is one; return False where it is to be tried again."""
+        self._journal.gather()
+        events = tuple(self._events)[:_MOST_EVENTS]
+        text = self._journal.piece(self._offset)
+        if not events and not text:
+            return True
+        try:
+            answer = await self._link.progress(
+                self._lease_id, Progress(events=events, log_offset=self._offset, log=text)
+            )
+        except Refused as exc:
+            return self._refused(exc)
+        except TransportError as exc:
+            self._log.debug("progress not told", reason=exc.message)
+            return False
+        for event in events:
+            if self._events and self._events[0] is event:  # it may have been forgotten meanwhile
+                self._events.popleft()
+        self._offset += len(text.encode())
+        if self._events or self._journal.piece(self._offset):
+            self._something.set()
+        if answer.cancel:
+            self._on_cancel(False)
+        return True
+
+    def _refused(self, refused: Refused) -> bool:
+        if not refused.is_final:
+            self._log.debug("progress refused", reason=refused.error.message, status=refused.status)
+            return False
+        self._events.clear()
+        if refused.status in (404, 409, 410):
+            self._on_cancel(True)
+        else:
+            self._log.warning("progress refused", reason=refused.error.message, status=refused.status)
+        return True

@@ -1,0 +1,86 @@
+"""How one agent is to behave, as its owner said it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from prony.errors import InputError
+from prony.model.agent import Fact
+from prony.ports.models import AGENT_POLICY, ModelPolicy, policy_of
+
+# Where `prony server` listens unless it is told otherwise.
+DEFAULT_SERVER = "http://127.0.0.1:7337"
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """`drain_timeout_s`: how long a job may go on after SIGTERM before it is handed back."""
+
+    name: str | None = None
+    device_name: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    share_device: bool = False
+    drain_timeout_s: float = 60.0
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int | None = None
+    models: ModelPolicy = AGENT_POLICY
+    kinds: tuple[str, ...] = ("model",)
+    least_free_bytes: int | None = None
+
+    def policy(self) -> dict[str, Fact]:
+        """Return what this device's owner allows, as facts."""
+        from prony.ports import plugins
+
+        schemes = tuple(plugins.found(plugins.MODELS)) if self.models.schemes is None else self.models.schemes
+        return {"schemes": schemes, "kinds": self.kinds}
+
+
+def model_policy(
+    environment: Mapping[str, str],
+    *,
+    schemes: str | None = None,
+    private: str | None = None,
+    max_bytes: int | None = None,
+    folders: Sequence[Path] = (),
+) -> ModelPolicy:
+    """Return what may be fetched: an agent's own caution, changed by the environment, changed by options."""
+    given = policy_of(environment)
+    policy = AGENT_POLICY
+    if "PRONY_MODEL_SCHEMES" in environment:
+        policy = replace(policy, schemes=given.schemes)
+    if "PRONY_MODEL_PRIVATE" in environment:
+        policy = replace(policy, private=given.private)
+    if "PRONY_MODEL_MAX_BYTES" in environment:
+        policy = replace(policy, max_bytes=given.max_bytes)
+    if "PRONY_MODEL_FOLDERS" in environment:
+        policy = replace(policy, folders=given.folders)
+    if folders:
+        # Whoever names folders means that files are read from them.
+        policy = replace(policy, folders=tuple(folders), schemes=_with_files(policy.schemes))
+    if schemes is not None:
+        policy = replace(policy, schemes=tuple(filter(None, map(str.strip, schemes.split(",")))))
+    if private is not None:
+        policy = replace(policy, private=private == "allow")
+    if max_bytes is not None:
+        policy = replace(policy, max_bytes=max_bytes)
+    return policy
+
+
+def _with_files(schemes: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    return schemes if schemes is None or "file" in schemes else (*schemes, "file")
+
+
+def token_from(file: Path | None, environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return the token that was given in a file, or else in the environment."""
+    if file is None:
+        return environment.get("PRONY_TOKEN") or None
+    try:
+        text = file.read_text().strip()
+    except OSError as exc:
+        raise InputError(f"cannot read the token in {file}: {exc.strerror}", hint="may you read it?") from exc
+    if not text:
+        raise InputError(f"{file} is empty", hint="write the token that the server printed into it")
+    return text

@@ -1,0 +1,198 @@
+"""Leases in, results kept on this disk out, until the server has them: whatever is killed, nothing is lost.
+
+Each attempt has a folder `<job>.<attempt>/` here. While the job runs it holds `lease.json`, `job.json`, `log`, `stderr`
+and the result `folder/`. When the result is packed it holds `result.tar` and `meta.json`, and waits to be sent.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from prony.errors import NotFoundError, StoreError
+from prony.model.base import Noun
+from prony.model.lease import Lease
+from prony.store.folder import read_noun
+from prony.store.home import safe_id
+from prony.store.parcel import disk_told, pack, sync_folder
+
+# Below this nothing new is begun: a job writes samples, and its result must be packed beside them.
+LEAST_FREE_BYTES = 256 * 2**20
+_MOST_REFUSED = 50
+
+
+class Meta(Noun):
+    """A packed result. `number` is its place in the order of sending; `late`: its lease may be over."""
+
+    number: int
+    lease_id: str
+    job_id: str
+    experiment_id: str
+    attempt: int
+    sha256: str
+    size: int
+    late: bool = False
+
+
+@dataclass(frozen=True)
+class Work:
+    """Where one attempt's things lie."""
+
+    path: Path
+
+    @property
+    def lease_file(self) -> Path:
+        return self.path / "lease.json"
+
+    @property
+    def job_file(self) -> Path:
+        return self.path / "job.json"
+
+    @property
+    def folder(self) -> Path:
+        return self.path / "folder"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "log"
+
+    @property
+    def stderr(self) -> Path:
+        return self.path / "stderr"
+
+    @property
+    def tar(self) -> Path:
+        return self.path / "result.tar"
+
+    @property
+    def meta_file(self) -> Path:
+        return self.path / "meta.json"
+
+    @property
+    def is_packed(self) -> bool:
+        return self.meta_file.exists() and self.tar.exists()
+
+    def lease(self) -> Lease:
+        return read_noun(self.lease_file, Lease)
+
+    def meta(self) -> Meta:
+        return read_noun(self.meta_file, Meta)
+
+
+class Spool:
+    """One agent's results on their way. Blocking: call it from a thread."""
+
+    def __init__(self, root: Path, *, least_free_bytes: int = LEAST_FREE_BYTES) -> None:
+        self.root = root
+        self.refused = root / "refused"
+        self._least_free_bytes = least_free_bytes
+
+    def begin(self, lease: Lease) -> Work:
+        """Make a place for an attempt and write down what it is; one that is packed already is returned as it is."""
+        work = Work(self.root / f"{safe_id(lease.job.id)}.{lease.attempt}")
+        if work.is_packed:
+            if work.meta().lease_id == lease.id:
+                return work
+            self.refuse(work, f"lease {lease.id} is for the same job and attempt")
+        with disk_told(work.path):
+            shutil.rmtree(work.path, ignore_errors=True)
+            work.path.mkdir(parents=True)
+            _write(work.job_file, lease.job)
+            _write(work.lease_file, lease)
+        return work
+
+    def keep(self, work: Work, *, late: bool = False) -> Meta:
+        """Pack the result folder; when this returns it is on the disk, and nothing but its loss can lose it."""
+        lease = work.lease()
+        parcel = pack(work.folder, work.tar)
+        meta = Meta(
+            number=self._next_number(),
+            lease_id=lease.id,
+            job_id=lease.job.id,
+            experiment_id=lease.job.experiment_id,
+            attempt=lease.attempt,
+            sha256=parcel.sha256,
+            size=parcel.size,
+            late=late,
+        )
+        with disk_told(work.path):
+            _write(work.meta_file, meta)
+            sync_folder(work.path)
+            sync_folder(self.root)
+        shutil.rmtree(work.folder, ignore_errors=True)
+        return meta
+
+    def waiting(self) -> list[tuple[Work, Meta]]:
+        """Return what is packed and not yet sent, oldest first; what cannot be read is set aside."""
+        found = []
+        for work in self._works():
+            if work.is_packed:
+                try:
+                    found.append((work, work.meta()))
+                except StoreError as exc:
+                    self.refuse(work, exc.message)
+        return sorted(found, key=lambda pair: pair[1].number)
+
+    def unfinished(self) -> list[Work]:
+        """Return the attempts that an earlier life of this agent left before their result was packed."""
+        return [work for work in self._works() if not work.is_packed]
+
+    def remove(self, work: Work) -> None:
+        """Forget an attempt. The mark goes first: what a crash leaves is then no result that waits."""
+        with suppress(OSError):
+            work.meta_file.unlink(missing_ok=True)
+        shutil.rmtree(work.path, ignore_errors=True)
+
+    def refuse(self, work: Work, reason: str) -> Path:
+        """Set aside what the server does not want, with the reason; only the newest are kept."""
+        place = self.refused / work.path.name
+        with disk_told(place):
+            self.refused.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(place, ignore_errors=True)
+            work.path.replace(place)
+            with suppress(OSError):  # the reason stands in the log too
+                (place / "reason").write_text(reason + "\n")
+        kept = sorted(self.refused.iterdir(), key=lambda path: path.stat().st_mtime)
+        for path in kept[:-_MOST_REFUSED]:
+            shutil.rmtree(path, ignore_errors=True)
+        return place
+
+    def check_room(self) -> None:
+        """Refuse to begin where what is begun could not be kept."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(self.root).free
+        if free < self._least_free_bytes:
+            raise StoreError(
+                f"{free / 2**20:.0f} MiB are free at {self.root}, {self._least_free_bytes / 2**20:.0f} MiB are needed",
+                hint="make room on this disk",
+                code="disk_full",
+            )
+
+    def _works(self) -> list[Work]:
+        if not self.root.is_dir():
+            return []
+        return [Work(path) for path in sorted(self.root.iterdir()) if path.is_dir() and path != self.refused]
+
+    def _next_number(self) -> int:
+        return max((meta.number for _, meta in self.waiting()), default=0) + 1
+
+
+def _write(path: Path, noun: Noun) -> None:
+    """Write a file that is whole or not there, on the disk when this returns."""
+    unfinished = path.with_name(f".{path.name}.tmp")
+    with unfinished.open("wb") as file:
+        file.write(noun.model_dump_json(indent=1).encode())
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+
+
+def lease_of(work: Work) -> Lease | None:
+    """Return the lease of a leftover, or None where the crash came before it was written."""
+    try:
+        return work.lease()
+    except (NotFoundError, StoreError):
+        return None

@@ -1,0 +1,181 @@
+"""Packed results in, the server's acceptance out: oldest first, for ever, from where the last try ended."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+from prony.agent.link import Link, Refused
+from prony.agent.logs import Log
+from prony.agent.metrics import Metrics
+from prony.agent.spool import Meta, Spool, Work
+from prony.client.wire import delays
+from prony.errors import PronyError, StoreError, TransportError
+from prony.model.lease import FinishAnswer
+from prony.store.parcel import measured
+
+SMALL_BYTES = 2**20
+PIECE_BYTES = 4 * 2**20
+LONGEST_PAUSE_S = 30.0
+
+
+class Uploader:
+    """Sends what lies in the spool. One at a time: who waits for `settled` finds it done, or the server away."""
+
+    def __init__(self, link: Link, spool: Spool, *, metrics: Metrics, log: Log) -> None:
+        self._link = link
+        self._spool = spool
+        self._metrics = metrics
+        self._log = log
+        self._offered = asyncio.Event()
+        self._turn = asyncio.Lock()
+        self.settled = asyncio.Event()
+        self.settled.set()
+        self.unsent: dict[str, Meta] = {}  # by lease
+
+    async def load(self) -> None:
+        """See what an earlier life left to be sent."""
+        for _, meta in await asyncio.to_thread(self._spool.waiting):
+            self.offer(meta)
+
+    def offer(self, meta: Meta) -> None:
+        """Have a packed result sent some time."""
+        self._note(meta)
+        self.settled.clear()
+        self._offered.set()
+
+    async def deliver(self, work: Work, meta: Meta, *, ask_next: bool) -> FinishAnswer | None:
+        """Send a result now if nothing older waits; what is not accepted at once is sent some time."""
+        if self.unsent:
+            self.offer(meta)
+            return None
+        self._note(meta)
+        try:
+            async with self._turn:
+                return await self._send(work, meta, ask_next=ask_next)
+        except (TransportError, StoreError, Refused) as exc:
+            self._told(meta, exc.error if isinstance(exc, Refused) else exc)
+            self.offer(meta)
+            return None
+
+    async def run(self) -> None:
+        """Send what waits for as long as this is not cancelled."""
+        pauses = delays(0.5, LONGEST_PAUSE_S)
+        while True:
+            if not self.unsent:
+                self.settled.set()
+                self._offered.clear()
+                await self._offered.wait()
+            pause_s = await self.send_waiting()
+            if pause_s is None:
+                pauses = delays(0.5, LONGEST_PAUSE_S)
+                continue
+            self.settled.set()  # the server is away or cannot take it: nobody is to wait for that
+            self._offered.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._offered.wait(), max(pause_s, next(pauses)))
+
+    async def send_waiting(self) -> float | None:
+        """Send all that waits, oldest first; return None, or how long to wait at least before the rest is tried again.
+
+        One that is not taken now does not keep the others from being sent; a server that is away does.
+        """
+        async with self._turn:
+            pause_s: float | None = None
+            waiting = await asyncio.to_thread(self._spool.waiting)
+            if not waiting:
+                self.unsent.clear()
+                self._count()
+            for work, meta in waiting:
+                self._note(meta)
+                try:
+                    await self._send(work, meta, ask_next=False)
+                except Refused as exc:
+                    self._told(meta, exc.error)
+                    pause_s = max(pause_s or 0.0, exc.retry_after_s or 0.0)
+                except (TransportError, StoreError) as exc:
+                    self._told(meta, exc)
+                    return 0.0
+            return pause_s
+
+    # Inside
+
+    async def _send(self, work: Work, meta: Meta, *, ask_next: bool) -> FinishAnswer | None:
+        """Send one; return the answer, or None where the server refused it for good. Raises where it may go better."""
+        try:
+            answer = await self._handed_in(work, meta, ask_next=ask_next)
+        except OSError as exc:
+            await self._refuse(work, meta, StoreError(f"cannot read {work.tar}: {exc.strerror}"))
+            return None
+        except Refused as exc:
+            if not exc.is_final and not await asyncio.to_thread(_is_rotten, work, meta, exc):
+                raise
+            await self._refuse(work, meta, exc.error)
+            return None
+        await asyncio.to_thread(self._spool.remove, work)
+        self._done(meta)
+        outcome = "accepted" if answer.accepted else "known already"
+        self._about(meta).info("result sent", outcome=outcome, bytes=meta.size)
+        return answer
+
+    async def _handed_in(self, work: Work, meta: Meta, *, ask_next: bool) -> FinishAnswer:
+        content = b""
+        if meta.size < SMALL_BYTES:
+            content = await asyncio.to_thread(work.tar.read_bytes)
+        else:
+            await self._upload(work, meta)
+        return await self._link.finish(meta.lease_id, content, sha256=meta.sha256, ask_next=ask_next)
+
+    async def _upload(self, work: Work, meta: Meta) -> None:
+        """Send what the server has not yet, piece by piece."""
+        offset = await self._link.upload_offset(meta.lease_id)
+        if offset:
+            self._about(meta).info("upload goes on", offset=offset, bytes=meta.size)
+        while offset < meta.size:
+            piece = await asyncio.to_thread(_piece, work.tar, offset)
+            try:
+                offset = await self._link.upload(meta.lease_id, offset, piece)
+            except Refused as exc:
+                if exc.status != 409:
+                    raise
+                known = await self._link.upload_offset(meta.lease_id)
+                if known == offset:  # it wants just what it was sent: then something else is in conflict
+                    raise
+                offset = known
+
+    async def _refuse(self, work: Work, meta: Meta, error: PronyError) -> None:
+        place = await asyncio.to_thread(self._spool.refuse, work, f"{error.code}: {error.message}")
+        self._done(meta)
+        self._metrics.count("results_refused_total", code=error.code)
+        self._about(meta).alarm("the server refuses the result", reason=error.message, kept=str(place))
+
+    def _told(self, meta: Meta, error: PronyError) -> None:
+        self._metrics.count("upload_retries_total")
+        self._about(meta).warning("result not sent yet", reason=error.message, hint=error.hint)
+
+    def _about(self, meta: Meta) -> Log:
+        return self._log.bound(job_id=meta.job_id, experiment_id=meta.experiment_id, attempt=meta.attempt)
+
+    def _note(self, meta: Meta) -> None:
+        self.unsent[meta.lease_id] = meta
+        self._count()
+
+    def _done(self, meta: Meta) -> None:
+        self.unsent.pop(meta.lease_id, None)
+        self._count()
+
+    def _count(self) -> None:
+        self._metrics.set("spool_results", len(self.unsent))
+        self._metrics.set("spool_bytes", sum(meta.size for meta in self.unsent.values()))
+
+
+def _piece(path: Path, offset: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(PIECE_BYTES)
+
+
+def _is_rotten(work: Work, meta: Meta, refused: Refused) -> bool:
+    """Was what arrived damaged not on its way, but on this disk?"""
+    return refused.error.code == "checksum_mismatch" and measured(work.tar).sha256 != meta.sha256

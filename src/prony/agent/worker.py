@@ -1,0 +1,174 @@
+"""A lease in, its result on this disk and at the server out; or the job given back, where this device cannot do it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from prony.agent.attempt import Attempt, Why
+from prony.agent.condition import Condition
+from prony.agent.link import Link, Refused
+from prony.agent.logs import Log
+from prony.agent.metrics import Metrics
+from prony.agent.sealing import Ending, decline, seal
+from prony.agent.settings import AgentSettings
+from prony.agent.spool import Meta, Spool, Work
+from prony.agent.stopping import Stopping, ended
+from prony.agent.uploader import Uploader
+from prony.errors import PronyError, StoreError, TransportError
+from prony.model.agent import AgentState
+from prony.model.lease import Lease
+from prony.model.result import Failure, Result, ResultState
+from prony.store.home import Home
+
+_HURRY_S = 2.0
+LEAVING = "the agent is being stopped"
+
+
+class Worker:
+    """Carries out one lease at a time."""
+
+    def __init__(self, home: Home, link: Link, settings: AgentSettings, spool: Spool, *, log: Log) -> None:
+        self.home = home
+        self.link = link
+        self.settings = settings
+        self.spool = spool
+        self.log = log
+        self.stopping = Stopping()
+        self.metrics = metrics = Metrics()
+        self.uploader = Uploader(link, spool, metrics=metrics, log=log)
+        self.condition = Condition(self._moved)
+        self.attempt: Attempt | None = None
+        # Something could not be kept for want of room: its folder lies in the spool until there is some.
+        self.has_leftovers = False
+        self._begun_s = 0.0
+        self._moved(AgentState.ACTIVE, AgentState.ACTIVE)
+
+    @property
+    def holding(self) -> tuple[str, ...]:
+        """Return every lease that this agent answers for: the one that runs and those whose results wait here."""
+        running = (self.attempt.lease.id,) if self.attempt else ()
+        waiting = (lease_id for lease_id, meta in self.uploader.unsent.items() if not meta.late)
+        return tuple(dict.fromkeys((*running, *waiting)))
+
+    async def carry_out(self, lease: Lease) -> Lease | None:
+        """Run one job and see to its result; return the next lease where the server gave it with the answer.
+
+        Raises StoreError where this disk cannot keep the result; the job is handed back then.
+        """
+        log = self.log.bound(job_id=lease.job.id, experiment_id=lease.job.experiment_id, attempt=lease.attempt)
+        self.condition.to(AgentState.BUSY)
+        try:
+            work = await asyncio.to_thread(self.spool.begin, lease)
+            meta = work.meta() if work.is_packed else await self._measured(lease, work, log)
+            self.condition.to(AgentState.CLEANUP)
+            return await self._delivered(work, meta) if meta else None
+        except StoreError as exc:
+            self.has_leftovers = True
+            reason = f"the agent's disk: {exc.message}"
+            log.alarm("the job is handed back: this disk cannot keep it", reason=exc.message, hint=exc.hint)
+            await self.hand_back(lease.id, reason)
+            raise
+        finally:
+            self.attempt = None
+            self.condition.rest()
+
+    async def hand_back(self, lease_id: str, reason: str) -> None:
+        """Let another agent have the job at once."""
+        self.metrics.count("leases_returned_total")
+        try:
+            await self.link.hand_back(lease_id, reason)
+            self.log.info("handed back", lease_id=lease_id, reason=reason)
+        except (TransportError, Refused) as exc:
+            # Nobody renews it from now on, so it runs out; or this agent is given it again.
+            self.log.warning("could not hand back", lease_id=lease_id, reason=str(exc))
+
+    # Inside
+
+    async def _measured(self, lease: Lease, work: Work, log: Log) -> Meta | None:
+        """Have the result of a job on this disk; None where there is to be none."""
+        kind = lease.job.workload.kind
+        if kind not in self.settings.kinds:
+            log.warning("not run here: its kind is not allowed", kind=kind)
+            failure = Failure(
+                code="kind_refused",
+                message=f"this agent runs no jobs of the kind {kind}",
+                hint="the agent's owner may allow it: `prony agent start --kinds`",
+                whose="capacity",
+            )
+            result = await asyncio.to_thread(decline, work, lease.job, self.home, failure)
+            return await self._kept(work, result, log)
+        self.attempt = Attempt(lease, work, self.link, log)
+        log.info("job begins", title=lease.job.title, lease_id=lease.id)
+        ending = await self._performed(self.attempt)
+        self.condition.to(AgentState.CLEANUP)
+        if ending.exit_code not in (0, 1):
+            await asyncio.to_thread(self.spool.check_room)  # what a full disk did to the runner is no fault of the job
+        result = await asyncio.to_thread(seal, work, lease.job, self.home, ending)
+        why = self.attempt.why
+        if why in (Why.DRAINED, Why.LOST) and result.state is not ResultState.COMPLETE:
+            await asyncio.to_thread(self.spool.remove, work)
+            if why is Why.DRAINED:
+                await self.hand_back(lease.id, LEAVING)
+            return None
+        return await self._kept(work, result, log, late=why is Why.LOST)
+
+    async def _performed(self, attempt: Attempt) -> Ending:
+        calibration_id = await asyncio.to_thread(latest_calibration, self.home, self.log)
+        self._begun_s = asyncio.get_running_loop().time()
+        draining = asyncio.create_task(self._watch_drain(attempt))
+        try:
+            return await attempt.perform(self.home, calibration_id, self.settings.models.variables())
+        finally:
+            await ended(draining)
+            self.metrics.count("job_seconds_total", asyncio.get_running_loop().time() - self._begun_s)
+            self.metrics.set("job_running_seconds", 0)
+
+    async def _watch_drain(self, attempt: Attempt) -> None:
+        """Let a job end in its time once this agent is to stop, and stop it when that time is over."""
+        await self.stopping.asked.wait()
+        try:
+            async with asyncio.timeout(self.settings.drain_timeout_s):
+                await self.stopping.hurried.wait()
+        except TimeoutError:
+            attempt.ask_to_stop(Why.DRAINED)
+        else:
+            attempt.ask_to_stop(Why.DRAINED, grace_s=_HURRY_S)
+
+    async def _kept(self, work: Work, result: Result, log: Log, *, late: bool = False) -> Meta:
+        meta = await asyncio.to_thread(self.spool.keep, work, late=late)
+        self.metrics.count("jobs_total", state=result.state.value)
+        code = result.failure.code if result.failure else None
+        log.info("job ended", state=result.state.value, failure=code, bytes=meta.size)
+        return meta
+
+    async def _delivered(self, work: Work, meta: Meta) -> Lease | None:
+        sending = self.uploader.deliver(work, meta, ask_next=not self.stopping.is_asked)
+        answer = await self.stopping.unless_hurried(sending)
+        return answer.lease if answer else None
+
+    def note_time(self) -> None:
+        """Let the metrics say how long the job has been running."""
+        if self.attempt is not None:
+            self.metrics.set("job_running_seconds", asyncio.get_running_loop().time() - self._begun_s)
+
+    def _moved(self, before: AgentState, state: AgentState) -> None:
+        for one in (AgentState.ACTIVE, AgentState.BUSY, AgentState.CLEANUP, AgentState.DRAINING):
+            self.metrics.set("state", float(one is state), state=one.value)
+        if before is not state:
+            self.log.debug("state", before=before.value, state=state.value)
+
+
+def latest_calibration(home: Home, log: Log) -> str | None:
+    """Return the id of this machine's newest calibration, if it was ever calibrated."""
+    if not home.database.exists():
+        return None
+    from prony.measure.device import detect
+    from prony.store.store import Store
+
+    try:
+        with Store.open(home) as store:
+            found = store.latest_calibration(detect().hardware_id)
+    except PronyError as exc:
+        log.warning("the calibration cannot be read", reason=exc.message)
+        return None
+    return found.id if found else None

@@ -1,0 +1,235 @@
+"""`prony agent`: this device in, an agent of a server out; and what the device is, lacks and reaches."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prony.cli.arguments import add_json, add_server
+from prony.errors import InputError
+
+if TYPE_CHECKING:
+    from prony.agent.life import Owner
+    from prony.agent.logs import Log
+    from prony.agent.settings import AgentSettings
+
+_LEVELS = ("debug", "info", "warning", "error")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Offer this device to a server, which gives it jobs; all connections go out from here."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    start = actions.add_parser("start", help="run an agent until it is stopped", allow_abbrev=False)
+    _add_identity(start)
+    _add_device(start)
+    _add_policy(start)
+    start.add_argument("--drain-timeout", metavar="TIME", default="60s", help="how long a job may go on after SIGTERM")
+    start.add_argument("--metrics-port", metavar="PORT", type=int, help="serve Prometheus metrics there; 0 takes any")
+    start.add_argument("--metrics-host", metavar="HOST", default="127.0.0.1", help="on this address (127.0.0.1)")
+    _add_logs(start)
+    info = actions.add_parser("info", help="describe this device as a server sees it", allow_abbrev=False)
+    _add_device(info)
+    _add_policy(info)
+    add_json(info)
+    validate = actions.add_parser("validate", help="check all that an agent needs", allow_abbrev=False)
+    _add_identity(validate)
+    add_json(validate)
+    test = actions.add_parser("test", help="see how far away the server is", allow_abbrev=False)
+    _add_identity(test)
+    add_json(test)
+    enroll = actions.add_parser(
+        "enroll", help="enrol this device and keep its token, without starting", allow_abbrev=False
+    )
+    _add_identity(enroll)
+    _add_device(enroll)
+    _add_policy(enroll)
+    add_json(enroll)
+
+
+def _add_identity(parser: ArgumentParser) -> None:
+    add_server(parser)
+    parser.add_argument("--name", help="the agent's name; each name is an agent of its own")
+
+
+def _add_device(parser: ArgumentParser) -> None:
+    parser.add_argument("--device-name", metavar="NAME", help="what the device is called, instead of its host's name")
+    parser.add_argument(
+        "--label", action="append", default=[], metavar="KEY=VALUE", help="a word for place.where; repeatable"
+    )
+    parser.add_argument(
+        "--share-device", action="store_true", help="measure beside other agents of this device, which disturbs both"
+    )
+
+
+def _add_policy(parser: ArgumentParser) -> None:
+    parser.add_argument("--kinds", metavar="KINDS", default="model", help="kinds of workload that may run here (model)")
+    parser.add_argument("--model-schemes", metavar="SCHEMES", help="where models may come from (zoo,https)")
+    parser.add_argument(
+        "--model-private", choices=("refuse", "allow"), help="whether a URL may lead into a private network (refuse)"
+    )
+    parser.add_argument("--model-max-bytes", metavar="SIZE", help="how large a model may be (20GiB)")
+    parser.add_argument(
+        "--model-folders",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        type=Path,
+        help="read model files below it; repeatable",
+    )
+
+
+def _add_logs(parser: ArgumentParser) -> None:
+    parser.add_argument("--log-level", choices=_LEVELS, default="info", help="(info)")
+    parser.add_argument("--log-format", choices=("console", "json"), default="console", help="how the log is written")
+
+
+def command(options: Namespace) -> int:
+    return {"start": _start, "info": _info, "validate": _validate, "test": _test, "enroll": _enroll}[options.action](
+        options
+    )
+
+
+def _start(options: Namespace) -> int:
+    from prony.agent.life import live
+
+    live(_owner(options), _log(options))
+    return 0
+
+
+def _info(options: Namespace) -> int:
+    from prony.agent.abilities import Abilities
+    from prony.cli.output import print_json, print_text
+    from prony.store.home import home
+
+    place = home().create()
+    offered = Abilities(place, _settings(options)).look()
+    units = [unit for report in offered.engines for unit in report.units if unit.engine != "null"]
+    if options.json:
+        document = offered.model_dump(mode="json")
+        document["compute_units"] = [unit.model_dump(mode="json") for unit in units]
+        print_json(document | {"home": str(place.root)})
+        return 0
+    from prony.cli.device import show_device
+
+    if offered.device is not None:
+        show_device(offered.device, units, str(place.root))
+    print_text("\nFacts that place.where can ask for:")
+    width = max(map(len, offered.facts))
+    for name, value in offered.facts.items():
+        print_text(f"{name:<{width}}  {_shown(value)}")
+    return 0
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _validate(options: Namespace) -> int:
+    from dataclasses import asdict
+
+    from prony.agent.checks import validate
+    from prony.cli.output import print_json, print_text
+
+    checks = validate(_owner(options))
+    if options.json:
+        print_json([asdict(check) for check in checks])
+    else:
+        width = max(len(check.name) for check in checks)
+        for check in checks:
+            print_text(f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.detail}")
+            if not check.ok and check.hint:
+                print_text(f"{'':{width + 8}}hint: {check.hint}")
+    return 0 if all(check.ok for check in checks) else 1
+
+
+def _test(options: Namespace) -> int:
+    from dataclasses import asdict
+
+    from prony.agent.checks import connection
+    from prony.cli.output import print_json, print_text
+
+    found = connection(_owner(options))
+    if options.json:
+        print_json(asdict(found) | {"healthy": found.is_healthy})
+    else:
+        print_text(f"server      {found.server} (Prony {found.version or 'of unknown version'})")
+        print_text(f"health      {'good' if found.is_healthy else f'it answers {found.status}'}")
+        print_text(f"round trip  {found.round_trip_ms:.1f} ms")
+        offset = "the server does not tell its time"
+        if found.offset_s is not None:
+            offset = f"its clock is {found.offset_s:+.1f} s off ours (give or take {found.uncertainty_s:.1f} s)"
+        print_text(f"time        {offset}")
+    return 0 if found.is_healthy else 1
+
+
+def _enroll(options: Namespace) -> int:
+    from prony.agent.life import enroll
+    from prony.agent.logs import Log
+    from prony.cli.output import print_json, print_text
+
+    owner = _owner(options)
+    slot, enrolled = enroll(owner, Log(level="warning"))
+    if options.json:
+        print_json({"agent": enrolled.agent.model_dump(mode="json"), "slot": slot.name, "kept_in": str(slot.file)})
+        return 0
+    kept = "with a token of its own, " if enrolled.token else ""
+    print_text(f"enrolled as {enrolled.agent.id} at {owner.server_of(slot)}, {kept}kept in {slot.file}")
+    return 0
+
+
+def _owner(options: Namespace) -> Owner:
+    from prony.agent.life import Owner
+    from prony.agent.settings import token_from
+    from prony.store.home import home
+
+    server = options.server or os.environ.get("PRONY_SERVER") or None
+    return Owner(home(), _settings(options), server=server, token=token_from(options.token_file))
+
+
+def _settings(options: Namespace) -> AgentSettings:
+    from prony.agent.abilities import labels_of
+    from prony.agent.settings import AgentSettings, model_policy
+
+    given = vars(options)
+    most = given.get("model_max_bytes")
+    policy = model_policy(
+        os.environ,
+        schemes=given.get("model_schemes"),
+        private=given.get("model_private"),
+        max_bytes=None if most is None else _quantity(most, "--model-max-bytes", "size"),
+        folders=given.get("model_folders", ()),
+    )
+    port = given.get("metrics_port")
+    if port is not None and not 0 <= port <= 65535:
+        raise InputError(f"{port} is no port", hint="a port is a number from 0 to 65535")
+    return AgentSettings(
+        name=given.get("name"),
+        device_name=given.get("device_name"),
+        labels=labels_of(given.get("label", [])),
+        share_device=given.get("share_device", False),
+        drain_timeout_s=_quantity(given.get("drain_timeout", "60s"), "--drain-timeout", "duration") / 10**9,
+        metrics_host=given.get("metrics_host", "127.0.0.1"),
+        metrics_port=port,
+        models=policy,
+        kinds=tuple(filter(None, given.get("kinds", "model").split(","))),
+    )
+
+
+def _quantity(text: str, option: str, kind: str) -> int:
+    """Read a size in bytes or a duration in nanoseconds as recipes write them."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from prony.model.quantity import DurationNs, SizeBytes
+
+    try:
+        return TypeAdapter[int](DurationNs if kind == "duration" else SizeBytes).validate_python(text)
+    except ValidationError as exc:
+        raise InputError(f"{option}: {exc.errors()[0]['msg']}", hint="as in 60s or 20GiB") from exc
+
+
+def _log(options: Namespace) -> Log:
+    from prony.agent.logs import Log
+
+    return Log(level=options.log_level, form=options.log_format)
