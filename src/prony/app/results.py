@@ -12,7 +12,7 @@ from prony.model.estimate import Summary
 from prony.model.experiment import Experiment
 from prony.model.result import Result
 from prony.run.folder import PARTS, abandoned, compile_samples, write_frame, write_noun
-from prony.store.folder import read_folder, read_noun
+from prony.store.folder import read_noun, read_nouns
 from prony.store.lock import locked
 from prony.store.store import Store
 
@@ -21,7 +21,7 @@ def summary_of(folder: Path) -> Summary:
     """Compute what analysis says of one result folder."""
     from prony.analyse.summary import summarise
 
-    contents = read_folder(folder)
+    contents = read_nouns(folder)
     samples = read_frame(folder, SAMPLES)
     return summarise(contents.job, contents.result, samples, environment=contents.environment)
 
@@ -86,7 +86,7 @@ def dossier_of(store: Store, experiment_id: str) -> Dossier:
     jobs = {job.id: job for job in store.jobs(experiment_id)}
     entries = []
     for item in records:
-        contents = read_folder(item.folder)
+        contents = read_nouns(item.folder)
         entries.append(
             Entry(
                 job=jobs[item.job_id],

@@ -18,6 +18,7 @@ from prony.model.result import Result, ResultState
 JOB = "job.json"
 RESULT = "result.json"
 ENVIRONMENT = "environment.json"
+_READ_AT_ONCE = 8 * 2**20
 _HINT = "restore it from a copy, or run the job again"
 
 N = TypeVar("N", bound=Noun)
@@ -33,6 +34,14 @@ class FolderContents:
 
 def read_folder(path: Path) -> FolderContents:
     """Read what the runner left. A complete result must have samples that can be read to their end."""
+    contents = read_nouns(path)
+    if contents.result.state is ResultState.COMPLETE:
+        _check_samples(path)
+    return contents
+
+
+def read_nouns(path: Path) -> FolderContents:
+    """Read all but the samples, of a folder whose samples were looked at when it came."""
     if not path.is_dir():
         raise NotFoundError(f"no result folder at {path}", hint="was it moved or removed by hand?")
     contents = FolderContents(
@@ -42,8 +51,6 @@ def read_folder(path: Path) -> FolderContents:
         environment=read_noun(path / ENVIRONMENT, Environment),
     )
     _check_same_job(contents)
-    if contents.result.state is ResultState.COMPLETE:
-        _check_samples(path)
     return contents
 
 
@@ -81,12 +88,14 @@ def _check_samples(folder: Path) -> None:
 
 
 def _check_decodes(path: Path, columns: tuple[str, ...]) -> None:
-    """Decode every page, as a stream: a good footer says nothing of the data before it."""
+    """Decode every page, of a large file as a stream: a good footer says nothing of the data before it."""
     import polars as pl
 
     try:
-        # A count of distinct values cannot be answered from the footer's statistics.
-        pl.scan_parquet(path).select(pl.col(columns).n_unique()).collect(engine="streaming")
+        if path.stat().st_size < _READ_AT_ONCE:
+            pl.read_parquet(path, columns=list(columns))
+        else:  # a count of distinct values cannot be answered from the footer's statistics
+            pl.scan_parquet(path).select(pl.col(columns).n_unique()).collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError) as exc:
         first_line = str(exc).strip().splitlines()[0]
         raise StoreError(f"{path} is damaged: {first_line}", hint=_HINT) from exc

@@ -30,7 +30,7 @@ from prony.model.queue import JobState
 from prony.model.result import Failure, Result, ResultState
 from prony.store import agents as agent_rows
 from prony.store import ledger, parcel, queue, tables, transfer
-from prony.store.folder import FolderContents, read_folder
+from prony.store.folder import FolderContents, read_folder, read_nouns
 from prony.store.writer import Desk
 
 _ENDS = {
@@ -262,7 +262,7 @@ class Results(Leases):
             record = self.store.record(job_id)
             if record is None:
                 raise NotFoundError(f"job {job_id} has no result yet", hint="`prony watch ID` waits", code="no_result")
-            contents = read_folder(record.folder)
+            contents = read_nouns(record.folder)
             return Entry(
                 job=contents.job,
                 result=record.result,
