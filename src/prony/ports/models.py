@@ -43,7 +43,7 @@ class ModelPolicy:
             raise InputError(f"a folder with {os.pathsep!r} in its name cannot be allowed", hint="rename it")
         given = {
             "PRONY_MODEL_SCHEMES": None if self.schemes is None else ",".join(self.schemes),
-            "PRONY_MODEL_PRIVATE": None if self.private else "refuse",
+            "PRONY_MODEL_PRIVATE": "allow" if self.private else "refuse",
             "PRONY_MODEL_MAX_BYTES": None if self.max_bytes is None else str(self.max_bytes),
             "PRONY_MODEL_FOLDERS": None if folders is None else os.pathsep.join(folders),
         }

@@ -355,7 +355,11 @@ def test_a_policy_survives_the_way_to_the_runner(policy: ModelPolicy) -> None:
 
 def test_without_variables_everything_is_allowed() -> None:
     assert policy_of({}) == ModelPolicy()
-    assert ModelPolicy().variables() == {}
+
+
+def test_what_is_allowed_beats_a_variable_that_the_runner_would_inherit() -> None:
+    inherited = AGENT_POLICY.variables()
+    assert policy_of(inherited | replace(AGENT_POLICY, private=True).variables()).private
 
 
 @pytest.mark.parametrize(
