@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from prony.cli.watching import Ended
-    from prony.client import Client
 
 _STOPPED = 130
+_PATIENT = 12  # tries: more than half a minute
 _EARLY = (ExperimentState.PARTIAL, ExperimentState.CANCELLED)
 
 
@@ -41,14 +41,16 @@ def finish(
     return _exit_code(dossier, failed)
 
 
-def finish_there(client: Client, ended: Ended, options: Namespace) -> int:
-    """Show what came out on a server, as `finish` does."""
-    from prony.cli.remote import again, write_report
+def finish_there(ended: Ended, options: Namespace) -> int:
+    """Show what came out on a server, as `finish` does; one that is away just then is waited for."""
+    from prony.cli.remote import again, connect, keep_report
     from prony.cli.watching import why_ended
     from prony.model.queue import JobState
     from prony.report.safe import one_line
 
-    dossier = client.results(ended.view.experiment.id)
+    with connect(options, attempts=_PATIENT) as client:
+        dossier = client.results(ended.view.experiment.id)
+        document = client.report(dossier.experiment.id, "html") if options.report and dossier.entries else None
     measured = {entry.job.id for entry in dossier.entries}
     failed = [job for job in ended.jobs.values() if job.state is JobState.FAILED and job.id not in measured]
     with suppress(BrokenPipeError):
@@ -56,9 +58,9 @@ def finish_there(client: Client, ended: Ended, options: Namespace) -> int:
             print_note(one_line(f"{job.title}: failed and left no result: {why_ended(job)}"))
 
     def report(_: Dossier) -> Path:
-        return write_report(client, dossier.experiment.id)
+        return keep_report(dossier.experiment.id, document or b"")
 
-    wanted = report if options.report else None
+    wanted = report if document else None
     return finish(dossier, as_json=options.json, report=wanted, again=again(options), failed=len(failed))
 
 

@@ -25,7 +25,7 @@ def address(options: Namespace) -> str | None:
     return options.server or os.environ.get("PRONY_SERVER") or None
 
 
-def connect(options: Namespace) -> Client:
+def connect(options: Namespace, *, attempts: int = 4) -> Client:
     """Return a client of the server that was named, or else of the one that runs on this machine in the same home."""
     from prony.client import Client
     from prony.store.home import home
@@ -36,7 +36,7 @@ def connect(options: Namespace) -> Client:
             "no server is named, and none runs here",
             hint="--server URL or PRONY_SERVER says where one is; `prony server` starts one",
         )
-    return Client(url, _token(options))
+    return Client(url, _token(options), attempts=attempts)
 
 
 def again(options: Namespace) -> str:
@@ -68,11 +68,11 @@ def _token(options: Namespace) -> str | None:
     return token
 
 
-def write_report(client: Client, experiment_id: str) -> Path:
-    """Fetch the HTML report and put it into this home, where the server's own files may be out of reach."""
+def keep_report(experiment_id: str, document: bytes) -> Path:
+    """Put an HTML report of a server's experiment into this home; the server's own files may be out of reach."""
     from prony.store.home import home, safe_id
 
     path = home().root / "reports" / f"{safe_id(experiment_id)}.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(client.report(experiment_id, "html"))
+    path.write_bytes(document)
     return path

@@ -49,7 +49,7 @@ def see_through(client: Client, view: ExperimentView, options: Namespace) -> int
     for model in _paths(view):
         print_note(f"note: {model} is a path: it must lie on the agents too, and they must allow it; zoo: and https:// "
                    "work everywhere")  # fmt: skip
-    return finish_there(client, follow(client, view.experiment.id, cancels=True), options)
+    return finish_there(follow(client, view.experiment.id, cancels=True), options)
 
 
 def _paths(view: ExperimentView) -> list[str]:

@@ -46,11 +46,11 @@ def _from_here(options: Namespace) -> str | bytes | Path:
 
 
 def _from_there(options: Namespace) -> str | bytes | Path:
-    from prony.cli.remote import connect, write_report
+    from prony.cli.remote import connect, keep_report
     from prony.client.names import experiment_named
 
     with connect(options) as client:
         experiment_id = experiment_named(client, options.experiment)
-        if options.format == "html" and options.out is None:
-            return write_report(client, experiment_id)
-        return client.report(experiment_id, options.format)
+        document = client.report(experiment_id, options.format)
+    is_kept = options.format == "html" and options.out is None
+    return keep_report(experiment_id, document) if is_kept else document

@@ -31,7 +31,7 @@ def command(options: Namespace) -> int:
         from prony.cli.watching import follow
 
         options.report = False
-        return finish_there(client, follow(client, experiment_id, cancels=False), options)
+        return finish_there(follow(client, experiment_id, cancels=False), options)
 
 
 def _print_updates(client: Client, experiment_id: str) -> int:
