@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, StatementError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, StatementError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from prony.errors import PronyError, StoreError
+from prony.errors import InputError, PronyError, StoreError
 from prony.store.home import Home
 
 _BUSY_MS = 10_000
@@ -29,19 +31,23 @@ _HINTS = (
 
 def connected(home: Home, url: str = "") -> Engine:
     """Return an engine for `url`, or for the home's own SQLite file. Nothing is opened yet."""
-    try:
-        engine = create_engine(make_url(url) if url else URL.create("sqlite", database=str(home.database)))
-    except ArgumentError as exc:
-        raise StoreError(f"{url!r} names no database", hint="as in postgresql+psycopg://host/name") from exc
-    if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _prepare)
-        event.listen(engine, "begin", _begin)
+    address = _address(url) if url else URL.create("sqlite", database=str(home.database))
+    if address.get_backend_name() != "sqlite":
+        from prony.store.postgres import server_engine
+
+        return server_engine(address)
+    engine = create_engine(address.set(drivername="sqlite"))
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
     return engine
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """One consistent view of the database."""
+    if engine.dialect.name == "postgresql":
+        # By itself it would show every statement the newest rows.
+        engine = engine.execution_options(isolation_level="REPEATABLE READ")
     with translated(engine), engine.begin() as connection:
         yield connection
 
@@ -55,22 +61,60 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def translated(engine: Engine) -> Iterator[None]:
-    """Turn what the database's driver raises into a StoreError that says what to do."""
-    where = engine.url.database if engine.dialect.name == "sqlite" else engine.url.host
+    """Turn what the database's driver raises into an error of ours that says what to do."""
     try:
         yield
     except StatementError as exc:
         if isinstance(exc.orig, PronyError):
             raise exc.orig from exc  # our own refusal of a value, wrapped on its way
-        said = str(exc.orig)
-        raise StoreError(f"the database {where} says: {said}", hint=hint_for(said)) from exc
+        raise _translation(engine, exc) from exc
+    except PoolTimeoutError as exc:
+        hint = "too much is asked of it at once: try again in a moment"
+        raise StoreError(f"no connection to {name_of(engine)} became free", hint=hint) from exc
+    except (OverflowError, UnicodeEncodeError) as exc:
+        raise InputError(
+            f"the database cannot keep a value: {exc}", hint="was it meant to be so large or odd?"
+        ) from exc
     except ValidationError as exc:
         first = exc.errors(include_url=False)[0]
         place = ".".join(str(part) for part in (exc.title, *first["loc"]))
         hint = "was it made by another version? the result folders beside it can be imported into a new one"
         raise StoreError(
-            f"the database {where} holds a row that cannot be read: {place}: {first['msg']}", hint=hint
+            f"{name_of(engine)} holds a row that cannot be read: {place}: {first['msg']}", hint=hint
         ) from exc
+
+
+def name_of(engine: Engine) -> str:
+    """Return what to call a database in a message: where it is, and no secret of its URL."""
+    if engine.dialect.name == "sqlite":
+        return f"the database {engine.url.database}"
+    from prony.store.postgres import place_of
+
+    return f"the database {place_of(engine.url)}"
+
+
+def _translation(engine: Engine, error: StatementError) -> PronyError:
+    said = " ".join(str(error.orig).split())
+    if engine.url.password:
+        said = said.replace(str(engine.url.password), "***")
+    if isinstance(error, DataError):
+        return InputError(f"the database cannot keep a value: {said}", hint="was it meant to be so long or so large?")
+    hint = hint_for(said)
+    if engine.dialect.name != "sqlite" and isinstance(error, DBAPIError):
+        from prony.store.postgres import server_hint
+
+        hint = server_hint(error)
+    return StoreError(f"{name_of(engine)} says: {said}", hint=hint)
+
+
+def _address(url: str) -> URL:
+    try:
+        return make_url(url)
+    except (ArgumentError, ValueError):
+        # Not chained, and not as it was given: what cannot be understood may hold a password anywhere before the `@`.
+        shown = re.sub(r"//.*@", "//***@", url)
+        hint = "as in postgresql://user@host/name"
+        raise StoreError(f"{shown!r} names no database", hint=hint) from None
 
 
 def hint_for(said: str) -> str:

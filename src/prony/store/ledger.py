@@ -1,4 +1,8 @@
-"""An open transaction and nouns in, rows kept by the rules out: what may be added, replaced and ended."""
+"""An open transaction and nouns in, rows kept by the rules out: what may be added, replaced and ended.
+
+SQLite lets one writer in at a time. On PostgreSQL others write meanwhile: whoever reads a row in order to change it, or
+what hangs on it, locks it first, and an experiment before its jobs, so that no two wait for each other.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, func, insert, select, update
+from sqlalchemy import Connection, Table, and_, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.estimate import Summary
@@ -30,24 +35,41 @@ def add(connection: Connection, table: Table, values: Values, noun: str, **once:
 
     `once` are columns that are set now and say nothing about being the same.
     """
-    found = connection.execute(select(table).where(table.c.id == safe_id(values["id"]))).first()
-    if found is None:
-        connection.execute(insert(table).values(values | once))
+    safe_id(values["id"])
+    if insert_new(connection, table, values | once):
         return True
-    if any(found._mapping[name] != value for name, value in values.items()):
+    found = connection.execute(select(table).where(table.c.id == values["id"])).first()
+    if found is None or any(found._mapping[name] != value for name, value in values.items()):
         raise ConflictError(f"another {noun} {values['id']} is stored already", hint="delete that one first")
     return False
 
 
+def insert_new(connection: Connection, table: Table, values: Values) -> bool:
+    """Add a row unless one has its key; of several who add it at the same time, one is told that it did."""
+    _check_lengths(table, values)
+    make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    adding = make(table).values(values).on_conflict_do_nothing().returning(*table.primary_key.columns)
+    return connection.execute(adding).first() is not None
+
+
+def _check_lengths(table: Table, values: Values) -> None:
+    """Refuse what only SQLite would keep, so that what one database takes the other takes as well."""
+    for name, value in values.items():
+        most = getattr(table.c[name].type, "length", None)
+        if most is not None and value is not None and len(value) > most:
+            raise InputError(f"{table.name}.{name} has {len(value)} characters", hint=f"it may have {most}")
+
+
 def add_experiment(connection: Connection, experiment: Experiment) -> None:
     """Keep a new experiment; a running one is owned by this process."""
+    running = experiment.state is ExperimentState.RUNNING
+    owner = this_process().text() if running else None
+    add(connection, tables.experiment, experiment_row(experiment), "experiment", owner=owner)
+    # Looked at when the row is there: who deletes one of the same id is then either seen here, or waits for us.
     leaving = select(tables.deletion).where(tables.deletion.c.experiment_id == experiment.id)
     if connection.execute(leaving).first():
         # Its folder is about to be removed; a new one in the same place would go with it.
         raise ConflictError(f"experiment {experiment.id} is still being deleted", hint="try again in a moment")
-    running = experiment.state is ExperimentState.RUNNING
-    owner = this_process().text() if running else None
-    add(connection, tables.experiment, experiment_row(experiment), "experiment", owner=owner)
 
 
 def add_jobs(connection: Connection, jobs: Sequence[Job]) -> None:
@@ -55,15 +77,17 @@ def add_jobs(connection: Connection, jobs: Sequence[Job]) -> None:
     places: dict[str, int] = {}
     for job in jobs:
         if job.experiment_id not in places:
-            experiment(connection, job.experiment_id)
+            experiment(connection, job.experiment_id, change=True)
             count = select(func.count()).where(tables.job.c.experiment_id == job.experiment_id)
             places[job.experiment_id] = connection.execute(count).scalar_one()
         if add(connection, tables.job, job_row(job), "job", position=places[job.experiment_id]):
             places[job.experiment_id] += 1
 
 
-def experiment(connection: Connection, experiment_id: str) -> Experiment:
-    row = connection.execute(select(tables.experiment).where(tables.experiment.c.id == experiment_id)).first()
+def experiment(connection: Connection, experiment_id: str, *, change: bool = False) -> Experiment:
+    """Return one, or say that there is none; who means to `change` it waits until nobody else does."""
+    query = select(tables.experiment).where(tables.experiment.c.id == experiment_id)
+    row = connection.execute(query.with_for_update(key_share=True) if change else query).first()
     if row is None:
         raise NotFoundError(f"no experiment {experiment_id!r}", hint=_LIST_HINT)
     return experiment_of(row)
@@ -108,7 +132,7 @@ def end_experiment(
     connection: Connection, experiment_id: str, state: ExperimentState, ended_at: datetime | None
 ) -> Experiment:
     """Move an experiment on, or refuse; to where it is already changes nothing."""
-    found = experiment(connection, experiment_id)
+    found = experiment(connection, experiment_id, change=True)
     if found.state is state:
         return found
     check(EXPERIMENT, f"experiment {experiment_id}", found.state, state)
@@ -123,7 +147,8 @@ def end_orphans(connection: Connection, is_dead: Callable[[str], bool]) -> tuple
     table = tables.experiment
     query = select(table.c.id, table.c.owner).where(table.c.state == ExperimentState.RUNNING.value)
     ended: list[Experiment] = []
-    for experiment_id, text in connection.execute(query.order_by(table.c.created_at)).all():
+    rows = connection.execute(query.order_by(table.c.created_at).with_for_update(key_share=True)).all()
+    for experiment_id, text in rows:
         if text is not None and is_dead(text):
             state, ended_at = _left_behind(connection, experiment_id)
             ended.append(end_experiment(connection, experiment_id, state, ended_at))
@@ -146,17 +171,27 @@ def add_result(
     result, table = contents.result, tables.result
     if summary.job_id != result.job_id:
         raise InputError(f"the summary is of job {summary.job_id}, the folder of {result.job_id}")
-    if require_job(connection, result.job_id) != result.experiment_id:
-        raise ConflictError(f"job {result.job_id} is stored under another experiment than {result.experiment_id}")
+    _claim_job(connection, result.job_id, result.experiment_id)
     known = connection.execute(select(table.c.attempt, table.c.state).where(table.c.job_id == result.job_id)).all()
     if any(row.attempt == attempt for row in known):
         return False
     stands = all(_RANK[result.state] < _RANK[ResultState(row.state)] for row in known)
-    if stands:
+    if known and stands:
         connection.execute(update(table).where(table.c.job_id == result.job_id).values(stands=False))
     values = result_row(contents, summary, attempt=attempt, folder=folder)
-    connection.execute(insert(table).values(values | {"stands": stands}))
-    return True
+    return insert_new(connection, table, values | {"stands": stands})
+
+
+def _claim_job(connection: Connection, job_id: str, experiment_id: str) -> None:
+    """Let nobody else add a result of this job, nor delete its experiment, before this transaction ends."""
+    if connection.dialect.name == "postgresql":
+        kept = select(tables.experiment.c.id).where(tables.experiment.c.id == experiment_id)
+        connection.execute(kept.with_for_update(read=True, key_share=True))
+    of_job = select(tables.job.c.experiment_id).where(tables.job.c.id == job_id).with_for_update(key_share=True)
+    found = connection.execute(of_job).scalar()
+    if found != experiment_id:
+        require_job(connection, job_id)
+        raise ConflictError(f"job {job_id} is stored under another experiment than {experiment_id}")
 
 
 def _left_behind(connection: Connection, experiment_id: str) -> tuple[ExperimentState, datetime | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ def experiment_row(experiment: Experiment) -> Values:
     """
     return {
         "id": experiment.id,
-        "name": experiment.name,
+        "name": _shown(experiment.name),
         "state": experiment.state.value,
         "created_at": experiment.created_at,
         "ended_at": experiment.ended_at,
@@ -78,12 +79,12 @@ def result_row(contents: FolderContents, summary: Summary, *, attempt: int, fold
         "folder": folder,
         "document": result.model_dump_json(),
         "summary": summary.model_dump_json(),
-        "title": summary.title,
+        "title": _shown(summary.title),
         "grade": summary.verdict.grade.value,
         "headline_metric": HEADLINE if headline else None,
-        "headline_value": headline.value if headline else None,
-        "headline_low": headline.low if headline else None,
-        "headline_high": headline.high if headline else None,
+        "headline_value": _number(headline.value) if headline else None,
+        "headline_low": _number(headline.low) if headline else None,
+        "headline_high": _number(headline.high) if headline else None,
         "headline_unit": headline.unit if headline else None,
     }
 
@@ -106,3 +107,13 @@ def calibration_row(calibration: Calibration) -> Values:
         "taken_at": calibration.taken_at,
         "document": calibration.model_dump_json(),
     }
+
+
+def _number(value: float | None) -> float | None:
+    """Return a number that sorts among others: what is none is unknown, as SQLite has it by itself."""
+    return None if value is None or math.isnan(value) else value
+
+
+def _shown(text: str) -> str:
+    """Return text as both databases keep it: PostgreSQL's has no NUL. The document beside it has all of the text."""
+    return text.replace("\0", "\ufffd")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, inspect, text
 
 from prony.errors import StoreError
-from prony.store.database import reading, translated, writing
+from prony.store.database import name_of, reading, translated, writing
 from prony.store.home import Home
 from prony.store.lock import locked
 from prony.store.revision import HEAD
@@ -16,25 +18,52 @@ from prony.store.revision import HEAD
 if TYPE_CHECKING:
     from alembic.config import Config
 
+# Of PostgreSQL's advisory locks, ours: any number that no other program on the same database is likely to take.
+_LOCK_KEY = int.from_bytes(b"prony")
+_PATIENCE_S = 120
+
 
 def upgrade(engine: Engine, home: Home) -> None:
     """Bring the schema up to date; one cheap query when it is. Safe when several processes open at once."""
     if revision(engine) == HEAD:
         return
-    with locked(home.lock):
-        if engine.dialect.name == "sqlite":
+    if engine.dialect.name == "sqlite":
+        with locked(home.lock):
             _write_ahead(engine)
-        # In one transaction, begun before the revision is looked at: a crash leaves the old schema, whole.
-        with writing(engine) as connection:
-            _migrate(connection, HEAD)
+    with _changing(engine, home) as connection:
+        _migrate(connection, HEAD)
 
 
 def downgrade(engine: Engine, home: Home, to: str) -> None:
     """Take the schema back to an older revision, or to `base`."""
     from alembic import command
 
-    with locked(home.lock), writing(engine) as connection:
+    with _changing(engine, home) as connection:
         command.downgrade(configuration(connection), to)
+
+
+@contextmanager
+def _changing(engine: Engine, home: Home) -> Iterator[Connection]:
+    """One transaction in which nobody else changes the schema: a crash leaves the old one, whole."""
+    if engine.dialect.name == "sqlite":
+        with locked(home.lock), writing(engine) as connection:
+            yield connection
+        return
+    # Servers on other machines may not see this home's lock: the database itself keeps them apart.
+    with writing(engine) as connection:
+        connection.execute(text(f"SET LOCAL lock_timeout = '{_PATIENCE_S}s'"))
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
+        _check_encoding(connection)
+        yield connection
+
+
+def _check_encoding(connection: Connection) -> None:
+    found = connection.execute(text("SHOW server_encoding")).scalar()
+    if found != "UTF8":
+        raise StoreError(
+            f"{name_of(connection.engine)} keeps its text in {found}, which lacks most letters",
+            hint="make one that keeps all: createdb --encoding=UTF8 --template=template0 NAME",
+        )
 
 
 def revision(engine: Engine) -> str | None:
@@ -64,8 +93,8 @@ def _migrate(connection: Connection, to: str) -> None:
     found = _revision(connection)
     if found is not None and found not in known:
         raise StoreError(
-            f"the database {connection.engine.url.database} was made by a newer Prony (schema {found})",
-            hint="upgrade Prony, or set PRONY_HOME to another folder",
+            f"{name_of(connection.engine)} was made by a newer Prony (schema {found})",
+            hint="upgrade Prony, or set PRONY_HOME (or the database's URL) to another place",
             code="newer_store",
         )
     command.upgrade(config, to)

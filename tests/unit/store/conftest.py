@@ -1,4 +1,4 @@
-"""A fresh home and an open store for each test."""
+"""A fresh home and an open store for each test, on either database: a test that asks for `store` is run on both."""
 
 from __future__ import annotations
 
@@ -20,9 +20,15 @@ def home(tmp_path: Path) -> Home:
 
 
 @pytest.fixture
-def store(home: Home) -> Iterator[Store]:
-    with Store.open(home) as opened:
+def store(home: Home, database_url: str) -> Iterator[Store]:
+    with Store.open(home, url=database_url) as opened:
         yield opened
+
+
+@pytest.fixture
+def other_url(request: pytest.FixtureRequest, database_url: str) -> str:
+    """A second, empty database of the same kind."""
+    return str(request.getfixturevalue("empty_postgres_url")) if database_url else ""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Nouns and result folders as the runner writes them, for every test of the store."""
+"""Nouns and result folders as the runner writes them, and what the overview says of them, for tests of the store."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from sqlalchemy import text
 
 from prony.measure.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.model.calibration import Calibration
@@ -16,6 +18,8 @@ from prony.model.job import Job
 from prony.model.metric import HEADLINE
 from prony.model.recipe import Matrix, ModelWorkload, Recipe
 from prony.model.result import Repetition, Result, ResultState
+from prony.store.database import reading
+from prony.store.store import Store
 
 NOW = datetime(2025, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 WORKLOAD = ModelWorkload(kind="model", model="zoo:mlp", engine="onnxruntime")
@@ -127,3 +131,10 @@ def summarise(folder: Path) -> Summary:
 def edited(path: Path, **changes: Any) -> None:
     """Change keys of a JSON file."""
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def overview(store: Store) -> list[dict[str, Any]]:
+    """Return the rows that `prony list` is made of, the newest first, from either database."""
+    query = text("SELECT * FROM experiment_overview ORDER BY created_at DESC, id DESC")
+    with reading(store.engine) as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]

@@ -1,4 +1,4 @@
-"""Several processes on one home, and processes that are killed: nothing is lost, and nothing is broken."""
+"""Several processes on one store, and processes that are killed: nothing is lost, and nothing is broken."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import resource
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,20 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import func, insert, select
 
 from prony.errors import StoreError
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.result import ResultState
 from prony.store import tables
-from prony.store.database import connected, writing
+from prony.store.database import connected, reading, writing
 from prony.store.glance import glance
 from prony.store.home import Home
 from prony.store.rows import experiment_row
 from prony.store.store import Store
 from prony.store.transfer import export, import_
 
-from .nouns import experiment, jobs, running, summarise, summary, write_folder
+from .nouns import experiment, jobs, overview, running, summarise, summary, write_folder
 
 # Fresh interpreters and no forks: Polars has threads, which a fork would cut off.
 SPAWN = multiprocessing.get_context("spawn")
@@ -43,17 +42,18 @@ def _in_processes(work: Callable[..., None], *arguments: tuple[Any, ...]) -> lis
     return [process.exitcode for process in processes]
 
 
-def _is_sound(home: Home) -> bool:
-    connection = sqlite3.connect(home.database)
-    try:
-        broken = connection.execute("PRAGMA foreign_key_check").fetchall()
-        return not broken and connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    finally:
-        connection.close()
+def _is_sound(store: Store) -> bool:
+    with reading(store.engine) as connection:
+        if connection.dialect.name == "sqlite":
+            broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
+            return not broken and connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
+        results, jobs_ = tables.result, tables.job
+        lost = select(func.count()).select_from(results.outerjoin(jobs_)).where(jobs_.c.id.is_(None))
+        return connection.execute(lost).scalar() == 0
 
 
-def _write_many(root: Path, writer: str, count: int) -> None:
-    with Store.open(Home(root)) as store:
+def _write_many(root: Path, url: str, writer: str, count: int) -> None:
+    with Store.open(Home(root), url=url) as store:
         for number in range(count):
             experiment_id = f"{writer}{number}"
             store.save_experiment(running(experiment_id, minutes=number), jobs(experiment_id))
@@ -63,86 +63,90 @@ def _write_many(root: Path, writer: str, count: int) -> None:
             store.set_experiment_state(experiment_id, ExperimentState.COMPLETE)
 
 
-def test_two_processes_that_make_the_store_and_write_at_once_lose_nothing(home: Home) -> None:
-    assert _in_processes(_write_many, (home.root, "a", 15), (home.root, "b", 15)) == [0, 0]
-    with Store.open(home) as store:
+def test_two_processes_that_make_the_store_and_write_at_once_lose_nothing(home: Home, other_url: str) -> None:
+    assert _in_processes(_write_many, (home.root, other_url, "a", 15), (home.root, other_url, "b", 15)) == [0, 0]
+    with Store.open(home, url=other_url) as store:
         found = store.experiments()
         assert len(found) == 30
         assert {one.state for one in found} == {ExperimentState.COMPLETE}
         assert all(len(store.records(one.id)) == 2 for one in found)
-    assert _is_sound(home)
+        assert _is_sound(store)
 
 
-def _record_same(root: Path, accepted: Path) -> None:
+def _record_same(root: Path, url: str, accepted: Path) -> None:
     job = jobs()[0]
-    with Store.open(Home(root)) as store:
+    with Store.open(Home(root), url=url) as store:
         if store.record_result(store.home.result_folder(job.experiment_id, job.id), summary(job)):
             (accepted / str(os.getpid())).touch()
 
 
-def test_of_two_processes_with_the_same_result_one_is_accepted(store: Store, tmp_path: Path) -> None:
+def test_of_processes_with_the_same_result_one_is_accepted(store: Store, tmp_path: Path, database_url: str) -> None:
     job = jobs()[0]
     store.save_experiment(running(), [job])
     write_folder(store.home.result_folder(job.experiment_id, job.id), job)
     accepted = tmp_path / "accepted"
     accepted.mkdir()
-    assert _in_processes(_record_same, (store.home.root, accepted), (store.home.root, accepted)) == [0, 0]
+    assert _in_processes(_record_same, *[(store.home.root, database_url, accepted)] * 3) == [0, 0, 0]
     assert len(list(accepted.iterdir())) == 1
     assert len(store.records(job.experiment_id)) == 1
 
 
-def _die_in_mid_transaction(root: Path) -> None:
-    with writing(connected(Home(root))) as connection:
+def _die_in_mid_transaction(root: Path, url: str) -> None:
+    with writing(connected(Home(root), url)) as connection:
         for number in range(200):
             connection.execute(insert(tables.experiment).values(experiment_row(experiment(f"half{number}"))))
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_writer_killed_in_mid_transaction_leaves_the_store_as_it_was(store: Store, kept: Experiment) -> None:
-    assert _in_processes(_die_in_mid_transaction, (store.home.root,)) == [-signal.SIGKILL]
+def test_a_writer_killed_in_mid_transaction_leaves_the_store_as_it_was(
+    store: Store, kept: Experiment, database_url: str
+) -> None:
+    assert _in_processes(_die_in_mid_transaction, (store.home.root, database_url)) == [-signal.SIGKILL]
     assert [one.id for one in store.experiments()] == [kept.id]
-    assert _is_sound(store.home)
+    assert _is_sound(store)
     store.save_experiment(experiment("after"))
-    assert [row["id"] for row in glance(store.home)] == ["after", kept.id]
+    assert [row["id"] for row in overview(store)] == ["after", kept.id]
 
 
-def _die_between_rows_and_folders(root: Path, experiment_id: str) -> None:
+def _die_between_rows_and_folders(root: Path, url: str, experiment_id: str) -> None:
     from prony.store import removal
 
     removal.remove = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-    with Store.open(Home(root)) as store:
+    with Store.open(Home(root), url=url) as store:
         store.delete_experiment(experiment_id)
 
 
-def test_a_delete_killed_before_its_folders_went_is_finished_by_the_next_open(store: Store, kept: Experiment) -> None:
+def test_a_delete_killed_before_its_folders_went_is_finished_by_the_next_open(
+    store: Store, kept: Experiment, database_url: str
+) -> None:
     folder = store.home.experiment_folder(kept.id)
-    assert _in_processes(_die_between_rows_and_folders, (store.home.root, kept.id)) == [-signal.SIGKILL]
+    assert _in_processes(_die_between_rows_and_folders, (store.home.root, database_url, kept.id)) == [-signal.SIGKILL]
     assert folder.exists()
-    with Store.open(store.home) as again:
+    with Store.open(store.home, url=database_url) as again:
         assert again.experiments() == ()
     assert not folder.exists()
 
 
-def _die_before_rows(root: Path, source: Path) -> None:
+def _die_before_rows(root: Path, url: str, source: Path) -> None:
     Store.save_whole = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
-    with Store.open(Home(root)) as store:
+    with Store.open(Home(root), url=url) as store:
         import_(store, source, summarise=summarise)
 
 
 def test_an_import_killed_before_its_rows_were_written_can_be_done_again(
-    store: Store, kept: Experiment, tmp_path: Path
+    store: Store, kept: Experiment, tmp_path: Path, other_url: str
 ) -> None:
     source, other = export(store, kept.id, tmp_path / "out"), Home(tmp_path / "other")
-    assert _in_processes(_die_before_rows, (other.root, source)) == [-signal.SIGKILL]
-    with Store.open(other) as again:
+    assert _in_processes(_die_before_rows, (other.root, other_url, source)) == [-signal.SIGKILL]
+    with Store.open(other, url=other_url) as again:
         assert again.experiments() == ()
         assert import_(again, source, summarise=summarise) == kept
         assert len(again.records(kept.id)) == 2
 
 
-def _start_and_die(root: Path, states: list[str], job_count: int) -> None:
+def _start_and_die(root: Path, url: str, states: list[str], job_count: int) -> None:
     made = jobs(batch_sizes=tuple(range(1, job_count + 1)))
-    store = Store.open(Home(root))
+    store = Store.open(Home(root), url=url)
     store.save_experiment(running(job_count=job_count), made)
     for job, state in zip(made, states, strict=False):
         folder = write_folder(store.home.result_folder(job.experiment_id, job.id), job, ResultState(state))
@@ -163,21 +167,24 @@ class TestOrphans:
         ],
     )
     def test_an_experiment_whose_process_was_killed_ends_by_what_it_left(
-        self, home: Home, states: list[str], ended: str
+        self, home: Home, states: list[str], ended: str, database_url: str
     ) -> None:
-        assert _in_processes(_start_and_die, (home.root, states, 2)) == [-signal.SIGKILL]
-        assert [row["is_abandoned"] for row in glance(home)] == [True]
-        with Store.open(home) as store:
+        assert _in_processes(_start_and_die, (home.root, database_url, states, 2)) == [-signal.SIGKILL]
+        assert [row["is_abandoned"] for row in glance(home)] == ([] if database_url else [True])
+        with Store.open(home, url=database_url) as store:
             assert [one.id for one in store.orphans()] == ["abc123def"]
             (adopted,) = store.adopt_orphans()
             assert adopted == store.experiment("abc123def")
             assert adopted.state == ended
             assert (adopted.ended_at is None) == (states == [])
             assert store.adopt_orphans() == ()
-        assert [(row["state"], row["is_abandoned"]) for row in glance(home)] == [(ended, False)]
+            assert [(row["state"], row["owner"]) for row in overview(store)] == [(ended, None)]
+        assert [(row["state"], row["is_abandoned"]) for row in glance(home)] == (
+            [] if database_url else [(ended, False)]
+        )
 
     def test_glance_has_it_recovered_first_where_told_how(self, home: Home) -> None:
-        _in_processes(_start_and_die, (home.root, [], 1))
+        _in_processes(_start_and_die, (home.root, "", [], 1))
 
         def recover(place: Home) -> None:
             with Store.open(place) as store:
@@ -185,15 +192,15 @@ class TestOrphans:
 
         assert [row["state"] for row in glance(home, refresh=recover)] == ["failed"]
 
-    def test_one_whose_process_lives_is_left_alone(self, store: Store) -> None:
+    def test_one_whose_process_lives_is_left_alone(self, store: Store, database_url: str) -> None:
         store.save_experiment(running())
         program = (
             "import sys; from pathlib import Path\n"
             "from prony.store.home import Home\n"
             "from prony.store.store import Store\n"
-            "with Store.open(Home(Path(sys.argv[1]))) as store: print(len(store.adopt_orphans()))"
+            "with Store.open(Home(Path(sys.argv[1])), url=sys.argv[2]) as store: print(len(store.adopt_orphans()))"
         )
-        command = [sys.executable, "-c", program, str(store.home.root)]
+        command = [sys.executable, "-c", program, str(store.home.root), database_url]
         assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "0\n"
         assert store.orphans() == ()
         assert store.experiment("abc123def").state is ExperimentState.RUNNING
@@ -216,16 +223,16 @@ def test_a_full_disk_is_a_store_error_and_what_was_stored_is_whole(home: Home, t
     assert _in_processes(_fill_up, (home.root, said)) == [0]
     assert "prony.db says: " in said.read_text()
     assert "what was stored before is unharmed" in said.read_text()
-    assert _is_sound(home)
     with Store.open(home) as store:
+        assert _is_sound(store)
         found = store.experiments()
         assert found
         assert len({one.id for one in found}) == len(found)
         store.save_experiment(experiment("after"))
 
 
-def _export_in_little_room(root: Path, to: Path, said: Path) -> None:
-    with Store.open(Home(root)) as store:
+def _export_in_little_room(root: Path, url: str, to: Path, said: Path) -> None:
+    with Store.open(Home(root), url=url) as store:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
         try:
@@ -234,9 +241,11 @@ def _export_in_little_room(root: Path, to: Path, said: Path) -> None:
             said.write_text(error.message)
 
 
-def test_an_export_for_which_there_is_no_room_leaves_nothing(store: Store, kept: Experiment, tmp_path: Path) -> None:
+def test_an_export_for_which_there_is_no_room_leaves_nothing(
+    store: Store, kept: Experiment, tmp_path: Path, database_url: str
+) -> None:
     to, said = tmp_path / "out" / "it", tmp_path / "said"
-    assert _in_processes(_export_in_little_room, (store.home.root, to, said)) == [0]
+    assert _in_processes(_export_in_little_room, (store.home.root, database_url, to, said)) == [0]
     assert "File too large" in said.read_text()
     assert list(to.parent.iterdir()) == []
 
@@ -254,6 +263,7 @@ def _as_nobody(root: Path, said: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root can become somebody who may not write")
+@pytest.mark.parametrize("database_url", [""])
 def test_a_home_that_may_only_be_read_can_be_listed_and_says_why_not_more(store: Store, kept: Experiment) -> None:
     import tempfile
 

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
-import sqlite3
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from prony.errors import ConflictError, InputError, NotFoundError, StoreError
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.result import ResultState
+from prony.store import tables
+from prony.store.database import writing
 from prony.store.home import Home
 from prony.store.store import Store
 
@@ -35,10 +37,10 @@ class TestExperiments:
         assert store.experiment(made.id).recipe.matrix.axes == {"workload.batch_size": [1, 8]}
         assert store.jobs(made.id) == jobs()
 
-    def test_it_survives_closing_and_opening(self, store: Store, home: Home) -> None:
+    def test_it_survives_closing_and_opening(self, store: Store, home: Home, database_url: str) -> None:
         store.save_experiment(experiment())
         store.close()
-        with Store.open(home) as again:
+        with Store.open(home, url=database_url) as again:
             assert again.experiment("abc123def") == experiment()
 
     def test_saving_the_same_twice_changes_nothing(self, store: Store) -> None:
@@ -94,9 +96,9 @@ class TestStates:
         assert ended == store.experiment("abc123def") == running().model_copy(update={"state": state, "ended_at": NOW})
 
     def test_what_has_ended_stays_ended(self, store: Store) -> None:
-        store.save_experiment(experiment(state=ExperimentState.PARTIAL))
-        with pytest.raises(ConflictError, match="is partial and cannot become complete"):
-            store.set_experiment_state("abc123def", ExperimentState.COMPLETE)
+        store.save_experiment(experiment(state=ExperimentState.COMPLETE))
+        with pytest.raises(ConflictError, match="is complete and cannot become partial"):
+            store.set_experiment_state("abc123def", ExperimentState.PARTIAL)
 
     def test_ending_twice_in_the_same_way_keeps_the_first_instant(self, store: Store) -> None:
         store.save_experiment(running())
@@ -203,10 +205,10 @@ class TestResults:
             store.record_result(write_folder(tmp_path / "else", job), summary(job))
 
     @pytest.mark.usefixtures("kept")
-    def test_a_home_can_be_moved(self, store: Store, home: Home, tmp_path: Path) -> None:
+    def test_a_home_can_be_moved(self, store: Store, home: Home, tmp_path: Path, database_url: str) -> None:
         store.close()
         home.root.rename(tmp_path / "moved")
-        with Store.open(Home(tmp_path / "moved")) as moved:
+        with Store.open(Home(tmp_path / "moved"), url=database_url) as moved:
             assert moved.environment(jobs()[0].id) == environment()
 
 
@@ -239,7 +241,7 @@ class TestDelete:
         assert len(store.records(kept.id)) == 2
 
     def test_folders_that_could_not_be_removed_go_when_the_store_is_opened_next(
-        self, store: Store, kept: Experiment, home: Home
+        self, store: Store, kept: Experiment, home: Home, database_url: str
     ) -> None:
         home.moving.write_text("a file in the way of the folder that leaving ones are renamed into")
         with pytest.raises(StoreError, match="cannot make"):
@@ -248,14 +250,14 @@ class TestDelete:
         with pytest.raises(ConflictError, match="still being deleted"):
             store.save_experiment(kept)
         home.moving.unlink()
-        with Store.open(home) as again:
+        with Store.open(home, url=database_url) as again:
             assert not home.experiment_folder(kept.id).exists()
             again.save_experiment(kept)
 
     @pytest.mark.usefixtures("store")
-    def test_what_a_crash_left_on_its_way_is_swept(self, home: Home) -> None:
+    def test_what_a_crash_left_on_its_way_is_swept(self, home: Home, database_url: str) -> None:
         (home.moving / "half" / "logs").mkdir(parents=True)
-        Store.open(home).close()
+        Store.open(home, url=database_url).close()
         assert list(home.moving.iterdir()) == []
 
 
@@ -286,8 +288,7 @@ def test_a_new_experiment_can_be_recorded_job_by_job(store: Store) -> None:
 
 
 def test_a_row_that_cannot_be_read_is_a_store_error(store: Store, kept: Experiment) -> None:
-    with sqlite3.connect(store.home.database) as connection:
-        connection.execute("""UPDATE result SET document = '{"state": "odd"}'""")
-    connection.close()
+    with writing(store.engine) as connection:
+        connection.execute(update(tables.result).values(document='{"state": "odd"}'))
     with pytest.raises(StoreError, match=r"holds a row that cannot be read: Result\."):
         store.records(kept.id)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,12 @@ from prony.errors import ConflictError, InputError, NotFoundError, PronyError, S
 from prony.measure.samples import SAMPLES
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.result import ResultState
-from prony.store.glance import glance
 from prony.store.home import Home
 from prony.store.manifest import checksums
 from prony.store.store import Store
 from prony.store.transfer import export, import_
 
-from .nouns import RECIPE_TEXT, edited, experiment, jobs, recipe, running, summarise, summary, write_folder
+from .nouns import RECIPE_TEXT, edited, experiment, jobs, overview, recipe, running, summarise, summary, write_folder
 
 
 @pytest.fixture
@@ -25,8 +25,9 @@ def exported(store: Store, kept: Experiment, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Store:
-    return Store.open(Home(tmp_path / "empty"))
+def empty(tmp_path: Path, other_url: str) -> Iterator[Store]:
+    with Store.open(Home(tmp_path / "empty"), url=other_url) as opened:
+        yield opened
 
 
 def _all_of(store: Store, experiment_id: str) -> tuple[object, ...]:
@@ -34,7 +35,7 @@ def _all_of(store: Store, experiment_id: str) -> tuple[object, ...]:
         (record.job_id, record.attempt, record.result, record.summary.model_dump_json(), checksums(record.folder))
         for record in store.records(experiment_id)
     ]
-    return store.experiment(experiment_id), store.jobs(experiment_id), records, glance(store.home)
+    return store.experiment(experiment_id), store.jobs(experiment_id), records, overview(store)
 
 
 class TestExport:
@@ -229,15 +230,17 @@ class TestImportOfResultFolders:
         assert found.recipe.workload == job.workload
         assert found.recipe.matrix.axes == {"workload.batch_size": [8]}
         assert empty.jobs(found.id) == (job,)
-        assert glance(empty.home)[0]["headline_title"] == "batch_size=8"
+        assert overview(empty)[0]["headline_title"] == "batch_size=8"
 
-    def test_the_folders_of_a_lost_database_come_back_where_they_lie(self, store: Store, kept: Experiment) -> None:
+    def test_the_folders_of_a_lost_database_come_back_where_they_lie(
+        self, store: Store, kept: Experiment, other_url: str
+    ) -> None:
         before = checksums(store.home.results)
         records = store.records(kept.id)
         store.close()
         for leftover in store.home.root.glob("prony.db*"):
             leftover.unlink()
-        with Store.open(store.home) as again:
+        with Store.open(store.home, url=other_url) as again:
             found = import_(again, store.home.experiment_folder(kept.id), summarise=summarise)
             assert found.recipe.matrix == kept.recipe.matrix
             assert [(one.result, one.folder) for one in again.records(kept.id)] == [
@@ -286,12 +289,12 @@ class TestImportOfResultFolders:
         assert import_(empty, source, summarise=summarise).job_count == 1
 
     def test_a_deletion_that_is_still_to_be_done_is_done_first(
-        self, store: Store, kept: Experiment, exported: Path
+        self, store: Store, kept: Experiment, exported: Path, database_url: str
     ) -> None:
         store.home.moving.write_text("in the way")
         with pytest.raises(PronyError):
             store.delete_experiment(kept.id)
         store.home.moving.unlink()
         assert import_(store, exported, summarise=summarise) == kept
-        with Store.open(store.home) as again:
+        with Store.open(store.home, url=database_url) as again:
             assert all(folder.is_dir() for folder in again.folders(kept.id).values())
