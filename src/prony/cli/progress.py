@@ -39,12 +39,12 @@ class Follower(Protocol):
 
 
 class Bars:
-    """One bar a job. Where a screen has no room for all, those that run, below a bar for the whole."""
+    """One bar a job. Where a screen has no room for all, one for each that runs, below one for the whole."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._tasks: dict[str, TaskID] = {}
         self._titles: dict[str, str] = {}
+        self._tasks: dict[str, TaskID] = {}
         self._whole: TaskID | None = None
         self._over: set[str] = set()
 
@@ -52,37 +52,42 @@ class Bars:
         from rich.text import Text
 
         self._progress.console.print(Text.assemble((experiment.name, "bold"), f"  {experiment.id}  {_count(jobs)}"))
-        crowded = len(jobs) > max(self._progress.console.height - 4, 4)
-        if crowded:
+        self._titles = {job.id: job.title for job in jobs}
+        if len(jobs) > max(self._progress.console.height - 4, 4):
             self._whole = self._progress.add_task("all jobs", total=len(jobs), now="")
-        for job in jobs:
-            self._titles[job.id] = job.title
-            self._tasks[job.id] = self._progress.add_task(job.title, total=None, now="waiting", visible=not crowded)
+        else:
+            for job in jobs:
+                self._task(job.id)
 
     def event(self, event: Event) -> None:
-        task = self._tasks.get(event.job_id)
-        if task is None:
-            return
-        self._show(event, task)
-        self._move(event.job_id, task, runs=event.kind != "finished", has_ended=event.kind == "finished")
+        has_ended = event.kind == "finished"
+        if self._whole is None or not has_ended:
+            self._show(event, self._task(event.job_id))
+        self._move(event.job_id, runs=not has_ended, has_ended=has_ended)
 
     def place(self, job_id: str, agent: str) -> None:
-        task = self._tasks.get(job_id)
-        if task is None:
-            return
-        title = self._titles[job_id]
-        named, now = (f"{title} · {agent}", "starting") if agent else (title, "waiting")
-        self._progress.update(task, description=named, now=now)
-        self._move(job_id, task, runs=bool(agent), has_ended=False)
+        if self._whole is None or agent:
+            title = self._titles.get(job_id, job_id)
+            named, now = (f"{title} · {agent}", "starting") if agent else (title, "waiting")
+            self._progress.update(self._task(job_id), description=named, now=now)
+        self._move(job_id, runs=bool(agent), has_ended=False)
 
     def note(self, text: str) -> None:
         self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def _move(self, job_id: str, task: TaskID, *, runs: bool, has_ended: bool) -> None:
+    def _task(self, job_id: str) -> TaskID:
+        if job_id not in self._tasks:
+            title = self._titles.get(job_id, job_id)
+            self._tasks[job_id] = self._progress.add_task(title, total=None, now="waiting")
+        return self._tasks[job_id]
+
+    def _move(self, job_id: str, *, runs: bool, has_ended: bool) -> None:
+        """Count a job, and take its bar away where only those that run have one."""
         if self._whole is not None:
             (self._over.add if has_ended else self._over.discard)(job_id)
-            self._progress.update(task, visible=runs)
             self._progress.update(self._whole, completed=len(self._over))
+            if not runs and job_id in self._tasks:
+                self._progress.remove_task(self._tasks.pop(job_id))
         if not self._progress.live.auto_refresh:
             self._progress.refresh()
 

@@ -75,3 +75,29 @@ def test_the_bar_of_a_stopped_job_stays_where_it_was(state: str, shown: str) -> 
         ):
             bars.event(event)
     assert shown in drawn.getvalue()
+
+
+def test_a_screen_too_small_for_all_jobs_shows_those_that_run_and_the_whole() -> None:
+    drawn = io.StringIO()
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn())
+    jobs = [JOB.model_copy(update={"id": f"x-{number:03}", "name": f"job {number}"}) for number in range(100)]
+    with Progress(*columns, console=Console(file=drawn, height=20), auto_refresh=False) as progress:
+        bars = Bars(progress)
+        bars.start(EXPERIMENT, jobs)
+        for number in range(3):
+            bars.place(f"x-{number:03}", "lab-1")
+        bars.event(Event(kind="finished", job_id="x-000", state="complete"))
+        bars.event(Event(kind="finished", job_id="x-050", state="failed"))  # ended before anyone looked
+        bars.place("x-001", "")
+        shown = {task.description: task.completed for task in progress.tasks}
+    assert shown == {"all jobs": 2, "job 2 · lab-1": 0}
+
+
+def test_a_job_that_waits_again_has_no_agent() -> None:
+    with Progress(console=Console(file=io.StringIO()), auto_refresh=False) as progress:
+        bars = Bars(progress)
+        bars.start(EXPERIMENT, [JOB])
+        bars.place(JOB.id, "lab-1")
+        assert progress.tasks[0].description == "t · lab-1"
+        bars.place(JOB.id, "")
+        assert (progress.tasks[0].description, progress.tasks[0].fields["now"]) == ("t", "waiting")

@@ -23,13 +23,15 @@ def arguments(parser: ArgumentParser) -> None:
     """List the agents of a server, with what each does and was last heard; or drain, reset or remove one."""
     _add_list(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    _add_list(actions.add_parser("list", help="list them, as without a word"), inner=True)
+    _add_list(actions.add_parser("list", help="list them, as without a word", allow_abbrev=False), inner=True)
     for name, meaning in _ACTIONS.items():
-        acting = actions.add_parser(name, help=meaning)
+        acting = actions.add_parser(name, help=meaning, allow_abbrev=False)
         acting.add_argument("agent", metavar="ID", help="an agent's id or name, or the beginning of one")
         add_json(acting, inner=True)
         add_server(acting, inner=True)
-    checking = actions.add_parser("check", help="say which agents could run a recipe, and what the others lack")
+    checking = actions.add_parser(
+        "check", help="say which agents could run a recipe, and what the others lack", allow_abbrev=False
+    )
     checking.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
     checking.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key")
     add_json(checking, inner=True)
