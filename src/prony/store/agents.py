@@ -75,7 +75,9 @@ def remove(connection: Connection, agent_id: str, *, now: datetime) -> None:
     row(connection, agent_id)
     connection.execute(delete(_T).where(_T.c.id == agent_id))
     held = tables.token
-    connection.execute(update(held).where(held.c.agent_id == agent_id).values(revoked_at=now))
+    connection.execute(
+        update(held).where(held.c.agent_id == agent_id, held.c.revoked_at.is_(None)).values(revoked_at=now)
+    )
 
 
 def strike(connection: Connection, agent_id: str) -> int:

@@ -29,9 +29,13 @@ class Agents(Office):
         """Take in an agent, or a new life of one: what its earlier life held waits again."""
         if who.agent_id is not None and enrolment.id != who.agent_id:
             raise AccessError(f"this token is agent {who.agent_id}'s", hint="enrol with its id, or with another token")
-        if who.once and enrolment.id is not None:
+        if who.role is Role.AGENT and who.agent_id is None:
             enrolment = enrolment.model_copy(update={"id": None})  # whose id it would take is not its to say
         agent_id = enrolment.id or f"{enrolment.name[:60]}-{new_id(self.clock.now().timestamp(), chance=4)}"
+
+        token = None
+        if who.token_id is not None and who.agent_id is None:
+            token = await asyncio.to_thread(self.access.exchange, who, agent_id, enrolment.name)
 
         def keep(desk: Desk) -> Row[Any]:
             known = rows.enrol(desk.connection, agent_id, enrolment, now=self.clock.now())
@@ -43,9 +47,6 @@ class Agents(Office):
         row = await self.write(keep)
         card = self.keep_card(row)
         self.sign_of_life(card)
-        token = None
-        if who.once:
-            token = await asyncio.to_thread(self.access.exchange, who, agent_id, enrolment.name)
         self.hook("enrolled", agent=agent_id)
         return Enrolled(agent=self._shown_agent(row), token=token, ttl_s=self.settings.ttl_s)
 
@@ -161,8 +162,9 @@ class Agents(Office):
 
     def check_self(self, agent_id: str, who: Principal) -> None:
         """An agent may speak only for itself."""
-        if who.agent_id is not None and who.agent_id != agent_id:
-            raise AccessError(f"this token is agent {who.agent_id}'s, not {agent_id}'s", hint="use its own token")
+        if who.role is Role.AGENT and who.agent_id != agent_id:
+            whose = f"agent {who.agent_id}'s" if who.agent_id else "for enrolling"
+            raise AccessError(f"this token is {whose}, not agent {agent_id}'s", hint="use the agent's own token")
 
     async def card_of(self, agent_id: str, incarnation: str, who: Principal) -> Card:
         """Return the agent that speaks, if it is the life that we know."""
