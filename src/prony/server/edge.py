@@ -85,7 +85,7 @@ class _Answer:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.status = message["status"]
+            self.status = int(message["status"])
             headers = list(message["headers"])
             said = {name for name, _ in headers}
             headers += [pair for pair in HEADERS.items() if pair[0] not in said]

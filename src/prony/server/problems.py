@@ -21,9 +21,6 @@ _MOST_TOLD = 50
 # What a client does next, where the protocol has a word for it.
 _HEADERS: dict[int, dict[str, str]] = {
     401: {"WWW-Authenticate": 'Bearer realm="prony"'},
-    # What was not read would be taken for the next request.
-    411: {"Connection": "close"},
-    413: {"Connection": "close"},
     429: {"Retry-After": "60"},
     503: {"Retry-After": "1"},
 }
