@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-_BROKEN = (OSError, asyncio.IncompleteReadError, ValueError, EOFError)
+_BROKEN = (OSError, asyncio.IncompleteReadError, ValueError, EOFError, asyncio.CancelledError)
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,13 @@ class Proxy:
 
     def close(self) -> None:
         self.cut_all()
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._end)
         self._thread.join(10)
+
+    def _end(self) -> None:
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.call_soon(self._loop.stop)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
@@ -71,6 +76,8 @@ class Proxy:
         self._ready.set()
         self._loop.run_forever()
         server.close()
+        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
