@@ -165,7 +165,7 @@ def _blocks(folder: Path, result: Result) -> Iterator[tuple[int, str, array[int]
                 try:
                     begins.fromfile(file, count)
                     ends.fromfile(file, count)
-                except EOFError as exc:
+                except (EOFError, ValueError) as exc:  # ValueError: not even a whole number at its end
                     hint = "was the power lost? remove this file to keep what the others hold"
                     raise StoreError(f"{path} is cut short", hint=hint) from exc
                 yield repetition.index, phase, begins, ends

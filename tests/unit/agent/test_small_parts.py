@@ -1,0 +1,222 @@
+"""The parts that need nobody else: states, metrics, logs, the policy, and the facts that are offered."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from prony.agent import abilities
+from prony.agent.abilities import Abilities
+from prony.agent.condition import Condition
+from prony.agent.logs import Log
+from prony.agent.metrics import KNOWN, Metrics, served
+from prony.agent.settings import DEFAULT_SERVER, AgentSettings, model_policy, token_from
+from prony.errors import ConflictError, InputError, StoreError
+from prony.model.agent import AgentState
+from prony.model.device import EngineReport
+from prony.ports.models import AGENT_POLICY
+from prony.store.home import Home
+
+from .small_server import lines_of
+
+# States
+
+
+def test_an_agent_goes_from_job_to_job_by_the_table() -> None:
+    moves: list[tuple[AgentState, AgentState]] = []
+    condition = Condition(lambda before, after: moves.append((before, after)))
+    for _ in range(2):
+        condition.to(AgentState.BUSY)
+        condition.to(AgentState.CLEANUP)
+        condition.rest()
+    assert [after.value for _, after in moves] == ["busy", "cleanup", "active"] * 2
+
+
+def test_what_the_table_does_not_allow_is_refused() -> None:
+    condition = Condition()
+    with pytest.raises(ConflictError, match="cannot become cleanup"):
+        condition.to(AgentState.CLEANUP)
+
+
+def test_one_that_drains_does_not_stop_draining_by_working() -> None:
+    condition = Condition()
+    condition.to(AgentState.BUSY)
+    condition.to(AgentState.DRAINING)
+    condition.to(AgentState.CLEANUP)
+    condition.rest()
+    assert condition.state is AgentState.DRAINING
+    condition.to(AgentState.ACTIVE)  # its server said so
+    assert not condition.is_draining
+
+
+# Metrics
+
+
+def test_metrics_are_prometheus_text(metrics: Metrics) -> None:
+    metrics.count("jobs_total", state="complete")
+    metrics.count("jobs_total", state="complete")
+    metrics.set("spool_bytes", 12345678901)
+    metrics.count("results_refused_total", code='a"b\\c\nd')
+    text = metrics.text()
+    assert 'prony_agent_jobs_total{state="complete"} 2\n' in text
+    assert "prony_agent_spool_bytes 12345678901\n" in text
+    assert r'{code="a\"b\\c\nd"} 1' in text
+
+
+def test_metrics_can_be_read_by_the_parser_of_prometheus(metrics: Metrics) -> None:
+    parser = pytest.importorskip("prometheus_client.parser")
+    metrics.count("results_refused_total", code='a"b\\c\nd')
+    families = {family.name: family for family in parser.text_string_to_metric_families(metrics.text())}
+    assert families["prony_agent_results_refused"].samples[0].labels == {"code": 'a"b\\c\nd'}
+    assert len(families) == len(KNOWN)
+
+
+def test_every_metric_is_on_the_page_about_agents() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "agents.md").read_text()
+    assert [name for name in KNOWN if f"| `prony_agent_{name}` |" not in text] == []
+
+
+def test_metrics_are_served_and_nothing_else_is(metrics: Metrics) -> None:
+    def fetch(url: str, data: bytes | None = None) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, data=data), timeout=10) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as exc:
+            return exc.code, ""
+
+    async def ask() -> list[tuple[int, str]]:
+        async with served(metrics, "127.0.0.1", 0) as port:
+            base = f"http://127.0.0.1:{port}"
+            return [
+                await asyncio.to_thread(fetch, f"{base}/metrics"),
+                await asyncio.to_thread(fetch, f"{base}/agent.json"),
+                await asyncio.to_thread(fetch, f"{base}/metrics", b"x"),
+            ]
+
+    metrics.set("connected", 1)
+    (good, text), (missing, _), (posted, _) = asyncio.run(ask())
+    assert (good, missing, posted) == (200, 404, 405)
+    assert "prony_agent_connected 1" in text
+
+
+def test_noise_on_the_port_of_the_metrics_harms_nobody(metrics: Metrics) -> None:
+    async def ask() -> bytes:
+        async with served(metrics, "127.0.0.1", 0) as port:
+            for noise in (b"", b"\x00\xff\r\n\r\n", b"x" * 200_000):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(noise)
+                writer.close()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /metrics HTTP/1.0\r\n\r\n")
+            return await reader.read()
+
+    assert asyncio.run(ask()).startswith(b"HTTP/1.1 200 OK")
+
+
+def test_a_port_that_is_taken_is_told(metrics: Metrics) -> None:
+    async def twice() -> None:
+        async with served(metrics, "127.0.0.1", 0) as port, served(metrics, "127.0.0.1", port):
+            pass
+
+    with pytest.raises(StoreError, match="cannot listen"):
+        asyncio.run(twice())
+
+
+# Logs
+
+
+def test_every_line_carries_the_ids_that_it_was_given(log: Log, said: io.StringIO) -> None:
+    about = log.bound(job_id="e1-001", experiment_id="e1")
+    about.info("job begins", title="small")
+    about.warning("result not sent yet", reason="two\nlines", hint="")
+    first, second = lines_of(said.getvalue())
+    assert (first["event"], first["level"], first["job_id"], first["experiment_id"]) == (
+        "job begins", "info", "e1-001", "e1",
+    )  # fmt: skip
+    assert second["reason"] == "two\nlines"
+    assert "hint" not in second
+
+
+def test_a_line_for_people_is_one_line() -> None:
+    out = io.StringIO()
+    log = Log(out=out)
+    log.debug("not shown")
+    log.info("job\nbegins", title="two words", took=1.23456, state="ok")
+    [line] = out.getvalue().splitlines()
+    assert line.endswith('info    job begins  title="two words" took=1.235 state=ok')
+
+
+def test_a_log_that_nobody_reads_any_more_stops_nothing() -> None:
+    out = io.StringIO()
+    out.close()
+    Log(out=out).info("nobody hears")
+
+
+# What the owner allows
+
+
+def test_an_agent_is_cautious_unless_it_is_told_otherwise(tmp_path: Path) -> None:
+    assert model_policy({}) == AGENT_POLICY
+    assert model_policy({"PRONY_MODEL_SCHEMES": "zoo"}).schemes == ("zoo",)
+    assert model_policy({"PRONY_MODEL_SCHEMES": "zoo"}, schemes="https, file").schemes == ("https", "file")
+    assert not AGENT_POLICY.private
+    assert model_policy({}, private="allow").private
+    named = model_policy({}, folders=[tmp_path])
+    assert named.folders == (tmp_path,)
+    assert named.schemes == ("zoo", "https", "file")
+    assert model_policy({}, schemes="zoo", folders=[tmp_path]).schemes == ("zoo",)
+    with pytest.raises(InputError, match="PRONY_MODEL_PRIVATE"):
+        model_policy({"PRONY_MODEL_PRIVATE": "maybe"})
+
+
+def test_a_token_comes_from_the_file_before_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(" secret\n")
+    assert token_from(file, {"PRONY_TOKEN": "other"}) == "secret"
+    assert token_from(None, {"PRONY_TOKEN": "other"}) == "other"
+    assert token_from(None, {}) is None
+    file.write_text("\n")
+    with pytest.raises(InputError, match="is empty"):
+        token_from(file, {})
+
+
+def test_without_a_word_the_server_is_looked_for_where_one_listens_by_default() -> None:
+    from argparse import ArgumentParser
+
+    from prony.cli.commands.server import arguments
+
+    parser = ArgumentParser()
+    arguments(parser)
+    options = parser.parse_args([])
+    assert f"http://{options.host}:{options.port}" == DEFAULT_SERVER
+
+
+def test_what_is_offered_changes_with_the_cache_and_the_engines(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = []
+
+    def inspect(place: Home) -> list[EngineReport]:
+        starts.append(place)
+        return [EngineReport(name="null", python="python", state="ready", version="1")]
+
+    monkeypatch.setattr(abilities, "inspect_engines", inspect)
+    offering = Abilities(home, AgentSettings(labels={"room": "lab2"}, device_name="bench-7"))
+    first = offering.look()
+    assert first.facts["label.room"] == "lab2"
+    assert first.facts["device"] == "bench-7"
+    assert first.facts["schemes"] == ("zoo", "https")
+    assert first.facts["kinds"] == ("model",)
+    assert first.facts["engine"] == ("null",)
+    assert offering.look() == first
+    (home.cache / "zoo").mkdir()
+    (home.cache / "zoo" / "tiny-1.onnx").write_bytes(b"x")
+    assert offering.look().facts["model"] == ("zoo:tiny",)
+    assert len(starts) == 1
+    (home.engines / "torch").mkdir()
+    (home.engines / "torch" / "interpreter.json").write_text("{}")
+    offering.look()
+    assert len(starts) == 2

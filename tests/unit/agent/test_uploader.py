@@ -1,0 +1,237 @@
+"""Every result reaches the server once, through cuts, refusals and restarts; and what it refuses for good is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import pytest
+
+from prony.agent import uploader as module
+from prony.agent.link import Link
+from prony.agent.logs import Log
+from prony.agent.metrics import Metrics
+from prony.agent.spool import Meta, Spool, Work
+from prony.agent.uploader import Uploader
+from prony.client.wire import delays
+from prony.model.lease import FinishAnswer, Lease
+
+from .conftest import MakeLease
+from .small_server import CUT, DROP, Fault, SmallServer, lines_of
+
+T = TypeVar("T")
+SMALL, LARGE = 1000, 3 * 2**20
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses as they are, but a thousand times shorter; pieces of which a large result has several."""
+    monkeypatch.setattr(module, "delays", lambda first, most: delays(first / 1000, most / 1000))
+    monkeypatch.setattr(module, "PIECE_BYTES", 2**20)
+
+
+def packed(spool: Spool, lease: Lease, size: int = SMALL) -> tuple[Work, Meta]:
+    work = spool.begin(lease)
+    work.folder.mkdir()
+    (work.folder / "samples.parquet").write_bytes(os.urandom(size))
+    return work, spool.keep(work)
+
+
+class Sender:
+    """Runs something against the small server with an uploader of a fresh process."""
+
+    def __init__(self, server: SmallServer, spool: Spool, log: Log) -> None:
+        self.server, self.spool, self.log = server, spool, log
+        self.metrics = Metrics()
+
+    def __call__(self, work: Callable[[Uploader], Awaitable[T]]) -> T:
+        async def run() -> T:
+            async with Link(self.server.url, answer_s=5.0) as link:
+                uploader = Uploader(link, self.spool, metrics=self.metrics, log=self.log)
+                return await work(uploader)
+
+        return asyncio.run(run())
+
+    def all(self) -> None:
+        """Send until nothing waits, as the agent's own task does."""
+
+        async def run(uploader: Uploader) -> None:
+            await uploader.load()
+            running = asyncio.create_task(uploader.run())
+            async with asyncio.timeout(30):
+                while self.spool.waiting():
+                    await asyncio.sleep(0.005)
+            running.cancel()
+
+        self(run)
+
+
+@pytest.fixture
+def sender(server: SmallServer, spool: Spool, log: Log) -> Sender:
+    return Sender(server, spool, log)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_a_result_arrives_whole(
+    server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease, size: int
+) -> None:
+    work, meta = packed(spool, a_lease(), size)
+    content = work.tar.read_bytes()
+    sender.all()
+    assert server.results == {meta.lease_id: content}
+    assert spool.waiting() == []
+    assert not work.path.exists()
+    pieces = server.calls.count("PATCH leases/upload")
+    assert pieces == (0 if size == SMALL else 4)
+
+
+FAULTS: list[tuple[str, list[Fault]]] = [
+    ("PUT leases/result", [DROP, DROP]),
+    ("PUT leases/result", [CUT, CUT]),
+    ("PUT leases/result", [500, 503, 429, 401, 403]),
+    ("PATCH leases/upload", [DROP, CUT, 500]),
+    ("GET leases/upload", [CUT, 503]),
+]
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.parametrize("wrong", FAULTS, ids=str)
+def test_it_arrives_once_through_every_fault(
+    server: SmallServer, sender: Sender, a_lease: MakeLease, size: int, wrong: tuple[str, list[Fault]]
+) -> None:
+    operation, faults = wrong
+    spool = sender.spool
+    server.faults[operation] = list(faults)
+    work, meta = packed(spool, a_lease(), size)
+    content = work.tar.read_bytes()
+    sender.all()
+    assert server.results == {meta.lease_id: content}
+    assert spool.waiting() == []
+
+
+def test_an_upload_goes_on_where_it_was_cut(
+    server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease
+) -> None:
+    work, meta = packed(spool, a_lease(), LARGE)
+    content = work.tar.read_bytes()
+    server.uploads[meta.lease_id] = content[: 2 * 2**20]
+    sender.all()
+    assert server.results == {meta.lease_id: content}
+    assert server.calls.count("PATCH leases/upload") == 2
+
+
+def test_an_answer_that_was_lost_costs_no_second_copy(
+    server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease
+) -> None:
+    server.faults["PATCH leases/upload"] = [CUT]  # the piece arrived, and the agent does not know it
+    work, meta = packed(spool, a_lease(), LARGE)
+    content = work.tar.read_bytes()
+    sender.all()
+    assert server.results[meta.lease_id] == content
+    assert server.calls.count("PATCH leases/upload") == 4
+
+
+@pytest.mark.parametrize("status", [400, 404, 409, 410, 413, 422])
+def test_what_is_refused_for_good_is_set_aside_with_the_reason(
+    server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease, status: int, said: io.StringIO
+) -> None:
+    server.faults["PUT leases/result"] = [status]
+    refused, _ = packed(spool, a_lease(1))
+    _, meta = packed(spool, a_lease(2))
+    sender.all()
+    assert list(server.results) == [meta.lease_id]
+    place = spool.refused / refused.path.name
+    assert "refused on order" in (place / "reason").read_text()
+    assert (place / "result.tar").exists()
+    told = [line for line in lines_of(said.getvalue()) if line["level"] == "error"]
+    assert [(line["job_id"], line["experiment_id"]) for line in told] == [("e1-001", "e1")]
+
+
+def test_one_that_cannot_be_taken_now_does_not_keep_the_others(
+    server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease
+) -> None:
+    server.faults["PUT leases/result"] = [403]
+    packed(spool, a_lease(1))
+    packed(spool, a_lease(2))
+    assert sender(lambda uploader: uploader.send_waiting()) == 0.0
+    assert list(server.results) == ["lease-2-1"]
+    sender.all()
+    assert set(server.results) == {"lease-1-1", "lease-2-1"}
+
+
+def test_the_oldest_goes_first(server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease) -> None:
+    for number in (5, 2, 9):
+        packed(spool, a_lease(number))
+    sender.all()
+    assert list(server.results) == ["lease-5-1", "lease-2-1", "lease-9-1"]
+
+
+def test_damage_on_this_disk_is_told_from_damage_on_the_way(
+    server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease
+) -> None:
+    server.codes[502] = "checksum_mismatch"
+    rotten, _ = packed(spool, a_lease(1))
+    block = bytearray(rotten.tar.read_bytes())
+    block[700] ^= 1
+    rotten.tar.write_bytes(block)
+    sender.all()
+    assert server.results == {}
+    assert (spool.refused / "e1-001.1" / "reason").exists()
+    server.faults["PUT leases/result"] = [502]  # the next one was damaged on its way, and is sent again
+    packed(spool, a_lease(2))
+    sender.all()
+    assert list(server.results) == ["lease-2-1"]
+
+
+def test_the_next_lease_comes_with_the_answer(
+    server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease
+) -> None:
+    server.leases = [a_lease(2)]
+    work, meta = packed(spool, a_lease(1))
+
+    async def deliver(uploader: Uploader) -> FinishAnswer | None:
+        return await uploader.deliver(work, meta, ask_next=True)
+
+    answer = sender(deliver)
+    assert answer is not None
+    assert answer.accepted
+    assert answer.lease == a_lease(2)
+
+
+def test_what_is_newer_waits_for_what_is_older(
+    server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease
+) -> None:
+    older = packed(spool, a_lease(1))
+    newer = packed(spool, a_lease(2))
+
+    async def deliver(uploader: Uploader) -> None:
+        await uploader.load()
+        assert await uploader.deliver(*newer, ask_next=True) is None
+        assert set(uploader.unsent) == {"lease-1-1", "lease-2-1"}
+        assert server.results == {}
+
+    sender(deliver)
+    assert older[0].is_packed
+
+
+def test_nobody_waits_for_a_server_that_is_away(
+    server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease
+) -> None:
+    server.faults["PUT leases/result"] = [503] * 5
+    packed(spool, a_lease(1))
+
+    async def settle(uploader: Uploader) -> int:
+        await uploader.load()
+        assert not uploader.settled.is_set()
+        running = asyncio.create_task(uploader.run())
+        async with asyncio.timeout(10):
+            await uploader.settled.wait()
+        waiting = len(uploader.unsent)
+        running.cancel()
+        return waiting
+
+    assert sender(settle) == 1
+    assert "prony_agent_spool_results 1" in sender.metrics.text()
