@@ -62,7 +62,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
     """Serve until a signal comes; return 0, or 130 after Ctrl-C. `say` is told when requests are taken."""
     place = home().create()
     with ExitStack() as stack:
-        listening = stack.enter_context(_listening(options.host, options.port))
+        listening = stack.enter_context(listening_at(options.host, options.port))
         is_local = _is_loopback(listening)
         is_open = is_local and not options.requires_tokens
         if not options.database:
@@ -135,12 +135,13 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening_at(host: str, port: int) -> socket.socket:
     """Return a socket that listens there, before anything else is begun."""
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, _, _, _, address = found[0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        family, _, protocol, _, address = found[0]
+        # With its protocol: asyncio sends small answers at once only where it sees that this is TCP.
+        listening = socket.socket(family, socket.SOCK_STREAM, protocol)
     except (OSError, UnicodeError) as exc:
         raise InputError(f"{host!r} is no address of this machine: {exc}", hint="try --host 127.0.0.1") from exc
     try:

@@ -18,6 +18,7 @@ from fastapi import FastAPI
 from prony.app.fleet import Fleet, FleetSettings
 from prony.server.app import create_app
 from prony.server.protocol import Protocol
+from prony.server.serve import listening_at
 from prony.store.home import Home
 
 RECIPE = 'name: small\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\nmeasure: {runs: 5, repeats: 1}\n'
@@ -71,7 +72,7 @@ def served(folder: Path, *, is_open: bool = True, **settings: Any) -> Iterator[H
         await serving
         await fleet.stop()
 
-    with socket.create_server(("127.0.0.1", 0), backlog=256) as listening:
+    with listening_at("127.0.0.1", 0) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         thread = threading.Thread(target=lambda: asyncio.run(run(listening)), daemon=True)
         thread.start()

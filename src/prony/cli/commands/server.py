@@ -55,8 +55,8 @@ def _say(serving: Serving) -> None:
 
     from prony.cli.output import print_text
 
-    print_text(f"prony server at {serving.url}")
-    print_text(f"  home       {serving.home}")
-    print_text(f"  API        {serving.url}/docs")
-    print_text(f"  access     {'this machine only, no token needed' if serving.is_open else 'by token'}")
+    print_text(f"serving at {serving.url}")
+    print_text(f"  home    {serving.home}")
+    print_text(f"  API     {serving.url}/docs")
+    print_text(f"  access  {'this machine only, no token needed' if serving.is_open else 'by token'}")
     sys.stdout.flush()
