@@ -6,6 +6,7 @@ and takes as many operations into a transaction as have gathered while the last 
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -23,6 +24,8 @@ from prony.store.database import translated
 T = TypeVar("T")
 Operation = Callable[["Desk"], T]
 _MOST_TOGETHER = 200
+_LOG = logging.getLogger(__name__)
+_UNCERTAIN = "the connection was lost in the middle of a commit, which may have been done: look before you ask again"
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,14 @@ class _Wish:
     answer: Future[Any]
 
 
+class LostError(StoreError):
+    """The connection was lost. Nothing was done, unless `may_be_done`: then it was lost in the middle of a commit."""
+
+    def __init__(self, message: str, *, hint: str = "", may_be_done: bool = False) -> None:
+        super().__init__(message, hint=_UNCERTAIN if may_be_done else hint)
+        self.may_be_done = may_be_done
+
+
 class Writer:
     """An operation may be carried out twice, the first time in vain: it must change nothing but the database."""
 
@@ -67,6 +78,7 @@ class Writer:
         self._wishes: SimpleQueue[_Wish | None] = SimpleQueue()
         self._connection: Connection | None = None
         self._closed = False
+        self._door = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="prony-writer", daemon=True)
         self._thread.start()
 
@@ -81,16 +93,19 @@ class Writer:
     def submit(self, operation: Operation[T]) -> Future[T]:
         """Have the operation carried out; its answer comes when it is on the disk."""
         answer: Future[T] = Future()
-        if self._closed:
-            answer.set_exception(StoreError("the store is closed", hint="the server is going down"))
-        else:
-            self._wishes.put(_Wish(operation, answer))
+        with self._door:  # nothing may be put in after the sign that nothing more comes
+            if not self._closed:
+                self._wishes.put(_Wish(operation, answer))
+                return answer
+        answer.set_exception(StoreError("the store is closed", hint="the server is going down"))
         return answer
 
     def close(self) -> None:
         """Do what was asked for already, and end."""
-        self._closed = True
-        self._wishes.put(None)
+        with self._door:
+            if not self._closed:
+                self._closed = True
+                self._wishes.put(None)
         self._thread.join()
 
     def _work(self) -> None:
@@ -121,26 +136,42 @@ class Writer:
         """Carry out all in one transaction; where one of them fails, each in its own."""
         wishes = [wish for wish in wishes if wish.answer.set_running_or_notify_cancel()]
         try:
-            answers = self._transact(wishes)
+            answers, notes = self._transact(wishes)
+        except LostError as exc:
+            for wish in wishes:
+                wish.answer.set_exception(exc)
         except Exception as exc:  # noqa: BLE001 - whatever it is belongs to whoever asked, and this thread must live
             if len(wishes) == 1:
                 wishes[0].answer.set_exception(exc)
                 return
             for wish in wishes:
                 self._alone(wish)
-            return
-        for wish, answer in zip(wishes, answers, strict=True):
-            wish.answer.set_result(answer)
+        else:
+            self._tell(notes)
+            for wish, answer in zip(wishes, answers, strict=True):
+                wish.answer.set_result(answer)
 
     def _alone(self, wish: _Wish) -> None:
         try:
-            answers = self._transact([wish])
+            answers, notes = self._transact([wish])
         except Exception as exc:  # noqa: BLE001 - as above
             wish.answer.set_exception(exc)
         else:
+            self._tell(notes)
             wish.answer.set_result(answers[0])
 
-    def _transact(self, wishes: Sequence[_Wish]) -> list[Any]:
+    def _transact(self, wishes: Sequence[_Wish]) -> tuple[list[Any], list[Note]]:
+        """Commit the wishes together. A connection that was lost before the commit is replaced once, unseen."""
+        if self._connection is not None:
+            try:
+                return self._attempt(wishes)
+            except LostError as exc:
+                if exc.may_be_done:
+                    raise
+        return self._attempt(wishes)
+
+    def _attempt(self, wishes: Sequence[_Wish]) -> tuple[list[Any], list[Note]]:
+        desk, is_committing = None, False
         try:
             with translated(self._engine):
                 desk = Desk(self._connected())
@@ -148,12 +179,21 @@ class Writer:
                     answers = [wish.operation(desk) for wish in wishes]
                     if desk.notes:
                         self._before_commit(desk.connection, desk.notes)
-        except StoreError:
+                    is_committing = True
+        except StoreError as exc:
+            is_lost = desk is None or desk.connection.invalidated
             self._disconnect()
+            if is_lost:
+                raise LostError(exc.message, hint=exc.hint, may_be_done=is_committing) from exc
             raise
-        if desk.notes:
-            self._after_commit(desk.notes)
-        return answers
+        return answers, desk.notes
+
+    def _tell(self, notes: Sequence[Note]) -> None:
+        if notes:
+            try:
+                self._after_commit(notes)
+            except Exception:  # noqa: BLE001 - what is committed stays so, whoever could not be told of it
+                _LOG.exception("a commit could not be told of")
 
     def _connected(self) -> Connection:
         if self._connection is None:
