@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
 from prony.ports import plugins
 from servers.binaries import AbsentError
+from servers.needs import lack
 from servers.postgres import Postgres
 from servers.shared import Shared, shared, wait_ended
 
@@ -30,15 +30,8 @@ def torch_python() -> str:
     """Return an interpreter that has PyTorch; without one the test is skipped, or fails where it must be there."""
     found = os.environ.get("PRONY_TEST_TORCH_PYTHON") or (sys.executable if find_spec("torch") else "")
     if not found:
-        _lack("torch", "no PyTorch here: `make torch`, and PRONY_TEST_TORCH_PYTHON=.venv-torch/bin/python")
+        lack("torch", "no PyTorch here: `make torch`, and PRONY_TEST_TORCH_PYTHON=.venv-torch/bin/python")
     return found
-
-
-def _lack(what: str, reason: str) -> NoReturn:
-    """Skip the test, or fail it where what it lacks must be there."""
-    if what in os.environ.get("PRONY_TEST_REQUIRES", "").split(","):
-        pytest.fail(f"required, but {reason}")
-    pytest.skip(reason)
 
 
 def _servers(factory: pytest.TempPathFactory) -> Path:
@@ -54,7 +47,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
     try:
         server = block.enter_context(shared(_servers(tmp_path_factory)))
     except AbsentError as exc:
-        _lack("postgres", str(exc))
+        lack("postgres", str(exc))
     with block:
         yield server
 

@@ -18,6 +18,7 @@ import psutil
 
 # Every process of one fleet carries this, so that whoever is left over can be found.
 MARK = "PRONY_TEST_FLEET"
+_CLOCKED = Path(__file__).with_name("clocked.py")
 _RECORDED_AGENT = Path(__file__).with_name("recorded_agent.py")
 
 
@@ -71,6 +72,7 @@ class Fleet:
     mark: str = ""
     extra: dict[str, str] = field(default_factory=dict)
     server_extra: dict[str, str] = field(default_factory=dict)
+    home: Path | None = None
     servers: list[Process] = field(default_factory=list)
     agents: list[Process] = field(default_factory=list)
 
@@ -80,7 +82,7 @@ class Fleet:
 
     @property
     def server_home(self) -> Path:
-        return self.folder / "server"
+        return self.home or self.folder / "server"
 
     @property
     def url(self) -> str:
@@ -90,7 +92,8 @@ class Fleet:
         return os.environ | {"PRONY_HOME": str(home), MARK: self.mark} | self.extra
 
     def add_server(self, *, port: int | None = None, home: Path | None = None) -> Process:
-        command = [sys.executable, "-m", "prony", "server", "--port", str(port or self.port)]
+        program = [str(_CLOCKED)] if "PRONY_TEST_CLOCK" in self.extra else ["-m", "prony"]
+        command = [sys.executable, *program, "server", "--port", str(port or self.port)]
         command += ["--lease-ttl", self.lease_ttl, "--log-format", "json"]
         command += ["--database", self.database] if self.database else []
         environment = self.environment(home or self.server_home) | self.server_extra

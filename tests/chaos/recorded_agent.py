@@ -32,4 +32,8 @@ def engines(_home: Home) -> list[EngineReport]:
 if __name__ == "__main__":
     process.runner_command = command
     abilities.inspect_engines = engines
+    if "PRONY_TEST_CLOCK" in os.environ:
+        from clocked import set_clock
+
+        set_clock()
     sys.exit(main(["agent", *sys.argv[1:]]))

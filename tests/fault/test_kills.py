@@ -7,23 +7,16 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from chaos.fleet import Fleet, fleet, wait_for
+from chaos.fleet import Fleet, fleet, free_port, wait_for
 from chaos.proxy import Odds, Proxy
-from prony.client import Client
-from prony.errors import PronyError
-from prony.measure.samples import SAMPLES, read_frame
-from prony.model.queue import ExperimentView, JobState, Submission
-from prony.store.folder import read_folder
-from prony.store.home import Home
-from prony.store.store import Store
+from chaos.work import asked, check_everything, record, submit
 from servers.postgres import Postgres
 
 JOBS = int(os.environ.get("PRONY_TEST_FAULT_JOBS", "120"))
@@ -31,65 +24,24 @@ SEED = int(os.environ.get("PRONY_TEST_FAULT_SEED", "1"))
 AGENTS = 4
 PATIENCE_S = 240.0
 
-JOB = """{"id": "recorded", "experiment_id": "recorded", "name": "recorded",
- "workload": {"kind": "model", "model": "zoo:tiny", "engine": "onnxruntime"},
- "measure": {"runs": 5, "warmup": 0, "repeats": 1, "cold_starts": 1, "check": false}}"""
-
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of one real run."""
-    folder = tmp_path_factory.mktemp("recording")
-    (folder / "job.json").write_text(JOB)
-    command = [sys.executable, "-m", "prony", "exec", str(folder / "job.json"), "--out", str(folder / "out")]
-    subprocess.run(command, check=True, env=os.environ | {"PRONY_HOME": str(folder / "home")}, capture_output=True)
-    return folder / "out"
-
-
-def recipe(name: str, count: int) -> Submission:
-    sizes = ", ".join(str(size) for size in range(1, count + 1))
-    text = f"""
-name: {name}
-workload: {{kind: model, model: "zoo:tiny", engine: "null"}}
-matrix: {{workload.batch_size: [{sizes}]}}
-place: {{attempts: 20}}
-"""
-    return Submission(text=text)
-
-
-def submit(url: str, name: str, count: int) -> str:
-    """Submit for as long as it takes: the same key makes it one experiment however often it is asked for."""
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            with Client(url, attempts=1) as client:
-                return client.submit(recipe(name, count), key=name).experiment.id
-        except PronyError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
-
-
-def asked(url: str, experiment_id: str) -> ExperimentView | None:
-    try:
-        with Client(url, attempts=1, timeout_s=5) as client:
-            return client.experiment(experiment_id)
-    except PronyError:
-        return None
+    return record(tmp_path_factory.mktemp("recording"))
 
 
 class Chaos:
     """Does one thing after another to a fleet, by a seed."""
 
-    def __init__(self, fleet: Fleet, proxy: Proxy, postgres: Postgres | None, seed: int) -> None:
+    def __init__(self, fleet: Fleet, proxies: list[Proxy], postgres: Postgres | None, seed: int) -> None:
         self.fleet = fleet
-        self.proxy = proxy
+        self.proxies = proxies
         self.postgres = postgres
         self.random = random.Random(seed)
         self.done: list[str] = []
 
     def strike(self) -> None:
-        deeds: list[Callable[[], None]] = [self.kill_agent, self.kill_agent, self.kill_server, self.proxy.cut_all]
+        deeds: list[Callable[[], None]] = [self.kill_agent, self.kill_agent, self.kill_server, self.cut_connections]
         deeds += [self.kill_database] if self.postgres else []
         deed = self.random.choice(deeds)
         self.done.append(deed.__name__)
@@ -105,6 +57,9 @@ class Chaos:
         server.kill()
         time.sleep(self.random.uniform(0, 0.5))
         server.start()
+
+    def cut_connections(self) -> None:
+        self.random.choice(self.proxies).cut_all()
 
     def kill_database(self) -> None:
         if self.postgres is not None:
@@ -132,49 +87,38 @@ def run_to_the_end(fleet: Fleet, chaos: Chaos, experiments: list[str]) -> None:
     raise AssertionError(f"jobs {JOBS}, seed {SEED}: not done after {PATIENCE_S:g} s: {states}; {chaos.done}\n{logs}")
 
 
-def check_everything(fleet: Fleet, experiments: list[str], recording: Path) -> None:
-    """Every job ended once, complete; every result is whole; nobody holds anything any more."""
-    with Client(fleet.url) as client:
-        assert client.leases() == ()
-        for one in experiments:
-            view = client.experiment(one)
-            assert view.counts == {JobState.COMPLETE: view.experiment.job_count}, view.counts
-    samples = read_frame(recording, SAMPLES)
-    with Store.open(Home(fleet.server_home), url=fleet.database) as store:
-        for one in experiments:
-            jobs, records = store.jobs(one), store.records(one)
-            assert [record.job_id for record in records] == [job.id for job in jobs]
-            for record in records:
-                contents = read_folder(record.folder)
-                assert contents.result.job_id == record.job_id
-                assert read_frame(record.folder, SAMPLES).equals(samples)
-
-
-@pytest.mark.parametrize("where", ["sqlite", "postgresql"])
+@pytest.mark.parametrize(
+    ("where", "servers"), [("sqlite", 1), ("postgresql", 1), ("postgresql", 2)], ids=["sqlite", "postgresql", "two"]
+)
 def test_every_job_ends_once_whatever_is_killed(
-    where: str, tmp_path: Path, recording: Path, request: pytest.FixtureRequest
+    where: str, servers: int, tmp_path: Path, recording: Path, request: pytest.FixtureRequest
 ) -> None:
     postgres: Postgres | None = request.getfixturevalue("private_postgres") if where == "postgresql" else None
-    odds = Odds(cut_before=0.02, cut_after=0.04, twice=0.04, delay=0.05, longest_delay_s=0.5)
-    with fleet(tmp_path, database=postgres.url if postgres else "") as running:
+    with ExitStack() as stack:
+        running = stack.enter_context(fleet(tmp_path, database=postgres.url if postgres else ""))
         running.extra = {"PRONY_TEST_RECORDING": str(recording), "PRONY_TEST_SECONDS": "0.05"}
-        running.add_server().start()
-        running.wait_ready()
-        proxy = Proxy(running.port, odds, SEED)
-        try:
-            for _ in range(AGENTS):
-                running.add_agent(proxy.url).start()
-            chaos = Chaos(running, proxy, postgres, SEED)
-            experiments = [submit(running.url, f"part-{number}", JOBS // 3) for number in range(3)]
-            run_to_the_end(running, chaos, experiments)
-            check_everything(running, experiments, recording)
-            for agent in running.agents:
-                agent.stop()
-        finally:
-            proxy.close()
-        running.servers[0].stop()
-        wait_for(lambda: not running.leftovers(), f"processes to end: {running.leftovers()}", 20)
-        assert {"twice", "cut_after", "delay"} <= proxy.counts.keys()
+        proxies = [begin_server(running, number, stack) for number in range(servers)]
         for number in range(AGENTS):
-            spool = list((tmp_path / f"a{number}").rglob("result.tar"))
-            assert spool == [], f"results that were never taken in: {spool}"
+            running.add_agent(proxies[number % servers].url).start()
+        chaos = Chaos(running, proxies, postgres, SEED)
+        experiments = [submit(running.url, f"part-{number}", JOBS // 3) for number in range(3)]
+        run_to_the_end(running, chaos, experiments)
+        check_everything(running, experiments, recording)
+        for process in (*running.agents, *running.servers):
+            process.stop()
+        wait_for(lambda: not running.leftovers(), f"processes to end: {running.leftovers()}", 20)
+        for proxy in proxies:
+            assert {"twice", "cut_after", "delay"} <= proxy.counts.keys()
+        unsent = list(tmp_path.glob("a*/**/result.tar"))
+        assert unsent == [], f"results that were never taken in: {unsent}"
+
+
+def begin_server(running: Fleet, number: int, stack: ExitStack) -> Proxy:
+    """Start one more server on the same home and database; return the bad connection to it."""
+    port = running.port if number == 0 else free_port()
+    running.add_server(port=port).start()
+    running.wait_ready(port=port)
+    odds = Odds(cut_before=0.02, cut_after=0.04, twice=0.04, delay=0.05, longest_delay_s=0.5)
+    proxy = Proxy(port, odds, SEED + number)
+    stack.callback(proxy.close)
+    return proxy

@@ -1,0 +1,96 @@
+"""A disk that fills up and a clock that is set while jobs run: nothing is lost, and nothing counts twice."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.fleet import Fleet, fleet, wait_for
+from chaos.work import asked, check_everything, record, submit
+from prony.client import Client
+
+JOBS = 40
+PATIENCE_S = 120.0
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record(tmp_path_factory.mktemp("recording"))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own that is soon full."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small disk")
+    mounting = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256m", "prony-test", str(folder)], capture_output=True, text=True
+    )
+    if mounting.returncode != 0:
+        pytest.skip(f"no small disk can be mounted here: {mounting.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def begin(running: Fleet, recording: Path) -> str:
+    running.extra |= {"PRONY_TEST_RECORDING": str(recording), "PRONY_TEST_SECONDS": "0.2"}
+    running.add_server().start()
+    running.wait_ready()
+    for _ in range(2):
+        running.add_agent(running.url).start()
+    return submit(running.url, "weather", JOBS)
+
+
+def wait_done(running: Fleet, experiment: str, at_least: int) -> None:
+    def is_so() -> bool:
+        view = asked(running.url, experiment)
+        return (
+            view is not None and sum(count for state, count in view.counts.items() if state == "complete") >= at_least
+        )
+
+    said = running.servers[0].said
+    wait_for(is_so, f"{at_least} jobs to be complete: {said()[-1500:]}", PATIENCE_S)
+
+
+def test_a_full_disk_stops_nothing_for_good(tmp_path: Path, small_disk: Path, recording: Path) -> None:
+    with fleet(tmp_path) as running:
+        running.server_extra = {"PRONY_HOME": str(small_disk)}
+        running.home = small_disk
+        experiment = begin(running, recording)
+        wait_done(running, experiment, 5)
+        ballast = small_disk / "ballast"
+        with ballast.open("wb") as file, pytest.raises(OSError, match="No space"):
+            while True:
+                file.write(bytes(2**18))
+                file.flush()
+        unsent = [tmp_path / f"a{number}" for number in range(2)]
+        wait_for(
+            lambda: any(True for home in unsent for _ in home.rglob("result.tar")), "a result to be kept by its agent"
+        )
+        ballast.unlink()
+        wait_done(running, experiment, JOBS)
+        check_everything(running, [experiment], recording)
+
+
+def test_a_clock_that_is_set_makes_nobody_late(tmp_path: Path, recording: Path) -> None:
+    clock = tmp_path / "clock"
+    clock.write_text("0")
+    with fleet(tmp_path) as running:
+        running.extra = {"PRONY_TEST_CLOCK": str(clock)}
+        experiment = begin(running, recording)
+        for done, offset_s in ((4, 2 * 86400), (12, -3 * 86400), (20, 3600), (28, -1)):
+            wait_done(running, experiment, done)
+            clock.write_text(str(offset_s))
+        wait_done(running, experiment, JOBS)
+        check_everything(running, [experiment], recording)
+        with Client(running.url) as client:
+            tries = [client.job(job.id).attempts for job in client.jobs(experiment=experiment, limit=100).items]
+        assert {len(attempts) for attempts in tries} == {1}
+        days = {attempt.leased_at.date() for attempts in tries for attempt in attempts}
+        assert len(days) >= 3, "the clock was never set"
