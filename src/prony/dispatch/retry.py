@@ -20,7 +20,8 @@ def is_tried_again(failure: Failure | None) -> bool:
 
 def pause_s(failures: int) -> float:
     """Return how long to wait after so many failures in a row: twice as long each time, up to five minutes."""
-    return float(min(FIRST_PAUSE_S * 2.0 ** max(failures - 1, 0), LONGEST_PAUSE_S))
+    doublings = min(max(failures - 1, 0), 10)  # more make no difference, and far more are no float
+    return float(min(FIRST_PAUSE_S * 2.0**doublings, LONGEST_PAUSE_S))
 
 
 def is_due(not_before: float, now: float) -> bool:

@@ -15,10 +15,11 @@ from prony.store import tables
 _T = tables.agent
 
 
-def enrol(connection: Connection, agent_id: str, enrolment: Enrolment, *, now: datetime) -> bool:
-    """Keep a new agent, or the new life of a known one; return whether it was known.
+def enrol(connection: Connection, agent_id: str, enrolment: Enrolment, *, now: datetime) -> str | None:
+    """Keep a new agent, or the new life of a known one; return which life was known, None where the agent was not.
 
-    A faulty one stays faulty: restarting it is no repair. One that was draining or lost is active again.
+    A faulty one stays faulty: restarting it is no repair. One that was lost is active again, and so is a new life of
+    one that was draining.
     """
     values: dict[str, Any] = {
         "name": enrolment.name,
@@ -27,30 +28,35 @@ def enrol(connection: Connection, agent_id: str, enrolment: Enrolment, *, now: d
         "seen_at": now,
         "document": enrolment.capabilities.model_dump_json(),
     }
-    found = connection.execute(select(_T.c.state).where(_T.c.id == agent_id)).first()
+    query = select(_T.c.state, _T.c.incarnation).where(_T.c.id == agent_id).with_for_update()
+    found = connection.execute(query).first()
     if found is None:
         fresh = {"id": agent_id, "state": AgentState.ACTIVE.value, "beat": 1, "created_at": now, "strikes": 0}
         connection.execute(insert(_T).values(values | fresh | {"reason": ""}))
-        return False
-    if found.state != AgentState.FAULTY:
+        return None
+    is_told_to_end = found.state == AgentState.DRAINING and found.incarnation == enrolment.incarnation
+    if found.state != AgentState.FAULTY and not is_told_to_end:
         values |= {"state": AgentState.ACTIVE.value, "reason": ""}
     connection.execute(update(_T).where(_T.c.id == agent_id).values(values | {"beat": _T.c.beat + 1}))
-    return True
+    return str(found.incarnation)
 
 
-def row(connection: Connection, agent_id: str) -> Row[Any]:
-    found = connection.execute(select(_T).where(_T.c.id == agent_id)).first()
+def row(connection: Connection, agent_id: str, *, locked: bool = False) -> Row[Any]:
+    query = select(_T).where(_T.c.id == agent_id)
+    found = connection.execute(query.with_for_update() if locked else query).first()
     if found is None:
         raise NotFoundError(f"no agent {agent_id!r} is enrolled", hint="`prony agents` lists them", code="no_agent")
     return found
 
 
-def rows(
-    connection: Connection, *, limit: int | None = None, after: str | None = None, only: str | None = None
-) -> Sequence[Row[Any]]:
+def rows(connection: Connection, *, limit: int | None = None, after: str | None = None) -> Sequence[Row[Any]]:
     query = select(_T).order_by(_T.c.id).limit(limit)
-    query = query if only is None else query.where(_T.c.id == only)
     return connection.execute(query if after is None else query.where(_T.c.id > after)).all()
+
+
+def named(connection: Connection, agent_ids: Sequence[str]) -> Sequence[Row[Any]]:
+    """Return those of these agents that there are."""
+    return connection.execute(select(_T).where(_T.c.id.in_(agent_ids))).all()
 
 
 def pulses(connection: Connection) -> Sequence[Row[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, case, exists, func, literal, select, update
@@ -41,11 +42,22 @@ def by_id(connection: Connection, lot_id: str) -> Lot | None:
     return None if row is None else lot_of(row)
 
 
-def counts(connection: Connection) -> dict[str, tuple[int, int]]:
-    """Return for each lot of an unended experiment how many of its jobs wait and how many are leased."""
+@dataclass(frozen=True)
+class LotCount:
+    """How many jobs of a lot wait and how many are leased; and when the first of those that wait is due."""
+
+    waiting: int
+    leased: int
+    not_before: float
+
+
+def counts(connection: Connection) -> dict[str, LotCount]:
+    """Return for each lot that has jobs which have not ended how many there are."""
     waits, runs = case((_Q.c.state == _WAITING, 1), else_=0), case((_Q.c.state == _LEASED, 1), else_=0)
-    query = select(_Q.c.lot_id, func.sum(waits), func.sum(runs)).where(_Q.c.state.in_((_WAITING, _LEASED)))
-    return {row[0]: (int(row[1]), int(row[2])) for row in connection.execute(query.group_by(_Q.c.lot_id))}
+    due = func.min(case((_Q.c.state == _WAITING, _Q.c.not_before)))
+    query = select(_Q.c.lot_id, func.sum(waits), func.sum(runs), due).where(_Q.c.state.in_((_WAITING, _LEASED)))
+    rows = connection.execute(query.group_by(_Q.c.lot_id))
+    return {row[0]: LotCount(int(row[1]), int(row[2]), row[3] or 0.0) for row in rows}
 
 
 def priorities(connection: Connection, experiment_ids: Sequence[str]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -157,7 +157,8 @@ def document(connection: Connection, job_id: str) -> str:
     return str(connection.execute(_DOCUMENT, {"job": job_id}).scalar_one())
 
 
-_ON_DEVICE: Select[Any] = select(_Q.c.lease_id, _Q.c.job_id, _Q.c.agent_id, _Q.c.attempt).where(
+_LEASE_COLUMNS = (_Q.c.lease_id, _Q.c.job_id, _Q.c.experiment_id, _Q.c.agent_id, _Q.c.device_key, _Q.c.attempt)
+_ON_DEVICE: Select[Any] = select(*_LEASE_COLUMNS).where(
     _Q.c.device_key == bindparam("device"), _Q.c.state == literal(_LEASED, literal_execute=True)
 )
 
@@ -169,8 +170,7 @@ def on_device(connection: Connection, device_key: str) -> Row[Any] | None:
 
 def leased(connection: Connection) -> Sequence[Row[Any]]:
     """Return every lease there is, with the beat that tells whether it is renewed."""
-    columns = (_Q.c.lease_id, _Q.c.job_id, _Q.c.experiment_id, _Q.c.lot_id, _Q.c.agent_id, _Q.c.device_key)
-    query: Select[Any] = select(*columns, _Q.c.beat, _Q.c.attempt, _Q.c.leased_at, _Q.c.cancel_asked)
+    query: Select[Any] = select(*_LEASE_COLUMNS, _Q.c.beat, _Q.c.leased_at, _Q.c.cancel_asked)
     return connection.execute(query.where(_Q.c.state == _LEASED).order_by(_Q.c.number)).all()
 
 
@@ -191,13 +191,13 @@ _OF_LEASE = (
     )
     .join(_A, _A.c.job_id == _Q.c.job_id)
     .where(_A.c.lease_id == bindparam("lease"))
-    .with_for_update(of=_Q)
 )
+_OF_LEASE_LOCKED = _OF_LEASE.with_for_update(of=_Q)
 
 
-def of_lease(connection: Connection, lease_id: str) -> Row[Any]:
-    """Return the job of a lease, old or current, with that attempt."""
-    found = connection.execute(_OF_LEASE, {"lease": lease_id}).first()
+def of_lease(connection: Connection, lease_id: str, *, locked: bool = False) -> Row[Any]:
+    """Return the job of a lease, old or current, with that attempt; who means to change it has it `locked`."""
+    found = connection.execute(_OF_LEASE_LOCKED if locked else _OF_LEASE, {"lease": lease_id}).first()
     if found is None:
         hint = "its experiment was deleted, or another server's store is meant"
         raise NotFoundError(f"no lease {lease_id!r} is known", hint=hint, code="no_lease")
@@ -227,6 +227,7 @@ _PUT_BACK = (
         not_before=bindparam("due"),
         avoid=bindparam("shun"),
         reason=bindparam("why"),
+        failure=None,
     )
 )
 
@@ -277,6 +278,17 @@ def is_open(connection: Connection, experiment_id: str) -> bool:
     return bool(connection.execute(_IS_OPEN, {"experiment": experiment_id}).scalar_one())
 
 
+def lock_experiment(connection: Connection, experiment_id: str) -> Row[Any] | None:
+    """Return the experiment when nobody else can change its state any more.
+
+    Jobs are locked before their experiment, never after it: so no two wait for each other, and what is then read of the
+    jobs is what others have committed.
+    """
+    table = tables.experiment
+    query = select(table).where(table.c.id == experiment_id).with_for_update(key_share=True)
+    return connection.execute(query).first()
+
+
 def set_state(
     connection: Connection, experiment_id: str, state: str, *, was: Sequence[str], ended_at: datetime | None = None
 ) -> bool:
@@ -305,20 +317,28 @@ class JobFilter:
     experiment: str | None = None
     agent: str | None = None
     label: tuple[str, str] | None = None
+    among: Collection[JobState] | None = None
 
 
 def page(
-    connection: Connection, wanted: JobFilter, *, limit: int | None = None, before: int | None = None
+    connection: Connection,
+    wanted: JobFilter,
+    *,
+    limit: int | None = None,
+    before: int | None = None,
+    locked: bool = False,
 ) -> list[Row[Any]]:
     """Return the newest jobs first, those before a number where one is given."""
     query = select(_Q, _L.c.priority).join(_L, _L.c.id == _Q.c.lot_id)
     query = query if wanted.state is None else query.where(_Q.c.state == wanted.state.value)
+    query = query if wanted.among is None else query.where(_Q.c.state.in_([one.value for one in wanted.among]))
     query = query if wanted.experiment is None else query.where(_Q.c.experiment_id == wanted.experiment)
     query = query if wanted.agent is None else query.where(_Q.c.agent_id == wanted.agent)
     query = query if before is None else query.where(_Q.c.number < before)
     if wanted.label is not None:
         mark, (key, value) = tables.label, wanted.label
         query = query.join(mark, mark.c.job_id == _Q.c.job_id).where(mark.c.key == key, mark.c.value == value)
+    query = query.with_for_update(of=_Q) if locked else query
     return list(connection.execute(query.order_by(_Q.c.number.desc()).limit(limit)))
 
 
@@ -355,7 +375,7 @@ def unclosed(connection: Connection) -> list[str]:
     return list(connection.execute(query).scalars())
 
 
-def queued_of(row: Row[Any], *, reason: str = "") -> QueuedJob:
+def queued_of(row: Row[Any], *, reason: str) -> QueuedJob:
     pause = row.not_before if row.state == _WAITING and row.not_before else 0
     return QueuedJob(
         id=row.job_id,
@@ -370,7 +390,7 @@ def queued_of(row: Row[Any], *, reason: str = "") -> QueuedJob:
         ended_at=row.ended_at,
         not_before=datetime.fromtimestamp(pause, UTC) if pause else None,
         cancel_asked=row.cancel_asked,
-        reason=row.reason or reason,
+        reason=reason,
         failure=Failure.read_json(row.failure) if row.failure else None,
         labels=json.loads(row.labels),
     )

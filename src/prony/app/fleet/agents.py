@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row
@@ -11,15 +12,17 @@ from prony.app.api import new_id
 from prony.app.fleet.floor import Card
 from prony.app.fleet.office import Office
 from prony.dispatch.retry import pause_s
-from prony.errors import AccessError, ConflictError
+from prony.errors import AccessError, ConflictError, NotFoundError
 from prony.model.access import Principal, Role
 from prony.model.agent import Agent, AgentState, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
 from prony.model.queue import JobState, Page
 from prony.model.result import Failure
 from prony.model.states import AGENT, check
 from prony.store import agents as rows
-from prony.store import queue
+from prony.store import ledger, queue
 from prony.store.writer import Desk
+
+_DRAINED = "drained by"
 
 
 class Agents(Office):
@@ -38,17 +41,16 @@ class Agents(Office):
             token = await asyncio.to_thread(self.access.exchange, who, agent_id, enrolment.name)
 
         def keep(desk: Desk) -> Row[Any]:
-            known = rows.enrol(desk.connection, agent_id, enrolment, now=self.clock.now())
-            if known:
+            life = rows.enrol(desk.connection, agent_id, enrolment, now=self.clock.now())
+            if life not in (None, enrolment.incarnation):
                 self._put_back_all(desk, agent_id, "the agent was restarted")
             desk.tell("agent", agent_id)
             return rows.row(desk.connection, agent_id)
 
         row = await self.write(keep)
-        card = self.keep_card(row)
-        self.sign_of_life(card)
+        await self.sign_of_life(self.keep_card(row))
         self.hook("enrolled", agent=agent_id)
-        return Enrolled(agent=self._shown_agent(row), token=token, ttl_s=self.settings.ttl_s)
+        return Enrolled(agent=self._shown_agents([row])[0], token=token, ttl_s=self.settings.ttl_s)
 
     async def agents(
         self, *, state: AgentState | None = None, limit: int = 50, cursor: str | None = None
@@ -58,7 +60,7 @@ class Agents(Office):
             after = cursor
             while len(kept) <= limit:
                 found = rows.rows(connection, limit=limit + 1, after=after)
-                kept += [one for one in map(self._shown_agent, found) if state is None or one.state is state]
+                kept += [one for one in self._shown_agents(found) if state is None or one.state is state]
                 if len(found) <= limit:
                     break
                 after = found[-1].id
@@ -68,12 +70,11 @@ class Agents(Office):
         return await self.read(ask)
 
     async def agent(self, agent_id: str) -> Agent:
-        return await self.read(lambda connection: self._shown_agent(rows.row(connection, agent_id)))
+        return await self.read(lambda connection: self._shown_agents([rows.row(connection, agent_id)])[0])
 
     async def heartbeat(self, agent_id: str, heartbeat: Heartbeat, *, who: Principal) -> HeartbeatAnswer:
         """Renew the leases that it names; answer which of them are not its any more, or not wanted any more."""
-        card = await self.card_of(agent_id, heartbeat.incarnation, who)
-        self.sign_of_life(card)
+        card = await self.sign_of_life(await self.card_of(agent_id, heartbeat.incarnation, who))
         card.is_cleaning = heartbeat.cleaning
         stop = []
         for lease_id in heartbeat.leases:
@@ -93,10 +94,12 @@ class Agents(Office):
             return False
 
         def ask(connection: Connection) -> bool:
-            return any(
-                row.lease_id == lease_id and row.agent_id == agent_id and not row.cancel_asked
-                for row in queue.leased(connection)
-            )
+            try:
+                row = queue.of_lease(connection, lease_id)
+            except NotFoundError:
+                return False
+            is_held = row.state == JobState.LEASED and row.lease_id == lease_id
+            return is_held and row.agent_id == agent_id and not row.cancel_asked
 
         return await self.read(ask)
 
@@ -111,32 +114,33 @@ class Agents(Office):
 
         row = await self.write(keep)
         self.keep_card(row)
-        return self._shown_agent(row)
+        self.floor.rouse(agent_id)  # what it waits for may be another now
+        return self._shown_agents([row])[0]
 
     async def drain(self, agent_id: str, *, who: Principal) -> Agent:
         """Give it nothing more; what it runs may end."""
         if who.role is Role.AGENT:
             self.check_self(agent_id, who)
-        return await self._move(agent_id, AgentState.DRAINING, f"drained by {who.name}")
+        return await self._move(agent_id, AgentState.DRAINING, reason=f"{_DRAINED} {who.name}")
 
     async def reset(self, agent_id: str, *, who: Principal) -> Agent:
         """Trust a faulty agent again, or stop draining it."""
         self.hook("reset", agent=agent_id, who=who.name)
-        return await self._move(agent_id, AgentState.ACTIVE, "")
+        return await self._move(agent_id, AgentState.ACTIVE, reason="", strikes=0)
 
-    async def _move(self, agent_id: str, state: AgentState, reason: str) -> Agent:
+    async def _move(self, agent_id: str, state: AgentState, **also: Any) -> Agent:
         def act(desk: Desk) -> Row[Any]:
-            row = rows.row(desk.connection, agent_id)
+            row = rows.row(desk.connection, agent_id, locked=True)
             if row.state != state:
                 check(AGENT, f"agent {agent_id}", AgentState(row.state), state)
-            rows.change(desk.connection, agent_id, state=state.value, reason=reason, strikes=0)
+            rows.change(desk.connection, agent_id, state=state.value, **also)
             desk.tell("agent", agent_id)
             return rows.row(desk.connection, agent_id)
 
         row = await self.write(act)
         self.keep_card(row)
         self.floor.rouse(agent_id)
-        return self._shown_agent(row)
+        return self._shown_agents([row])[0]
 
     async def remove(self, agent_id: str, *, who: Principal) -> None:
         """Forget an agent; its token ends, and what it ran waits for another."""
@@ -148,17 +152,42 @@ class Agents(Office):
 
         await self.write(act)
         self.hook("removed", agent=agent_id, who=who.name)
-        self.floor.cards.pop(agent_id, None)
+        self.floor.forget(agent_id)
         self.floor.rouse(agent_id)
 
     # Inside
 
-    def now(self) -> float:
-        return asyncio.get_running_loop().time()
-
-    def sign_of_life(self, card: Card) -> None:
+    async def sign_of_life(self, card: Card) -> Card:
+        """Note that it was heard; return it as it is now, found where it was lost."""
         self.seen[card.id] = self.now()
         self.alive.add(card.id)
+        return await self.find_agent(card.id) if card.state is AgentState.LOST else card
+
+    async def find_agent(self, agent_id: str) -> Card:
+        """Call a lost agent what it was before: draining, or else active."""
+
+        def act(desk: Desk) -> Row[Any]:
+            row = rows.row(desk.connection, agent_id, locked=True)
+            if row.state == AgentState.LOST:
+                was_drained = row.reason.startswith(_DRAINED)
+                state, reason = (AgentState.DRAINING, row.reason) if was_drained else (AgentState.ACTIVE, "")
+                rows.change(desk.connection, agent_id, state=state.value, reason=reason)
+                desk.tell("agent", agent_id)
+            return rows.row(desk.connection, agent_id)
+
+        return self.keep_card(await self.write(act))
+
+    async def lose_agent(self, agent_id: str, reason: str) -> None:
+        """Call an agent lost that was silent for long; that it was draining stays written with it."""
+
+        def act(desk: Desk) -> None:
+            row = rows.row(desk.connection, agent_id, locked=True)
+            if row.state in (AgentState.ACTIVE, AgentState.DRAINING):
+                why = f"{row.reason}; {reason}" if row.reason else reason
+                rows.change(desk.connection, agent_id, state=AgentState.LOST.value, reason=why)
+                desk.tell("agent", agent_id)
+
+        await self.write(act)
 
     def check_self(self, agent_id: str, who: Principal) -> None:
         """An agent may speak only for itself."""
@@ -190,7 +219,7 @@ class Agents(Office):
 
         `counts`: the attempt was spent; the next one waits a little, and another agent is preferred.
         """
-        row = queue.of_lease(desk.connection, lease_id)
+        row = queue.of_lease(desk.connection, lease_id, locked=True)
         if row.state != JobState.LEASED or row.lease_id != lease_id:
             return
         now = self.clock.now()
@@ -204,7 +233,7 @@ class Agents(Office):
             queue.end(desk.connection, row.number, JobState.FAILED, at=now, reason=reason, failure=failure)
             self.close_if_done(desk, row.experiment_id)
         else:
-            pause = pause_s(row.attempt) if counts else 0.0
+            pause = self.pause_after(desk, row.experiment_id, left) if counts else 0.0
             due = now.timestamp() + pause if pause else 0.0
             avoid = row.agent_id if counts else None
             queue.put_back(desk.connection, row.number, tries_left=left, not_before=due, avoid=avoid, reason=reason)
@@ -212,7 +241,15 @@ class Agents(Office):
         desk.tell("freed", lease_id)
         desk.tell("job", f"{row.experiment_id}/{row.job_id}")
 
-    def _shown_agent(self, row: Row[Any]) -> Agent:
-        leases = {held.agent_id: held.job_id for held in self.floor.of_agent(row.id)}
-        card = self.floor.cards.get(row.id)
-        return rows.agent_of(row, leases, is_cleaning=card.is_cleaning if card else False)
+    def pause_after(self, desk: Desk, experiment_id: str, tries_left: int) -> float:
+        """Return how long a job waits that failed for as many times as it has tries less."""
+        tries = ledger.experiment(desk.connection, experiment_id).recipe.place.attempts
+        return pause_s(tries - tries_left)
+
+    def _shown_agents(self, found: Sequence[Row[Any]]) -> list[Agent]:
+        leases = {held.agent_id: held.job_id for held in list(self.floor.held.values())}
+        cards = [self.floor.cards.get(row.id) for row in found]
+        return [
+            rows.agent_of(row, leases, is_cleaning=card is not None and card.is_cleaning)
+            for row, card in zip(found, cards, strict=True)
+        ]

@@ -1,4 +1,4 @@
-"""Experiments of a fleet: submitted, changed, cancelled, watched, deleted."""
+"""Experiments of a fleet: submitted, changed, cancelled, tried again, deleted."""
 
 from __future__ import annotations
 
@@ -7,59 +7,72 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+import shutil
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, delete, insert, or_, select, update
 
 from prony.app.fleet import submission as submissions
-from prony.app.fleet.office import Notice, Office
-from prony.errors import ConflictError, InputError, NotFoundError
+from prony.app.fleet.views import OVER, require, row_of, view_of, views
+from prony.app.fleet.watching import Watching
+from prony.errors import ConflictError, InputError
 from prony.model.access import Principal
-from prony.model.agent import AgentState
 from prony.model.experiment import ExperimentState
-from prony.model.queue import ExperimentView, JobState, Modification, Page, QueuedJob, Submission
-from prony.model.states import ENDED
+from prony.model.queue import ExperimentView, JobState, Modification, Page, Submission
+from prony.model.states import ENDED, IDLE_ONLY
 from prony.store import ledger, lots, queue, tables
 from prony.store.rows import experiment_of, experiment_row
 from prony.store.writer import Desk
 
-_OVER = frozenset(ExperimentState) - {ExperimentState.PENDING, ExperimentState.RUNNING}
+_OPEN = frozenset(JobState) - ENDED
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
-class Experiments(Office):
-    """Submitted, changed, cancelled, watched, deleted."""
+class Experiments(Watching):
+    """Submitted, changed, cancelled, tried again, deleted."""
 
     async def submit(
         self, submission: Submission, *, key: str | None = None, who: Principal
     ) -> tuple[ExperimentView, bool]:
         """Store a recipe's jobs; False where the key was used before, for the same: the answer is the same too."""
-        offers = {
-            card.id: card.capabilities.facts
-            for card in self.floor.cards.values()
-            if card.state not in (AgentState.LOST, AgentState.FAULTY)
-        }
+        return await self._submit(submission, key=key, who=who)
+
+    async def rerun(self, experiment_id: str, *, key: str | None = None, who: Principal) -> tuple[ExperimentView, bool]:
+        """Submit the recipe of an earlier experiment again, as it was after its overrides."""
+        earlier = (await self.experiment(experiment_id)).experiment
+        return await self._submit(submissions.for_again(earlier), key=key, who=who, rerun_of=experiment_id)
+
+    async def _submit(
+        self, submission: Submission, *, key: str | None, who: Principal, rerun_of: str | None = None
+    ) -> tuple[ExperimentView, bool]:
         now = self.clock.now()
-        made = await asyncio.to_thread(submissions.plan, submission, offers, now=now, who=who.name)
-        digest = submissions.digest(submission)
+        made = await asyncio.to_thread(
+            submissions.plan, submission, self._offers(), now=now, who=who.name, rerun_of=rerun_of
+        )
+        digest = submissions.digest(submission, rerun_of)
 
         def keep(desk: Desk) -> str | None:
-            known = _created(desk.connection, who.name, key, digest) if key else None
-            if known is not None:
-                return known
-            self._keep(desk, made)
             if key:
-                row = {"who": who.name, "key": key, "digest": digest}
-                row |= {"experiment_id": made.experiment.id}
-                desk.connection.execute(insert(tables.creation).values(row | {"created_at": now}))
+                row: dict[str, Any] = {"who": who.name, "key": key, "digest": digest}
+                known = _created(desk.connection, row | {"experiment_id": made.experiment.id, "created_at": now})
+                if known is not None:
+                    return known
+            self._keep(desk, made)
             return None
 
         known = await self.write(keep)
         if known is None:
             self.hook("submitted", experiment=made.experiment.id, jobs=len(made.jobs), who=who.name)
         return await self.experiment(known or made.experiment.id), known is None
+
+    def _offers(self) -> submissions.Offers:
+        """Return who could be given work; of several agents of a device, one that is known longer comes first."""
+        return {
+            card.id: submissions.Offer(card.device_key, card.capabilities.facts)
+            for card in self.floor.cards.values()
+            if card.state not in IDLE_ONLY
+        }
 
     def _keep(self, desk: Desk, made: submissions.Plan) -> None:
         desk.connection.execute(insert(tables.experiment).values(experiment_row(made.experiment) | {"owner": None}))
@@ -74,7 +87,7 @@ class Experiments(Office):
             desk.tell("lot", lot_id, count)
 
     async def experiment(self, experiment_id: str) -> ExperimentView:
-        return await self.read(lambda connection: _views(connection, [_row(connection, experiment_id)])[0])
+        return await self.read(lambda connection: view_of(connection, experiment_id))
 
     async def experiments(
         self,
@@ -96,7 +109,7 @@ class Experiments(Office):
             rows = connection.execute(query).all()
             shown = rows[:limit]
             following = _cursor(shown[-1]) if len(rows) > limit else None
-            return Page(items=tuple(_views(connection, shown)), next=following)
+            return Page(items=tuple(views(connection, shown)), next=following)
 
         return await self.read(ask)
 
@@ -105,14 +118,13 @@ class Experiments(Office):
         view = await self.experiment(experiment_id)
         made = None
         if modification.submission is not None:
-            offers = {card.id: card.capabilities.facts for card in self.floor.cards.values()}
             made = await asyncio.to_thread(
                 submissions.plan,
                 modification.submission,
-                offers,
+                self._offers(),
                 now=view.experiment.created_at,
                 who=view.experiment.submitted_by,
-                experiment_id=experiment_id,
+                replaced=view.experiment,
             )
         await self.write(lambda desk: self._modify(desk, experiment_id, modification, made))
         self.hook("modified", experiment=experiment_id, who=who.name)
@@ -122,10 +134,13 @@ class Experiments(Office):
         self, desk: Desk, experiment_id: str, modification: Modification, made: submissions.Plan | None
     ) -> None:
         connection = desk.connection
-        found = experiment_of(_row(connection, experiment_id, locked=True))
-        if found.state in _OVER:
+        is_whole = made is not None or modification.labels is not None
+        if is_whole:  # nothing of it can be lent from now on
+            queue.page(connection, queue.JobFilter(experiment=experiment_id), locked=True)
+        found = experiment_of(require(queue.lock_experiment(connection, experiment_id), experiment_id))
+        if found.state in OVER:
             raise ConflictError(f"experiment {experiment_id} is {found.state}", hint="only an open one can be changed")
-        if (made or modification.labels is not None) and found.state is not ExperimentState.PENDING:
+        if is_whole and found.state is not ExperimentState.PENDING:
             hint = "cancel it and submit another; its priority can be changed while it runs"
             raise ConflictError(f"experiment {experiment_id} runs already", hint=hint)
         if made is not None:
@@ -137,7 +152,7 @@ class Experiments(Office):
                 update={"recipe": found.recipe.model_copy(update={"labels": dict(modification.labels)})}
             )
             _relabel(connection, experiment_id, dict(modification.labels))
-        if made is not None or modification.labels is not None:
+        if is_whole:
             table = tables.experiment
             connection.execute(update(table).where(table.c.id == experiment_id).values(experiment_row(found)))
         if modification.priority is not None:
@@ -150,20 +165,24 @@ class Experiments(Office):
         view = await self.experiment(experiment_id)
         if view.counts.get(JobState.LEASED) and not force:
             raise ConflictError(f"experiment {experiment_id} is running", hint="cancel it first, or delete with force")
-        await asyncio.to_thread(self.store.delete_experiment, experiment_id, force=True)
+        await asyncio.to_thread(self._delete, experiment_id)
         self.hook("deleted", experiment=experiment_id, who=who.name)
         for held in [one for one in self.floor.held.values() if one.experiment_id == experiment_id]:
             self.floor.release(held.lease_id)
-        self.publish(experiment_id, None)
+        await self.write(lambda desk: desk.tell("job", f"{experiment_id}/"))
+
+    def _delete(self, experiment_id: str) -> None:
+        self.store.delete_experiment(experiment_id, force=True)
+        shutil.rmtree(self.log_folder(experiment_id), ignore_errors=True)
 
     async def cancel_experiment(self, experiment_id: str, *, who: Principal) -> ExperimentView:
         """End the jobs that wait, and ask the agents to stop those that run."""
 
         def act(desk: Desk) -> None:
-            _row(desk.connection, experiment_id, locked=True)
-            for row in queue.page(desk.connection, queue.JobFilter(experiment=experiment_id)):
-                if JobState(row.state) not in ENDED:
-                    self.cancel_row(desk, row)
+            row_of(desk.connection, experiment_id)
+            wanted = queue.JobFilter(experiment=experiment_id, among=_OPEN)
+            for row in queue.page(desk.connection, wanted, locked=True):
+                self.cancel_row(desk, row)
             self.close_if_done(desk, experiment_id)
 
         await self.write(act)
@@ -174,22 +193,18 @@ class Experiments(Office):
         """Let every job wait again that ended without a whole result."""
 
         def act(desk: Desk) -> None:
-            found = experiment_of(_row(desk.connection, experiment_id, locked=True))
-            rows = queue.page(desk.connection, queue.JobFilter(experiment=experiment_id))
-            again = [row for row in rows if JobState(row.state) in ENDED - {JobState.COMPLETE}]
+            found = experiment_of(row_of(desk.connection, experiment_id))
+            wanted = queue.JobFilter(experiment=experiment_id, among=ENDED - {JobState.COMPLETE})
+            again = queue.page(desk.connection, wanted, locked=True)
             if not again:
                 raise ConflictError(f"no job of {experiment_id} failed", hint="`prony rerun` runs all of it again")
             for row in again:
                 self.retry_row(desk, row, tries=found.recipe.place.attempts)
+            self.reopen(desk, experiment_id)
 
         await self.write(act)
         self.hook("retried", experiment=experiment_id, who=who.name)
         return await self.experiment(experiment_id)
-
-    async def rerun(self, experiment_id: str, *, key: str | None = None, who: Principal) -> tuple[ExperimentView, bool]:
-        """Submit the recipe of an earlier experiment again, as it was after its overrides."""
-        earlier = (await self.experiment(experiment_id)).experiment
-        return await self.submit(submissions.for_again(earlier), key=key, who=who)
 
     def cancel_row(self, desk: Desk, row: Row[Any]) -> None:
         """End a job that waits; ask for the end of one that runs."""
@@ -201,121 +216,47 @@ class Experiments(Office):
         desk.tell("job", f"{row.experiment_id}/{row.job_id}")
 
     def retry_row(self, desk: Desk, row: Row[Any], *, tries: int) -> None:
+        """Let a job wait again; its experiment is to be reopened after it."""
         queue.put_back(desk.connection, row.number, tries_left=tries, not_before=0.0, avoid=None, reason="")
-        over = tuple(state.value for state in _OVER)
-        queue.set_state(desk.connection, row.experiment_id, ExperimentState.RUNNING.value, was=over)
         desk.tell("job", f"{row.experiment_id}/{row.job_id}")
         desk.tell("lot", row.lot_id)
 
-    # Watching
-
-    async def watch(self, experiment_id: str) -> AsyncIterator[Notice]:
-        """Yield how the experiment stands, and then every change, until it has ended."""
-        line: asyncio.Queue[Notice | None] = asyncio.Queue()
-        self.watchers[experiment_id].add(line)
-        try:
-            view, jobs = await self.read(lambda connection: _snapshot(connection, experiment_id, self.why))
-            listed = [job.model_dump(mode="json") for job in jobs]
-            yield Notice("snapshot", json.dumps({"experiment": view.model_dump(mode="json"), "jobs": listed}))
-            if view.experiment.state in _OVER:
-                return
-            while (notice := await line.get()) is not None:
-                yield notice
-        finally:
-            self.watchers[experiment_id].discard(line)
-            if not self.watchers[experiment_id]:
-                del self.watchers[experiment_id]
-
-    def why(self, lot_id: str) -> str:
-        """Say why a lot's jobs wait; see the overview."""
-        raise NotImplementedError
-
-    async def show_jobs(self, experiment_id: str, job_ids: set[str]) -> None:
-        """Tell those who watch how these jobs, and the experiment, stand now."""
-
-        def ask(connection: Connection) -> tuple[ExperimentView, list[QueuedJob]]:
-            rows = [queue.by_job(connection, one) for one in job_ids if one]
-            view = _views(connection, [_row(connection, experiment_id)])[0]
-            return view, [queue.queued_of(row, reason=self.reason_of(row)) for row in rows]
-
-        try:
-            view, jobs = await self.read(ask)
-        except NotFoundError:  # deleted meanwhile
-            self.publish(experiment_id, None)
-            return
-        for job in jobs:
-            self.publish(experiment_id, Notice("job", job.model_dump_json()))
-        over = view.experiment.state in _OVER
-        if over or "" in job_ids:
-            self.publish(experiment_id, Notice("experiment", view.model_dump_json()))
-        if over:
-            self.publish(experiment_id, None)
-
-    def reason_of(self, row: Row[Any]) -> str:
-        return self.why(row.lot_id) if row.state == JobState.WAITING and not row.reason else ""
+    def reopen(self, desk: Desk, experiment_id: str) -> None:
+        """Let an experiment that had ended run again. Locked, because another server may be about to end it."""
+        queue.lock_experiment(desk.connection, experiment_id)
+        over = [state.value for state in OVER]
+        if queue.set_state(desk.connection, experiment_id, ExperimentState.RUNNING.value, was=over):
+            desk.tell("job", f"{experiment_id}/")
 
 
-def _created(connection: Connection, who: str, key: str, digest: str) -> str | None:
-    """Return what was made under this key before."""
+def _created(connection: Connection, row: dict[str, Any]) -> str | None:
+    """Note what is made under a key, or return what was made under it before."""
     table = tables.creation
-    found = connection.execute(select(table).where(table.c.who == who, table.c.key == key)).first()
-    if found is None:
+    if ledger.insert_new(connection, table, row):
         return None
-    if found.digest != digest:
+    found = connection.execute(select(table).where(table.c.who == row["who"], table.c.key == row["key"])).one()
+    if found.digest != row["digest"]:
         raise ConflictError(
-            f"the key {key!r} was used for another submission", hint="use a fresh key for each", code="key_reused"
+            f"the key {row['key']!r} was used for another submission",
+            hint="use a fresh key for each",
+            code="key_reused",
         )
     return str(found.experiment_id)
 
 
-def _row(connection: Connection, experiment_id: str, *, locked: bool = False) -> Row[Any]:
-    table = tables.experiment
-    query = select(table).where(table.c.id == experiment_id)
-    found = connection.execute(query.with_for_update() if locked else query).first()
-    if found is None:
-        raise NotFoundError(f"no experiment {experiment_id!r} is stored", hint="`prony list` shows what there is")
-    return found
-
-
-def _views(connection: Connection, rows: Sequence[Row[Any]]) -> list[ExperimentView]:
-    ids = [row.id for row in rows]
-    counts = queue.counts(connection, ids)
-    priorities = lots.priorities(connection, ids)
-    views = []
-    for row in rows:
-        found = experiment_of(row)
-        views.append(
-            ExperimentView(
-                experiment=found,
-                counts=counts[row.id],
-                priority=priorities.get(row.id, 0),
-                submitted_by=found.submitted_by,
-            )
-        )
-    return views
-
-
-def _snapshot(connection: Connection, experiment_id: str, why: Any) -> tuple[ExperimentView, list[QueuedJob]]:
-    view = _views(connection, [_row(connection, experiment_id)])[0]
-    rows = queue.page(connection, queue.JobFilter(experiment=experiment_id))
-    jobs = [
-        queue.queued_of(row, reason=why(row.lot_id) if row.state == JobState.WAITING else "") for row in reversed(rows)
-    ]
-    return view, jobs
-
-
 def _relabel(connection: Connection, experiment_id: str, labels: dict[str, str]) -> None:
-    jobs = ledger.jobs(connection, experiment_id)
-    for job in jobs:
-        changed = job.model_copy(update={"labels": labels})
-        table = tables.job
-        connection.execute(update(table).where(table.c.id == job.id).values(document=changed.model_dump_json()))
-        mark = tables.label
-        connection.execute(mark.delete().where(mark.c.job_id == job.id))
-        if labels:
-            rows = [{"job_id": job.id, "key": key, "value": value} for key, value in labels.items()]
-            connection.execute(insert(mark), rows)
-    waiting = tables.queue
+    """Give every job these labels, and no others; in bulk, because a matrix may have thousands."""
+    job, mark, waiting = tables.job, tables.label, tables.queue
+    found = ledger.jobs(connection, experiment_id)
+    changed = [{"which": one.id, "text": one.model_copy(update={"labels": labels}).model_dump_json()} for one in found]
+    if changed:
+        changing = update(job).where(job.c.id == bindparam("which")).values(document=bindparam("text"))
+        connection.execute(changing, changed)
+    of_these = select(job.c.id).where(job.c.experiment_id == experiment_id)
+    connection.execute(delete(mark).where(mark.c.job_id.in_(of_these)))
+    marks = [{"job_id": one.id, "key": key, "value": value} for one in found for key, value in labels.items()]
+    if marks:
+        connection.execute(insert(mark), marks)
     connection.execute(
         update(waiting).where(waiting.c.experiment_id == experiment_id).values(labels=json.dumps(labels))
     )

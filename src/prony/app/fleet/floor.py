@@ -7,7 +7,7 @@ none is found again by the next round. Belongs to the event loop's thread.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -16,6 +16,9 @@ from prony.dispatch.matching import lacks
 from prony.model.agent import AgentState, Capabilities
 from prony.model.place import Demand, Lack
 from prony.model.queue import Lot
+from prony.model.states import IDLE_ONLY
+
+_MOST_FITS = 10_000
 
 
 @dataclass
@@ -35,6 +38,8 @@ class Card:
     def lacks(self, demand: Demand, demand_id: str) -> tuple[Lack, ...]:
         found = self.fits.get(demand_id)
         if found is None:
+            if len(self.fits) >= _MOST_FITS:
+                self.fits.clear()
             found = self.fits[demand_id] = lacks(demand, self.capabilities.facts)
         return found
 
@@ -67,7 +72,26 @@ class Floor:
         self.held: dict[str, Held] = {}  # by lease
         self.devices: dict[str, str] = {}  # device key -> lease
         self.running: Counter[str] = Counter()  # experiment -> leased jobs
+        self.served: dict[str, int] = {}  # experiment -> when it got its last lease, as the number of that lease
         self.waiters: dict[str, asyncio.Future[None]] = {}  # agent -> its long poll
+        self._sharing: dict[str, set[str]] = defaultdict(set)  # device key -> its agents
+        self._leases_made = 0
+        self._since_look: dict[str, Held | None] = {}  # what became of leases while the database was asked
+
+    # Agents
+
+    def keep(self, card: Card) -> None:
+        self.forget(card.id)
+        self.cards[card.id] = card
+        self._sharing[card.device_key].add(card.id)
+
+    def forget(self, agent_id: str) -> None:
+        card = self.cards.pop(agent_id, None)
+        if card is not None:
+            sharing = self._sharing[card.device_key]
+            sharing.discard(agent_id)
+            if not sharing:
+                del self._sharing[card.device_key]
 
     # Work
 
@@ -97,7 +121,13 @@ class Floor:
         if len(fitting) < 2:
             return fitting
         by_id = {tray.lot.id: tray for tray in fitting}
-        return [by_id[lot.id] for lot in fairness.order((tray.lot for tray in fitting), self.running)]
+        return [by_id[lot.id] for lot in fairness.order((tray.lot for tray in fitting), self.running, self.served)]
+
+    def has_work(self, card: Card) -> bool:
+        """May there be something that this agent could begin now?"""
+        if card.state in IDLE_ONLY or card.device_key in self.devices:
+            return False
+        return any(self.could(card, tray) for tray in self.trays.values())
 
     def emptied(self, asked: Iterable[tuple[Tray, int]]) -> None:
         """Forget lots that had nothing, unless they were said to have something since they were asked."""
@@ -106,24 +136,43 @@ class Floor:
             if known is not None and known.generation == generation:
                 del self.trays[tray.lot.id]
 
+    def known(self) -> dict[str, int]:
+        """Return the lots that are thought to have work, each with its generation."""
+        return {lot_id: tray.generation for lot_id, tray in self.trays.items()}
+
+    def see_lots(self, lots: Iterable[Lot], known: dict[str, int]) -> None:
+        """Take over which lots have work; `known` was thought before the database was asked."""
+        found = {lot.id: lot for lot in lots}
+        gone = known.keys() - found.keys()
+        self.emptied((self.trays[lot_id], known[lot_id]) for lot_id in gone if lot_id in self.trays)
+        for lot in found.values():
+            self.offer(lot, count=1)
+        waiting = {tray.lot.experiment_id for tray in self.trays.values()}
+        self.served = {one: number for one, number in self.served.items() if one in waiting}
+
     def could(self, card: Card, tray: Tray) -> bool:
         pinned = tray.lot.agent_id
         return (pinned is None or pinned == card.id) and not card.lacks(tray.lot.demand, tray.demand_id)
 
     def is_alone(self, card: Card, tray: Tray) -> bool:
         """Is this the only agent that could run the lot now?"""
+        if tray.lot.agent_id is not None:
+            return True
         others = (other for other in self.cards.values() if other.id != card.id)
         return not any(other.state is AgentState.ACTIVE and self.could(other, tray) for other in others)
 
     def _wake(self, tray: Tray, count: int) -> None:
-        woken = []
+        """Wake so many agents, of each device one: its others could begin nothing."""
+        woken: dict[str, str] = {}
         for agent_id in self.waiters:
+            if len(woken) >= count:
+                break
             card = self.cards.get(agent_id)
-            if card is not None and card.device_key not in self.devices and self.could(card, tray):
-                woken.append(agent_id)
-                if len(woken) >= count:
-                    break
-        for agent_id in woken:
+            if card is None or card.state in IDLE_ONLY or card.device_key in self.devices:
+                continue
+            if card.device_key not in woken and self.could(card, tray):
+                woken[card.device_key] = agent_id
+        for agent_id in woken.values():
             self.rouse(agent_id)
 
     def rouse(self, agent_id: str) -> None:
@@ -136,26 +185,40 @@ class Floor:
     def hold(self, held: Held) -> None:
         if held.lease_id not in self.held:
             self.running[held.experiment_id] += 1
+            self._leases_made += 1
+            self.served[held.experiment_id] = self._leases_made
         self.held[held.lease_id] = held
         self.devices[held.device_key] = held.lease_id
+        self._since_look[held.lease_id] = held
 
     def release(self, lease_id: str) -> None:
+        self._since_look[lease_id] = None
         held = self.held.pop(lease_id, None)
         if held is None:
             return
         self.running[held.experiment_id] -= 1
         if self.devices.get(held.device_key) == lease_id:
             del self.devices[held.device_key]
-            # Another agent of this device may have waited for it.
-            for card in self.cards.values():
-                if card.device_key == held.device_key:
-                    self.rouse(card.id)
+            self._rouse_device(held.device_key)  # another agent of this device may have waited for it
+
+    def begin_look(self) -> None:
+        """The database is about to be asked which leases there are."""
+        self._since_look = {}
 
     def see_leases(self, leases: Iterable[Held]) -> None:
-        """Take over what the database says."""
-        self.held = {held.lease_id: held for held in leases}
+        """Take over what the database said, and what became of leases since it was asked."""
+        before = self.devices
+        now = {held.lease_id: held for held in leases}
+        now |= {lease_id: held for lease_id, held in self._since_look.items() if held is not None}
+        self.held = {lease_id: held for lease_id, held in now.items() if self._since_look.get(lease_id, held)}
+        self._since_look = {}
         self.devices = {held.device_key: held.lease_id for held in self.held.values()}
         self.running = Counter(held.experiment_id for held in self.held.values())
+        for device_key in before.keys() - self.devices.keys():
+            self._rouse_device(device_key)
+        for held in self.held.values():
+            self.rouse(held.agent_id)  # it waits for a job and has one: the answer that told it so was lost
 
-    def of_agent(self, agent_id: str) -> list[Held]:
-        return [held for held in list(self.held.values()) if held.agent_id == agent_id]
+    def _rouse_device(self, device_key: str) -> None:
+        for agent_id in tuple(self._sharing.get(device_key, ())):
+            self.rouse(agent_id)

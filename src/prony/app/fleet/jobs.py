@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
 from prony.app.fleet.experiments import Experiments
 from prony.errors import ConflictError, InputError, PronyError
@@ -37,7 +36,7 @@ class Jobs(Experiments):
             rows = queue.page(connection, wanted, limit=limit + 1, before=before)
             shown = rows[:limit]
             following = str(shown[-1].number) if len(rows) > limit else None
-            return Page(items=tuple(self._shown_job(row) for row in shown), next=following)
+            return Page(items=tuple(self.shown_jobs(shown)), next=following)
 
         return await self.read(ask)
 
@@ -45,7 +44,7 @@ class Jobs(Experiments):
         def ask(connection: Connection) -> JobDetail:
             row = queue.by_job(connection, job_id)
             job = Job.read_json(queue.document(connection, job_id))
-            shown = self._shown_job(row).model_copy(update={"cell": job.cell})
+            shown = self.shown_jobs([row])[0].model_copy(update={"cell": job.cell})
             return JobDetail(queued=shown, job=job, attempts=queue.attempts(connection, job_id))
 
         return await self.read(ask)
@@ -101,12 +100,10 @@ class Jobs(Experiments):
             raise ConflictError(f"job {job_id} is {row.state}", hint=hint)
         tries = ledger.experiment(desk.connection, row.experiment_id).recipe.place.attempts
         self.retry_row(desk, row, tries=tries)
+        self.reopen(desk, row.experiment_id)
 
     async def _queued(self, job_id: str) -> QueuedJob:
-        return await self.read(lambda connection: self._shown_job(queue.by_job(connection, job_id)))
-
-    def _shown_job(self, row: Row[Any]) -> QueuedJob:
-        return queue.queued_of(row, reason=self.reason_of(row))
+        return await self.read(lambda connection: self.shown_jobs([queue.by_job(connection, job_id)])[0])
 
 
 def _number(cursor: str | None) -> int | None:

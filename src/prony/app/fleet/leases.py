@@ -22,6 +22,7 @@ from prony.model.lease import Lease, LeaseRequest, LeaseView, Progress, Progress
 from prony.model.queue import JobState
 from prony.model.states import ENDED, IDLE_ONLY
 from prony.store import queue
+from prony.store.parcel import disk_told
 from prony.store.writer import Desk
 
 _MOST_LOG = 256 * 1024
@@ -42,16 +43,19 @@ class Leases(Agents):
         """Lend the agent a job as soon as there is one that it can run, or None when its patience ends."""
         card = await self.card_of(request.agent_id, request.incarnation, who)
         until = self.now() + request.wait_s
-        while True:
-            self.sign_of_life(card)
+        while not self.is_stopping:
+            card = await self.sign_of_life(card)
             lease = await self._try(card, request.holding)
             left = until - self.now()
             if lease is not None or left <= 0:
                 return lease
-            await self._wait(card.id, left)
-            card = self.floor.cards.get(card.id, card)
-            if card.incarnation != request.incarnation:
+            if not self.floor.has_work(card):  # else it came while we asked
+                await self._wait(card.id, left)
+            known = self.floor.cards.get(card.id)
+            if known is None or known.incarnation != request.incarnation:
                 return None
+            card = known
+        return None
 
     async def _wait(self, agent_id: str, seconds: float) -> None:
         waiter = asyncio.get_running_loop().create_future()
@@ -71,11 +75,15 @@ class Leases(Agents):
         if not trays and (occupied is None or occupied in holding):
             return None
         asked = [(tray, tray.generation, self.floor.is_alone(card, tray)) for tray in trays]
+        return await self.through(self._take(card, holding, asked))
+
+    async def _take(self, card: Card, holding: Sequence[str], asked: Sequence[tuple[Tray, int, bool]]) -> Lease | None:
         claimed = await self.write(lambda desk: self._claim(desk, card, holding, asked))
         self.floor.emptied(claimed.empty)
         if claimed.held is not None:
             self.floor.hold(claimed.held)
-            self.renewed[claimed.held.lease_id] = self.now()
+        if claimed.lease is not None:
+            self.renewed[claimed.lease.id] = self.now()
         return claimed.lease
 
     def _claim(
@@ -86,7 +94,7 @@ class Leases(Agents):
         occupying = queue.on_device(connection, card.device_key)
         if occupying is not None:
             if occupying.agent_id != card.id or occupying.lease_id in holding:
-                return _Claimed(None, None, ())
+                return _Claimed(None, held_of(occupying), ())
             # It was lent and the answer never arrived: lent again.
             job = Job.read_json(queue.document(connection, occupying.job_id))
             return _lent(job, occupying.attempt, occupying.lease_id, card, self.settings.ttl_s, ())
@@ -100,7 +108,8 @@ class Leases(Agents):
             if found is None:
                 empty.append((tray, generation))
                 continue
-            queue.set_state(connection, found.experiment_id, "running", was=("pending",))
+            if queue.set_state(connection, found.experiment_id, "running", was=("pending",)):
+                desk.tell("job", f"{found.experiment_id}/")
             desk.tell("job", f"{found.experiment_id}/{found.job_id}")
             job = Job.read_json(queue.document(connection, found.job_id))
             return _lent(job, found.attempt, lease_id, card, self.settings.ttl_s, empty)
@@ -130,11 +139,11 @@ class Leases(Agents):
         if held is None:
             return ProgressAnswer(cancel=True)
         self.check_self(held.agent_id, who)
-        if progress.log:
-            await asyncio.to_thread(self._keep_log, held, progress)
+        self.renewed[lease_id] = self.now()
         for event in progress.events:
             self._pass_on(held, event.model_copy(update={"job_id": held.job_id}).model_dump_json(exclude_defaults=True))
-        self.renewed[lease_id] = self.now()
+        if progress.log:
+            await asyncio.to_thread(self._keep_log, held, progress)
         return ProgressAnswer(cancel=lease_id in self.unwanted)
 
     def _pass_on(self, held: Held, data: str) -> None:
@@ -148,14 +157,15 @@ class Leases(Agents):
         path = self.log_path(held.experiment_id, held.job_id, held.attempt)
         if progress.log_offset > _LONGEST_LOG:
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
-        try:
-            size = os.fstat(descriptor).st_size
-            if progress.log_offset <= size:  # a hole would be read as zeros: the agent sends it again from the size
-                os.pwrite(descriptor, progress.log.encode(errors="replace"), progress.log_offset)
-        finally:
-            os.close(descriptor)
+        with disk_told(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+            try:
+                size = os.fstat(descriptor).st_size
+                if progress.log_offset <= size:  # a hole would be read as zeros
+                    os.pwrite(descriptor, progress.log.encode(errors="replace"), progress.log_offset)
+            finally:
+                os.close(descriptor)
 
     async def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, wait_s: float = 0) -> LogPiece:
         """Return the log of a job's attempt, the latest by default, from an offset; wait for more where it runs."""
@@ -174,7 +184,7 @@ class Leases(Agents):
         """Give a job back untouched: somebody else may have it at once."""
 
         def act(desk: Desk) -> None:
-            row = queue.of_lease(desk.connection, lease_id)
+            row = queue.of_lease(desk.connection, lease_id, locked=True)
             self.check_self(row.attempt_agent, who)
             self.put_back(desk, lease_id, "returned", reason or "handed back", counts=False)
 
@@ -203,7 +213,7 @@ def _held(connection: Connection, lease_id: str) -> Held | None:
 
 
 def _piece(path: os.PathLike[str], offset: int) -> bytes:
-    if offset > 2**40:
+    if not 0 <= offset <= 2**40:
         raise InputError("no log is as long as this offset", hint="begin at 0", code="bad_offset")
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - a seek follows

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from prony.app.access import Access
 from prony.app.fleet.floor import Card, Floor
 from prony.app.fleet.wire import Listener, send_notes
+from prony.errors import PronyError, StoreError
 from prony.model.agent import AgentState, Capabilities
-from prony.ports.clock import SystemClock
+from prony.model.experiment import ExperimentState
+from prony.model.states import EXPERIMENT, outcome
+from prony.ports.clock import Clock, SystemClock
 from prony.store import agents as agent_rows
 from prony.store import lots, queue
 from prony.store.database import reading
-from prony.store.home import Home
+from prony.store.home import Home, safe_id
 from prony.store.store import Store
 from prony.store.writer import Desk, Note, Operation, Writer
 
@@ -27,8 +32,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Row
 
 T = TypeVar("T")
-# A watcher that does not read is cut off here rather than remembered for ever.
+# A watcher that does not read is cut off here rather than remembered for ever; one who comes back sees it all again.
 _MOST_NOTICES = 2000
+# What PostgreSQL says when another server was in the way: a deadlock, an order that cannot be, a key that was free.
+_IN_THE_WAY = ("40P01", "40001", "23505")
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,8 @@ class Office:
     def __init__(self, store: Store, settings: FleetSettings) -> None:
         self.store = store
         self.settings = settings
-        self.clock = SystemClock()
+        self.clock: Clock = SystemClock()
+        self.time: Callable[[], float] = time.monotonic
         self.floor = Floor()
         self.engine = store.engine
         self.access = Access(self.engine, self.clock)
@@ -75,7 +83,10 @@ class Office:
         self.unwanted: set[str] = set()  # leases whose jobs are to be stopped
         self.loop: asyncio.AbstractEventLoop | None = None
         self.listener: Listener | None = None
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.is_stopping = False
+        self.missed_notes = False  # may other servers have told something that was not heard?
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self.changed: dict[str, set[str]] = {}  # experiment -> jobs of which its watchers are still to be told
         self.hooks: list[Callable[[str, dict[str, object]], None]] = []
         self.writer = Writer(
             self.engine,
@@ -98,8 +109,17 @@ class Office:
 
     # Doing
 
+    def now(self) -> float:
+        """Seconds by which lives of leases and patience are counted: no clock that somebody sets."""
+        return self.time()
+
     async def write(self, operation: Operation[T]) -> T:
         """Have something done in a transaction and return when it is on the disk."""
+        try:
+            return await asyncio.wrap_future(self.writer.submit(operation))
+        except StoreError as exc:
+            if not _was_in_the_way(exc):
+                raise
         return await asyncio.wrap_future(self.writer.submit(operation))
 
     async def read(self, question: Callable[[Connection], T]) -> T:
@@ -109,10 +129,30 @@ class Office:
 
         return await asyncio.to_thread(ask)
 
-    def spawn(self, work: asyncio.Task[None]) -> None:
-        """Keep hold of work that nobody waits for."""
-        self.tasks.add(work)
-        work.add_done_callback(self.tasks.discard)
+    async def through(self, work: Coroutine[Any, Any, T]) -> T:
+        """Carry something to its end, even where whoever waits for it goes away."""
+        return await asyncio.shield(self._begin(work))
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that nobody waits for; where the database is away, the next round makes up for it."""
+        self._begin(self._attempted(work))
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen: whoever waited was told, or has gone
+
+    async def _attempted(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except PronyError as exc:
+            self.hook("note_failed", message=exc.message)
 
     # Telling
 
@@ -140,23 +180,40 @@ class Office:
                 self._act_on(note)
         for experiment_id, job_ids in jobs.items():
             if experiment_id in self.watchers:
-                self.spawn(asyncio.ensure_future(self.show_jobs(experiment_id, job_ids)))
+                is_busy = experiment_id in self.changed
+                self.changed.setdefault(experiment_id, set()).update(job_ids)
+                if not is_busy:
+                    self.spawn(self._show(experiment_id))
+
+    async def _show(self, experiment_id: str) -> None:
+        """Tell watchers, one look after the other: two at once might tell the older last."""
+        try:
+            while job_ids := self.changed[experiment_id]:
+                self.changed[experiment_id] = set()
+                await self.show_jobs(experiment_id, job_ids)
+        except PronyError:  # what they missed nobody knows: they are to ask anew
+            self.publish(experiment_id, None)
+            raise
+        finally:
+            del self.changed[experiment_id]
 
     def _act_on(self, note: Note) -> None:
         match note.topic:
             case "lot":
                 if not self.floor.again(note.key, note.count):
-                    self.spawn(asyncio.ensure_future(self._load_lot(note.key, note.count)))
+                    self.spawn(self._load_lot(note.key, note.count))
             case "later":
                 asyncio.get_running_loop().call_later(note.count / 1000, self.hear, [Note("lot", note.key)])
             case "agent":
-                self.spawn(asyncio.ensure_future(self.load_card(note.key)))
+                self.spawn(self.load_card(note.key))
             case "freed":
                 self.floor.release(note.key)
                 self.unwanted.discard(note.key)
                 self.renewed.pop(note.key, None)
             case "unwanted":
                 self.unwanted.add(note.key)
+            case "anew":
+                self.missed_notes = True
             case "priority":
                 self.floor.prioritise(note.key, note.count)
             case "progress":
@@ -164,9 +221,19 @@ class Office:
                 self.publish(experiment_id, Notice("progress", data))
 
     def publish(self, experiment_id: str, notice: Notice | None) -> None:
-        for line in self.watchers.get(experiment_id, ()):
-            if line.qsize() < _MOST_NOTICES:
-                line.put_nowait(notice)
+        """Tell everyone who watches; None is the end."""
+        for line in tuple(self.watchers.get(experiment_id, ())):
+            is_full = line.qsize() >= _MOST_NOTICES
+            if notice is None or is_full:
+                self.leave(experiment_id, line)
+            line.put_nowait(None if is_full else notice)
+
+    def leave(self, experiment_id: str, line: asyncio.Queue[Notice | None]) -> None:
+        """Tell one who watches nothing more."""
+        lines = self.watchers.get(experiment_id, set())
+        lines.discard(line)
+        if not lines:
+            self.watchers.pop(experiment_id, None)
 
     async def show_jobs(self, experiment_id: str, job_ids: set[str]) -> None:
         """Tell those who watch how these jobs stand now; overridden where views are made."""
@@ -180,15 +247,17 @@ class Office:
     # Agents in mind
 
     async def load_card(self, agent_id: str) -> None:
-        def ask(connection: Connection) -> Row[Any] | None:
-            return next((row for row in agent_rows.rows(connection, only=agent_id)), None)
+        await self.load_cards([agent_id])
 
-        row = await self.read(ask)
-        if row is None:
-            self.floor.cards.pop(agent_id, None)
-            self.floor.rouse(agent_id)
-        else:
+    async def load_cards(self, agent_ids: Sequence[str]) -> None:
+        """Have in mind what the database knows of these agents; whoever waits is to look again at what it may do."""
+        rows = await self.read(lambda connection: agent_rows.named(connection, agent_ids))
+        for row in rows:
             self.keep_card(row)
+        for agent_id in set(agent_ids) - {row.id for row in rows}:
+            self.floor.forget(agent_id)
+        for agent_id in agent_ids:
+            self.floor.rouse(agent_id)
 
     def keep_card(self, row: Row[Any]) -> Card:
         known = self.floor.cards.get(row.id)
@@ -202,27 +271,36 @@ class Office:
             strikes=row.strikes,
             is_cleaning=known.is_cleaning if known else False,
         )
-        self.floor.cards[card.id] = card
+        self.floor.keep(card)
         return card
 
     # Experiments
 
     def close_if_done(self, desk: Desk, experiment_id: str) -> None:
-        """End an experiment whose last job has ended.
+        """End an experiment whose last job has ended; one that has ended already, if it ended better than was thought.
 
         Where two servers end the last two jobs in the same instant neither sees the other's: the next round does.
         """
         if queue.is_open(desk.connection, experiment_id):
             return
-        from prony.model.states import outcome
-
-        states = queue.counts(desk.connection, [experiment_id])[experiment_id]
-        state = outcome(states)
-        now = self.clock.now()
-        if queue.set_state(desk.connection, experiment_id, state.value, was=("pending", "running"), ended_at=now):
+        queue.lock_experiment(desk.connection, experiment_id)
+        if queue.is_open(desk.connection, experiment_id):  # another server has just let one wait again
+            return
+        state = outcome(queue.counts(desk.connection, [experiment_id])[experiment_id])
+        was = [before.value for before in ExperimentState if state in EXPERIMENT[before]]
+        if queue.set_state(desk.connection, experiment_id, state.value, was=was, ended_at=self.clock.now()):
             desk.tell("job", f"{experiment_id}/")
 
-    def log_path(self, experiment_id: str, job_id: str, attempt: int) -> Path:
-        from prony.store.home import safe_id
+    # Logs
 
-        return self.home.root / "logs" / safe_id(experiment_id) / f"{safe_id(job_id)}.{attempt}.log"
+    def log_folder(self, experiment_id: str) -> Path:
+        return self.home.root / "logs" / safe_id(experiment_id)
+
+    def log_path(self, experiment_id: str, job_id: str, attempt: int) -> Path:
+        return self.log_folder(experiment_id) / f"{safe_id(job_id)}.{attempt}.log"
+
+
+def _was_in_the_way(error: StoreError) -> bool:
+    """Was it undone because of what another server did in the same instant? Then it goes well, or is refused, now."""
+    cause = error.__cause__
+    return isinstance(cause, DBAPIError) and getattr(cause.orig, "sqlstate", None) in _IN_THE_WAY

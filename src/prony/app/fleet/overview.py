@@ -14,6 +14,8 @@ from prony.app.fleet import submission as submissions
 from prony.app.fleet.floor import Card, Tray
 from prony.app.fleet.jobs import Jobs
 from prony.app.fleet.leases import Leases
+from prony.dispatch.matching import lacks
+from prony.dispatch.retry import is_due
 from prony.errors import PronyError
 from prony.model.agent import AgentState
 from prony.model.place import Demand
@@ -32,9 +34,11 @@ from prony.model.queue import (
 )
 from prony.store import agents as agent_rows
 from prony.store import lots, tables
+from prony.store.lots import LotCount
 
 _LEAST_FREE = 100 * 2**20
 _MOST_NAMED = 3
+_SOON = "about to be leased"
 
 
 class Overview(Jobs, Leases):
@@ -60,7 +64,7 @@ class Overview(Jobs, Leases):
             told = ", ".join(f"{count} {state}" for state, count in states.items())
             return f"no agent that fits is there: {told}"
         busy = [card for card in working if card.device_key in self.floor.devices]
-        return f"{len(busy)} of {len(working)} agents that fit are busy" if busy else "about to be leased"
+        return f"{len(busy)} of {len(working)} agents that fit are busy" if busy else _SOON
 
     def _reason_pinned(self, lot: Lot, cards: list[Card]) -> str:
         card = next((one for one in cards if one.id == lot.agent_id), None)
@@ -71,10 +75,10 @@ class Overview(Jobs, Leases):
             return f"agent {card.name} fits no longer: {'; '.join(map(str, lacking))}"
         if card.state is not AgentState.ACTIVE:
             return f"agent {card.name} is {card.state}"
-        return f"agent {card.name} is busy" if card.device_key in self.floor.devices else "about to be leased"
+        return f"agent {card.name} is busy" if card.device_key in self.floor.devices else _SOON
 
     async def queue(self) -> Queue:
-        def ask(connection: Connection) -> tuple[tuple[Lot, ...], dict[str, tuple[int, int]], dict[str, str]]:
+        def ask(connection: Connection) -> tuple[tuple[Lot, ...], dict[str, LotCount], dict[str, str]]:
             counts = lots.counts(connection)
             found = tuple(one for one in (lots.by_id(connection, lot_id) for lot_id in counts) if one is not None)
             table = tables.experiment
@@ -87,30 +91,41 @@ class Overview(Jobs, Leases):
         cards = list(self.floor.cards.values())
         views = [self._lot_view(lot, cards, counts[lot.id], names) for lot in open_lots]
         views.sort(key=lambda view: (-view.lot.priority, view.lot.created_at))
-        waiting, leased = (sum(pair[i] for pair in counts.values()) for i in (0, 1))
+        waiting = sum(count.waiting for count in counts.values())
+        leased = sum(count.leased for count in counts.values())
         return Queue(lots=tuple(views), waiting=waiting, leased=leased)
 
-    def _lot_view(self, lot: Lot, cards: list[Card], counts: tuple[int, int], names: dict[str, str]) -> LotView:
+    def _lot_view(self, lot: Lot, cards: list[Card], count: LotCount, names: dict[str, str]) -> LotView:
         tray = Tray(lot, lot.demand.id)
         fitting = tuple(card.id for card in cards if self.floor.could(card, tray))
         return LotView(
             lot=lot,
             experiment_name=names.get(lot.experiment_id, ""),
-            waiting=counts[0],
-            leased=counts[1],
+            waiting=count.waiting,
+            leased=count.leased,
             fitting=fitting[:100],
-            reason=self._reason(lot, cards) if counts[0] else "",
+            reason=self._reason_all(lot, cards, count) if count.waiting else "",
         )
+
+    def _reason_all(self, lot: Lot, cards: list[Card], count: LotCount) -> str:
+        """Say why all of a lot waits: for its turn, or for the end of a pause."""
+        reason, now = self._reason(lot, cards), self.clock.now().timestamp()
+        if reason != _SOON or is_due(count.not_before, now):
+            return reason
+        return f"failed before, and is tried again in {count.not_before - now:.0f} s"
 
     async def compatibility(self, submission: Submission) -> Compatibility:
         """Say for each agent whether it could run each lot of a recipe, and what it lacks."""
-        wanted = await asyncio.to_thread(submissions.demands, submission)
         cards = list(self.floor.cards.values())
-        wants = tuple(
-            LotFit(demand=demand, jobs=count, agents=tuple(_fit(card, demand) for card in cards))
-            for demand, count in wanted
-        )
-        return Compatibility(lots=wants, runnable=all(any(one.fits for one in lot.agents) for lot in wants))
+
+        def compare() -> Compatibility:
+            wants = tuple(
+                LotFit(demand=demand, jobs=count, agents=tuple(_fit(card, demand) for card in cards))
+                for demand, count in submissions.demands(submission)
+            )
+            return Compatibility(lots=wants, runnable=all(any(one.fits for one in lot.agents) for lot in wants))
+
+        return await asyncio.to_thread(compare)
 
     async def stats(self) -> Stats:
         now = self.clock.now()
@@ -177,7 +192,7 @@ class Overview(Jobs, Leases):
 
 
 def _fit(card: Card, demand: Demand) -> Fit:
-    lacking = card.lacks(demand, demand.id)
+    lacking = lacks(demand, card.capabilities.facts)  # not remembered: it is only a question
     return Fit(agent_id=card.id, agent_name=card.name, state=card.state, fits=not lacking, lacks=lacking)
 
 

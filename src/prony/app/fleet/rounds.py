@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row
 
+from prony.app.fleet import uploads
 from prony.app.fleet.agents import Agents
 from prony.app.fleet.leases import held_of
 from prony.app.fleet.wire import Listener
-from prony.errors import PronyError
+from prony.errors import NotFoundError, PronyError
 from prony.model.agent import AgentState
 from prony.model.queue import Lot
 from prony.store import agents as agent_rows
@@ -25,31 +27,40 @@ from prony.store import lots, queue
 from prony.store.writer import Desk
 
 _LOST_AFTER = 3  # times the life of a lease
+_LAST_WORK_S = 10.0
 
 
 class Rounds(Agents):
     """Started with the server and ended with it."""
 
-    async def start(self) -> None:
+    async def start(self, *, sweeping: bool = True) -> None:
+        """Look around, and go on doing so; without `sweeping` only when `look_around` is called."""
         self.loop = asyncio.get_running_loop()
-        self.last_round = self.loop.time()
+        self.last_round = self._judged = self.now()
         self._beats: dict[str, tuple[int, float]] = {}
         self._agent_beats: dict[str, tuple[int, float]] = {}
-        self._reconciled = 0.0
+        self._reconciled = -math.inf
+        self._sweeper: asyncio.Task[None] | None = None
+        await asyncio.to_thread(uploads.sweep, self.home)
         if self.is_shared:
             self.listener = Listener(self.engine, self._told_by_writer)
-        await self._look_around()
-        self._sweeper = asyncio.create_task(self._sweep())
+        await self.look_around()
+        if sweeping:
+            self._sweeper = asyncio.create_task(self._sweep())
 
     async def stop(self) -> None:
         """End every wait and the round; the store is closed last."""
-        self._sweeper.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._sweeper
+        self.is_stopping = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._sweeper
         for agent_id in list(self.floor.waiters):
             self.floor.rouse(agent_id)
         for experiment_id in list(self.watchers):
             self.publish(experiment_id, None)
+        if self.tasks:
+            await asyncio.wait(self.tasks, timeout=_LAST_WORK_S)
         if self.listener is not None:
             await asyncio.to_thread(self.listener.close)
         await asyncio.to_thread(self.writer.close)
@@ -59,25 +70,25 @@ class Rounds(Agents):
         while True:
             await asyncio.sleep(self.settings.sweep_s)
             try:
-                await self._look_around()
+                await self.look_around()
             except PronyError as exc:  # the database is away; agents go on, and so does the round
                 self.hook("round_failed", message=exc.message)
 
-    async def _look_around(self) -> None:
-        now = self.now()
-        gap = now - self.last_round
-        if gap > 3 * self.settings.sweep_s:  # we were asleep, or the database was away: nobody is late for that
-            self._forgive(gap)
+    async def look_around(self) -> None:
+        """Go one round."""
         await self._flush()
         await self._look_after_leases()
-        if now - self._reconciled >= self.settings.reconcile_s:
-            self._reconciled = now
+        if self.missed_notes or self.now() - self._reconciled >= self.settings.reconcile_s:
             await self._reconcile()
+            self._reconciled = self.now()
         self.last_round = self.now()
 
-    def _forgive(self, gap: float) -> None:
-        self._beats = {key: (beat, at + gap) for key, (beat, at) in self._beats.items()}
-        self._agent_beats = {key: (beat, at + gap) for key, (beat, at) in self._agent_beats.items()}
+    def _forgive(self, now: float) -> None:
+        """Count for nobody the time in which we did not look: we were asleep, or the database was away or slow."""
+        gap, self._judged = now - self._judged, now
+        if gap > 3 * self.settings.sweep_s:
+            self._beats = {key: (beat, at + gap) for key, (beat, at) in self._beats.items()}
+            self._agent_beats = {key: (beat, at + gap) for key, (beat, at) in self._agent_beats.items()}
 
     async def _flush(self) -> None:
         """Write the signs of life down, where the other servers see them."""
@@ -100,10 +111,13 @@ class Rounds(Agents):
             raise
 
     async def _look_after_leases(self) -> None:
+        self.floor.begin_look()
+        unwanted = set(self.unwanted)
         rows = await self.read(queue.leased)
         now = self.now()
+        self._forgive(now)
         self.floor.see_leases(held_of(row) for row in rows)
-        self.unwanted = {row.lease_id for row in rows if row.cancel_asked}
+        self.unwanted = {row.lease_id for row in rows if row.cancel_asked} | (self.unwanted - unwanted)
         late = []
         beats: dict[str, tuple[int, float]] = {}
         for row in rows:
@@ -114,16 +128,23 @@ class Rounds(Agents):
             if now - at > self.settings.ttl_s:
                 late.append(row)
         self._beats = beats
-        self.renewed = {lease_id: at for lease_id, at in self.renewed.items() if lease_id in beats}
-        for row in late:
-            reason = f"nothing was heard of agent {row.agent_id} for {self.settings.ttl_s:g} s"
-            await self.write(partial(self._expire, lease_id=row.lease_id, beat=row.beat, reason=reason))
+        self.renewed = {lease_id: at for lease_id, at in self.renewed.items() if lease_id in self.floor.held}
+        await asyncio.gather(*map(self._lose_lease, late))
+
+    async def _lose_lease(self, row: Row[Any]) -> None:
+        reason = f"nothing was heard of agent {row.agent_id} for {self.settings.ttl_s:g} s"
+        if await self.write(partial(self._expire, lease_id=row.lease_id, beat=row.beat, reason=reason)):
             self.hook("lease_lost", job=row.job_id, experiment=row.experiment_id, agent=row.agent_id)
 
-    def _expire(self, desk: Desk, lease_id: str, beat: int, reason: str) -> None:
-        row = queue.of_lease(desk.connection, lease_id)
-        if row.beat == beat:  # else it was renewed while we decided
-            self.put_back(desk, lease_id, "lost", reason, counts=True)
+    def _expire(self, desk: Desk, lease_id: str, beat: int, reason: str) -> bool:
+        try:
+            row = queue.of_lease(desk.connection, lease_id, locked=True)
+        except NotFoundError:  # deleted meanwhile
+            return False
+        if row.lease_id != lease_id or row.beat != beat:  # it ended, or was renewed, while we decided
+            return False
+        self.put_back(desk, lease_id, "lost", reason, counts=True)
+        return True
 
     async def _reconcile(self) -> None:
         """Find what notes did not tell: another server's lots and agents, pauses that are over, what is unclosed."""
@@ -131,48 +152,37 @@ class Rounds(Agents):
         def ask(connection: Connection) -> tuple[tuple[Lot, ...], Sequence[Row[Any]], list[str]]:
             return lots.waiting(connection), agent_rows.pulses(connection), queue.unclosed(connection)
 
+        known_lots, known_agents = self.floor.known(), set(self.floor.cards)
+        were_missed, self.missed_notes = self.missed_notes, False
         waiting, rows, unclosed = await self.read(ask)
-        await self._see_agents(rows)
-        for lot in waiting:
-            self.floor.offer(lot, count=1)
+        changed = [row.id for row in rows if were_missed or self._is_changed(row)]
+        if changed:
+            await self.load_cards(changed)
+        for agent_id in known_agents - {row.id for row in rows}:
+            self.floor.forget(agent_id)
+        self.floor.see_lots(waiting, known_lots)
         for experiment_id in unclosed:
             await self.write(partial(self.close_if_done, experiment_id=experiment_id))
         await self._lose_agents(rows)
 
-    async def _see_agents(self, rows: Sequence[Row[Any]]) -> None:
-        present = set()
-        for row in rows:
-            present.add(row.id)
-            card = self.floor.cards.get(row.id)
-            if card is None or (card.state, card.incarnation, card.strikes) != (
-                row.state,
-                row.incarnation,
-                row.strikes,
-            ):
-                await self.load_card(row.id)
-        for agent_id in self.floor.cards.keys() - present:
-            del self.floor.cards[agent_id]
+    def _is_changed(self, row: Row[Any]) -> bool:
+        card = self.floor.cards.get(row.id)
+        return card is None or (card.state, card.incarnation, card.strikes) != (row.state, row.incarnation, row.strikes)
 
     async def _lose_agents(self, rows: Sequence[Row[Any]]) -> None:
-        """Call those lost that were silent for long, and those active again that were heard."""
+        """Call those lost that were silent for long, and those found that were heard, here or by another server."""
         now, patience = self.now(), _LOST_AFTER * self.settings.ttl_s
         seen: dict[str, tuple[int, float]] = {}
         for row in rows:
             beat, at = self._agent_beats.get(row.id, (None, now))
+            has_beaten = beat is not None and beat != row.beat
             at = now if beat != row.beat else at
             at = max(at, self.seen.get(row.id, at))
             seen[row.id] = (row.beat, at)
-            is_silent = now - at > patience
-            if is_silent and row.state in (AgentState.ACTIVE, AgentState.DRAINING):
-                await self._set_agent(row.id, AgentState.LOST, f"not heard of for {patience:g} s")
-            elif not is_silent and row.state == AgentState.LOST and beat is not None and at > now - patience / 2:
-                await self._set_agent(row.id, AgentState.ACTIVE, "")
+            if row.state == AgentState.LOST:
+                if has_beaten:
+                    await self.find_agent(row.id)
+            elif now - at > patience and row.state in (AgentState.ACTIVE, AgentState.DRAINING):
+                await self.lose_agent(row.id, f"not heard of for {patience:g} s")
         self._agent_beats = seen
         self.seen = {agent_id: at for agent_id, at in self.seen.items() if agent_id in seen}
-
-    async def _set_agent(self, agent_id: str, state: AgentState, reason: str) -> None:
-        def act(desk: Desk) -> None:
-            agent_rows.change(desk.connection, agent_id, state=state.value, reason=reason)
-            desk.tell("agent", agent_id)
-
-        await self.write(act)

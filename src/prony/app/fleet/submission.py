@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from prony.app.api import check_names, new_id
@@ -22,8 +23,17 @@ from prony.recipe import Loaded, loads
 from prony.recipe.formats import format_of
 
 MOST_JOBS = 20_000
-# What an agent offers, by its id: all that `devices: each` needs to know.
-Offers = Mapping[str, Mapping[str, Fact]]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What an agent offers: all that `devices: each` needs to know."""
+
+    device_key: str
+    facts: Mapping[str, Fact]
+
+
+Offers = Mapping[str, Offer]  # by agent
 
 
 @dataclass(frozen=True)
@@ -37,20 +47,32 @@ class Plan:
         return self.experiment.recipe.place.attempts
 
 
-def digest(submission: Submission) -> str:
-    return hashlib.sha256(submission.model_dump_json().encode()).hexdigest()
+def digest(submission: Submission, rerun_of: str | None) -> str:
+    text = submission.model_dump_json() + (f" again {rerun_of}" if rerun_of else "")
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def plan(submission: Submission, offers: Offers, *, now: datetime, who: str, experiment_id: str | None = None) -> Plan:
-    """Read the recipe and lay out its jobs; `experiment_id` is given where an experiment gets another recipe."""
+def plan(
+    submission: Submission,
+    offers: Offers,
+    *,
+    now: datetime,
+    who: str,
+    replaced: Experiment | None = None,
+    rerun_of: str | None = None,
+) -> Plan:
+    """Read the recipe and lay out its jobs; `replaced` is an experiment that gets another recipe."""
     loaded = _loaded(submission)
     priority = loaded.recipe.place.priority if submission.priority is None else submission.priority
-    identity = experiment_id or new_id(time.time(), chance=6)
+    identity = replaced.id if replaced else new_id(time.time(), chance=6)
     recipe = loaded.recipe
     cells = loaded.jobs(identity)
     _check_size(len(cells))
     check_names(cells)
-    jobs, lots = _placed(cells, recipe, offers, priority=priority, now=now)
+    # Lots of another recipe are other lots: who has the old ones in mind must not take them for these.
+    prefix = f"{identity}.{new_id(time.time(), chance=2)}" if replaced else identity
+    kind = partial(Lot, experiment_id=identity, priority=priority, created_at=now)
+    jobs, lots = _placed(cells, recipe, offers, lambda number, **rest: kind(id=f"{prefix}.{number}", **rest))
     _check_size(len(jobs))
     experiment = Experiment(
         id=identity,
@@ -61,6 +83,7 @@ def plan(submission: Submission, offers: Offers, *, now: datetime, who: str, exp
         created_at=now,
         job_count=len(jobs),
         submitted_by=who,
+        rerun_of=replaced.rerun_of if replaced else rerun_of,
     )
     return Plan(experiment, jobs, lots)
 
@@ -83,7 +106,7 @@ def _loaded(submission: Submission) -> Loaded:
 
 
 def _placed(
-    cells: Sequence[Job], recipe: Recipe, offers: Offers, *, priority: int, now: datetime
+    cells: Sequence[Job], recipe: Recipe, offers: Offers, make: Callable[..., Lot]
 ) -> tuple[tuple[Job, ...], dict[str, Lot]]:
     jobs: list[Job] = []
     lots: dict[str, Lot] = {}
@@ -93,15 +116,7 @@ def _placed(
         for number, agent_id in enumerate(_places(demand, recipe, offers)):
             key = (demand.id, agent_id)
             if key not in known:
-                name = f"{cell.experiment_id}.{len(known)}"
-                known[key] = Lot(
-                    id=name,
-                    experiment_id=cell.experiment_id,
-                    demand=demand,
-                    agent_id=agent_id,
-                    priority=priority,
-                    created_at=now,
-                )
+                known[key] = make(len(known), demand=demand, agent_id=agent_id)
             job = cell if number == 0 else cell.model_copy(update={"id": f"{cell.id}-{number}"})
             jobs.append(job)
             lots[job.id] = known[key]
@@ -109,10 +124,17 @@ def _placed(
 
 
 def _places(demand: Demand, recipe: Recipe, offers: Offers) -> list[str | None]:
-    """Return the agents that a job is for: None is whoever fits. With `each`, nobody yet means the first who comes."""
+    """Return the agents that a job is for, one for each device; None is whoever fits.
+
+    With `each`, nobody yet means the first who comes.
+    """
     if recipe.place.devices == "any":
         return [None]
-    return [agent_id for agent_id, facts in offers.items() if not lacks(demand, facts)] or [None]
+    devices: dict[str, str] = {}
+    for agent_id, offer in offers.items():
+        if offer.device_key not in devices and not lacks(demand, offer.facts):
+            devices[offer.device_key] = agent_id
+    return [*devices.values()] or [None]
 
 
 def _check_size(count: int) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import socket
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from prony.store.writer import Note
 
@@ -45,40 +49,71 @@ def _send(connection: Connection, sender: str, batch: list[list[object]]) -> Non
 
 
 class Listener:
-    """A thread with a connection of its own that hears what other servers committed; it reconnects for ever."""
+    """A thread with a connection of its own that hears what other servers committed; it reconnects for ever.
+
+    Each time that it begins to hear it says so, as a note `anew`.
+    """
 
     def __init__(self, engine: Engine, hear: Callable[[Sequence[Note]], None]) -> None:
         self.sender = secrets.token_hex(8)
         self._engine = engine
         self._hear = hear
         self._ended = threading.Event()
+        self._lock = threading.Lock()
         self._connection: psycopg.Connection | None = None
         self._thread = threading.Thread(target=self._work, name="prony-listener", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         self._ended.set()
+        with self._lock:
+            if self._connection is not None:
+                _hang_up(self._connection)
         self._thread.join(timeout=5)
 
     def _work(self) -> None:
         import psycopg
 
         while not self._ended.is_set():
-            with suppress(psycopg.Error):
+            with suppress(psycopg.Error, DBAPIError, PoolTimeoutError):
                 self._listen()
             self._ended.wait(_PAUSE_S)
 
     def _listen(self) -> None:
-        import psycopg
-
-        url = self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
-        with psycopg.connect(url, autocommit=True) as connection:
+        with self._connected() as connection:
             connection.execute(f"LISTEN {CHANNEL}")
+            self._hear([Note("anew", "")])  # what was told before was not heard
             while not self._ended.is_set():
-                for heard in connection.notifies(timeout=1.0):
+                for heard in connection.notifies(timeout=_PAUSE_S):
                     self._receive(heard.payload)
 
+    @contextmanager
+    def _connected(self) -> Iterator[psycopg.Connection]:
+        """A connection like all others of the engine, and not of its pool."""
+        pooled = self._engine.raw_connection()
+        connection = cast("psycopg.Connection", pooled.driver_connection)
+        pooled.detach()
+        with closing(connection):
+            connection.autocommit = True
+            with self._lock:
+                self._connection = connection
+            try:
+                yield connection
+            finally:
+                with self._lock:
+                    self._connection = None
+
     def _receive(self, payload: str) -> None:
-        sender, batch = json.loads(payload)
+        try:
+            sender, batch = json.loads(payload)
+            notes = [Note(str(topic), str(key), int(count)) for topic, key, count in batch]
+        except (ValueError, TypeError):  # somebody else's, on a channel of the same name
+            return
         if sender != self.sender:
-            self._hear([Note(topic, key, count) for topic, key, count in batch])
+            self._hear(notes)
+
+
+def _hang_up(connection: psycopg.Connection) -> None:
+    """End the wait of a thread for what may never come."""
+    with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,330 @@
+"""Results of a fleet, taken in: whole, checked, on the disk, once for each attempt."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from prony.app import results as local
+from prony.app.fleet import uploads
+from prony.app.fleet.leases import Leases
+from prony.dispatch.retry import STRIKES, is_tried_again
+from prony.errors import ConflictError, InputError, NotFoundError, StoreError, TransportError
+from prony.model.access import Principal
+from prony.model.agent import AgentState
+from prony.model.estimate import Summary
+from prony.model.lease import FinishAnswer, Lease, LeaseRequest
+from prony.model.queue import JobState
+from prony.model.result import Failure, Result, ResultState
+from prony.store import agents as agent_rows
+from prony.store import ledger, parcel, queue, tables
+from prony.store.folder import FolderContents, read_folder
+from prony.store.writer import Desk
+
+_ENDS = {
+    ResultState.COMPLETE: JobState.COMPLETE,
+    ResultState.PARTIAL: JobState.PARTIAL,
+    ResultState.FAILED: JobState.FAILED,
+}
+
+
+@dataclass(frozen=True)
+class _Arrived:
+    """A result that is whole and safe, beside its place."""
+
+    folder: Path
+    contents: FolderContents
+    summary: Summary
+
+
+class Arrivals(Leases):
+    """Taken in once."""
+
+    async def upload_offset(self, lease_id: str, *, who: Principal) -> int:
+        """Return how much of a result has arrived, so that a broken upload goes on from there."""
+        await self._own(lease_id, who)
+        return _size(self._part(lease_id))
+
+    async def upload(self, lease_id: str, offset: int, chunks: AsyncIterator[bytes], *, who: Principal) -> int:
+        """Take in one piece of a result; return how much is here now."""
+        await self._own(lease_id, who)
+        part = self._part(lease_id)
+        here = _size(part)
+        if offset != here:
+            raise ConflictError(
+                f"{here} bytes are here, so a piece at {offset} does not fit",
+                hint="ask for the offset and go on from there",
+                code="wrong_offset",
+            )
+        await uploads.save(chunks, part, most=self.settings.max_upload_bytes, start=offset)
+        self.renewed[lease_id] = self.now()
+        return _size(part)
+
+    async def finish(
+        self,
+        lease_id: str,
+        chunks: AsyncIterator[bytes],
+        *,
+        sha256: str,
+        next: bool = False,  # noqa: A002 - the name of the request's own parameter
+        wait_s: float = 0,
+        who: Principal,
+    ) -> FinishAnswer:
+        """Record an attempt's result, once. The agent may forget it when this has returned, and not before."""
+        row = await self._own(lease_id, who)
+        tar = self._part(lease_id).with_suffix(f".{secrets.token_hex(4)}")
+        try:
+            size = await uploads.save(chunks, tar, most=self.settings.max_upload_bytes)
+        except BaseException:
+            tar.unlink(missing_ok=True)
+            raise
+        accepted = await self.through(self._take_in(row, lease_id, tar, sha256, has_body=size > 0))
+        lease = await self._follow(row, lease_id, wait_s, who) if next else None
+        return FinishAnswer(accepted=accepted, lease=lease)
+
+    async def _follow(self, row: Row[Any], lease_id: str, wait_s: float, who: Principal) -> Lease | None:
+        """Lend the next job to whoever brought a result, unless it is at another already."""
+        self.floor.release(lease_id)
+        card = self.floor.cards.get(row.attempt_agent)
+        if card is None or card.device_key in self.floor.devices:
+            return None
+        asking = LeaseRequest(agent_id=card.id, incarnation=card.incarnation, wait_s=wait_s)
+        return await self.lease(asking, who=who)
+
+    async def _own(self, lease_id: str, who: Principal) -> Row[Any]:
+        row = await self.read(lambda connection: queue.of_lease(connection, lease_id))
+        self.check_self(row.attempt_agent, who)
+        return row
+
+    def _part(self, lease_id: str) -> Path:
+        return self.home.uploads / f"{lease_id}.part"
+
+    # Whole
+
+    async def _take_in(self, row: Row[Any], lease_id: str, tar: Path, sha256: str, *, has_body: bool) -> bool:
+        """Record what came in the body, or else what was uploaded before; False where it was recorded before."""
+        try:
+            if not has_body:
+                known = await self.read(lambda connection: _is_recorded(connection, row.job_id, row.attempt_number))
+                if known:
+                    self._part(lease_id).unlink(missing_ok=True)
+                    return False
+                self._take_uploaded(lease_id, tar)
+            arrived = await asyncio.to_thread(self._open, tar, sha256, row)
+        finally:
+            tar.unlink(missing_ok=True)
+        try:
+            accepted = await self.write(lambda desk: self._record(desk, lease_id, arrived))
+        finally:
+            shutil.rmtree(arrived.folder, ignore_errors=True)
+        self._part(lease_id).unlink(missing_ok=True)
+        if accepted:
+            self._count(row, arrived.contents.result)
+        return accepted
+
+    def _take_uploaded(self, lease_id: str, tar: Path) -> None:
+        try:
+            self._part(lease_id).replace(tar)
+        except FileNotFoundError as exc:
+            hint = "send it in the body, or upload it in pieces first"
+            raise InputError("there is no result", hint=hint, code="no_body") from exc
+
+    def _open(self, tar: Path, sha256: str, row: Row[Any]) -> _Arrived:
+        """Check, unpack and summarise a result beside its place; runs in a thread of its own."""
+        if parcel.measured(tar).sha256 != sha256.lower():
+            raise TransportError(
+                "the result that arrived is not the one that was sent: its SHA-256 differs",
+                hint="send it again from its beginning",
+                code="checksum_mismatch",
+            )
+        folder = tar.with_suffix(f".{secrets.token_hex(4)}.folder")
+        try:
+            parcel.unpack(tar, folder)
+            contents = read_folder(folder)
+            _check_is_of(contents, row)
+            summary = local.summary_of(folder)
+            with parcel.disk_told(folder):
+                _sync(folder)
+        except (StoreError, NotFoundError) as exc:
+            shutil.rmtree(folder, ignore_errors=True)
+            if _is_ours(exc):
+                raise
+            raise InputError(f"the result is damaged: {exc.message}", hint=exc.hint, code="damaged") from exc
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return _Arrived(folder, contents, summary)
+
+    # Recorded, in the writer's thread
+
+    def _record(self, desk: Desk, lease_id: str, arrived: _Arrived) -> bool:
+        row = queue.of_lease(desk.connection, lease_id, locked=True)
+        if _is_recorded(desk.connection, row.job_id, row.attempt_number):
+            return False
+        place = self.home.result_folder(row.experiment_id, row.job_id, row.attempt_number)
+        _put(arrived.folder, place)
+        inside = place.relative_to(self.home.results).as_posix()
+        ledger.add_result(desk.connection, arrived.contents, arrived.summary, attempt=row.attempt_number, folder=inside)
+        result = arrived.contents.result
+        failure = failure_of(result)
+        reason = failure.message if failure else ""
+        queue.end_attempt(desk.connection, lease_id, result.state.value, at=self.clock.now(), reason=reason)
+        if row.state == JobState.LEASED and row.lease_id == lease_id:
+            self._end_current(desk, row, result, failure)
+        else:
+            self._end_late(desk, row, result, failure)
+        self._judge(desk, row, result, failure)
+        self.close_if_done(desk, row.experiment_id)
+        desk.tell("freed", lease_id)
+        desk.tell("job", f"{row.experiment_id}/{row.job_id}")
+        return True
+
+    def _end_current(self, desk: Desk, row: Row[Any], result: Result, failure: Failure | None) -> None:
+        state, now = _ENDS[result.state], self.clock.now()
+        reason = failure.message if failure else ""
+        may_do_better = result.state is ResultState.PARTIAL or (
+            result.state is ResultState.FAILED and is_tried_again(failure)
+        )
+        left = row.tries_left - 1
+        if row.cancel_asked and state is not JobState.COMPLETE:
+            queue.end(desk.connection, row.number, JobState.CANCELLED, at=now, reason="cancelled")
+        elif may_do_better and left > 0:
+            pause = self.pause_after(desk, row.experiment_id, left)
+            queue.put_back(
+                desk.connection,
+                row.number,
+                tries_left=left,
+                not_before=now.timestamp() + pause,
+                avoid=row.agent_id,
+                reason=reason,
+            )
+            desk.tell("later", row.lot_id, round(pause * 1000))
+        else:
+            queue.end(desk.connection, row.number, state, at=now, reason=reason, failure=failure)
+
+    def _end_late(self, desk: Desk, row: Row[Any], result: Result, failure: Failure | None) -> None:
+        """A result of a lease that was lost: a whole one still counts, and whoever runs the job again may stop.
+
+        Part of one is better than nothing, where the job has failed for good.
+        """
+        now = self.clock.now()
+        if result.state is ResultState.PARTIAL and row.state == JobState.FAILED:
+            reason = failure.message if failure else ""
+            queue.end(desk.connection, row.number, JobState.PARTIAL, at=now, reason=reason, failure=failure)
+        if result.state is not ResultState.COMPLETE or row.state in (JobState.COMPLETE, JobState.CANCELLED):
+            return
+        if row.state == JobState.LEASED:
+            queue.end_attempt(desk.connection, row.lease_id, "cancelled", at=now, reason="an earlier attempt came in")
+            desk.tell("freed", row.lease_id)
+        queue.end(desk.connection, row.number, JobState.COMPLETE, at=now)
+
+    def _judge(self, desk: Desk, row: Row[Any], result: Result, failure: Failure | None) -> None:
+        """Count it against an agent when a job that failed there is done elsewhere; three in a row and it is faulty."""
+        card = self.floor.cards.get(row.attempt_agent)
+        if result.state is ResultState.COMPLETE:
+            if card is not None and card.strikes:
+                agent_rows.change(desk.connection, card.id, strikes=0)
+                desk.tell("agent", card.id)
+            if row.attempt_number > 1 and row.state != JobState.COMPLETE:
+                tried = queue.attempts(desk.connection, row.job_id)
+                failed = {one.agent_id for one in tried if one.state in ("failed", "lost")}
+                for agent_id in sorted(failed - {row.attempt_agent}):
+                    self._strike(desk, agent_id)
+        elif failure is not None and failure.whose == "sut" and _is_done_elsewhere(desk, row):
+            self._strike(desk, row.attempt_agent)
+
+    def _strike(self, desk: Desk, agent_id: str) -> None:
+        count = agent_rows.strike(desk.connection, agent_id)
+        if count >= STRIKES:
+            reason = f"{count} jobs in a row failed here and were done elsewhere"
+            agent_rows.change(desk.connection, agent_id, state=AgentState.FAULTY.value, reason=reason)
+        desk.tell("agent", agent_id)
+
+    def _count(self, row: Row[Any], result: Result) -> None:
+        failure = failure_of(result)
+        seconds = (self.clock.now() - row.attempt_leased_at).total_seconds()
+        self.hook("finished", state=result.state.value, code=failure.code if failure else "", seconds=seconds)
+
+
+def failure_of(result: Result) -> Failure | None:
+    """Return why a result has no numbers: its own reason, or that of its last repetition that failed."""
+    if result.failure is not None:
+        return result.failure
+    failed = [one.failure for one in result.repetitions if one.failure is not None]
+    return failed[-1] if failed and result.state is not ResultState.COMPLETE else None
+
+
+def _check_is_of(contents: FolderContents, row: Row[Any]) -> None:
+    result = contents.result
+    if (result.job_id, result.experiment_id) != (row.job_id, row.experiment_id):
+        raise InputError(
+            f"this is the result of job {result.job_id} of {result.experiment_id}, "
+            f"but the lease is for {row.job_id} of {row.experiment_id}",
+            hint="send it under the lease that it was made for",
+            code="damaged",
+        )
+
+
+def _is_ours(error: StoreError | NotFoundError) -> bool:
+    """Is it this machine that cannot read or write, rather than the result that is damaged?"""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno not in (None, errno.ENOENT)
+
+
+def _is_recorded(connection: Connection, job_id: str, attempt: int) -> bool:
+    table = tables.result
+    query = select(table.c.job_id).where(table.c.job_id == job_id, table.c.attempt == attempt)
+    return connection.execute(query).first() is not None
+
+
+def _is_done_elsewhere(desk: Desk, row: Row[Any]) -> bool:
+    """Did other agents do jobs of the same lot, and this one none?"""
+    table, attempt = tables.queue, tables.attempt
+    query = select(attempt.c.job_id).join(table, table.c.job_id == attempt.c.job_id).limit(1)
+    # The experiment is named too because there is an index for it, and none for the lots of jobs that have ended.
+    query = query.where(table.c.experiment_id == row.experiment_id, table.c.lot_id == row.lot_id)
+    query = query.where(attempt.c.state == "complete")
+    here = query.where(attempt.c.agent_id == row.attempt_agent)
+    elsewhere = query.where(attempt.c.agent_id != row.attempt_agent)
+    return desk.connection.execute(here).first() is None and desk.connection.execute(elsewhere).first() is not None
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _put(folder: Path, place: Path) -> None:
+    """Rename a result into its place; what lies there without a row was left by a crash, or by ourselves just now."""
+    if not folder.exists():
+        if not place.exists():
+            raise StoreError(f"the result that was to be at {place} is gone", hint="send it again")
+        return  # the operation is carried out again, and it lies there already
+    with parcel.disk_told(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.exists():
+            away = folder.with_suffix(".old")
+            place.rename(away)
+            shutil.rmtree(away, ignore_errors=True)
+        folder.rename(place)
+
+
+def _sync(folder: Path) -> None:
+    """Have a folder's files on the disk before anyone is told that they are."""
+    for path in [*folder.rglob("*"), folder]:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
