@@ -68,7 +68,7 @@ class Attempt:
             with suppress(TimeoutError):
                 await asyncio.wait_for(hearing, _LINGER_S)
         finally:
-            runner.kill()
+            runner.close()
             await ended(reporting, hearing, exiting, asking)
         await self._reporter.flush(_FLUSH_S)
         return Ending(exit_code, cancelled=self.why is not None)

@@ -27,10 +27,14 @@ _READ = 65536
 
 
 class RunnerProcess:
-    """A runner at work. Every exit from `running` has it ended, and all that it started."""
+    """A runner at work; whoever starts it closes it, and with it all that it started."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, said: asyncio.StreamReader, pipe: asyncio.ReadTransport
+    ) -> None:
         self._process = process
+        self._said = said
+        self._pipe = pipe
 
     @classmethod
     async def start(
@@ -38,18 +42,27 @@ class RunnerProcess:
     ) -> Self:
         """Start it in the attempt's own folder, where a relative path in a job leads; `policy` are variables."""
         command = runner_command([work.job_file], work.folder, calibration_id)
-        with work.stderr.open("ab") as stderr:
-            # A file and no pipe: if this process is killed, the runner can still say its last words and end in peace.
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=stderr,
-                start_new_session=True,
-                cwd=work.path,
-                env=runner_environment(home) | dict(policy or {}),
-            )
-        return cls(process)
+        # A pipe of our own: whoever inherits it from the runner and lives on must not keep us from closing it.
+        reading, writing = os.pipe()
+        said, pipe = await _reader(reading)
+        try:
+            # Errors go to a file: if this process is killed, the runner can still say its last words and end in peace.
+            with work.stderr.open("ab") as stderr:
+                process = await asyncio.create_subprocess_exec(
+                    *command,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=writing,
+                    stderr=stderr,
+                    start_new_session=True,
+                    cwd=work.path,
+                    env=runner_environment(home) | dict(policy or {}),
+                )
+        except BaseException:
+            pipe.close()
+            raise
+        finally:
+            os.close(writing)
+        return cls(process, said, pipe)
 
     @property
     def pid(self) -> int:
@@ -57,11 +70,8 @@ class RunnerProcess:
 
     async def events(self) -> AsyncIterator[Event | str]:
         """Yield what the runner says until it says no more; a line that is no event is yielded as it is."""
-        stdout = self._process.stdout
-        if stdout is None:
-            return
         pending = b""
-        while block := await stdout.read(_READ):
+        while block := await self._said.read(_READ):
             *lines, pending = (pending + block).split(b"\n")
             for line in lines:
                 yield _event(line)
@@ -91,6 +101,18 @@ class RunnerProcess:
         for process in every:
             with suppress(psutil.NoSuchProcess):  # psutil knows whether the number was given to another one since
                 process.kill()
+
+    def close(self) -> None:
+        """Hear no more, and see that nothing of it is left."""
+        self.kill()
+        self._pipe.close()
+
+
+async def _reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    reader = asyncio.StreamReader()
+    file = os.fdopen(descriptor, "rb", buffering=0)
+    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
+    return reader, pipe
 
 
 def descendants(pid: int) -> list[psutil.Process]:

@@ -37,10 +37,22 @@ def seal(work: Work, job: Job, home: Home, ending: Ending) -> Result:
     whole = _whole(work.folder)
     if whole is not None:
         mend(work.folder)  # it may have been killed while it tidied up
+        whole = _excused(work.folder, job, whole) if ending.cancelled else whole
     else:
         whole = _patched(work, job, home, ending)
     _add_log(work)
     return whole
+
+
+def _excused(folder: Path, job: Job, result: Result) -> Result:
+    """Return the result of a job that was stopped within its only repetition: that is no fault of its model."""
+    failure = result.failure
+    if result.state is not ResultState.FAILED or failure is None or failure.code != "cancelled":
+        return result
+    kept = ResultFolder(folder, job, result)
+    kept.update(state=ResultState.PARTIAL, failure=failure.model_copy(update={"whose": "prony"}))
+    kept.save()
+    return kept.result
 
 
 def _whole(folder: Path) -> Result | None:

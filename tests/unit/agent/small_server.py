@@ -8,7 +8,7 @@ import socket
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -51,10 +51,19 @@ class SmallServer(ThreadingHTTPServer):
         self.codes: dict[int, str] = {}
         self.ttl_s = 6.0
         self.changed = threading.Condition()
+        self.connections: set[socket.socket] = set()
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def die(self) -> None:
+        """End as a killed process does: nobody listens, and every connection is cut."""
+        self.shutdown()
+        self.server_close()
+        for connection in list(self.connections):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is what many tests are about."""
@@ -63,6 +72,14 @@ class SmallServer(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: SmallServer
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.connections.add(self.connection)
+
+    def finish(self) -> None:
+        self.server.connections.discard(self.connection)
+        super().finish()
 
     def do_GET(self) -> None:
         self._answer()
@@ -215,8 +232,7 @@ def small_server(port: int = 0) -> Iterator[SmallServer]:
     try:
         yield server
     finally:
-        server.shutdown()
-        server.server_close()
+        server.die()
         thread.join()
 
 
