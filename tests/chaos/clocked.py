@@ -1,6 +1,6 @@
 """Prony with a clock that is set while it runs, as `date -s` would; called like `prony`.
 
-PRONY_TEST_CLOCK is a file that holds by how many seconds the clock is off. Monotonic time is left alone, as a system does.
+PRONY_TEST_CLOCK is a file that holds by how many seconds the clock is off. Monotonic time goes on as it does anywhere.
 """
 
 from __future__ import annotations

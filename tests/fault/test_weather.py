@@ -30,7 +30,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if os.geteuid() != 0:
         pytest.skip("only root may mount a small disk")
     mounting = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256m", "prony-test", str(folder)], capture_output=True, text=True
+        ["mount", "-t", "tmpfs", "-o", "size=256m", "prony-test", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if mounting.returncode != 0:
         pytest.skip(f"no small disk can be mounted here: {mounting.stderr.strip()}")
@@ -58,6 +61,13 @@ def wait_done(running: Fleet, experiment: str, at_least: int) -> None:
     wait_for(is_so, f"{at_least} jobs to be complete: {said()[-1500:]}", PATIENCE_S)
 
 
+def fill(path: Path) -> None:
+    """Write until there is no room."""
+    with path.open("wb", buffering=0) as file:
+        while file.write(bytes(2**18)):
+            pass
+
+
 def test_a_full_disk_stops_nothing_for_good(tmp_path: Path, small_disk: Path, recording: Path) -> None:
     with fleet(tmp_path) as running:
         running.server_extra = {"PRONY_HOME": str(small_disk)}
@@ -65,10 +75,8 @@ def test_a_full_disk_stops_nothing_for_good(tmp_path: Path, small_disk: Path, re
         experiment = begin(running, recording)
         wait_done(running, experiment, 5)
         ballast = small_disk / "ballast"
-        with ballast.open("wb") as file, pytest.raises(OSError, match="No space"):
-            while True:
-                file.write(bytes(2**18))
-                file.flush()
+        with pytest.raises(OSError, match="No space"):
+            fill(ballast)
         unsent = [tmp_path / f"a{number}" for number in range(2)]
         wait_for(
             lambda: any(True for home in unsent for _ in home.rglob("result.tar")), "a result to be kept by its agent"
