@@ -20,11 +20,15 @@ _JSON = re.compile(rb"\s*application/(?:[\w.-]+\+)?json\s*(?:;|$)", re.IGNORECAS
 # A NUL that was escaped, and not a backslash that was, before the letter u.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _LONGEST_LENGTH = 19
+_HEADERS = "prony.headers"
 
 
 def header(scope: Scope, name: bytes) -> bytes:
     """Return a header of the request, or nothing; the first, where there are several."""
-    return next((value for key, value in scope["headers"] if key == name), b"")
+    known: dict[bytes, bytes] | None = scope.get(_HEADERS)
+    if known is None:
+        known = scope[_HEADERS] = dict(reversed(scope["headers"]))
+    return known.get(name, b"")
 
 
 async def json_body(request: Request, noun: type[N], *, lenient: bool) -> N:
@@ -46,8 +50,7 @@ async def json_body(request: Request, noun: type[N], *, lenient: bool) -> N:
 
 
 async def _whole(request: Request) -> bytes:
-    pieces = [piece async for piece in octets(request, JSON_LIMIT)]
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    return b"".join([piece async for piece in octets(request, JSON_LIMIT)])
 
 
 async def octets(request: Request, limit: int, *, ended: asyncio.Event | None = None) -> AsyncIterator[bytes]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
 import time
 
 import structlog
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from prony.errors import PronyError
+from prony.errors import AccessError, PronyError
 from prony.server.body import header
+from prony.server.directory import Directory
 from prony.server.gate import Gate, address_of
 from prony.server.metrics import Metrics
 from prony.server.problems import ClientGoneError, fault, refusal
@@ -28,20 +30,18 @@ HEADERS: dict[bytes, bytes] = {
     b"cache-control": b"no-store",
 }
 _log = structlog.get_logger("prony.server")
+_lines = logging.getLogger("prony.server")
 
 
 class Edge:
     """The outermost of our own layers: whatever happens inside, a client gets an answer that tells nothing of it."""
 
-    def __init__(self, app: ASGIApp, gate: Gate, metrics: Metrics) -> None:
-        self._app = app
+    def __init__(self, gate: Gate, metrics: Metrics, directory: Directory) -> None:
         self._gate = gate
         self._metrics = metrics
+        self._directory = directory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         begin = time.perf_counter()
         answer = _Answer(send, _request_id(scope))
         structlog.contextvars.clear_contextvars()
@@ -54,11 +54,12 @@ class Edge:
     async def _answer(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         try:
             scope.setdefault("state", {})["who"] = await self._gate.admit(scope)
-            await self._app(scope, receive, answer.send)
+            await self._directory.find(scope).serve(scope, receive, answer.send)
         except ClientGoneError:
             return
-        except PronyError as exc:  # the gate's: an operation renders its own
-            _log.warning("refused", code=exc.code, address=address_of(scope))
+        except PronyError as exc:  # the gate's or the directory's: an operation renders its own
+            if isinstance(exc, AccessError):
+                _log.warning("refused", code=exc.code, address=address_of(scope))
             await refusal(exc)(scope, receive, answer.send)
         except Exception as exc:
             _log.error("fault", exc_info=exc)
@@ -71,8 +72,9 @@ class Edge:
     def _note(self, scope: Scope, status: int, took_s: float) -> None:
         operation = getattr(scope.get("route"), "operation_id", None) or "other"
         self._metrics.answered(operation, status, took_s)
-        _log.debug("request", operation=operation, status=status, took_ms=round(took_s * 1000, 2),
-                   method=scope["method"], address=address_of(scope))  # fmt: skip
+        if _lines.isEnabledFor(logging.DEBUG):
+            _log.debug("request", operation=operation, status=status, took_ms=round(took_s * 1000, 2),
+                       method=scope["method"], address=address_of(scope))  # fmt: skip
 
 
 class _Answer:

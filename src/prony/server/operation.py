@@ -1,7 +1,7 @@
 """A route in, an operation out: checked for its role, its arguments bound, its refusals rendered, its traces left.
 
-FastAPI describes the operations for OpenAPI and finds the route; the way from a request to the use case is our own,
-because agents by the thousand go it, and the general one costs several times as much.
+FastAPI describes the operations for OpenAPI; the way from a request to the use case is our own, because agents by the
+thousand go it, and the general one costs several times as much.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class Operation(APIRoute):
         self._body: type[Noun] | None = hints.get("body")
         self._id = self.operation_id or ""
         self._is_recorded = bool((self.methods or set()) & _CHANGING) and self._id not in _UNRECORDED
-        self.app = self._serve
+        self.app = self.serve
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         response = await self._answered(request)
         await response(scope, receive, send)

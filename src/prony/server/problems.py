@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 from pydantic import ValidationError
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match
 
 from prony.errors import CapacityError, InputError, PronyError, http_status
 from prony.model.problem import Problem
@@ -39,12 +36,22 @@ class RequestError(InputError):
         field: str = "",
         hint: str = "",
         code: str | None = None,
-        problems: Sequence[dict[str, object]] = (),
+        problems: Sequence[dict[str, str]] = (),
     ) -> None:
         super().__init__(message, hint=hint, code=code)
         self.status = status
         self.field = field
         self.problems = list(problems)
+
+
+class MethodError(RequestError):
+    """The path is right and the method is not; `allowed` are those that would be."""
+
+    code = "method_not_allowed"
+
+    def __init__(self, message: str, *, allowed: Iterable[str]) -> None:
+        self.allow = ", ".join(sorted(allowed))
+        super().__init__(message, status=405, hint=f"it takes {self.allow}")
 
 
 class ClosingError(CapacityError):
@@ -73,7 +80,8 @@ def problem_of(error: PronyError) -> Problem:
 
 def refusal(error: PronyError, headers: Mapping[str, str] | None = None) -> Response:
     """Return the answer to a request that failed."""
-    return _rendered(problem_of(error), headers)
+    allow = {"Allow": error.allow} if isinstance(error, MethodError) else {}
+    return _rendered(problem_of(error), {**allow, **(headers or {})})
 
 
 def fault() -> Response:
@@ -86,10 +94,10 @@ class _InternalError(PronyError):
     code = "internal"
 
 
-def _rendered(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+def _rendered(problem: Problem, headers: Mapping[str, str]) -> Response:
     # Not by pydantic: what a client sent may hold half a surrogate pair, and must still be told.
     body = json.dumps(problem.model_dump(), default=str).encode()
-    told = {**_HEADERS.get(problem.status, {}), **(headers or {})}
+    told = {**_HEADERS.get(problem.status, {}), **headers}
     return Response(body, status_code=problem.status, media_type=MEDIA_TYPE, headers=told)
 
 
@@ -104,7 +112,7 @@ def invalid(error: ValidationError, *, whole: str) -> RequestError:
     place = first["path"] or whole
     more = f" (and {len(details) - 1} problems more)" if len(details) > 1 else ""
     hint = _hint(str(details[0]["type"]), first["path"])
-    return RequestError(f"{place}: {first['message']}{more}", field=first["path"], hint=hint, problems=problems)  # type: ignore[arg-type]
+    return RequestError(f"{place}: {first['message']}{more}", field=first["path"], hint=hint, problems=problems)
 
 
 def _dotted(keys: Sequence[str | int]) -> str:
@@ -117,35 +125,6 @@ def _hint(kind: str, path: str) -> str:
     if kind == "missing":
         return f"add {path}"
     return "/docs shows what each operation takes"
-
-
-async def http_problem(request: Request, error: Exception) -> Response:
-    """Answer what the router itself refuses: no such path, or not by this method."""
-    if not isinstance(error, HTTPException):
-        raise error
-    path = request.scope["path"][:200]
-    if error.status_code == 405:
-        allowed = ", ".join(sorted(_methods(request)))
-        told = RequestError(
-            f"{request.method[:20]} is no method of {path}",
-            status=405,
-            code="method_not_allowed",
-            hint=f"it takes {allowed}",
-        )
-        return refusal(told, {"Allow": allowed})
-    if error.status_code == 404:
-        hint = "/docs shows what there is; the API is under /api/v1"
-        return refusal(RequestError(f"there is nothing at {path}", status=404, code="not_found", hint=hint))
-    return refusal(RequestError(str(error.detail), status=error.status_code, code="malformed"))
-
-
-def _methods(request: Request) -> set[str]:
-    """Return what every route of this path takes together: the router names those of the first alone."""
-    found: set[str] = set()
-    for route in request.app.routes:
-        if route.matches(request.scope)[0] is not Match.NONE:
-            found |= set(getattr(route, "methods", None) or ())
-    return found
 
 
 def described(status: int) -> dict[str, Any]:
