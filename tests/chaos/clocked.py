@@ -1,6 +1,6 @@
 """Prony with a clock that is set while it runs, as `date -s` would; called like `prony`.
 
-PRONY_TEST_CLOCK is a file that holds by how many seconds the clock is off. Monotonic time goes on as it does anywhere.
+FLEET_CLOCK is a file that holds by how many seconds the clock is off. Monotonic time goes on as it does anywhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from prony.ports.clock import SystemClock
 
-_FILE = Path(os.environ["PRONY_TEST_CLOCK"])
+_FILE = Path(os.environ["FLEET_CLOCK"])
 _true_now, _true_time = SystemClock.now, time.time
 
 

@@ -17,7 +17,7 @@ from urllib.request import urlopen
 import psutil
 
 # Every process of one fleet carries this, so that whoever is left over can be found.
-MARK = "PRONY_TEST_FLEET"
+MARK = "FLEET_MARK"
 _CLOCKED = Path(__file__).with_name("clocked.py")
 _RECORDED_AGENT = Path(__file__).with_name("recorded_agent.py")
 
@@ -92,7 +92,7 @@ class Fleet:
         return os.environ | {"PRONY_HOME": str(home), MARK: self.mark} | self.extra
 
     def add_server(self, *, port: int | None = None, home: Path | None = None) -> Process:
-        program = [str(_CLOCKED)] if "PRONY_TEST_CLOCK" in self.extra else ["-m", "prony"]
+        program = [str(_CLOCKED)] if "FLEET_CLOCK" in self.extra else ["-m", "prony"]
         command = [sys.executable, *program, "server", "--port", str(port or self.port)]
         command += ["--lease-ttl", self.lease_ttl, "--log-format", "json"]
         command += ["--database", self.database] if self.database else []

@@ -1,11 +1,12 @@
 """A real agent whose runner plays a recording; called like `prony agent`.
 
-PRONY_TEST_RECORDING is the recorded folder, PRONY_TEST_SECONDS how long each job lasts.
+FLEET_RECORDING is the recorded folder, FLEET_SECONDS how long each job lasts.
 """
 
 from __future__ import annotations
 
 import os
+import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ _RUNNER = Path(__file__).with_name("recorded_runner.py")
 
 
 def command(files: Sequence[Path], out: Path, _calibration_id: str | None) -> list[str]:
-    recording, seconds = os.environ["PRONY_TEST_RECORDING"], os.environ["PRONY_TEST_SECONDS"]
+    recording, seconds = os.environ["FLEET_RECORDING"], os.environ["FLEET_SECONDS"]
     return [sys.executable, "-S", "-E", str(_RUNNER), recording, str(files[0]), str(out), seconds]
 
 
@@ -30,10 +31,8 @@ def engines(_home: Home) -> list[EngineReport]:
 
 
 if __name__ == "__main__":
-    process.runner_command = command
-    abilities.inspect_engines = engines
-    if "PRONY_TEST_CLOCK" in os.environ:
-        from clocked import set_clock
-
-        set_clock()
+    setattr(process, "runner_command", command)  # noqa: B010 - what is replaced is an import of theirs
+    setattr(abilities, "inspect_engines", engines)  # noqa: B010
+    if "FLEET_CLOCK" in os.environ:
+        runpy.run_path(str(_RUNNER.with_name("clocked.py")))["set_clock"]()
     sys.exit(main(["agent", *sys.argv[1:]]))

@@ -96,7 +96,7 @@ def test_every_job_ends_once_whatever_is_killed(
     postgres: Postgres | None = request.getfixturevalue("private_postgres") if where == "postgresql" else None
     with ExitStack() as stack:
         running = stack.enter_context(fleet(tmp_path, database=postgres.url if postgres else ""))
-        running.extra = {"PRONY_TEST_RECORDING": str(recording), "PRONY_TEST_SECONDS": "0.05"}
+        running.extra = {"FLEET_RECORDING": str(recording), "FLEET_SECONDS": "0.05"}
         proxies = [begin_server(running, number, stack) for number in range(servers)]
         for number in range(AGENTS):
             running.add_agent(proxies[number % servers].url).start()

@@ -42,7 +42,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def begin(running: Fleet, recording: Path) -> str:
-    running.extra |= {"PRONY_TEST_RECORDING": str(recording), "PRONY_TEST_SECONDS": "0.2"}
+    running.extra |= {"FLEET_RECORDING": str(recording), "FLEET_SECONDS": "0.2"}
     running.add_server().start()
     running.wait_ready()
     for _ in range(2):
@@ -90,7 +90,7 @@ def test_a_clock_that_is_set_makes_nobody_late(tmp_path: Path, recording: Path) 
     clock = tmp_path / "clock"
     clock.write_text("0")
     with fleet(tmp_path) as running:
-        running.extra = {"PRONY_TEST_CLOCK": str(clock)}
+        running.extra = {"FLEET_CLOCK": str(clock)}
         experiment = begin(running, recording)
         for done, offset_s in ((4, 2 * 86400), (12, -3 * 86400), (20, 3600), (28, -1)):
             wait_done(running, experiment, done)
