@@ -1,7 +1,8 @@
 """An open transaction and nouns in, rows kept by the rules out: what may be added, replaced and ended.
 
 SQLite lets one writer in at a time. On PostgreSQL others write meanwhile: whoever reads a row in order to change it, or
-what hangs on it, locks it first, and an experiment before its jobs, so that no two wait for each other.
+what hangs on it, locks it first: a place in the queue before the experiment, and that before its jobs, so that no two
+wait for each other.
 """
 
 from __future__ import annotations
@@ -91,6 +92,14 @@ def experiment(connection: Connection, experiment_id: str, *, change: bool = Fal
     if row is None:
         raise NotFoundError(f"no experiment {experiment_id!r}", hint=_LIST_HINT)
     return experiment_of(row)
+
+
+def hold_queue(connection: Connection, experiment_id: str) -> None:
+    """Wait for those who lend or end jobs of the experiment at this moment, and keep others off until the commit."""
+    if connection.dialect.name == "postgresql":
+        table = tables.queue
+        held = select(table.c.number).where(table.c.experiment_id == experiment_id).order_by(table.c.number)
+        connection.execute(held.with_for_update())
 
 
 def resolve(connection: Connection, text: str) -> str:

@@ -120,6 +120,7 @@ class Store:
         """Remove an experiment, its jobs, results and folders; a running one only by `force`."""
         with locked(self.home.lock):
             with writing(self._engine) as connection:
+                ledger.hold_queue(connection, experiment_id)
                 found = ledger.experiment(connection, experiment_id, change=True)
                 if found.state is ExperimentState.RUNNING and not force:
                     raise ConflictError(f"experiment {experiment_id} is running", hint="stop it first")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import insert, select, text
 
 from prony.errors import ConflictError, NotFoundError, PronyError
 from prony.model.experiment import ExperimentState
@@ -137,6 +137,42 @@ def test_results_that_come_while_their_experiment_is_deleted_wait_for_nobody_in_
     assert deleted is None
     assert all(answer is True or isinstance(answer, NotFoundError) for answer in recorded)
     assert store.experiments() == ()
+
+
+def test_who_ends_a_queued_job_and_who_deletes_its_experiment_do_not_wait_for_each_other(
+    home: Home, postgres_url: str
+) -> None:
+    job = jobs()[0]
+    with Store.open(home, url=postgres_url) as store, ThreadPoolExecutor(1) as threads:
+        store.save_experiment(running(job_count=1), [job])
+        contents = read_folder(write_folder(home.result_folder(job.experiment_id, job.id), job))
+        _queue(store, job.id, job.experiment_id)
+        with writing(store.engine) as connection:
+            connection.execute(select(tables.queue.c.number).with_for_update())
+            deleting = threads.submit(store.delete_experiment, job.experiment_id, force=True)
+            _wait_until_somebody_waits(store)
+            assert ledger.add_result(connection, contents, summary(job), attempt=1, folder=job.id)
+        deleting.result(timeout=30)
+        assert store.experiments() == ()
+
+
+def _queue(store: Store, job_id: str, experiment_id: str) -> None:
+    lot = {"id": "lot", "experiment_id": experiment_id, "demand_id": "d", "demand": "{}", "priority": 0}
+    place = {"job_id": job_id, "experiment_id": experiment_id, "lot_id": "lot", "title": "", "state": "leased"}
+    numbers = {"attempt": 1, "tries_left": 1, "beat": 0, "cancel_asked": False, "not_before": 0.0}
+    with writing(store.engine) as connection:
+        connection.execute(insert(tables.lot).values(lot | {"created_at": NOW}))
+        words = {"reason": "", "labels": "{}", "created_at": NOW}
+        connection.execute(insert(tables.queue).values(place | numbers | words))
+
+
+def _wait_until_somebody_waits(store: Store) -> None:
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    for _ in range(3000):
+        with reading(store.engine) as connection:
+            if connection.execute(text(waiting)).scalar():
+                return
+    pytest.fail("nobody waits")
 
 
 def test_an_experiment_saved_while_its_namesake_is_deleted_does_not_lose_its_folder(store: Store) -> None:
