@@ -21,11 +21,13 @@ Lists come in pages: `next` is the `cursor` of the page that follows.
 _FOREIGN = ("HTTPValidationError", "ValidationError")
 
 Described = dict[str, Any]
+_JSON = "application/json"
+_TEXT = {"type": "string"}
 
 
 def text(*kinds: str, of: str) -> Described:
-    """Describe an answer that is text."""
-    return {"description": of, "content": {kind: {"schema": {"type": "string"}} for kind in kinds}}
+    """Describe an answer that is text, or JSON of no schema of its own."""
+    return {"description": of, "content": {kind: {"schema": {} if kind == _JSON else _TEXT} for kind in kinds}}
 
 
 def binary(kind: str, of: str) -> Described:
@@ -101,7 +103,7 @@ def _refusals(path: str, method: str, operation: Described) -> list[int]:
         found += [409, 422]
     if "requestBody" in operation:
         found += [400, 413]
-    if "application/json" in operation.get("requestBody", {}).get("content", {}):
+    if _JSON in operation.get("requestBody", {}).get("content", {}):
         found.append(415)
     if operation["operationId"] == "upload":
         found.append(411)
