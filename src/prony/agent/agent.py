@@ -201,7 +201,7 @@ class Agent:
         return LeaseRequest(agent_id=me.id, incarnation=me.incarnation, holding=self.worker.holding, wait_s=wait_s)
 
     def _refused(self, refused: Refused) -> None:
-        if refused.status in (404, 409):
+        if refused.is_dismissal:
             self._dismissed(refused)
         else:
             self.log.warning("no lease", reason=refused.error.message, hint=refused.error.hint, status=refused.status)

@@ -46,6 +46,11 @@ class Refused(Exception):  # noqa: N818 - an answer, and not a fault of this sid
         """Would the same request be refused for ever?"""
         return 400 <= self.status < 500 and self.status not in _PASSING
 
+    @property
+    def is_dismissal(self) -> bool:
+        """Does the server not know this agent, its token or this life of it?"""
+        return self.status in (401, 404, 409)
+
 
 class Link:
     """Open it as a block."""

@@ -71,7 +71,7 @@ class Pulse:
         return True
 
     def _told(self, refused: Refused) -> None:
-        if refused.status in (404, 409):
+        if refused.is_dismissal:
             self._dismissed(refused)
         else:
             self._log.warning("heartbeat refused", reason=refused.error.message, hint=refused.error.hint)

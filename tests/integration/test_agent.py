@@ -1,0 +1,328 @@
+"""`prony agent` with a real server, real runners and real signals: whoever is killed, each job ends once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+
+from prony.app.access import Access
+from prony.client import Client
+from prony.errors import PronyError
+from prony.model.access import NewToken, Role
+from prony.model.agent import AgentState
+from prony.model.queue import JobState, Submission
+from prony.model.result import ResultState
+from prony.ports.clock import SystemClock
+from prony.store.database import connected
+from prony.store.home import Home
+from prony.store.schema import upgrade
+
+SHORT = "{runs: 5, repeats: 1, warmup: 1, check: false}"
+LONG = "{runs: 5, repeats: 10000, warmup: 1, check: false}"
+PATIENCE_S = 90.0
+
+
+def recipe(measure: str = SHORT, batch_sizes: int = 1) -> Submission:
+    sizes = list(range(1, batch_sizes + 1))
+    text = f"""
+name: small
+workload: {{kind: model, model: "zoo:noop", engine: onnxruntime, threads: 1}}
+matrix: {{workload.batch_size: {sizes}}}
+measure: {measure}
+"""
+    return Submission(text=text)
+
+
+@dataclass
+class Started:
+    """A process with what it says; ended with the block that it was started in."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def family(self) -> list[psutil.Process]:
+        own = psutil.Process(self.process.pid)
+        return [own, *own.children(recursive=True)]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE_S)
+
+
+@dataclass
+class Ground:
+    """A folder with a server's home and the agents' homes in it, and the processes that live there."""
+
+    folder: Path
+    stack: ExitStack
+    url: str = ""
+    options: list[str] = field(default_factory=list)
+    number: int = 0
+
+    def server(self, port: int = 0) -> Started:
+        command = ["server", "--port", str(port), "--lease-ttl", "5s", *self.options]
+        started = self._start(command, self.folder / "server")
+        until(lambda: "serving at" in started.said or started.process.poll() is not None)
+        found = re.search(r"serving at (http://\S+)", started.said)
+        assert found, started.said
+        self.url = found[1]
+        return started
+
+    def agent(self, *options: str, home: str = "agent", enrolled: bool = True) -> Started:
+        command = ["agent", "start", "--server", self.url, "--log-format", "json", "--log-level", "debug", *options]
+        started = self._start(command, self.folder / home)
+        if enrolled:
+            until(lambda: '"event": "enrolled"' in started.said or started.process.poll() is not None)
+            assert '"event": "enrolled"' in started.said, started.said
+        return started
+
+    def client(self, token: str | None = None) -> Client:
+        return self.stack.enter_context(Client(self.url, token))
+
+    def prony(self, *arguments: str, home: str = "agent") -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {"PRONY_HOME": str(self.folder / home)}
+        command = [sys.executable, "-m", "prony", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=PATIENCE_S)
+
+    def _start(self, arguments: list[str], home: Path) -> Started:
+        self.number += 1
+        log = self.folder / f"{self.number}-{arguments[0]}.log"
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "prony", *arguments],
+                stdout=out,
+                stderr=out,
+                stdin=subprocess.DEVNULL,
+                env=os.environ | {"PRONY_HOME": str(home)},
+            )
+        self.stack.callback(_end, process)
+        return Started(process, log)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        family = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        process.wait()
+        assert gone(family)
+
+
+@contextmanager
+def grounds(folder: Path, *options: str) -> Iterator[Ground]:
+    with ExitStack() as stack:
+        yield Ground(folder, stack, options=list(options))
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Iterator[Ground]:
+    with grounds(tmp_path) as made:
+        yield made
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for other processes to come so far."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come so far"
+        time.sleep(0.02)
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    _, alive = psutil.wait_procs(processes, timeout=20)
+    return all(one.status() == psutil.STATUS_ZOMBIE for one in alive if one.is_running())
+
+
+def ended(client: Client, experiment_id: str) -> bool:
+    try:
+        return client.experiment(experiment_id).experiment.ended_at is not None
+    except PronyError:  # it is just being started again
+        return False
+
+
+def runs(client: Client, job_id: str) -> Callable[[], bool]:
+    """Has the job measured something?"""
+    return lambda: b"repetition 2" in client.logs(job_id).text
+
+
+def test_jobs_run_on_the_agent_and_their_results_and_logs_are_at_the_server(ground: Ground) -> None:
+    ground.server()
+    agent = ground.agent("--label", "room=lab2")
+    client = ground.client()
+    view = client.submit(recipe(batch_sizes=3))
+    until(lambda: ended(client, view.experiment.id))
+    assert client.experiment(view.experiment.id).counts == {JobState.COMPLETE: 3}
+    dossier = client.results(view.experiment.id)
+    assert {entry.result.state for entry in dossier.entries} == {ResultState.COMPLETE}
+    assert b"finished" in client.logs(dossier.entries[0].job.id).text
+    [seen] = client.agents().items
+    assert seen.capabilities.facts["label.room"] == "lab2"
+    assert seen.state in (AgentState.ACTIVE, AgentState.CLEANUP)
+    assert agent.stop() == 0
+    assert client.agent(seen.id).state is AgentState.DRAINING
+    assert list((ground.folder / "agent" / "agents" / "1" / "spool").iterdir()) == []
+
+
+def test_an_agent_that_is_killed_leaves_no_process_and_is_the_same_when_it_is_back(ground: Ground) -> None:
+    ground.server()
+    agent = ground.agent()
+    client = ground.client()
+    experiment = client.submit(recipe(LONG)).experiment
+    job = f"{experiment.id}-001"
+    until(runs(client, job))
+    family = agent.family()
+    assert len(family) > 2  # the agent, its runner, the engine's spawner
+    agent.kill()
+    assert gone(family)
+    again = ground.agent()
+    assert [one.name for one in client.agents().items] == [client.agents().items[0].name]
+    until(lambda: client.job(job).queued.attempt == 2)
+    attempts = {one.number: one.state for one in client.job(job).attempts}
+    assert attempts[1] == "partial"  # what it had measured was sent when it came back
+    client.cancel(job)
+    until(lambda: ended(client, experiment.id))
+    assert client.job(job).queued.state is JobState.CANCELLED
+    assert again.stop() == 0
+
+
+def test_cancelling_reaches_a_running_job_in_seconds_and_frees_the_device(ground: Ground) -> None:
+    ground.server()
+    ground.agent()
+    client = ground.client()
+    long = client.submit(recipe(LONG)).experiment
+    short = client.submit(recipe()).experiment
+    until(runs(client, f"{long.id}-001"))
+    begin = time.monotonic()
+    client.cancel_experiment(long.id)
+    until(lambda: ended(client, long.id))
+    assert time.monotonic() - begin < 15
+    until(lambda: ended(client, short.id))
+    assert client.experiment(short.id).counts == {JobState.COMPLETE: 1}
+    kept = client.result(f"{long.id}-001").result
+    assert kept.state is ResultState.PARTIAL
+    assert kept.repetitions
+
+
+def test_a_drained_agent_hands_its_job_to_another(ground: Ground) -> None:
+    ground.server()
+    first = ground.agent("--drain-timeout", "1s", home="first")
+    client = ground.client()
+    experiment = client.submit(recipe(LONG)).experiment
+    job = f"{experiment.id}-001"
+    until(runs(client, job))
+    family = first.family()
+    assert first.stop() == 0
+    assert gone(family)
+    detail = client.job(job)
+    assert detail.attempts[0].state == "returned"
+    assert detail.queued.state is JobState.WAITING
+    ground.agent(home="second")
+    until(lambda: client.job(job).queued.state is JobState.LEASED)
+    client.cancel(job)
+    until(lambda: ended(client, experiment.id))
+
+
+def test_a_server_that_is_killed_and_started_again_loses_nothing(ground: Ground) -> None:
+    server = ground.server()
+    port = int(ground.url.rpartition(":")[2])
+    agent = ground.agent()
+    client = ground.client()
+    experiment = client.submit(recipe("{runs: 5, repeats: 30, warmup: 1, check: false}", batch_sizes=2)).experiment
+    until(runs(client, f"{experiment.id}-001"))
+    server.kill()
+    until(lambda: "the server is away" in agent.said)
+    ground.server(port)
+    until(lambda: ended(client, experiment.id))
+    assert client.experiment(experiment.id).counts == {JobState.COMPLETE: 2}
+    for number in (1, 2):
+        attempts = client.job(f"{experiment.id}-00{number}").attempts
+        assert [one.state for one in attempts] == ["complete"]
+
+
+def test_two_agents_on_one_host_stay_two_and_measure_one_at_a_time(ground: Ground) -> None:
+    ground.server()
+    for _ in range(2):
+        ground.agent()
+    client = ground.client()
+    names = [one.name for one in client.agents().items]
+    assert len(set(names)) == 2
+    assert len({one.device_key for one in client.agents().items}) == 1
+    experiment = client.submit(recipe(LONG, batch_sizes=2)).experiment
+    until(lambda: bool(client.leases()))
+    until(runs(client, client.leases()[0].job_id))
+    assert len(client.leases()) == 1
+    client.cancel_experiment(experiment.id)
+    until(lambda: ended(client, experiment.id))
+
+
+def test_a_one_time_token_enrols_one_agent(tmp_path: Path) -> None:
+    with grounds(tmp_path, "--require-tokens") as ground:
+        place = Home(tmp_path / "server").create()
+        engine = connected(place)
+        upgrade(engine, place)
+        access = Access(engine, SystemClock())
+        admin = access.add_token(NewToken(name="admin", role=Role.ADMIN)).secret
+        once = access.add_token(NewToken(name="rack", role=Role.AGENT, once=True)).secret
+        engine.dispose()
+        ground.server()
+        token = tmp_path / "token"
+        token.write_text(once + "\n")
+        without = ground.prony("agent", "enroll", "--server", ground.url)
+        assert without.returncode == 2, without.stderr
+        done = ground.prony("agent", "enroll", "--server", ground.url, "--token-file", str(token), "--json")
+        assert done.returncode == 0, done.stderr
+        agent_id = json.loads(done.stdout)["agent"]["id"]
+        twice = ground.prony("agent", "enroll", "--server", ground.url, "--token-file", str(token), home="other")
+        assert twice.returncode == 2
+        assert once not in ground.folder.joinpath("agent/agents/1/agent.json").read_text()
+        agent = ground.agent()
+        client = ground.client(admin)
+        experiment = client.submit(recipe()).experiment
+        until(lambda: ended(client, experiment.id))
+        assert [one.id for one in client.agents().items if one.state is not AgentState.LOST] == [agent_id]
+        checked = ground.prony("agent", "validate", "--server", ground.url, "--json")
+        assert {one["name"]: one["ok"] for one in json.loads(checked.stdout)}["token"]
+        client.remove(agent_id)
+        assert agent.process.wait(PATIENCE_S) == 2  # told to its owner, and not tried for ever
+
+
+def test_an_owner_sees_the_device_and_the_way_to_the_server(ground: Ground) -> None:
+    ground.server()
+    info = ground.prony("agent", "info", "--json", "--label", "room=lab2")
+    document = json.loads(info.stdout)
+    assert document["facts"]["label.room"] == "lab2"
+    assert {unit["engine"] for unit in document["compute_units"]} >= {"onnxruntime"}
+    shown = ground.prony("agent", "info").stdout
+    assert "Available Compute Units:" in shown
+    tested = ground.prony("agent", "test", "--server", ground.url, "--json")
+    assert tested.returncode == 0
+    answer = json.loads(tested.stdout)
+    assert answer["healthy"]
+    assert abs(answer["offset_s"]) < 5
+    checked = ground.prony("agent", "validate", "--server", ground.url)
+    assert checked.returncode == 0, checked.stdout
+    assert ground.client().leases() == ()
+    assert ground.client().agents().items == ()
+    away = ground.prony("agent", "test", "--server", "http://127.0.0.1:1")
+    assert away.returncode == 3
+    assert "cannot reach the server" in away.stderr
+    assert ground.prony("agent", "validate", "--server", "http://127.0.0.1:1").returncode == 1
