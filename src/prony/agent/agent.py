@@ -140,7 +140,7 @@ class Agent:
             try:
                 lease = await self.worker.carry_out(lease)
                 self._rivals = 0
-            except StoreError:
+            except PronyError:
                 lease = None
                 await self.stopping.pause(next(self._pauses))
         if lease is not None:
@@ -167,8 +167,8 @@ class Agent:
     async def _has_room(self) -> bool:
         try:
             await asyncio.to_thread(self.spool.check_room)
-        except (StoreError, OSError) as exc:
-            self.log.alarm("no room for another job, waiting", reason=str(exc))
+        except StoreError as exc:
+            self.log.alarm("no room for another job, waiting", reason=exc.message, hint=exc.hint)
             await self.stopping.pause(next(self._pauses))
             return False
         return True

@@ -21,6 +21,7 @@ from prony.agent.spool import Work
 from prony.app.execution import runner_command, runner_environment
 from prony.model.event import Event
 from prony.store.home import Home
+from prony.store.parcel import disk_told
 
 GRACE_S = 10.0
 _READ = 65536
@@ -47,7 +48,7 @@ class RunnerProcess:
         said, pipe = await _reader(reading)
         try:
             # Errors go to a file: if this process is killed, the runner can still say its last words and end in peace.
-            with work.stderr.open("ab") as stderr:
+            with disk_told(work.path), work.stderr.open("ab") as stderr:
                 process = await asyncio.create_subprocess_exec(
                     *command,
                     stdin=asyncio.subprocess.DEVNULL,
@@ -84,7 +85,7 @@ class RunnerProcess:
 
         Whoever waits for this must not give up: it takes little longer than the grace.
         """
-        family = descendants(self.pid)
+        family = descendants(self.pid) if self._process.returncode is None else []
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
         with suppress(TimeoutError):
@@ -94,8 +95,9 @@ class RunnerProcess:
 
     def kill(self, family: list[psutil.Process] | None = None) -> None:
         """End it at once, with everything that it started."""
-        every = {*(family or ()), *descendants(self.pid)}
-        if self._process.returncode is None:
+        every = set(family or ())
+        if self._process.returncode is None:  # else its number may be another process's by now
+            every |= set(descendants(self.pid))
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
         for process in every:
@@ -140,11 +142,11 @@ def end_runners(folder: Path, grace_s: float = GRACE_S) -> None:
         return
     family = [*found, *(child for process in found for child in descendants(process.pid))]
     for process in found:
-        with suppress(psutil.NoSuchProcess):
+        with suppress(psutil.Error):
             process.terminate()
     _, alive = psutil.wait_procs(family, timeout=grace_s)
     for process in alive:
-        with suppress(psutil.NoSuchProcess):
+        with suppress(psutil.Error):
             process.kill()
     psutil.wait_procs(alive, timeout=grace_s)
 

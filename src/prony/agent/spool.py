@@ -133,7 +133,8 @@ class Spool:
                 try:
                     found.append((work, work.meta()))
                 except StoreError as exc:
-                    self.refuse(work, exc.message)
+                    with suppress(StoreError):  # tried again with the next look
+                        self.refuse(work, exc.message)
         return sorted(found, key=lambda pair: pair[1].number)
 
     def unfinished(self) -> list[Work]:
@@ -162,8 +163,9 @@ class Spool:
 
     def check_room(self) -> None:
         """Refuse to begin where what is begun could not be kept."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(self.root).free
+        with disk_told(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            free = shutil.disk_usage(self.root).free
         if free < self._least_free_bytes:
             raise StoreError(
                 f"{free / 2**20:.0f} MiB are free at {self.root}, {self._least_free_bytes / 2**20:.0f} MiB are needed",

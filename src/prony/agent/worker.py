@@ -14,7 +14,7 @@ from prony.agent.settings import AgentSettings
 from prony.agent.spool import Meta, Spool, Work
 from prony.agent.stopping import Stopping, ended
 from prony.agent.uploader import Uploader
-from prony.errors import PronyError, StoreError, TransportError
+from prony.errors import PronyError, TransportError
 from prony.model.agent import AgentState
 from prony.model.lease import Lease
 from prony.model.result import Failure, Result, ResultState
@@ -53,7 +53,7 @@ class Worker:
     async def carry_out(self, lease: Lease) -> Lease | None:
         """Run one job and see to its result; return the next lease where the server gave it with the answer.
 
-        Raises StoreError where this disk cannot keep the result; the job is handed back then.
+        Raises where this device cannot do it, as with a full disk; the job is handed back then.
         """
         log = self.log.bound(job_id=lease.job.id, experiment_id=lease.job.experiment_id, attempt=lease.attempt)
         self.condition.to(AgentState.BUSY)
@@ -62,11 +62,10 @@ class Worker:
             meta = work.meta() if work.is_packed else await self._measured(lease, work, log)
             self.condition.to(AgentState.CLEANUP)
             return await self._delivered(work, meta) if meta else None
-        except StoreError as exc:
+        except PronyError as exc:
             self.has_leftovers = True
-            reason = f"the agent's disk: {exc.message}"
-            log.alarm("the job is handed back: this disk cannot keep it", reason=exc.message, hint=exc.hint)
-            await self.hand_back(lease.id, reason)
+            log.alarm("the job is handed back: it cannot be kept here", reason=exc.message, hint=exc.hint)
+            await self.hand_back(lease.id, f"it cannot be kept there: {exc.message}")
             raise
         finally:
             self.attempt = None

@@ -452,7 +452,7 @@ def test_a_full_disk_hands_the_job_back_with_the_reason_and_sends_what_was_measu
     life(results(server, 1))
     assert "the disk is full" in server.returned["lease-1"]
     assert states(server) == {"lease-1": ResultState.COMPLETE}
-    assert any(line["level"] == "error" and "disk" in line["event"] for line in life.lines)
+    assert any(line["level"] == "error" and "disk is full" in line["reason"] for line in life.lines if "reason" in line)
 
 
 def test_results_of_an_earlier_life_are_sent_before_the_agent_introduces_itself(

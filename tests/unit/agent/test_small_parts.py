@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import io
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
 
+from prony import agent
 from prony.agent import abilities
 from prony.agent.abilities import Abilities
 from prony.agent.condition import Condition
@@ -155,6 +158,18 @@ def test_a_log_that_nobody_reads_any_more_stops_nothing() -> None:
     out = io.StringIO()
     out.close()
     Log(out=out).info("nobody hears")
+
+
+# What it needs
+
+
+def test_an_agent_needs_nothing_of_what_a_server_needs() -> None:
+    modules = [f"prony.agent.{path.stem}" for path in Path(agent.__file__).parent.glob("[!_]*.py")]
+    blocked = ("fastapi", "starlette", "uvicorn", "structlog", "prometheus_client", "psycopg", "onnxruntime", "onnx")
+    code = f"import sys; sys.modules.update(dict.fromkeys({blocked}))\n" + "\n".join(f"import {one}" for one in modules)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert len(modules) > 15
+    assert done.returncode == 0, done.stderr
 
 
 # What the owner allows
