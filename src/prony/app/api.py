@@ -203,6 +203,9 @@ class Bench:
                 repeats=repeats,
                 progress=progress,
             )
+        disturbing = [one for one in self.conditions().conditions if one.status in ("warn", "block")]
+        notes = tuple(f"{one.title}: {one.value}. {one.hint}".strip() for one in disturbing)
+        calibration = calibration.model_copy(update={"notes": notes})
         self.store.save_calibration(calibration)
         return calibration
 

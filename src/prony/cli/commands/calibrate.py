@@ -41,4 +41,6 @@ def command(options: Namespace) -> int:
         return 0
     rows = [(name, text(figure), METRICS[name].meaning) for name, figure in calibration.figures.items()]
     print_columns(("FIGURE", "VALUE", "WHAT IT IS"), rows)
+    for note in calibration.notes:
+        print_note(f"while it was taken: {note}")
     return 0

@@ -58,7 +58,10 @@ def timed(call: Call, stamps: Stamps, count: int, deadline_ns: int, stop: Stop) 
 
 
 def warm_up(call: Call, stamps: Stamps, count: int | None, stop: Stop) -> bool | None:
-    """Run until the last medians agree, or `count` times; return whether it became steady (None: not judged)."""
+    """Run until the last medians agree, or `count` times; return whether it became steady.
+
+    None: not judged, because a count was given, or so few inferences fit into the time that no two medians tell.
+    """
     if count is not None:
         timed(call, stamps, count, _NEVER_NS, stop)
         return None
@@ -68,7 +71,7 @@ def warm_up(call: Call, stamps: Stamps, count: int | None, stop: Stop) -> bool |
         long_enough = time.perf_counter_ns() - begin_ns >= _LEAST_WARM_NS
         if long_enough and len(stamps) >= _LEAST_WARM_RUNS and _agree(stamps):
             return True
-    return False
+    return False if len(stamps) >= _LEAST_WARM_RUNS else None
 
 
 def _agree(stamps: Stamps) -> bool:
