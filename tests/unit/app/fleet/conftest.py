@@ -1,0 +1,78 @@
+"""A fleet for each test, on either database: a test that asks for `ground` is run on both."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from prony.store.home import Home
+from prony.store.store import Store
+from servers.shared import Shared
+
+from .ground import Ground, opened
+
+_EMPTIED = ("experiment", "agent", "creation", "deletion", "token", "audit", "calibration")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite database with Prony's tables, to be copied: making it takes longer than most tests."""
+    home = Home(tmp_path_factory.mktemp("migrated"))
+    Store.open(home).close()
+    return home.database
+
+
+@pytest.fixture(scope="session")
+def lasting_url(postgres: Shared) -> Iterator[str]:
+    """One database on PostgreSQL for all tests of this folder, which empty it before they begin."""
+    name = postgres.create_migrated()
+    yield postgres.url_of(name)
+    postgres.drop(name)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home").create()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, home: Home) -> str:
+    """A database without anything in it, of the home's own or on PostgreSQL."""
+    if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("migrated_file"), home.database)
+        return ""
+    return str(request.getfixturevalue("shared_url"))
+
+
+@pytest.fixture
+def shared_url(lasting_url: str) -> str:
+    """The same on PostgreSQL only, where several servers may use it."""
+    import psycopg
+
+    with psycopg.connect(lasting_url, autocommit=True) as connection:
+        for table in _EMPTIED:
+            connection.execute(f'DELETE FROM "{table}"'.encode())
+    return lasting_url
+
+
+@pytest.fixture
+async def ground(home: Home, url: str) -> AsyncIterator[Ground]:
+    async with opened(home, url) as made:
+        yield made
+
+
+@pytest.fixture
+async def pair(home: Home, shared_url: str) -> AsyncIterator[tuple[Ground, Ground]]:
+    """Two servers on one database."""
+    async with opened(home, shared_url) as one, opened(home, shared_url) as two:
+        two.clock = one.clock
+        two.fleet.clock = one.clock
+        yield one, two

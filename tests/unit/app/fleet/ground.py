@@ -1,0 +1,242 @@
+"""A real fleet over a real database, whose time passes when a test says so, and agents that are only their words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from prony.app.fleet import Fleet, FleetSettings
+from prony.model.access import Principal, Role
+from prony.model.agent import Agent, Capabilities, Enrolment, Fact, Heartbeat, HeartbeatAnswer
+from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer
+from prony.model.queue import ExperimentView, JobDetail, JobState, QueuedJob, Submission
+from prony.model.result import ResultState
+from prony.store.home import Home
+
+from .parcels import Parcel, packed
+
+ME = Principal(name="tester", role=Role.ADMIN)
+# What a device tells that could run the recipe below.
+FACTS: Mapping[str, Fact] = {
+    "os": "linux",
+    "engine": ("null",),
+    "engine.null": "1",
+    "engine.null.unit": ("cpu",),
+    "unit": ("cpu",),
+    "schemes": ("zoo",),
+    "kinds": ("model",),
+}
+TTL_S = 30.0
+SETTINGS = FleetSettings(ttl_s=TTL_S, sweep_s=10.0, reconcile_s=0.0)
+# After so long a lease is lost for certain: a sign of life counts from the round that writes it down.
+SILENCE_S = TTL_S + 3 * SETTINGS.sweep_s
+
+
+def recipe(jobs: int = 3, name: str = "small", **place: Any) -> str:
+    """Return a recipe of so many jobs; the rest is written under `place`."""
+    lines = [
+        f"name: {name}",
+        'workload: {kind: model, model: "zoo:noop", engine: "null"}',
+        f"matrix: {{workload.batch_size: {list(range(1, jobs + 1))}}}",
+        "measure: {runs: 5, repeats: 1}",
+        f"place: {{{', '.join(f'{key}: {value}' for key, value in place.items())}}}" if place else "",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class SetClock:
+    """A clock that somebody sets."""
+
+    def __init__(self) -> None:
+        self.at = datetime(2025, 6, 1, 12, tzinfo=UTC)
+
+    def monotonic_ns(self) -> int:
+        return 0
+
+    def now(self) -> datetime:
+        return self.at
+
+    def step(self, **delta: float) -> None:
+        self.at += timedelta(**delta)
+
+
+@dataclass
+class Ground:
+    """One server's fleet."""
+
+    fleet: Fleet
+    clock: SetClock = field(default_factory=SetClock)
+    seconds: float = 1000.0
+
+    async def submit(self, text: str = "", **options: Any) -> ExperimentView:
+        key = options.pop("key", None)
+        view, _ = await self.fleet.submit(Submission(text=text or recipe(), **options), key=key, who=ME)
+        return view
+
+    async def agent(self, name: str = "a", *, device: str = "", facts: Mapping[str, Fact] | None = None) -> Hand:
+        """Enrol an agent; each has a device of its own, unless one is named."""
+        hand = Hand(self, name, device or f"device-{name}", dict(FACTS if facts is None else facts))
+        await hand.enrol()
+        return hand
+
+    async def pass_time(self, seconds: float, *, beating: Sequence[tuple[Hand, Lease]] = ()) -> None:
+        """Let time pass in steps, with a round after each; who beats does so before each round."""
+        end = self.seconds + seconds
+        while self.seconds < end:
+            step = min(self.fleet.settings.sweep_s, end - self.seconds)
+            self.seconds += step
+            self.clock.step(seconds=step)
+            for hand, lease in beating:
+                await hand.beat(lease.id)
+            await self.look()
+
+    async def look(self) -> None:
+        """Go one round, and do all that follows from it."""
+        await self.fleet.look_around()
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Let everything come to rest that was set off and that nobody waits for."""
+        await asyncio.sleep(0)
+        while self.fleet.tasks:
+            await asyncio.wait(self.fleet.tasks)
+            await asyncio.sleep(0)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Let others go on until something holds, or fail."""
+        async with asyncio.timeout(20):
+            while not holds():
+                await asyncio.sleep(0.001)
+
+    @asynccontextmanager
+    async def waiting(self, *hands: Hand) -> AsyncIterator[list[asyncio.Task[Lease | None]]]:
+        """Have agents wait for a job in the order in which they are named; those that still do at the end stop."""
+        polls = []
+        for hand in hands:
+            polls.append(asyncio.create_task(hand.poll(wait_s=30)))
+            await self.until(partial(self.fleet.floor.waiters.__contains__, hand.id))
+        try:
+            yield polls
+        finally:
+            for poll in polls:
+                poll.cancel()
+            await asyncio.gather(*polls, return_exceptions=True)
+
+    # Looking
+
+    async def job(self, job_id: str) -> QueuedJob:
+        return (await self.fleet.job(job_id)).queued
+
+    async def detail(self, job_id: str) -> JobDetail:
+        return await self.fleet.job(job_id)
+
+    async def tried(self, job_id: str) -> list[tuple[int, str, str]]:
+        """Return number, agent's name and end of every attempt."""
+        attempts = (await self.fleet.job(job_id)).attempts
+        return [(one.number, one.agent_id.rpartition("-")[0], one.state) for one in attempts]
+
+    async def jobs(self, experiment_id: str) -> list[QueuedJob]:
+        """Return an experiment's jobs in the order of its cells."""
+        page = await self.fleet.jobs(experiment=experiment_id, limit=10_000)
+        return sorted(page.items, key=lambda job: job.id)
+
+    async def counts(self, experiment_id: str) -> dict[str, int]:
+        view = await self.fleet.experiment(experiment_id)
+        return {state.value: count for state, count in view.counts.items()}
+
+    async def state(self, experiment_id: str) -> str:
+        return (await self.fleet.experiment(experiment_id)).experiment.state.value
+
+    async def job_state(self, job_id: str) -> JobState:
+        return (await self.job(job_id)).state
+
+
+@dataclass
+class Hand:
+    """An agent's side of the talk: it says what it is told to say, and does nothing by itself."""
+
+    ground: Ground
+    name: str
+    device: str
+    facts: dict[str, Fact]
+    life: int = 1
+    id: str = ""
+
+    @property
+    def incarnation(self) -> str:
+        return f"life-{self.life}"
+
+    @property
+    def fleet(self) -> Fleet:
+        return self.ground.fleet
+
+    def at(self, ground: Ground) -> Hand:
+        """Return the same agent as it talks to another server."""
+        return replace(self, ground=ground)
+
+    async def enrol(self) -> Agent:
+        capabilities = Capabilities(facts=self.facts)
+        asked = Enrolment(id=self.id or None, name=self.name, device_key=self.device, incarnation=self.incarnation,
+                          capabilities=capabilities)  # fmt: skip
+        enrolled = await self.fleet.enroll(asked, who=ME)
+        self.id = enrolled.agent.id
+        return enrolled.agent
+
+    async def restart(self) -> Agent:
+        """Be killed, and come back as another life of the same agent."""
+        self.life += 1
+        return await self.enrol()
+
+    async def poll(self, *, wait_s: float = 0, holding: Sequence[str] = ()) -> Lease | None:
+        """Ask for a job, when the server has thought of all that it was told."""
+        if not wait_s:
+            await self.ground.settle()
+        asked = LeaseRequest(agent_id=self.id, incarnation=self.incarnation, holding=tuple(holding), wait_s=wait_s)
+        return await self.fleet.lease(asked, who=ME)
+
+    async def lease(self) -> Lease:
+        """Ask for a job that is surely there."""
+        lease = await self.poll()
+        assert lease is not None
+        return lease
+
+    async def beat(self, *lease_ids: str) -> HeartbeatAnswer:
+        return await self.fleet.heartbeat(self.id, Heartbeat(incarnation=self.incarnation, leases=lease_ids), who=ME)
+
+    async def progress(self, lease: Lease, **said: Any) -> ProgressAnswer:
+        return await self.fleet.progress(lease.id, Progress(**said), who=ME)
+
+    async def finish(
+        self, lease: Lease, state: ResultState | str = "complete", *, go_on: bool = False, **changes: Any
+    ) -> FinishAnswer:
+        made = packed(lease.job, ResultState(state), **changes)
+        return await self.send(lease, made, go_on=go_on)
+
+    async def send(self, lease: Lease, made: Parcel, *, go_on: bool = False) -> FinishAnswer:
+        return await self.fleet.finish(lease.id, made.chunks(), sha256=made.sha256, next=go_on, who=ME)
+
+    async def hand_back(self, lease: Lease, reason: str = "") -> None:
+        await self.fleet.hand_back(lease.id, reason, who=ME)
+
+    async def shown(self) -> Agent:
+        return await self.fleet.agent(self.id)
+
+
+@asynccontextmanager
+async def opened(home: Home, url: str = "", settings: FleetSettings = SETTINGS) -> AsyncIterator[Ground]:
+    """Open a fleet that goes its rounds only when it is told to."""
+    fleet = await asyncio.to_thread(Fleet.open, home, url=url, settings=settings)
+    ground = Ground(fleet)
+    fleet.clock = ground.clock
+    fleet.time = lambda: ground.seconds
+    await fleet.start(sweeping=False)
+    await ground.settle()
+    try:
+        yield ground
+    finally:
+        await fleet.stop()

@@ -1,0 +1,432 @@
+"""Jobs lent to agents: to one at a time, again where the answer was lost, back where nobody is heard."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from prony.errors import AccessError, ConflictError, InputError, NotFoundError
+from prony.model.access import Principal, Role
+from prony.model.lease import LeaseRequest
+
+from .ground import ME, SILENCE_S, TTL_S, Ground, recipe
+
+pytestmark = pytest.mark.anyio
+
+
+# Lent
+
+
+async def test_a_lease_whose_answer_was_lost_is_given_again(ground: Ground) -> None:
+    await ground.submit()
+    hand = await ground.agent()
+    first = await hand.lease()
+    again = await hand.lease()
+    assert (again.id, again.attempt, again.job) == (first.id, 1, first.job)
+    assert await hand.poll(holding=[first.id]) is None
+    assert [one.id for one in await ground.fleet.leases()] == [first.id]
+    assert (await hand.finish(again)).accepted
+    assert await ground.job_state(first.job.id) == "complete"
+
+
+async def test_an_agent_that_waits_and_never_heard_of_its_lease_is_told_by_the_next_round(ground: Ground) -> None:
+    await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lost = await hand.lease()
+    ground.fleet.floor.release(lost.id)  # as on another server, which did not lend it
+    ground.fleet.floor.trays.clear()
+    async with ground.waiting(hand) as (poll,):
+        await ground.look()
+        found = await poll
+    assert found is not None
+    assert found.id == lost.id
+
+
+async def test_two_agents_of_one_device_never_both_have_a_job(ground: Ground) -> None:
+    await ground.submit()
+    one = await ground.agent("one", device="shared")
+    two = await ground.agent("two", device="shared")
+    lease = await one.lease()
+    assert await two.poll() is None
+    ground.fleet.floor.release(lease.id)  # the server forgets, the database does not
+    assert await two.poll() is None
+    await one.finish(lease)
+    assert (await two.lease()).job.id != lease.job.id
+
+
+async def test_the_other_agent_of_a_device_is_woken_when_it_becomes_free(ground: Ground) -> None:
+    await ground.submit(recipe(2))
+    one = await ground.agent("one", device="shared")
+    two = await ground.agent("two", device="shared")
+    lease = await one.lease()
+    async with ground.waiting(two) as (poll,):
+        await one.finish(lease)
+        assert await poll is not None
+
+
+async def test_a_job_that_is_submitted_reaches_the_agent_that_waits_and_wakes_one_for_each_job(ground: Ground) -> None:
+    hands = [await ground.agent(name) for name in "abc"]
+    async with ground.waiting(*hands) as polls:
+        await ground.submit(recipe(2))
+        await ground.until(lambda: sum(poll.done() for poll in polls) == 2)
+        assert len(ground.fleet.floor.waiters) == 1
+
+
+async def test_agents_that_may_begin_nothing_are_not_woken_in_place_of_one_that_may(ground: Ground) -> None:
+    drained, twin, free = [await ground.agent(name, device=f"d-{name[0]}") for name in ("x-1", "f-1", "f-2")]
+    await ground.fleet.drain(drained.id, who=ME)
+    async with ground.waiting(drained, twin, free):
+        other = await ground.agent("other")
+        async with ground.waiting(other) as (poll,):
+            await ground.submit(recipe(2))  # one for the device with two agents, one for the other device
+            assert await poll is not None
+
+
+async def test_a_job_that_comes_while_an_agent_is_told_that_there_is_none_is_not_missed(ground: Ground) -> None:
+    hand = await ground.agent()
+    view = await ground.submit(recipe(1))
+    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+    # The cancelled lot is still in mind, so that the agent asks the database; the second comes while it does.
+    asked = ground.fleet.floor.candidates
+    texts = [recipe(1, "second")]
+
+    def candidates(card: object) -> object:
+        found = asked(card)  # type: ignore[arg-type]
+        if texts:
+            submitting.append(asyncio.ensure_future(ground.submit(texts.pop())))
+        return found
+
+    submitting: list[asyncio.Future[object]] = []
+    ground.fleet.floor.candidates = candidates  # type: ignore[method-assign,assignment]
+    lease = await hand.poll(wait_s=20)
+    assert lease is not None
+    await asyncio.gather(*submitting)
+
+
+async def test_who_goes_away_in_the_middle_of_a_lease_finds_it_again(ground: Ground) -> None:
+    await ground.submit(recipe(1))
+    hand = await ground.agent()
+    await ground.settle()
+    poll = asyncio.create_task(hand.poll(wait_s=5))
+    await ground.until(lambda: bool(ground.fleet.tasks))
+    poll.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await poll
+    await ground.settle()
+    assert len(ground.fleet.floor.held) == 1
+    assert (await hand.lease()).attempt == 1
+
+
+async def test_only_the_life_that_is_enrolled_is_served(ground: Ground) -> None:
+    await ground.submit()
+    hand = await ground.agent()
+    asked = LeaseRequest(agent_id=hand.id, incarnation="another", wait_s=0)
+    with pytest.raises(ConflictError) as refused:
+        await ground.fleet.lease(asked, who=ME)
+    assert refused.value.code == "not_this_life"
+    with pytest.raises(NotFoundError):
+        await ground.fleet.lease(LeaseRequest(agent_id="nobody", incarnation="x", wait_s=0), who=ME)
+
+
+async def test_an_agent_speaks_only_for_itself(ground: Ground) -> None:
+    await ground.submit()
+    hand, other = await ground.agent("mine"), await ground.agent("other")
+    lease = await hand.lease()
+    stranger = Principal(name="s", role=Role.AGENT, agent_id=other.id)
+    with pytest.raises(AccessError):
+        await ground.fleet.hand_back(lease.id, "", who=stranger)
+    with pytest.raises(AccessError):
+        await ground.fleet.upload_offset(lease.id, who=stranger)
+    assert await ground.job_state(lease.job.id) == "leased"
+
+
+# Kept
+
+
+async def test_a_lease_runs_out_when_nothing_is_heard(ground: Ground) -> None:
+    view = await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    await ground.pass_time(TTL_S)
+    assert await ground.job_state(lease.job.id) == "leased"
+    await ground.pass_time(SILENCE_S - TTL_S)
+    job = await ground.job(lease.job.id)
+    assert (job.state, job.reason) == ("waiting", f"nothing was heard of agent {hand.id} for 30 s")
+    assert await ground.tried(job.id) == [(1, "a", "lost")]
+    assert await ground.state(view.experiment.id) == "running"
+    assert (await hand.beat(lease.id)).cancel == (lease.id,)
+    assert (await hand.progress(lease)).cancel
+
+
+async def test_heartbeats_keep_a_lease_and_polls_alone_do_not(ground: Ground) -> None:
+    await ground.submit(recipe(2))
+    beating, silent = await ground.agent("beating"), await ground.agent("silent")
+    kept, lost = await beating.lease(), await silent.lease()
+    for _ in range(6):
+        await silent.poll(holding=[lost.id])
+        await ground.pass_time(10, beating=[(beating, kept)])
+    assert await ground.job_state(kept.job.id) == "leased"
+    assert await ground.tried(lost.job.id) == [(1, "silent", "lost")]
+
+
+async def test_progress_keeps_a_lease(ground: Ground) -> None:
+    await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    for _ in range(8):
+        assert not (await hand.progress(lease)).cancel
+        await ground.pass_time(10)
+    assert await ground.job_state(lease.job.id) == "leased"
+
+
+async def test_time_in_which_the_server_did_not_look_makes_nobody_late(ground: Ground) -> None:
+    await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    await ground.look()
+    ground.seconds += 3600
+    await ground.look()
+    assert await ground.job_state(lease.job.id) == "leased"
+    await ground.pass_time(TTL_S)
+    assert await ground.job_state(lease.job.id) == "leased"
+    await ground.pass_time(SILENCE_S - TTL_S)
+    assert await ground.job_state(lease.job.id) == "waiting"
+
+
+async def test_a_database_that_is_slow_within_a_round_makes_nobody_late(ground: Ground) -> None:
+    await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    await ground.look()
+    ask = ground.fleet.read
+
+    async def slow(question: object) -> object:
+        ground.seconds += 3600
+        return await ask(question)  # type: ignore[arg-type]
+
+    ground.fleet.read = slow  # type: ignore[method-assign,assignment]
+    await ground.look()
+    ground.fleet.read = ask  # type: ignore[method-assign]
+    assert await ground.job_state(lease.job.id) == "leased"
+
+
+@pytest.mark.parametrize("days", [-400, 400])
+async def test_a_clock_that_is_set_makes_nobody_late(ground: Ground, days: int) -> None:
+    await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    ground.clock.step(days=days)
+    await ground.pass_time(TTL_S)
+    assert await ground.job_state(lease.job.id) == "leased"
+    assert (await hand.finish(lease)).accepted
+    assert await ground.job_state(lease.job.id) == "complete"
+
+
+@pytest.mark.parametrize("days", [-400, 400])
+async def test_a_clock_that_is_set_does_not_lengthen_a_pause(ground: Ground, days: int) -> None:
+    await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    await ground.pass_time(SILENCE_S)
+    assert await hand.poll() is None
+    ground.clock.step(days=days)
+    await ground.look()
+    assert (await hand.lease()).job.id == lease.job.id
+
+
+async def test_leases_of_the_dead_and_of_the_living_are_told_apart_in_one_round(ground: Ground) -> None:
+    await ground.submit(recipe(20))
+    hands = [await ground.agent(f"a{number}") for number in range(20)]
+    leases = [await hand.lease() for hand in hands]
+    await ground.pass_time(SILENCE_S, beating=list(zip(hands, leases, strict=True))[::2])
+    states = [await ground.job_state(lease.job.id) for lease in leases]
+    assert states == ["leased", "waiting"] * 10
+
+
+# Back
+
+
+async def test_what_an_earlier_life_held_waits_again_at_once(ground: Ground) -> None:
+    await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    await hand.restart()
+    job = await ground.job(lease.job.id)
+    assert (job.state, job.reason) == ("waiting", "the agent was restarted")
+    assert await ground.tried(job.id) == [(1, "a", "lost")]
+
+
+async def test_the_same_life_that_enrols_again_keeps_what_it_has(ground: Ground) -> None:
+    await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    await hand.enrol()
+    assert await ground.job_state(lease.job.id) == "leased"
+    assert (await hand.beat(lease.id)).cancel == ()
+
+
+async def test_what_is_handed_back_may_be_had_at_once_and_costs_no_try(ground: Ground) -> None:
+    await ground.submit(recipe(1, attempts=1))
+    one, two = await ground.agent("one"), await ground.agent("two")
+    for _ in range(3):
+        lease = await one.lease()
+        await one.hand_back(lease, "draining")
+        lease = await two.lease()
+        await two.hand_back(lease)
+    tried = await ground.tried(lease.job.id)
+    assert [state for _, _, state in tried] == ["returned"] * 6
+    assert [number for number, _, _ in tried] == [1, 2, 3, 4, 5, 6]
+    lease = await one.lease()
+    await one.finish(lease)
+    assert await ground.job_state(lease.job.id) == "complete"
+
+
+async def test_a_lease_that_is_over_cannot_be_handed_back_again(ground: Ground) -> None:
+    await ground.submit(recipe(1))
+    one, two = await ground.agent("one"), await ground.agent("two")
+    lease = await one.lease()
+    await one.hand_back(lease)
+    second = await two.lease()
+    await one.hand_back(lease)  # the answer was lost, and it says so again
+    assert await ground.job_state(lease.job.id) == "leased"
+    assert (await two.beat(second.id)).cancel == ()
+    with pytest.raises(NotFoundError):
+        await ground.fleet.hand_back("nothing", "", who=ME)
+
+
+async def test_a_draining_agent_is_told_so_finishes_what_it_has_and_gets_nothing_more(ground: Ground) -> None:
+    await ground.submit(recipe(2))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    await ground.fleet.drain(hand.id, who=ME)
+    assert (await hand.beat(lease.id)).drain
+    assert (await hand.beat(lease.id)).cancel == ()
+    done = await hand.finish(lease, go_on=True)
+    assert done.accepted
+    assert done.lease is None
+    assert await hand.poll() is None
+    await ground.fleet.reset(hand.id, who=ME)
+    assert await hand.poll() is not None
+
+
+async def test_an_agent_that_is_removed_while_it_waits_is_given_nothing(ground: Ground) -> None:
+    hand = await ground.agent()
+    async with ground.waiting(hand) as (poll,):
+        await ground.fleet.remove(hand.id, who=ME)
+        await ground.submit()
+        assert await poll is None
+    assert await ground.fleet.leases() == ()
+
+
+async def test_what_a_removed_agent_ran_waits_for_another(ground: Ground) -> None:
+    await ground.submit(recipe(1))
+    hand, other = await ground.agent("gone"), await ground.agent("other")
+    lease = await hand.lease()
+    await ground.fleet.remove(hand.id, who=ME)
+    await ground.pass_time(10)
+    assert (await other.lease()).job.id == lease.job.id
+    with pytest.raises(NotFoundError):
+        await hand.beat(lease.id)
+
+
+# Cancelled
+
+
+async def test_cancelling_reaches_the_one_that_runs_by_heartbeat_and_by_progress(ground: Ground) -> None:
+    view = await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    assert (await ground.fleet.cancel(lease.job.id, who=ME)).cancel_asked
+    assert (await hand.beat(lease.id)).cancel == (lease.id,)
+    assert (await hand.progress(lease)).cancel
+    await ground.look()
+    assert (await hand.beat(lease.id)).cancel == (lease.id,)
+    assert (await hand.progress(lease)).cancel
+    await hand.finish(lease, "partial")
+    assert await ground.job_state(lease.job.id) == "cancelled"
+    assert await ground.state(view.experiment.id) == "cancelled"
+    entry = await ground.fleet.result(lease.job.id)
+    assert entry.result.state == "partial"
+
+
+async def test_a_cancelled_job_that_comes_to_its_end_all_the_same_is_complete(ground: Ground) -> None:
+    view = await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    await ground.fleet.cancel(lease.job.id, who=ME)
+    await hand.finish(lease)
+    assert await ground.job_state(lease.job.id) == "complete"
+    assert await ground.state(view.experiment.id) == "complete"
+
+
+async def test_a_cancelled_job_whose_agent_is_gone_is_cancelled_and_not_tried_again(ground: Ground) -> None:
+    view = await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    await ground.fleet.cancel(lease.job.id, who=ME)
+    await ground.pass_time(SILENCE_S)
+    assert await ground.job_state(lease.job.id) == "cancelled"
+    assert await ground.state(view.experiment.id) == "cancelled"
+
+
+async def test_what_is_over_cannot_be_cancelled(ground: Ground) -> None:
+    await ground.submit(recipe(2))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    await hand.finish(lease, "partial", repetitions=())
+    await ground.pass_time(10)
+    again = await hand.lease()
+    await hand.finish(again)
+    with pytest.raises(ConflictError):
+        await ground.fleet.cancel(again.job.id, who=ME)
+
+
+# Logs
+
+
+async def test_pieces_of_a_log_may_come_twice_and_overlap(ground: Ground) -> None:
+    await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    text = "one\ntwo\nthrée\nfour\n"
+    octets = text.encode()
+    for begin, end in [(0, 8), (0, 8), (4, 15), (0, 4), (15, len(octets)), (4, 15)]:
+        await hand.progress(lease, log_offset=begin, log=octets[begin:end].decode())
+    first = await ground.fleet.logs(lease.job.id, offset=0)
+    assert first.text == octets
+    assert not first.ended
+    rest = await ground.fleet.logs(lease.job.id, offset=first.next_offset)
+    assert (rest.text, rest.next_offset, rest.ended) == (b"", len(octets), False)
+    await hand.finish(lease)
+    assert (await ground.fleet.logs(lease.job.id, offset=len(octets))).ended
+    assert (await ground.fleet.logs(lease.job.id, offset=0)).text == octets
+
+
+async def test_a_piece_of_a_log_whose_place_is_not_reached_yet_leaves_no_hole(ground: Ground) -> None:
+    await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    await hand.progress(lease, log_offset=100, log="late")
+    assert (await ground.fleet.logs(lease.job.id)).text == b""
+
+
+async def test_every_attempt_has_a_log_of_its_own(ground: Ground) -> None:
+    await ground.submit(recipe(1))
+    hand = await ground.agent()
+    for word in ("first", "second"):
+        lease = await hand.lease()
+        await hand.progress(lease, log=word)
+        await hand.hand_back(lease)
+    assert (await ground.fleet.logs(lease.job.id)).text == b"second"
+    first = await ground.fleet.logs(lease.job.id, attempt=1)
+    assert first.text == b"first"
+    assert (await ground.fleet.logs(lease.job.id, attempt=1, offset=5)).ended
+
+
+@pytest.mark.parametrize("offset", [-1, 2**41])
+async def test_an_offset_that_no_log_has_is_refused(ground: Ground, offset: int) -> None:
+    view = await ground.submit(recipe(1))
+    (job,) = await ground.jobs(view.experiment.id)
+    with pytest.raises(InputError):
+        await ground.fleet.logs(job.id, offset=offset)
