@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import polars
@@ -418,3 +419,54 @@ def test_many_agents_wait_at_once_and_all_are_served(server: Running) -> None:
     for thread in threads:
         thread.join(30)
     assert found == [200] * 40
+
+
+# Several servers on one database
+
+
+def test_two_servers_share_a_database_and_wake_each_others_agents(tmp_path: Path, postgres_url: str) -> None:
+    with (
+        running(tmp_path, "--database", postgres_url) as one,
+        running(tmp_path, "--database", postgres_url) as two,
+    ):
+        agent_id = enrol(one.client, "shared")
+        found = list[httpx.Response]()
+        asking = threading.Thread(
+            target=lambda: found.append(one.client.post("/api/v1/leases", json=asked(agent_id, 30))), daemon=True
+        )
+        asking.start()
+        experiment_id = submit(two.client)
+        asking.join(20)
+        assert found[0].json()["job"]["experiment_id"] == experiment_id
+        events = list[str]()
+        watching = threading.Thread(target=lambda: events.extend(watch(one.url, experiment_id)), daemon=True)
+        watching.start()
+        soon(lambda: events[:1] == ["snapshot"])
+        lease_id = found[0].json()["id"]
+        two.client.delete(f"/api/v1/leases/{lease_id}").raise_for_status()
+        two.client.post(f"/api/v1/experiments/{experiment_id}/cancel").raise_for_status()
+        watching.join(20)
+        assert "experiment" in events
+        assert one.client.get(f"/api/v1/experiments/{experiment_id}").json()["experiment"]["state"] == "cancelled"
+        assert two.stop() == 0
+        assert one.client.get("/api/v1/health").json()["ok"] is True
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "\ud800", "\U0001f600" * 50])
+def test_text_that_a_database_may_not_like_is_no_fault(tmp_path: Path, postgres_url: str, text: str) -> None:
+    with running(tmp_path, "--database", postgres_url) as server:
+        client = server.client
+        for method, path, body in (
+            ("POST", "/api/v1/experiments", {"text": f"name: '{text}'"}),
+            ("POST", "/api/v1/jobs/batch", {"action": "cancel", "ids": [text]}),
+            ("POST", "/api/v1/jobs/batch", {"action": "cancel", "experiment": text}),
+            ("POST", "/api/v1/agents", {"name": "a", "device_key": text, "incarnation": "i"}),
+            ("POST", "/api/v1/agents", {"name": "a", "device_key": "d", "incarnation": "i",
+                                        "capabilities": {"facts": {text: text}, "version": text}}),
+            ("POST", "/api/v1/tokens", {"name": text, "role": "viewer"}),
+            ("DELETE", f"/api/v1/leases/x?reason={quote(text, errors='surrogatepass')}", None),
+            ("GET", f"/api/v1/experiments?name={quote(text, errors='surrogatepass')}", None),
+        ):  # fmt: skip
+            content = None if body is None else json.dumps(body)
+            response = client.request(method, path, content=content, headers={"Content-Type": "application/json"})
+            assert response.status_code < 500, (path, response.text)

@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -65,7 +65,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
         listening = stack.enter_context(listening_at(options.host, options.port))
         is_local = _is_loopback(listening)
         is_open = is_local and not options.requires_tokens
-        if not options.database:
+        if not options.database.startswith("postgresql"):
             stack.enter_context(_alone(place))
         url = _url(options.host, listening)
         if not is_open:
@@ -228,6 +228,8 @@ def _known(place: Home) -> str:
 def _note(happened: str, facts: dict[str, object]) -> None:
     if happened in ("lease_lost", "round_failed"):
         _log.warning(happened, **facts)
+    elif happened == "finished":  # of which there may be thousands a second
+        _log.debug(happened, **facts)
     else:
         _log.info(happened, **facts)
 
@@ -239,7 +241,8 @@ def _raise_limit() -> None:
     import resource
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    with suppress(ValueError, OSError):  # a system may promise more than it gives
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

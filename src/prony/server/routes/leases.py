@@ -50,6 +50,7 @@ async def lease(request: Request, body: LeaseRequest) -> Response:
 @router.post("/{lease_id}/progress", operation_id="progress", response_model=ProgressAnswer, summary="Tell how it goes")
 async def progress(request: Request, lease_id: Id, body: Progress) -> Response:
     """Renews the lease; the answer says whether the job is to be stopped."""
+    _name(request, lease_id)
     return answer(await fleet_of(request).progress(lease_id, body, who=who_of(request)))
 
 
@@ -60,6 +61,7 @@ async def progress(request: Request, lease_id: Id, body: Progress) -> Response:
 async def finish(request: Request, lease_id: Id, query: Annotated[FinishAsked, Query()]) -> Response:
     """Once it is answered the result is kept, whatever happens. A repeat does no harm."""
     fleet = fleet_of(request)
+    _name(request, lease_id)
     sha256 = header(request.scope, b"prony-sha256").decode("latin-1").lower()
     if not _SHA256.fullmatch(sha256):
         raise RequestError("Prony-Sha256 must be the SHA-256 of the tar, 64 hexadecimal digits", field="Prony-Sha256")
@@ -80,6 +82,7 @@ async def leases(request: Request) -> Response:
 @router.delete("/{lease_id}", operation_id="hand_back", status_code=204, summary="Give a job back")
 async def hand_back(request: Request, lease_id: Id, query: Annotated[HandBackAsked, Query()]) -> Response:
     """It waits again, for this agent or another."""
+    _name(request, lease_id)
     await fleet_of(request).hand_back(lease_id, query.reason, who=who_of(request))
     return nothing()
 
@@ -98,8 +101,16 @@ async def upload(request: Request, lease_id: Id, query: Annotated[UploadAsked, Q
     """From where the last part ended; after a broken connection, ask for the offset first."""
     require_length(request.scope)
     fleet = fleet_of(request)
+    _name(request, lease_id)
     chunks = octets(request, max(0, fleet.settings.max_upload_bytes - query.offset))
     return answer(UploadState(offset=await fleet.upload(lease_id, query.offset, chunks, who=who_of(request))))
+
+
+def _name(request: Request, lease_id: str) -> None:
+    """Have the log say which job this is about, where it is in mind."""
+    held = fleet_of(request).floor.held.get(lease_id)
+    if held is not None:
+        structlog.contextvars.bind_contextvars(job_id=held.job_id, experiment_id=held.experiment_id)
 
 
 def _lent(response: Response, lent: Lease) -> Response:
