@@ -56,5 +56,5 @@ def _readings(path: str) -> Iterator[tuple[str, str]]:
     yield path, ""
     parts = path.split("/")
     for place in _PLACES:
-        if len(parts) > place:
+        if len(parts) > place and parts[place]:
             yield "/".join([*parts[:place], "{}", *parts[place + 1 :]]), parts[place]
