@@ -16,6 +16,8 @@ from prony.model.queue import ExperimentView, JobState, QueuedJob
 from prony.model.states import ENDED
 from prony.report.safe import one_line
 
+_PATIENCE_S = 20.0
+
 
 class Row(NamedTuple):
     id: str
@@ -44,7 +46,7 @@ class Watcher:
                 shown = {"message": one_line(update.message), "phase": one_line(update.phase)}
                 self._follower.event(update.model_copy(update=shown))
 
-    def lost(self, error: PronyError, _pause_s: float) -> None:
+    def lost(self, error: PronyError) -> None:
         if not self._is_lost:
             self._is_lost = True
             self._follower.note(f"{one_line(error.message)}: the experiment goes on; trying to get back to it")
@@ -105,9 +107,14 @@ def follow(client: Client, experiment_id: str, *, cancels: bool) -> Ended:
     with following(elsewhere=True) as follower, _terminating():
         watcher = Watcher(follower)
         stop = _Stop(client, experiment_id, follower)
+
+        def lost(error: PronyError, pause_s: float) -> None:
+            watcher.lost(error)
+            stop.lost(pause_s)
+
         while True:
             try:
-                for update in client.watch(experiment_id, on_lost=watcher.lost):
+                for update in client.watch(experiment_id, on_lost=lost):
                     watcher.take(update)
                     stop.try_again()
                 if watcher.view is not None:
@@ -120,11 +127,12 @@ def follow(client: Client, experiment_id: str, *, cancels: bool) -> Ended:
 
 
 class _Stop:
-    """Asks the server to cancel, until it has heard."""
+    """Asks the server to cancel, until it has heard; who asked to stop does not wait for ever for one that is away."""
 
     def __init__(self, client: Client, experiment_id: str, follower: Follower) -> None:
         self.is_asked = False
         self._is_heard = False
+        self._waited_s = 0.0
         self._client = client
         self._experiment_id = experiment_id
         self._follower = follower
@@ -134,7 +142,13 @@ class _Stop:
         self._follower.note("stopping, what was measured is kept; Ctrl-C again leaves at once")
         self.try_again()
 
+    def lost(self, pause_s: float) -> None:
+        self._waited_s += pause_s
+        if self.is_asked and self._waited_s > _PATIENCE_S:
+            raise KeyboardInterrupt
+
     def try_again(self) -> None:
+        self._waited_s = 0.0
         if not self.is_asked or self._is_heard:
             return
         try:

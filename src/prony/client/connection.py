@@ -158,7 +158,8 @@ class Connection:
 
     def _refused(self, response: httpx.Response) -> PronyError:
         body, location = response.read(), response.headers.get("Location", "")
-        return wire.error_of(response.status_code, body, self.base, location=location)
+        anonymous = not self._headers
+        return wire.error_of(response.status_code, body, self.base, location=location, anonymous=anonymous)
 
     def _lost(self, error: httpx.RequestError) -> TransportError:
         import httpx

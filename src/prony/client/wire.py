@@ -108,8 +108,11 @@ def _unreadable(where: str, error: ValidationError) -> TransportError:
     return TransportError(f"{where} answered what cannot be read: {told}", hint=hint)
 
 
-def error_of(status: int, body: bytes, where: str, *, location: str = "") -> PronyError:
-    """Return the error that an answer stands for: the server's own kind and words, or that it is no Prony server."""
+def error_of(status: int, body: bytes, where: str, *, location: str = "", anonymous: bool = False) -> PronyError:
+    """Return the error that an answer stands for: the server's own kind and words, or that it is no Prony server.
+
+    `anonymous`: no token was sent, and how one is given here is a better hint than how it travels.
+    """
     try:
         problem = Problem.read_json(body)
     except ValidationError:
@@ -118,8 +121,8 @@ def error_of(status: int, body: bytes, where: str, *, location: str = "") -> Pro
         return RecipeError(problem.detail, hint=problem.hint, problems=problem.problems)
     kind = _KINDS.get(problem.code) or _BY_STATUS.get(status) or (InputError if status < 500 else PronyError)
     hint = problem.hint
-    if status == HTTPStatus.UNAUTHORIZED and not hint:
-        hint = "give a token: PRONY_TOKEN, or a file by --token-file"
+    if status == HTTPStatus.UNAUTHORIZED and anonymous:
+        hint = "put one into PRONY_TOKEN or into a file for --token-file; on the server, `prony tokens add` makes one"
     return kind(_told(problem), hint=hint, code=problem.code)
 
 

@@ -145,6 +145,15 @@ def test_a_server_that_was_away_when_ctrl_c_came_is_told_when_it_is_back(capsys:
     assert "the server is back" in said
 
 
+def test_one_who_asked_to_stop_does_not_wait_for_ever_for_a_server_that_is_away() -> None:
+    away = TransportError("cannot reach the server at X")
+    server = Server([snapshot(job()), KeyboardInterrupt()], [away] * 1000)
+    with pytest.raises(KeyboardInterrupt):
+        followed(server)
+    server = Server([snapshot(job()), *[away] * 1000, STOPPED])
+    assert followed(server).view.experiment.state == "partial"
+
+
 def test_sigterm_is_ctrl_c() -> None:
     import os
     import signal

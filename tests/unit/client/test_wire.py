@@ -102,7 +102,9 @@ def test_the_part_of_the_request_that_is_wrong_is_named() -> None:
 
 
 def test_who_gave_no_token_is_told_how() -> None:
-    assert "PRONY_TOKEN" in wire.error_of(401, problem("unauthorized", 401), WHERE).hint
+    body = problem("unauthorized", 401, hint="send it as a header")
+    assert "PRONY_TOKEN" in wire.error_of(401, body, WHERE, anonymous=True).hint
+    assert wire.error_of(401, body, WHERE).hint == "send it as a header"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,257 @@
+"""The commands against a real server with a real agent, as a person types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from chaos.fleet import Fleet, fleet, wait_for
+from prony.cli.main import main
+
+SMALL = """
+name: small
+workload: {kind: model, model: "zoo:tiny", engine: onnxruntime}
+matrix:
+  workload.batch_size: [1, 2]
+measure: {runs: 20, repeats: 2, warmup: 5}
+"""
+LONG = """
+name: long
+workload: {kind: model, model: "zoo:tiny", engine: onnxruntime}
+measure: {runs: 20, repeats: 2000, warmup: 2, check: false}
+"""
+NOWHERE = ["--set", "place.where={gpu.memory_gib: '>=1000'}"]
+WITHIN_S = 120
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """A server, and one agent of it."""
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "small.yaml").write_text(SMALL)
+    (folder / "long.yaml").write_text(LONG)
+    with fleet(folder, lease_ttl="10s") as found:
+        found.add_server().start()
+        found.wait_ready()
+        agent = found.add_agent(found.url, recorded=False)
+        agent.start()
+        wait_for(lambda: "enrolled" in agent.said(), "the agent", 90)
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def at_the_lab(lab: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRONY_SERVER", lab.url)
+
+
+def begun(*words: str | Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "prony", *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def prony(*words: str | Path, code: int = 0) -> str:
+    """Call a command that asks and answers in this process, which is the same to the server and saves the start."""
+    out, err = TextIOWrapper(BytesIO(), "utf-8"), TextIOWrapper(BytesIO(), "utf-8")
+    with redirect_stdout(out), redirect_stderr(err):
+        found = main([str(word) for word in words])
+    said = [stream.buffer.getvalue().decode() for stream in (out, err) if isinstance(stream.buffer, BytesIO)]
+    assert found == code, said
+    return said[0] or said[1]
+
+
+def ended(process: subprocess.Popen[str], *, code: int) -> tuple[str, str]:
+    out, err = process.communicate(timeout=WITHIN_S)
+    assert process.returncode == code, out + err
+    return out, err
+
+
+def heard(stream: IO[str] | None, text: str) -> str:
+    """Read until a line holds this; return it."""
+    assert stream is not None
+    lines = []
+    for line in stream:
+        lines.append(line)
+        if text in line:
+            return line
+    raise AssertionError(f"never said {text!r}: {lines}")
+
+
+def newest() -> str:
+    return str(json.loads(prony("list", "--json", "--limit", "1"))[0]["id"])
+
+
+@pytest.fixture(scope="module")
+def small(lab: Fleet) -> str:
+    """One experiment that ran to its end, for the tests that only look at it; what was said stands in a file."""
+    environment = lab.environment(lab.folder / "person")
+    command = [sys.executable, "-m", "prony", "run", str(lab.folder / "small.yaml"), "--server", lab.url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=WITHIN_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (lab.folder / "said").write_text(done.stderr)
+    assert "valid" in done.stdout or "suspect" in done.stdout
+    report = Path(done.stderr.rpartition("report: ")[2].strip())
+    assert report.read_text().lower().startswith("<!doctype html>")
+    return done.stderr.partition("experiment ")[2].partition(",")[0]
+
+
+def test_a_run_on_a_server_is_followed_like_one_here(lab: Fleet, small: str) -> None:
+    said = (lab.folder / "said").read_text()
+    assert f"small: experiment {small}, 2 jobs" in said
+    assert "batch_size=1: runs on a0" in said
+    assert "batch_size=2: repetition 2 of 2, ok" in said
+    assert said.count(": done") == 2
+
+
+def test_list_show_and_report_read_the_same_numbers(small: str, tmp_path: Path) -> None:
+    rows = {row["id"]: row for row in json.loads(prony("list", "--json"))}
+    assert rows[small]["state"] == "complete"
+    assert rows[small]["jobs_complete"] == 2
+    shown = json.loads(prony("show", small[:-2], "--json"))
+    reported = json.loads(prony("report", small, "-f", "json"))
+    assert shown["jobs"] == reported["jobs"]
+    assert "suspect" in prony("show", small) or "valid" in prony("show", small)
+    for form, sign in (("html", "<svg"), ("md", "# small"), ("csv", "job_id"), ("junit", "<testsuite")):
+        prony("report", small, "-f", form, "-o", tmp_path / form)
+        assert sign in (tmp_path / form).read_text()
+
+
+def test_an_experiment_travels_from_the_server_to_this_machine(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = json.loads(prony("show", small, "--json"))
+    prony("export", small, "--to", tmp_path / "out")
+    assert "exists already" in prony("export", small, "--to", tmp_path / "out", code=2)
+    prony("export", small, "--to", tmp_path / "out", "--overwrite")
+    monkeypatch.delenv("PRONY_SERVER")
+    prony("import", tmp_path / "out")
+    here = json.loads(prony("show", "--json"))
+    assert here["jobs"] == there["jobs"]
+
+
+def test_jobs_agents_queue_and_logs_tell_of_it(small: str) -> None:
+    jobs = json.loads(prony("jobs", "--experiment", small, "--json"))
+    assert {job["state"] for job in jobs} == {"complete"}
+    (agent,) = json.loads(prony("agents", "--json"))
+    assert {job["agent_id"] for job in jobs} == {agent["id"]}
+    assert json.loads(prony("jobs", f"{small}-001", "--json"))["attempts"][0]["state"] == "complete"
+    assert json.loads(prony("queue", "--json"))["waiting"] == 0
+    assert "repetition" in prony("logs", f"{small}-002")
+
+
+def test_a_rerun_can_be_deleted(small: str) -> None:
+    assert len(json.loads(prony("rerun", small, "--json"))["jobs"]) == 2
+    again = newest()
+    assert again != small
+    assert json.loads(prony("delete", again, "--json")) == {"deleted": again}
+    assert "no experiment" in prony("show", again, code=2)
+
+
+def test_a_job_that_fails_is_a_failed_run_and_can_be_tried_again(lab: Fleet) -> None:
+    recipe = lab.folder / "small.yaml"
+    settings = ["--set", "matrix={}", "--set", "workload.model=zoo:tinny"]
+    out, err = ended(begun("run", recipe, *settings), code=1)
+    assert "did you mean" in out + err
+    assert "is waiting" in prony("retry", f"{newest()}-001") or "is running" in prony("show", "last")
+    prony("watch", "last", code=1)
+
+
+def test_one_who_detaches_can_come_back(lab: Fleet) -> None:
+    identity = prony("run", lab.folder / "small.yaml", "--detach", "--priority", "5").strip()
+    updates = [json.loads(line) for line in prony("watch", identity, "--json").splitlines()]
+    assert updates[0]["kind"] == "snapshot"
+    assert updates[0]["data"]["experiment"]["priority"] == 5
+    assert "complete" in prony("watch", identity)
+
+
+def test_ctrl_c_cancels_and_keeps_what_was_measured(lab: Fleet) -> None:
+    run = begun("run", lab.folder / "long.yaml", "--no-report")
+    heard(run.stderr, "repetition 3 of")
+    run.send_signal(signal.SIGINT)
+    _, err = ended(run, code=130)
+    assert "what was measured is kept" in err
+    shown = json.loads(prony("show", "last", "--json"))
+    assert shown["experiment"]["state"] in ("partial", "cancelled")
+    assert shown["jobs"][0]["state"] == "partial"
+    assert shown["jobs"][0]["estimates"]["inference_ms.p50"]["count"] >= 3
+
+
+def test_a_running_job_is_watched_read_and_cancelled_from_elsewhere(lab: Fleet) -> None:
+    run = begun("run", lab.folder / "long.yaml", "--no-report")
+    heard(run.stderr, "repetition 2 of")
+    identity = newest()
+    watch, logs = begun("watch", identity), begun("logs", identity, "-f")
+    heard(watch.stderr, "repetition")
+    heard(logs.stdout, "repetition")
+    watch.send_signal(signal.SIGINT)
+    ended(watch, code=130)
+    assert f"job {identity}-001 is asked to stop on a0" in prony("cancel", f"{identity}-001")
+    ended(logs, code=0)
+    ended(run, code=130)
+
+
+def test_a_job_that_nobody_can_run_says_why_and_waits(lab: Fleet) -> None:
+    check = prony("agents", "check", lab.folder / "small.yaml", *NOWHERE, code=1)
+    assert "gpu.memory_gib" in check
+    run = begun("run", lab.folder / "small.yaml", *NOWHERE)
+    assert "gpu.memory_gib" in heard(run.stderr, "2 jobs wait: ")
+    (lot,) = json.loads(prony("queue", "--json"))["lots"]
+    assert (lot["waiting"], lot["fitting"]) == (2, [])
+    assert "is cancelled: 2 cancelled" in prony("cancel", "last")
+    ended(run, code=130)
+
+
+def test_a_run_outlives_its_server(lab: Fleet) -> None:
+    run = begun("run", lab.folder / "small.yaml", "--set", "measure.repeats=40", "--no-report")
+    heard(run.stderr, "repetition 2 of")
+    lab.servers[0].kill()
+    heard(run.stderr, "the experiment goes on")
+    lab.servers[0].start()
+    heard(run.stderr, "the server is back")
+    out, _ = ended(run, code=0)
+    assert "complete" in out
+
+
+def test_an_agent_is_drained_and_reset() -> None:
+    assert "is draining" in prony("agents", "drain", "a0")
+    assert json.loads(prony("agents", "--state", "draining", "--json"))[0]["name"] == "a0"
+    assert "is active" in prony("agents", "reset", "a0")
+
+
+def test_a_server_that_is_not_there_is_the_surroundings_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRONY_SERVER", "http://127.0.0.1:9")
+    said = prony("queue", code=3)
+    assert "http://127.0.0.1:9" in said
+    assert "prony server" in said
+
+
+def test_who_has_no_token_is_told_how_to_give_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRONY_HOME", str(tmp_path / "guarded"))
+    secrets = {role: prony("tokens", "add", role, "--role", role).strip() for role in ("admin", "viewer")}
+    monkeypatch.delenv("PRONY_SERVER")  # the one that runs in this home is meant
+    command = [sys.executable, "-m", "prony", "server", "--port", "0", "--require-tokens"]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    told = tmp_path / "guarded" / "server.json"
+    try:
+        wait_for(told.exists, "the server", 60)
+        assert "PRONY_TOKEN" in prony("agents", code=2)
+        (tmp_path / "token").write_text(secrets["viewer"])
+        assert prony("agents", "--token-file", tmp_path / "token", "--json") == "[]\n"
+        monkeypatch.setenv("PRONY_TOKEN", secrets["viewer"])
+        (tmp_path / "small.yaml").write_text(SMALL)
+        url = json.loads(told.read_text())["url"]
+        assert "submitter" in prony("run", tmp_path / "small.yaml", "--server", url, "--detach", code=2)
+        monkeypatch.setenv("PRONY_TOKEN", secrets["admin"])
+        prony("run", tmp_path / "small.yaml", "--server", url, "--detach")
+    finally:
+        os.kill(server.pid, signal.SIGTERM)
+        server.wait(30)
