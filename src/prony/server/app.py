@@ -21,7 +21,7 @@ from prony.server.waiting import Waits
 if TYPE_CHECKING:
     from prony.app.fleet import Fleet
 
-_ROUTERS = (leases.router, agents.router, jobs.router, experiments.router, fleet.router, access.router, pages.router)
+_ROUTERS = (experiments.router, jobs.router, agents.router, leases.router, fleet.router, access.router, pages.router)
 
 
 class Application(FastAPI):
