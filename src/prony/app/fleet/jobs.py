@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -14,6 +15,9 @@ from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Pag
 from prony.model.states import ENDED
 from prony.store import ledger, queue
 from prony.store.writer import Desk
+
+# Of a batch, so many jobs are changed in one transaction.
+_TOGETHER = 100
 
 
 class Jobs(Experiments):
@@ -60,29 +64,33 @@ class Jobs(Experiments):
         return await self._queued(job_id)
 
     async def batch(self, batch: JobBatch, *, who: Principal) -> JobBatchAnswer:
-        """Do the same with many jobs, in one transaction; those that cannot be changed are named with the reason."""
+        """Do the same with many jobs, a few in each transaction, so that nobody else waits for all of them.
+
+        Those that cannot be changed are named with the reason.
+        """
         if not batch.ids and batch.experiment is None and batch.state is None:
             raise InputError("which jobs?", hint="give ids, an experiment or a state", code="no_jobs_named")
-        act: Callable[[Desk, str], None] = self._cancel if batch.action == "cancel" else self._retry
+        changed: list[str] = []
+        skipped: dict[str, str] = {}
+        ids = batch.ids or await self.read(partial(_matching, batch=batch))
+        for begin in range(0, len(ids), _TOGETHER):
+            done = await self.write(partial(self._batch, batch.action, ids[begin : begin + _TOGETHER]))
+            changed += done.changed
+            skipped |= done.skipped
+        self.hook("batch", action=batch.action, changed=len(changed), who=who.name)
+        return JobBatchAnswer(changed=tuple(changed), skipped=skipped)
 
-        def do(desk: Desk) -> JobBatchAnswer:
-            changed, skipped = [], {}
-            for job_id in batch.ids or self._matching(desk, batch):
-                try:
-                    act(desk, job_id)
-                except PronyError as exc:
-                    skipped[job_id] = exc.message
-                else:
-                    changed.append(job_id)
-            return JobBatchAnswer(changed=tuple(changed), skipped=skipped)
-
-        answer = await self.write(do)
-        self.hook("batch", action=batch.action, changed=len(answer.changed), who=who.name)
-        return answer
-
-    def _matching(self, desk: Desk, batch: JobBatch) -> list[str]:
-        wanted = queue.JobFilter(batch.state, batch.experiment)
-        return [row.job_id for row in queue.page(desk.connection, wanted)]
+    def _batch(self, action: str, ids: Sequence[str], desk: Desk) -> JobBatchAnswer:
+        act: Callable[[Desk, str], None] = self._cancel if action == "cancel" else self._retry
+        changed, skipped = [], {}
+        for job_id in ids:
+            try:
+                act(desk, job_id)
+            except PronyError as exc:
+                skipped[job_id] = exc.message
+            else:
+                changed.append(job_id)
+        return JobBatchAnswer(changed=tuple(changed), skipped=skipped)
 
     def _cancel(self, desk: Desk, job_id: str) -> None:
         row = queue.by_job(desk.connection, job_id, locked=True)
@@ -104,6 +112,10 @@ class Jobs(Experiments):
 
     async def _queued(self, job_id: str) -> QueuedJob:
         return await self.read(lambda connection: self.shown_jobs([queue.by_job(connection, job_id)])[0])
+
+
+def _matching(connection: Connection, batch: JobBatch) -> tuple[str, ...]:
+    return tuple(row.job_id for row in queue.page(connection, queue.JobFilter(batch.state, batch.experiment)))
 
 
 def _number(cursor: str | None) -> int | None:
