@@ -7,7 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-ALL = ("harness_overhead", "tiny_job", "ordinary_job", "startup", "summary_speed")
+ALL = (
+    "harness_overhead",
+    "tiny_job",
+    "ordinary_job",
+    "startup",
+    "summary_speed",
+    "fleet_throughput",
+    "fleet_many_agents",
+    "fleet_events",
+    "fleet_growth",
+)
 
 
 def main(names: list[str]) -> int:
