@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from prony.store.parcel import measured
 SMALL_BYTES = 2**20
 PIECE_BYTES = 4 * 2**20
 LONGEST_PAUSE_S = 30.0
+_MOST_REFUSALS = 5
 
 
 class Uploader:
@@ -33,6 +35,19 @@ class Uploader:
         self.settled = asyncio.Event()
         self.settled.set()
         self.unsent: dict[str, Meta] = {}  # by lease
+        self._refusals: Counter[str] = Counter()
+
+    @property
+    def answered_for(self) -> tuple[str, ...]:
+        """Return the leases that are to be renewed until their results are sent.
+
+        Not those that are over, nor those whose results the server keeps refusing: then the job is better run again.
+        """
+        return tuple(
+            lease_id
+            for lease_id, meta in self.unsent.items()
+            if not meta.late and self._refusals[lease_id] < _MOST_REFUSALS
+        )
 
     async def load(self) -> None:
         """See what an earlier life left to be sent."""
@@ -92,6 +107,7 @@ class Uploader:
                 try:
                     await self._send(work, meta, ask_next=False)
                 except Refused as exc:
+                    self._refusals[meta.lease_id] += 1
                     self._told(meta, exc.error)
                     pause_s = max(pause_s or 0.0, exc.retry_after_s or 0.0)
                 except (TransportError, StoreError) as exc:
@@ -163,6 +179,7 @@ class Uploader:
 
     def _done(self, meta: Meta) -> None:
         self.unsent.pop(meta.lease_id, None)
+        self._refusals.pop(meta.lease_id, None)
         self._count()
 
     def _count(self) -> None:

@@ -47,8 +47,7 @@ class Worker:
     def holding(self) -> tuple[str, ...]:
         """Return every lease that this agent answers for: the one that runs and those whose results wait here."""
         running = (self.attempt.lease.id,) if self.attempt else ()
-        waiting = (lease_id for lease_id, meta in self.uploader.unsent.items() if not meta.late)
-        return tuple(dict.fromkeys((*running, *waiting)))
+        return tuple(dict.fromkeys((*running, *self.uploader.answered_for)))
 
     async def carry_out(self, lease: Lease) -> Lease | None:
         """Run one job and see to its result; return the next lease where the server gave it with the answer.

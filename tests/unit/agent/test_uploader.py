@@ -235,3 +235,21 @@ def test_nobody_waits_for_a_server_that_is_away(
 
     assert sender(settle) == 1
     assert "prony_agent_spool_results 1" in sender.metrics.text()
+
+
+def test_a_lease_whose_result_is_refused_again_and_again_is_not_held_for_ever(
+    server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease
+) -> None:
+    server.faults["PUT leases/result"] = [500] * 5
+    packed(spool, a_lease(1))
+
+    async def send(uploader: Uploader) -> list[tuple[str, ...]]:
+        held = []
+        for _ in range(5):
+            await uploader.send_waiting()
+            held.append(uploader.answered_for)
+        await uploader.send_waiting()
+        return held
+
+    assert sender(send) == [("lease-1-1",)] * 4 + [()]
+    assert list(server.results) == ["lease-1-1"]
