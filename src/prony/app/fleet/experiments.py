@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, insert, or_, select, update
@@ -25,7 +26,8 @@ from prony.store import ledger, lots, queue, tables
 from prony.store.rows import experiment_of, experiment_row
 from prony.store.writer import Desk
 
-_OPEN = frozenset(JobState) - ENDED
+# So many jobs are changed in one transaction: nobody else should wait for thousands.
+_TOGETHER = 200
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -176,18 +178,24 @@ class Experiments(Watching):
         shutil.rmtree(self.log_folder(experiment_id), ignore_errors=True)
 
     async def cancel_experiment(self, experiment_id: str, *, who: Principal) -> ExperimentView:
-        """End the jobs that wait, and ask the agents to stop those that run."""
-
-        def act(desk: Desk) -> None:
-            row_of(desk.connection, experiment_id)
-            wanted = queue.JobFilter(experiment=experiment_id, among=_OPEN)
-            for row in queue.page(desk.connection, wanted, locked=True):
-                self.cancel_row(desk, row)
-            self.close_if_done(desk, experiment_id)
-
-        await self.write(act)
+        """End the jobs that wait, a few at a time, and ask the agents to stop those that run."""
+        waiting = queue.JobFilter(JobState.WAITING, experiment_id)
+        while await self.write(partial(self._cancel_some, experiment_id, waiting)) == _TOGETHER:
+            pass
+        running = queue.JobFilter(JobState.LEASED, experiment_id)
+        await self.write(partial(self._cancel_some, experiment_id, running, most=None))
         self.hook("cancelled", experiment=experiment_id, who=who.name)
         return await self.experiment(experiment_id)
+
+    def _cancel_some(
+        self, experiment_id: str, wanted: queue.JobFilter, desk: Desk, most: int | None = _TOGETHER
+    ) -> int:
+        row_of(desk.connection, experiment_id)
+        rows = queue.page(desk.connection, wanted, limit=most, locked=True)
+        for row in rows:
+            self.cancel_row(desk, row)
+        self.close_if_done(desk, experiment_id)
+        return len(rows)
 
     async def retry_experiment(self, experiment_id: str, *, who: Principal) -> ExperimentView:
         """Let every job wait again that ended without a whole result."""
