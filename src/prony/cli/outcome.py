@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from prony.cli.watching import Ended
+    from prony.model.queue import ExperimentView
 
 _STOPPED = 130
 _PATIENT = 12  # tries: more than half a minute
@@ -62,6 +63,15 @@ def finish_there(ended: Ended, options: Namespace) -> int:
 
     wanted = report if document else None
     return finish(dossier, as_json=options.json, report=wanted, again=again(options), failed=len(failed))
+
+
+def exit_code_there(view: ExperimentView) -> int:
+    """Return the exit code of an experiment on a server, from how its jobs ended."""
+    from prony.model.queue import JobState
+
+    if view.experiment.state in _EARLY:
+        return _STOPPED
+    return 1 if view.counts.get(JobState.FAILED) or view.experiment.state is ExperimentState.FAILED else 0
 
 
 def _exit_code(dossier: Dossier, failed: int) -> int:

@@ -12,8 +12,9 @@ import pytest
 
 from prony.cli.main import main
 from prony.model.agent import AgentState
+from prony.model.dossier import Dossier
 from prony.model.place import Demand, Lack
-from prony.model.queue import Attempt, Compatibility, Fit, JobDetail, Lot, LotFit, LotView, Queue
+from prony.model.queue import Attempt, Compatibility, ExperimentView, Fit, JobDetail, Lot, LotFit, LotView, Queue
 from prony.recipe import loads
 from servers.canned import Answer, Canned, document, problem, stream
 from servers.documents import AT, RECIPE, agent, job, page, snapshot, view
@@ -199,7 +200,41 @@ def test_a_program_gets_every_update_as_a_line(server: Canned, capsys: pytest.Ca
     assert lines[1]["data"]["experiment"]["state"] == "complete"
 
 
+@pytest.mark.parametrize(
+    ("last", "code"),
+    [
+        (view(state="complete", complete=2), 0),
+        (view(state="complete", complete=1, failed=1), 1),
+        (view(state="failed", failed=2), 1),
+        (view(state="cancelled", cancelled=2), 130),
+    ],
+)
+def test_a_program_that_watches_gets_the_exit_code_of_a_run(
+    last: ExperimentView, code: int, server: Canned, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.at("GET /experiments/e1", document(last.model_dump_json()))
+    server.at("GET /experiments/e1/events", stream(("snapshot", snapshot(last))))
+    prony(capsys, "watch", "e1", "--json", code=code)
+
+
 # Submitting
+
+
+def test_a_model_that_is_a_path_is_told_to_be_one_of_the_agents(
+    server: Canned, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "small.yaml").write_text(RECIPE)
+    made = view(state="cancelled", cancelled=2)
+    workload = made.experiment.recipe.workload.model_copy(update={"model": "models/mine.onnx"})
+    recipe = made.experiment.recipe.model_copy(update={"workload": workload})
+    made = made.model_copy(update={"experiment": made.experiment.model_copy(update={"recipe": recipe})})
+    server.at("POST /experiments", document(made.model_dump_json(), 201))
+    server.at("GET /experiments/e1/events", stream(("snapshot", snapshot(made, job(state="cancelled")))))
+    server.at(
+        "GET /experiments/e1/results", document(Dossier(experiment=made.experiment, entries=()).model_dump_json())
+    )
+    assert main(["run", str(tmp_path / "small.yaml")]) == 130
+    assert "models/mine.onnx is a path" in capsys.readouterr().err
 
 
 def test_a_recipe_is_submitted_and_left_alone(

@@ -38,10 +38,15 @@ def _print_updates(client: Client, experiment_id: str) -> int:
     """Print every update as a line of JSON, for programs: its kind, and the noun."""
     import json
 
-    from prony.client.watching import kind_of
+    from prony.cli.outcome import exit_code_there
+    from prony.client.watching import Snapshot, kind_of
+    from prony.model.queue import ExperimentView
 
+    code = 0
     for update in client.watch(experiment_id):
         line = {"kind": kind_of(update), "data": update.model_dump(mode="json")}
         sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
         sys.stdout.flush()
-    return 0
+        if isinstance(update, Snapshot | ExperimentView):
+            code = exit_code_there(update.experiment if isinstance(update, Snapshot) else update)
+    return code
