@@ -43,10 +43,13 @@ class Rounds(Agents):
         self._sweeper: asyncio.Task[None] | None = None
         await asyncio.to_thread(uploads.sweep, self.home)
         if self.is_shared:
-            self.listener = Listener(self.engine, self._told_by_writer)
+            self._listen()
         await self.look_around()
         if sweeping:
             self._sweeper = asyncio.create_task(self._sweep())
+
+    def _listen(self) -> None:
+        self.listener = Listener(self.engine, self._told_by_writer)
 
     async def stop(self) -> None:
         """End every wait and the round; the store is closed last."""

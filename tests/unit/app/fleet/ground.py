@@ -37,12 +37,12 @@ SETTINGS = FleetSettings(ttl_s=TTL_S, sweep_s=10.0, reconcile_s=0.0)
 SILENCE_S = TTL_S + 3 * SETTINGS.sweep_s
 
 
-def recipe(jobs: int = 3, name: str = "small", **place: Any) -> str:
-    """Return a recipe of so many jobs; the rest is written under `place`."""
+def recipe(jobs: int = 3, name: str = "small", *, times: int = 1, **place: Any) -> str:
+    """Return a recipe of so many jobs, and of so many times as many; the rest is written under `place`."""
     lines = [
         f"name: {name}",
         'workload: {kind: model, model: "zoo:noop", engine: "null"}',
-        f"matrix: {{workload.batch_size: {list(range(1, jobs + 1))}}}",
+        f"matrix: {{workload.batch_size: {list(range(1, jobs + 1))}, workload.threads: {list(range(1, times + 1))}}}",
         "measure: {runs: 5, repeats: 1}",
         f"place: {{{', '.join(f'{key}: {value}' for key, value in place.items())}}}" if place else "",
     ]

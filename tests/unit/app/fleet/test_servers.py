@@ -1,0 +1,354 @@
+"""Several servers on one database: what one does the others know, and no two do the same; and one after another."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from prony.app.fleet import Fleet
+from prony.model.agent import Capabilities
+from prony.model.event import Event
+from prony.model.lease import Lease
+from prony.model.queue import JobState, Submission
+from prony.store import queue
+from prony.store.home import Home
+from prony.store.writer import Desk
+
+from .ground import FACTS, ME, SETTINGS, SILENCE_S, TTL_S, Ground, Hand, opened, recipe
+from .parcels import packed
+
+pytestmark = pytest.mark.anyio
+
+Pair = tuple[Ground, Ground]
+
+
+async def both_look(pair: Pair) -> None:
+    for ground in pair:
+        await ground.look()
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for what travels through the database."""
+    async with asyncio.timeout(20):
+        while not await holds():
+            await asyncio.sleep(0.005)
+
+
+async def work(hand: Hand, servers: Pair, seen: list[Lease], seed: int) -> None:
+    """Do jobs at whichever server is next until nothing is left, with answers that are lost now and then."""
+    rng = random.Random(seed)
+    empty = 0
+    while empty < 2:
+        here = hand.at(rng.choice(servers))
+        lease = await here.poll(wait_s=0.05)
+        empty = empty + 1 if lease is None else 0
+        while lease is not None:
+            if rng.random() < 0.2:  # as if the answer had not arrived
+                again = await hand.at(rng.choice(servers)).poll(wait_s=5)
+                assert again is not None
+                assert again.id == lease.id
+            seen.append(lease)
+            made = packed(lease.job)
+            if rng.random() < 0.2:
+                await asyncio.gather(*(hand.at(server).send(lease, made) for server in servers))
+            answer = await hand.at(rng.choice(servers)).send(lease, made, go_on=rng.random() < 0.7)
+            lease = answer.lease
+
+
+async def test_two_servers_lend_every_job_once_and_lose_none(pair: Pair) -> None:
+    one, two = pair
+    views = [await one.submit(recipe(20, "first")), await two.submit(recipe(15, "second"))]
+    # Of three devices, each with two agents that talk to either server.
+    hands = [await pair[number % 2].agent(f"a{number}", device=f"d{number // 2}") for number in range(6)]
+    await both_look(pair)
+    for ground in pair:
+        ground.fleet.time = time.monotonic  # agents wait here, if not for long
+    seen: list[Lease] = []
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(work(hand, pair, seen, number) for number, hand in enumerate(hands)))
+    await both_look(pair)
+    assert Counter(Counter(lease.job.id for lease in seen).values()) == {1: 35}
+    for view in views:
+        assert await two.state(view.experiment.id) == "complete"
+        for job in await one.jobs(view.experiment.id):
+            assert [state for _, _, state in await one.tried(job.id)] == ["complete"]
+
+
+async def test_a_device_has_one_lease_even_where_two_servers_lend_in_the_same_instant(pair: Pair) -> None:
+    await pair[0].submit(recipe(12))
+    hands = [await pair[number].agent(f"a{number}", device="shared") for number in range(2)]
+    await both_look(pair)
+    for _ in range(6):
+        leases = [lease for lease in await asyncio.gather(*(hand.poll() for hand in hands)) if lease is not None]
+        assert len(leases) == 1
+        assert len(await pair[0].fleet.leases()) == 1
+        await hands[0].finish(leases[0])
+        await both_look(pair)
+
+
+async def test_a_key_that_comes_to_both_at_once_makes_one_experiment(pair: Pair) -> None:
+    for number in range(5):
+        asked = Submission(text=recipe(1))
+        answers = await asyncio.gather(*(ground.fleet.submit(asked, key=f"k{number}", who=ME) for ground in pair))
+        assert len({view.experiment.id for view, _ in answers}) == 1
+        assert sorted(is_new for _, is_new in answers) == [False, True]
+
+
+async def test_the_last_two_jobs_may_end_at_both_in_the_same_instant(pair: Pair) -> None:
+    hands = [await pair[0].agent("one"), await pair[1].agent("two")]
+    for _ in range(4):
+        view = await pair[0].submit(recipe(2))
+        await both_look(pair)
+        leases = [await hand.lease() for hand in hands]
+        await asyncio.gather(*(hand.finish(lease) for hand, lease in zip(hands, leases, strict=True)))
+        await both_look(pair)
+        assert await pair[0].state(view.experiment.id) == "complete"
+
+
+async def test_a_job_that_is_retried_while_the_other_server_ends_the_last_one_is_not_forgotten(pair: Pair) -> None:
+    one, two = pair
+    hand = await one.agent()
+    for _ in range(4):
+        view = await one.submit(recipe(2))
+        await both_look(pair)
+        cancelled, running = await one.jobs(view.experiment.id)
+        lease = await hand.lease()
+        cancelled, running = (running, cancelled) if lease.job.id == cancelled.id else (cancelled, running)
+        await one.fleet.cancel(cancelled.id, who=ME)
+        made = packed(lease.job)
+        await asyncio.gather(hand.send(lease, made), two.fleet.retry(cancelled.id, who=ME))
+        await both_look(pair)
+        assert await one.state(view.experiment.id) == "running"
+        assert await one.job_state(cancelled.id) == "waiting"
+        await one.fleet.cancel_experiment(view.experiment.id, who=ME)
+        await both_look(pair)
+        assert await one.state(view.experiment.id) == "partial"
+
+
+async def test_a_close_that_waits_for_a_retry_sees_it(pair: Pair) -> None:
+    one, two = pair
+    view = await one.submit(recipe(1))
+    (job,) = await one.jobs(view.experiment.id)
+    await one.fleet.cancel(job.id, who=ME)
+    await one.fleet.retry(job.id, who=ME)
+    loop, has_ended, may_commit = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+
+    def cancel_slowly(desk: Desk) -> None:
+        one.fleet._cancel(desk, job.id)
+        loop.call_soon_threadsafe(has_ended.set)
+        asyncio.run_coroutine_threadsafe(may_commit.wait(), loop).result(20)
+
+    cancelling = asyncio.create_task(one.fleet.write(cancel_slowly))
+    await has_ended.wait()
+    retrying = asyncio.create_task(two.fleet.retry(job.id, who=ME))  # waits for the row, and then sees it cancelled
+    may_commit.set()
+    await cancelling
+    assert (await retrying).state == "waiting"
+    assert await two.state(view.experiment.id) == "running"
+
+
+async def test_cancelling_an_experiment_does_not_undo_a_lease_of_the_same_instant(pair: Pair) -> None:
+    one, two = pair
+    hand = await one.agent()
+    for _ in range(5):
+        view = await one.submit(recipe(2))
+        await both_look(pair)
+        lease, _ = await asyncio.gather(hand.poll(), two.fleet.cancel_experiment(view.experiment.id, who=ME))
+        counts = await one.counts(view.experiment.id)
+        assert counts == ({"cancelled": 2} if lease is None else {"cancelled": 1, "leased": 1})
+        if lease is not None:
+            await both_look(pair)
+            assert (await hand.at(two).beat(lease.id)).cancel == (lease.id,)
+            await hand.hand_back(lease)
+        assert await one.state(view.experiment.id) == "cancelled"
+
+
+async def test_two_changes_that_lock_each_other_out_both_come_to_pass(pair: Pair) -> None:
+    one, two = pair
+    view = await one.submit(recipe(2))
+    numbers = [job.id for job in await one.jobs(view.experiment.id)]
+    loop = asyncio.get_running_loop()
+    met = [asyncio.Event(), asyncio.Event()]
+
+    def crossing(which: int) -> Callable[[Desk], None]:
+        order = numbers if which == 0 else numbers[::-1]
+
+        def lock(desk: Desk) -> None:
+            first = queue.by_job(desk.connection, order[0], locked=True)
+            loop.call_soon_threadsafe(met[which].set)
+            asyncio.run_coroutine_threadsafe(met[1 - which].wait(), loop).result(20)
+            second = queue.by_job(desk.connection, order[1], locked=True)
+            for row in (first, second):
+                queue.ask_to_cancel(desk.connection, row.number)
+
+        return lock
+
+    await asyncio.gather(one.fleet.write(crossing(0)), two.fleet.write(crossing(1)))
+    assert all(job.cancel_asked for job in await one.jobs(view.experiment.id))
+
+
+# What one tells the others
+
+
+async def test_a_job_submitted_at_one_reaches_the_agent_that_waits_at_the_other(pair: Pair) -> None:
+    one, two = pair
+    hand = await two.agent()
+    async with two.waiting(hand) as (poll,):
+        await one.submit(recipe(1))
+        async with asyncio.timeout(20):
+            assert await poll is not None
+
+
+async def test_cancelling_at_one_is_heard_at_the_other(pair: Pair) -> None:
+    one, two = pair
+    await one.submit(recipe(1))
+    hand = await two.agent()
+    await two.look()
+    lease = await hand.lease()
+    await one.fleet.cancel(lease.job.id, who=ME)
+
+    async def is_told() -> bool:
+        return (await hand.progress(lease)).cancel
+
+    await until(is_told)
+
+
+async def test_a_watcher_at_one_sees_what_happens_at_the_other(pair: Pair) -> None:
+    one, two = pair
+    view = await one.submit(recipe(1))
+    hand = await two.agent()
+    await two.look()
+    source = one.fleet.watch(view.experiment.id)
+    assert (await anext(source)).event == "snapshot"
+    lease = await hand.lease()
+    await hand.progress(lease, events=(Event(kind="phase", job_id="x", phase="measure"),))
+    await hand.finish(lease)
+    async with asyncio.timeout(20):
+        told = [notice.event async for notice in source]
+    assert {"job", "progress", "experiment"} <= set(told)
+    assert told[-1] == "experiment"
+
+
+async def test_who_watches_at_one_what_is_deleted_at_the_other_sees_it_end(pair: Pair) -> None:
+    one, two = pair
+    view = await one.submit(recipe(1))
+    source = one.fleet.watch(view.experiment.id)
+    await anext(source)
+    await two.fleet.delete(view.experiment.id, who=ME)
+    async with asyncio.timeout(20):
+        assert [notice async for notice in source] == []
+
+
+async def test_an_agent_that_changes_at_one_is_changed_at_the_other(pair: Pair) -> None:
+    one, two = pair
+    hand = await one.agent(facts={"os": "linux"})
+    await two.look()
+    view = await two.submit(recipe(1))
+    async with two.waiting(hand.at(two)) as (poll,):
+        await one.fleet.capabilities(hand.id, Capabilities(facts=dict(FACTS)), who=ME)
+        async with asyncio.timeout(20):
+            lease = await poll
+    assert lease is not None
+    assert lease.job.experiment_id == view.experiment.id
+
+
+async def test_a_server_that_did_not_hear_the_others_for_a_while_looks_at_everything_anew(pair: Pair) -> None:
+    one, two = pair
+    hand = await one.agent(facts={"os": "linux"})
+    await both_look(pair)
+    listener = two.fleet.listener
+    assert listener is not None
+    await asyncio.to_thread(listener.close)
+    await one.fleet.capabilities(hand.id, Capabilities(facts=dict(FACTS)), who=ME)
+    await two.look()
+    assert two.fleet.floor.cards[hand.id].capabilities.facts["os"] == "linux"
+    assert "engine" not in two.fleet.floor.cards[hand.id].capabilities.facts
+    two.fleet.listener = None
+    two.fleet._listen()
+    await two.until(lambda: two.fleet.missed_notes)
+    await two.look()
+    assert "engine" in two.fleet.floor.cards[hand.id].capabilities.facts
+
+
+async def test_notes_that_are_not_ours_make_nobody_deaf(pair: Pair) -> None:
+    one, two = pair
+    for payload in ("nonsense", "[]", "[1, 2]", '["x", [["lot"]]]', "null"):
+        await one.fleet.write(
+            lambda desk, said=payload: desk.connection.exec_driver_sql("SELECT pg_notify('prony', %s)", (said,))  # type: ignore[misc]
+        )
+    view = await one.submit(recipe(1))
+    await two.until(
+        lambda: any(tray.lot.experiment_id == view.experiment.id for tray in two.fleet.floor.trays.values())
+    )
+
+
+async def test_heartbeats_at_one_keep_a_lease_that_the_other_lent(pair: Pair) -> None:
+    one, two = pair
+    await one.submit(recipe(1))
+    hand = await one.agent()
+    lease = await hand.lease()
+    for _ in range(7):
+        assert (await hand.at(two).beat(lease.id)).cancel == ()
+        two.seconds += 10
+        await two.look()
+        one.seconds += 10
+        await one.look()
+    assert await one.job_state(lease.job.id) == "leased"
+    for _ in range(6):
+        one.seconds += 10
+        await one.look()
+    assert await two.job_state(lease.job.id) == "waiting"
+    await two.look()
+    assert (await hand.at(two).beat(lease.id)).cancel == (lease.id,)
+
+
+async def test_a_lease_that_both_find_lost_is_lost_once(pair: Pair) -> None:
+    one, _ = pair
+    await one.submit(recipe(1))
+    hand = await one.agent()
+    lease = await hand.lease()
+    await both_look(pair)
+    happened: list[str] = []
+    for ground in pair:
+        ground.fleet.hooks.append(lambda what, _: happened.append(what))
+    for _ in range(8):
+        for ground in pair:
+            ground.seconds += 10
+        await asyncio.gather(*(ground.look() for ground in pair))
+    assert happened.count("lease_lost") == 1
+    assert len(await one.tried(lease.job.id)) == 1
+
+
+# One after another
+
+
+async def test_a_server_that_was_killed_is_followed_by_one_that_goes_on(home: Home, url: str) -> None:
+    first = await asyncio.to_thread(Fleet.open, home, url=url, settings=SETTINGS)
+    dead = Ground(first)
+    first.clock = dead.clock
+    first.time = lambda: dead.seconds
+    await first.start(sweeping=False)
+    view = await dead.submit(recipe(3), key="k")
+    hand, other = await dead.agent("a"), await dead.agent("b")
+    lease, silent = await hand.lease(), await other.lease()
+    # Nothing of it is closed: the next one finds the database as a kill leaves it.
+    async with opened(home, url) as ground:
+        assert await ground.counts(view.experiment.id) == {"leased": 2, "waiting": 1}
+        await ground.pass_time(TTL_S, beating=[(hand.at(ground), lease)])
+        assert await ground.job_state(silent.job.id) == "leased"  # everybody has time to find the new one
+        assert (await hand.at(ground).finish(lease)).accepted
+        await ground.pass_time(SILENCE_S - TTL_S)
+        assert await ground.job_state(silent.job.id) == "waiting"
+        await ground.pass_time(10)
+        again = hand.at(ground)
+        for _ in range(2):
+            await again.finish(await again.lease())
+        assert await ground.state(view.experiment.id) == "complete"
+        assert not (await ground.fleet.submit(Submission(text=recipe(3)), key="k", who=ME))[1]
+        assert (await ground.fleet.stats()).jobs == {JobState.COMPLETE: 3}
+    await first.stop()

@@ -1,0 +1,207 @@
+"""Experiments watched: how one stands, then what changes, then the end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from prony.app.fleet import Notice, office
+from prony.errors import NotFoundError, StoreError
+from prony.model.event import Event
+from prony.model.queue import Modification, Submission
+from prony.store.home import Home
+
+from .ground import ME, Ground, opened, recipe
+
+pytestmark = pytest.mark.anyio
+
+
+class Seen:
+    """What one watcher was told, read as it comes."""
+
+    def __init__(self, source: AsyncIterator[Notice]) -> None:
+        self._source = source
+
+    async def next(self) -> tuple[str, dict[str, Any]]:
+        async with asyncio.timeout(20):
+            notice = await anext(self._source)
+        return notice.event, json.loads(notice.data)
+
+    async def jobs_until(self, state: str) -> list[tuple[str, str]]:
+        """Return the states of jobs in the order in which they were told, until the experiment is in a state."""
+        told = []
+        while True:
+            event, data = await self.next()
+            if event == "experiment" and data["experiment"]["state"] == state:
+                return told
+            if event == "job":
+                told.append((data["id"], data["state"]))
+
+    async def has_ended(self) -> bool:
+        async with asyncio.timeout(20):
+            return await anext(self._source, None) is None
+
+
+@asynccontextmanager
+async def watching(ground: Ground, experiment_id: str) -> AsyncIterator[tuple[Seen, dict[str, Any]]]:
+    source = ground.fleet.watch(experiment_id)
+    seen = Seen(source)
+    event, snapshot = await seen.next()
+    assert event == "snapshot"
+    try:
+        yield seen, snapshot
+    finally:
+        await source.aclose()  # type: ignore[attr-defined]
+
+
+async def test_a_watcher_sees_how_it_stands_then_every_change_then_the_end(ground: Ground) -> None:
+    view = await ground.submit(recipe(2))
+    hand = await ground.agent()
+    first = await hand.lease()
+    async with watching(ground, view.experiment.id) as (seen, snapshot):
+        assert snapshot["experiment"]["experiment"]["state"] == "running"
+        assert [job["state"] for job in snapshot["jobs"]] == ["leased", "waiting"]
+        done = await hand.finish(first, go_on=True)
+        assert done.lease is not None
+        await hand.finish(done.lease)
+        told = await seen.jobs_until("complete")
+        for job_id in (first.job.id, done.lease.job.id):
+            assert [state for one, state in told if one == job_id][-1] == "complete"
+        assert await seen.has_ended()
+    assert ground.fleet.watchers == {}
+
+
+async def test_an_experiment_that_begins_to_run_is_told(ground: Ground) -> None:
+    view = await ground.submit(recipe(1))
+    hand = await ground.agent()
+    async with watching(ground, view.experiment.id) as (seen, snapshot):
+        assert snapshot["jobs"][0]["reason"] == "about to be leased"
+        await hand.lease()
+        assert await seen.jobs_until("running") in ([], [(view.experiment.id + "-001", "leased")])
+
+
+async def test_progress_reaches_who_watches(ground: Ground) -> None:
+    view = await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    async with watching(ground, view.experiment.id) as (seen, _):
+        await hand.progress(lease, events=(Event(kind="phase", job_id="whatever", phase="measure", done=3),))
+        while (told := await seen.next())[0] != "progress":
+            pass
+        assert told[1] == {"kind": "phase", "job_id": lease.job.id, "phase": "measure", "done": 3}
+
+
+async def test_what_has_ended_is_shown_and_that_is_all(ground: Ground) -> None:
+    view = await ground.submit(recipe(1))
+    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+    async with watching(ground, view.experiment.id) as (seen, snapshot):
+        assert snapshot["experiment"]["experiment"]["state"] == "cancelled"
+        assert await seen.has_ended()
+
+
+async def test_what_is_retried_can_be_watched_again(ground: Ground) -> None:
+    view = await ground.submit(recipe(1))
+    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+    await ground.fleet.retry_experiment(view.experiment.id, who=ME)
+    async with watching(ground, view.experiment.id) as (seen, snapshot):
+        assert snapshot["experiment"]["experiment"]["state"] == "running"
+        await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+        await seen.jobs_until("cancelled")
+        assert await seen.has_ended()
+
+
+async def test_nothing_can_be_watched_that_is_not_there(ground: Ground) -> None:
+    with pytest.raises(NotFoundError):
+        await anext(ground.fleet.watch("nothing"))
+    assert ground.fleet.watchers == {}
+
+
+async def test_who_watches_what_is_deleted_sees_it_end(ground: Ground) -> None:
+    view = await ground.submit(recipe(1))
+    async with watching(ground, view.experiment.id) as (seen, _):
+        await ground.fleet.delete(view.experiment.id, who=ME)
+        assert await seen.has_ended()
+
+
+async def test_who_watches_what_gets_another_recipe_goes_on(ground: Ground) -> None:
+    view = await ground.submit(recipe(3))
+    job = (await ground.jobs(view.experiment.id))[2]
+    async with watching(ground, view.experiment.id) as (seen, _):
+        await ground.fleet.cancel(job.id, who=ME)
+        await ground.fleet.modify(view.experiment.id, Modification(submission=Submission(text=recipe(1))), who=ME)
+        await ground.settle()
+        await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+        await seen.jobs_until("cancelled")
+        assert await seen.has_ended()
+
+
+async def test_a_watcher_that_does_not_read_is_cut_off_and_the_others_are_not(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(office, "_MOST_NOTICES", 5)
+    view = await ground.submit(recipe(1))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    async with watching(ground, view.experiment.id) as (slow, _), watching(ground, view.experiment.id) as (quick, _):
+        for number in range(12):
+            await hand.progress(lease, events=(Event(kind="phase", job_id="x", done=number),))
+            await ground.fleet.health()  # on PostgreSQL it travels through the database
+            await ground.settle()
+            while (told := await quick.next())[0] != "progress":
+                pass
+            assert told[1].get("done", 0) == number
+        told_late = 0
+        while not await slow.has_ended():
+            told_late += 1
+        assert told_late == 5
+        await hand.finish(lease)
+        await quick.jobs_until("complete")
+        assert await quick.has_ended()
+
+
+async def test_the_newest_state_of_a_job_is_told_last(ground: Ground) -> None:
+    view = await ground.submit(recipe(1))
+    hand = await ground.agent()
+    async with watching(ground, view.experiment.id) as (seen, _):
+        for _ in range(6):
+            await hand.hand_back(await hand.lease())
+        lease = await hand.lease()
+        await hand.finish(lease)
+        told = await seen.jobs_until("complete")
+        assert told[-1] == (lease.job.id, "complete")
+        assert [state for _, state in told].count("complete") <= 2
+
+
+async def test_where_it_cannot_be_read_what_changed_the_watcher_is_to_ask_anew(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = await ground.submit(recipe(1))
+
+    async def away(question: object) -> None:
+        raise StoreError("the database is away")
+
+    async with watching(ground, view.experiment.id) as (seen, _):
+        with monkeypatch.context() as patched:
+            patched.setattr(ground.fleet, "read", away)
+            await ground.fleet.write(lambda desk: desk.tell("job", f"{view.experiment.id}/"))
+            assert await seen.has_ended()
+            await ground.settle()
+    async with watching(ground, view.experiment.id) as (_, snapshot):
+        assert snapshot["experiment"]["experiment"]["state"] == "pending"
+
+
+async def test_stopping_ends_every_watch_and_every_wait(home: Home, url: str) -> None:
+    async with opened(home, url) as ground:
+        view = await ground.submit(recipe(1, where="{os: windows}"))
+        hand = await ground.agent()
+        source = ground.fleet.watch(view.experiment.id)
+        await anext(source)
+        poll = asyncio.create_task(hand.poll(wait_s=30))
+        await ground.until(lambda: hand.id in ground.fleet.floor.waiters)
+    assert await poll is None
+    assert await Seen(source).has_ended()
