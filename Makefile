@@ -45,8 +45,13 @@ types: setup
 contracts: setup
 	$(BIN)/lint-imports
 
-bench: setup
+bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
+
+# The queues that the fleet is measured beside.
+$(VENV)/.bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
 
 # The torch engine in an environment of its own. Not part of setup: where pip has no CPU build, it is gigabytes.
 torch: $(TORCH)/.ready
