@@ -39,7 +39,7 @@ def rq_s(url: str, *, slots: int, jobs: int, worker: str = "rq.worker.Worker") -
 
 def celery_s(url: str, *, slots: int, jobs: int) -> float:
     """The same for Celery's default pool of processes."""
-    from celery import Celery  # type: ignore[import-untyped]
+    from celery import Celery
     from redis import Redis
 
     results_url = f"{url.rpartition('/')[0]}/1"

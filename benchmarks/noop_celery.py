@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from celery import Celery  # type: ignore[import-untyped]
+from celery import Celery
 
 from benchmarks.noop_job import nothing
 
