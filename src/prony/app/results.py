@@ -12,17 +12,21 @@ from prony.model.estimate import Summary
 from prony.model.experiment import Experiment
 from prony.model.result import Result
 from prony.run.folder import PARTS, abandoned, compile_samples, write_frame, write_noun
-from prony.store.folder import read_noun, read_nouns
+from prony.store.folder import FolderContents, read_noun, read_nouns
 from prony.store.lock import locked
 from prony.store.store import Store
 
 
 def summary_of(folder: Path) -> Summary:
     """Compute what analysis says of one result folder."""
+    return summarised(read_nouns(folder))
+
+
+def summarised(contents: FolderContents) -> Summary:
+    """The same of a folder that was read already, all but its samples."""
     from prony.analyse.summary import summarise
 
-    contents = read_nouns(folder)
-    samples = read_frame(folder, SAMPLES)
+    samples = read_frame(contents.path, SAMPLES)
     return summarise(contents.job, contents.result, samples, environment=contents.environment)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, func, select, update
+from sqlalchemy import Connection, Insert, Table, and_, bindparam, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from prony.errors import ConflictError, InputError, NotFoundError
@@ -48,9 +49,14 @@ def add(connection: Connection, table: Table, values: Values, noun: str, **once:
 def insert_new(connection: Connection, table: Table, values: Values) -> bool:
     """Add a row unless one has its key; of several who add it at the same time, one is told that it did."""
     _check_lengths(table, values)
-    make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    adding = make(table).values(values).on_conflict_do_nothing().returning(*table.primary_key.columns)
-    return connection.execute(adding).first() is not None
+    return connection.execute(_inserting(table, connection.dialect.name), values).first() is not None
+
+
+@cache
+def _inserting(table: Table, dialect: str) -> Insert:
+    """Return the statement without values: to build it takes longer than to run it."""
+    make = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return make(table).on_conflict_do_nothing().returning(*table.primary_key.columns)
 
 
 def _check_lengths(table: Table, values: Values) -> None:
@@ -173,6 +179,15 @@ def outcome(states: Sequence[ResultState], *, expected: int) -> ExperimentState:
     return ExperimentState.COMPLETE
 
 
+_ATTEMPTS = select(tables.result.c.attempt, tables.result.c.state).where(tables.result.c.job_id == bindparam("of"))
+_KEEP_EXPERIMENT = (
+    select(tables.experiment.c.id)
+    .where(tables.experiment.c.id == bindparam("of"))
+    .with_for_update(read=True, key_share=True)
+)
+_KEEP_JOB = select(tables.job.c.experiment_id).where(tables.job.c.id == bindparam("of")).with_for_update(key_share=True)
+
+
 def add_result(
     connection: Connection, contents: FolderContents, summary: Summary, *, attempt: int, folder: str
 ) -> bool:
@@ -181,7 +196,7 @@ def add_result(
     if summary.job_id != result.job_id:
         raise InputError(f"the summary is of job {summary.job_id}, the folder of {result.job_id}")
     _claim_job(connection, result.job_id, result.experiment_id)
-    known = connection.execute(select(table.c.attempt, table.c.state).where(table.c.job_id == result.job_id)).all()
+    known = connection.execute(_ATTEMPTS, {"of": result.job_id}).all()
     if any(row.attempt == attempt for row in known):
         return False
     stands = all(_RANK[result.state] < _RANK[ResultState(row.state)] for row in known)
@@ -194,10 +209,8 @@ def add_result(
 def _claim_job(connection: Connection, job_id: str, experiment_id: str) -> None:
     """Let nobody else add a result of this job, nor delete its experiment, before this transaction ends."""
     if connection.dialect.name == "postgresql":
-        kept = select(tables.experiment.c.id).where(tables.experiment.c.id == experiment_id)
-        connection.execute(kept.with_for_update(read=True, key_share=True))
-    of_job = select(tables.job.c.experiment_id).where(tables.job.c.id == job_id).with_for_update(key_share=True)
-    found = connection.execute(of_job).scalar()
+        connection.execute(_KEEP_EXPERIMENT, {"of": experiment_id})
+    found = connection.execute(_KEEP_JOB, {"of": job_id}).scalar()
     if found != experiment_id:
         require_job(connection, job_id)
         raise ConflictError(f"job {job_id} is stored under another experiment than {experiment_id}")

@@ -289,13 +289,20 @@ def lock_experiment(connection: Connection, experiment_id: str) -> Row[Any] | No
     return connection.execute(query).first()
 
 
+_E = tables.experiment
+_SET_STATE = (
+    update(_E)
+    .where(_E.c.id == bindparam("which"), _E.c.state.in_(bindparam("was", expanding=True)))
+    .values(state=bindparam("to"), ended_at=bindparam("at"))
+)
+
+
 def set_state(
     connection: Connection, experiment_id: str, state: str, *, was: Sequence[str], ended_at: datetime | None = None
 ) -> bool:
     """Move an experiment on if it is in one of the states that it was thought to be in."""
-    table = tables.experiment
-    moving = update(table).where(table.c.id == experiment_id, table.c.state.in_(was))
-    return connection.execute(moving.values(state=state, ended_at=ended_at)).rowcount == 1
+    values = {"which": experiment_id, "was": was, "to": state, "at": ended_at}
+    return connection.execute(_SET_STATE, values).rowcount == 1
 
 
 # Looking
@@ -318,6 +325,7 @@ class JobFilter:
     agent: str | None = None
     label: tuple[str, str] | None = None
     among: Collection[JobState] | None = None
+    is_wanted: bool = False  # nobody has asked to cancel it
 
 
 def page(
@@ -332,6 +340,7 @@ def page(
     query = select(_Q, _L.c.priority).join(_L, _L.c.id == _Q.c.lot_id)
     query = query if wanted.state is None else query.where(_Q.c.state == wanted.state.value)
     query = query if wanted.among is None else query.where(_Q.c.state.in_([one.value for one in wanted.among]))
+    query = query if not wanted.is_wanted else query.where(_Q.c.cancel_asked.is_(False))
     query = query if wanted.experiment is None else query.where(_Q.c.experiment_id == wanted.experiment)
     query = query if wanted.agent is None else query.where(_Q.c.agent_id == wanted.agent)
     query = query if before is None else query.where(_Q.c.number < before)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, bindparam, select
 
 from prony.app import results as local
 from prony.app.fleet import uploads
@@ -151,7 +151,7 @@ class Arrivals(Leases):
             parcel.unpack(tar, folder)
             contents = read_folder(folder)
             _check_is_of(contents, row)
-            summary = local.summary_of(folder)
+            summary = local.summarised(contents)
             with parcel.disk_told(folder):
                 _sync(folder)
         except (StoreError, NotFoundError) as exc:
@@ -280,10 +280,13 @@ def _is_ours(error: StoreError | NotFoundError) -> bool:
     return isinstance(cause, OSError) and cause.errno not in (None, errno.ENOENT)
 
 
+_RECORDED = select(tables.result.c.job_id).where(
+    tables.result.c.job_id == bindparam("job"), tables.result.c.attempt == bindparam("number")
+)
+
+
 def _is_recorded(connection: Connection, job_id: str, attempt: int) -> bool:
-    table = tables.result
-    query = select(table.c.job_id).where(table.c.job_id == job_id, table.c.attempt == attempt)
-    return connection.execute(query).first() is not None
+    return connection.execute(_RECORDED, {"job": job_id, "number": attempt}).first() is not None
 
 
 def _is_done_elsewhere(desk: Desk, row: Row[Any]) -> bool:
