@@ -8,7 +8,7 @@ from contextlib import suppress
 from prony.agent.abilities import Abilities
 from prony.agent.attempt import Why
 from prony.agent.identity import Slot
-from prony.agent.link import Link, Refused
+from prony.agent.link import Link, Refused, insisted
 from prony.agent.logs import Log
 from prony.agent.membership import Membership
 from prony.agent.pulse import Pulse
@@ -27,6 +27,8 @@ _WAIT_S = 30.0
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0
 _LEAVE_S = 10.0
+_HAND_BACK_S = 5.0
+_TROUBLE_S = 5.0
 # So often in a row another process may take this agent's place before this one gives up.
 _MOST_RIVALS = 5
 _MOST_BEATEN = 100
@@ -63,22 +65,27 @@ class Agent:
     async def run(self) -> None:
         """Live. Returns when it was asked to stop and has; raises where the server does not want this agent."""
         await self._take_up()
-        if not await self._enrolled():
-            return
-        tasks = [
-            asyncio.create_task(self._work()),
-            asyncio.create_task(self.pulse.run(lambda: self.membership.id, lambda: self.membership.ttl_s)),
-            asyncio.create_task(self.uploader.run()),
-        ]
-        announcing = asyncio.create_task(self._announce())
+        sending = asyncio.create_task(self.uploader.run())  # what waits here need not wait until this life is known
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()  # pulse and uploader end by a fault alone, and must not end in silence
-            await announcing
+            if await self._enrolled():
+                await self._serve(sending)
             await self._leave()
         finally:
-            await ended(*tasks, announcing)
+            await ended(sending)
+
+    async def _serve(self, sending: asyncio.Task[None]) -> None:
+        """Work until asked to stop."""
+        working = asyncio.create_task(self._work())
+        beating = asyncio.create_task(self.pulse.run(lambda: self.membership.id, lambda: self.membership.ttl_s))
+        announcing = asyncio.create_task(self._announce())
+        try:
+            done, _ = await asyncio.wait({working, beating, sending}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()  # the others end by a fault alone, and must not end in silence
+            await announcing
+            await self._give_back_unheard()
+        finally:
+            await ended(working, beating, announcing)
 
     # The beginning
 
@@ -133,16 +140,17 @@ class Agent:
 
     async def _work(self) -> None:
         lease: Lease | None = None
+        troubles = delays(_TROUBLE_S, _LONGEST_PAUSE_S)
         while not self.stopping.is_asked:
             lease = lease or await self._next()
             if lease is None or self.stopping.is_asked:
                 continue
             try:
                 lease = await self.worker.carry_out(lease)
-                self._rivals = 0
-            except PronyError:
+                self._rivals, troubles = 0, delays(_TROUBLE_S, _LONGEST_PAUSE_S)
+            except PronyError:  # told already, and the job is handed back: perhaps to this very agent
                 lease = None
-                await self.stopping.pause(next(self._pauses))
+                await self.stopping.pause(next(troubles))
         if lease is not None:
             await self.worker.hand_back(lease.id, LEAVING)
 
@@ -214,13 +222,15 @@ class Agent:
         self.condition.to(AgentState.DRAINING)
         await self.membership.drain(_LEAVE_S)
 
+    async def _give_back_unheard(self) -> None:
+        """Give back what was given in the last instant, in the answer to a long poll that was given up."""
+        with suppress(TransportError, Refused):
+            lease = await insisted(lambda: self.link.lease(self._request(0)), _HAND_BACK_S)
+            if lease is not None:
+                await self.worker.hand_back(lease.id, LEAVING)
+
     async def _leave(self) -> None:
-        """Give back what was given in the last instant, and send what can be sent."""
-        with suppress(TransportError, Refused, TimeoutError):
-            async with asyncio.timeout(_LEAVE_S):
-                lease = await self.link.lease(self._request(0))
-                if lease is not None:  # the answer of a long poll that was given up
-                    await self.worker.hand_back(lease.id, LEAVING)
+        """Send what can be sent in a short time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_LEAVE_S):
                 await self.stopping.unless_hurried(self._emptied())
@@ -229,8 +239,10 @@ class Agent:
         self.log.info("stopped")
 
     async def _emptied(self) -> None:
-        while self.uploader.unsent and await self.uploader.send_waiting() is None:
-            continue
+        pauses = delays(0.1, 2.0)
+        while self.uploader.unsent:
+            if await self.uploader.send_waiting() is not None:
+                await asyncio.sleep(next(pauses))
 
     # What the pulse tells and hears
 

@@ -6,7 +6,8 @@ nobody answered. Nothing is repeated here: who calls knows what a repeat means.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from types import TracebackType
@@ -17,12 +18,13 @@ import httpx
 from prony import __version__
 from prony.client import wire
 from prony.client.connection import is_loopback
-from prony.errors import PronyError
+from prony.errors import PronyError, TransportError
 from prony.model.agent import Agent, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
 from prony.model.base import Noun
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer, UploadState
 
 N = TypeVar("N", bound=Noun)
+T = TypeVar("T")
 
 _CONNECT_S = 5.0
 _ANSWER_S = 15.0
@@ -184,3 +186,19 @@ def server_date(response: httpx.Response) -> float | None:
         return parsedate_to_datetime(text).timestamp() if text else None
     except ValueError:
         return None
+
+
+async def insisted(ask: Callable[[], Awaitable[T]], most_s: float) -> T:
+    """Ask again while nobody answers, for so long and no longer; for what is harmless to ask twice."""
+    last = TransportError("there was no time to ask")
+    pauses = wire.delays(0.1, 2.0)
+    try:
+        async with asyncio.timeout(most_s):
+            while True:
+                try:
+                    return await ask()
+                except TransportError as exc:
+                    last = exc
+                await asyncio.sleep(next(pauses))
+    except TimeoutError:
+        raise last from None

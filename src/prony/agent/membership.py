@@ -7,7 +7,7 @@ import secrets
 
 from prony.agent.abilities import Abilities
 from prony.agent.identity import Identity, Slot, agent_name, device_key, new_incarnation
-from prony.agent.link import Link, Refused
+from prony.agent.link import Link, Refused, insisted
 from prony.agent.logs import Log
 from prony.agent.settings import AgentSettings
 from prony.errors import TransportError
@@ -95,7 +95,6 @@ class Membership:
     async def drain(self, most_s: float) -> None:
         """Ask for nothing more; a server that does not hear it will see that nobody asks."""
         try:
-            async with asyncio.timeout(most_s):
-                await self._link.drain(self.id)
-        except (TransportError, Refused, TimeoutError) as exc:
+            await insisted(lambda: self._link.drain(self.id), most_s)
+        except (TransportError, Refused) as exc:
             self._log.debug("drain not told", reason=str(exc))

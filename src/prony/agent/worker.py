@@ -6,7 +6,7 @@ import asyncio
 
 from prony.agent.attempt import Attempt, Why
 from prony.agent.condition import Condition
-from prony.agent.link import Link, Refused
+from prony.agent.link import Link, Refused, insisted
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
 from prony.agent.sealing import Ending, decline, seal
@@ -21,6 +21,7 @@ from prony.model.result import Failure, Result, ResultState
 from prony.store.home import Home
 
 _HURRY_S = 2.0
+_HAND_BACK_S = 5.0
 LEAVING = "the agent is being stopped"
 
 
@@ -74,7 +75,7 @@ class Worker:
         """Let another agent have the job at once."""
         self.metrics.count("leases_returned_total")
         try:
-            await self.link.hand_back(lease_id, reason)
+            await insisted(lambda: self.link.hand_back(lease_id, reason), _HAND_BACK_S)
             self.log.info("handed back", lease_id=lease_id, reason=reason)
         except (TransportError, Refused) as exc:
             # Nobody renews it from now on, so it runs out; or this agent is given it again.

@@ -305,6 +305,21 @@ def test_a_job_that_does_not_is_handed_back(life: Life, server: SmallServer, lea
     assert Spool(life.slot.spool).unfinished() == []
 
 
+@pytest.mark.parametrize("operation", ["DELETE leases", "POST agents/drain"])
+def test_leaving_is_told_although_the_first_word_is_lost(
+    life: Life, server: SmallServer, lease: MakeLease, operation: str
+) -> None:
+    server.leases = [lease(1, repeats=1000)]
+    server.faults[operation] = [DROP, CUT]
+
+    async def stop(_: Agent) -> None:
+        await until(measuring(server, "lease-1"))
+
+    life(stop, drain_timeout_s=0.05)
+    assert server.drained
+    assert server.returned == {"lease-1": "the agent is being stopped"}
+
+
 def test_a_second_signal_hands_it_back_at_once(life: Life, server: SmallServer, lease: MakeLease, home: Home) -> None:
     server.leases = [lease(1, repeats=1000)]
 
@@ -471,3 +486,20 @@ def test_results_of_an_earlier_life_are_sent_before_the_agent_introduces_itself(
     life(wait)
     assert list(server.results) == ["lease-1"]
     assert server.calls.index("PUT leases/result") < server.calls.index("POST agents")
+
+
+def test_results_of_an_earlier_life_do_not_wait_until_the_agent_is_enrolled(
+    life: Life, server: SmallServer, lease: MakeLease
+) -> None:
+    life.slot.keep(Identity(server=server.url, id="a-1"))
+    spool = Spool(life.slot.spool)
+    for number in (1, 2):
+        work = spool.begin(lease(number))
+        work.folder.mkdir()
+        (work.folder / "result.json").write_text("kept")
+        spool.keep(work)
+    server.faults["PUT leases/result"] = [503, DROP]
+    server.faults["POST agents"] = [503] * 10_000
+    life(results(server, 2))
+    assert set(server.results) == {"lease-1", "lease-2"}
+    assert server.enrolments == []
