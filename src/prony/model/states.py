@@ -26,8 +26,8 @@ JOB: dict[JobState, frozenset[JobState]] = {
 EXPERIMENT: dict[ExperimentState, frozenset[ExperimentState]] = {
     ExperimentState.PENDING: frozenset(ExperimentState) - {ExperimentState.PENDING},
     ExperimentState.RUNNING: frozenset(ExperimentState) - {ExperimentState.PENDING, ExperimentState.RUNNING},
-    ExperimentState.COMPLETE: frozenset(),
-    # One whose jobs are tried again runs again.
+    # One whose jobs are tried again runs again; one that is complete may have jobs that failed.
+    ExperimentState.COMPLETE: frozenset({ExperimentState.RUNNING}),
     ExperimentState.PARTIAL: frozenset({ExperimentState.RUNNING, ExperimentState.COMPLETE}),
     ExperimentState.FAILED: frozenset(
         {ExperimentState.RUNNING, ExperimentState.COMPLETE, ExperimentState.PARTIAL}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from prony.errors import NotFoundError
 from prony.model.job import Job
-from prony.model.queue import Attempt, JobState, Lot, QueuedJob
+from prony.model.queue import Attempt, JobState, Lot
 from prony.model.result import Failure
 from prony.store import lots, tables
 from prony.store.rows import job_row
@@ -382,24 +382,3 @@ def unclosed(connection: Connection) -> list[str]:
     open_ = exists().where(_Q.c.experiment_id == table.c.id, _Q.c.ended_at.is_(None))
     query = select(table.c.id).where(table.c.state.in_(lots.UNENDED_EXPERIMENTS), queued, ~open_)
     return list(connection.execute(query).scalars())
-
-
-def queued_of(row: Row[Any], *, reason: str) -> QueuedJob:
-    pause = row.not_before if row.state == _WAITING and row.not_before else 0
-    return QueuedJob(
-        id=row.job_id,
-        experiment_id=row.experiment_id,
-        title=row.title,
-        state=JobState(row.state),
-        priority=row.priority,
-        attempt=row.attempt,
-        agent_id=row.agent_id,
-        created_at=row.created_at,
-        leased_at=row.leased_at,
-        ended_at=row.ended_at,
-        not_before=datetime.fromtimestamp(pause, UTC) if pause else None,
-        cancel_asked=row.cancel_asked,
-        reason=reason,
-        failure=Failure.read_json(row.failure) if row.failure else None,
-        labels=json.loads(row.labels),
-    )

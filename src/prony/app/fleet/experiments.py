@@ -28,6 +28,7 @@ from prony.store.writer import Desk
 
 # So many jobs are changed in one transaction: nobody else should wait for thousands.
 _TOGETHER = 200
+_OPEN = frozenset(JobState) - ENDED
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -165,8 +166,11 @@ class Experiments(Watching):
     async def delete(self, experiment_id: str, *, force: bool = False, who: Principal) -> None:
         """Remove an experiment with everything it brought; a running one only by force."""
         view = await self.experiment(experiment_id)
-        if view.counts.get(JobState.LEASED) and not force:
-            raise ConflictError(f"experiment {experiment_id} is running", hint="cancel it first, or delete with force")
+        if not force:
+            _check_ours(view, "stop it where it runs, or delete with force")
+            if view.counts.get(JobState.LEASED):
+                hint = "cancel it first, or delete with force"
+                raise ConflictError(f"experiment {experiment_id} is running", hint=hint)
         await asyncio.to_thread(self._delete, experiment_id)
         self.hook("deleted", experiment=experiment_id, who=who.name)
         for held in [one for one in self.floor.held.values() if one.experiment_id == experiment_id]:
@@ -179,19 +183,18 @@ class Experiments(Watching):
 
     async def cancel_experiment(self, experiment_id: str, *, who: Principal) -> ExperimentView:
         """End the jobs that wait, a few at a time, and ask the agents to stop those that run."""
-        waiting = queue.JobFilter(JobState.WAITING, experiment_id)
-        while await self.write(partial(self._cancel_some, experiment_id, waiting)) == _TOGETHER:
+        _check_ours(await self.experiment(experiment_id), "stop it where it runs")
+        while await self.write(partial(self._cancel_some, experiment_id)) == _TOGETHER:
             pass
-        running = queue.JobFilter(JobState.LEASED, experiment_id)
-        await self.write(partial(self._cancel_some, experiment_id, running, most=None))
         self.hook("cancelled", experiment=experiment_id, who=who.name)
         return await self.experiment(experiment_id)
 
-    def _cancel_some(
-        self, experiment_id: str, wanted: queue.JobFilter, desk: Desk, most: int | None = _TOGETHER
-    ) -> int:
+    def _cancel_some(self, experiment_id: str, desk: Desk) -> int:
+        """Cancel some; when it was fewer than many, all are: what waits and what runs are looked for at once, because a
+        job goes from the one to the other at any time."""
         row_of(desk.connection, experiment_id)
-        rows = queue.page(desk.connection, wanted, limit=most, locked=True)
+        wanted = queue.JobFilter(experiment=experiment_id, among=_OPEN, is_wanted=True)
+        rows = queue.page(desk.connection, wanted, limit=_TOGETHER, locked=True)
         for row in rows:
             self.cancel_row(desk, row)
         self.close_if_done(desk, experiment_id)
@@ -235,6 +238,12 @@ class Experiments(Watching):
         over = [state.value for state in OVER]
         if queue.set_state(desk.connection, experiment_id, ExperimentState.RUNNING.value, was=over):
             desk.tell("job", f"{experiment_id}/")
+
+
+def _check_ours(view: ExperimentView, hint: str) -> None:
+    """Refuse to touch what somebody runs in this home without a server."""
+    if not view.counts and view.experiment.state not in OVER:
+        raise ConflictError(f"experiment {view.experiment.id} is not run by this server", hint=hint)
 
 
 def _created(connection: Connection, row: dict[str, Any]) -> str | None:

@@ -19,7 +19,7 @@ from prony.app.fleet.wire import Listener, send_notes
 from prony.errors import PronyError, StoreError
 from prony.model.agent import AgentState, Capabilities
 from prony.model.experiment import ExperimentState
-from prony.model.states import EXPERIMENT, outcome
+from prony.model.states import outcome
 from prony.ports.clock import Clock, SystemClock
 from prony.store import agents as agent_rows
 from prony.store import lots, queue
@@ -277,7 +277,7 @@ class Office:
     # Experiments
 
     def close_if_done(self, desk: Desk, experiment_id: str) -> None:
-        """End an experiment whose last job has ended; one that has ended already, if it ended better than was thought.
+        """Let an experiment whose last job has ended be what follows from its jobs; a late result may change it again.
 
         Where two servers end the last two jobs in the same instant neither sees the other's: the next round does.
         """
@@ -286,8 +286,11 @@ class Office:
         queue.lock_experiment(desk.connection, experiment_id)
         if queue.is_open(desk.connection, experiment_id):  # another server has just let one wait again
             return
-        state = outcome(queue.counts(desk.connection, [experiment_id])[experiment_id])
-        was = [before.value for before in ExperimentState if state in EXPERIMENT[before]]
+        counts = queue.counts(desk.connection, [experiment_id])[experiment_id]
+        if not counts:  # it was deleted, or is run without a server
+            return
+        state = outcome(counts)
+        was = [before.value for before in ExperimentState if before is not state]
         if queue.set_state(desk.connection, experiment_id, state.value, was=was, ended_at=self.clock.now()):
             desk.tell("job", f"{experiment_id}/")
 

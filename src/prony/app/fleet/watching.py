@@ -16,6 +16,7 @@ from prony.dispatch.retry import is_due
 from prony.errors import NotFoundError
 from prony.model.queue import ExperimentView, JobState, QueuedJob
 from prony.store import queue
+from prony.store.queued import queued_of
 
 
 class Watching(Office):
@@ -68,7 +69,7 @@ class Watching(Office):
         """Return jobs with why each waits; may be asked from any thread."""
         why: Callable[[str], str] = cache(self.why)  # the same for all jobs of a lot, and it looks at every agent
         now = self.clock.now().timestamp()
-        return [queue.queued_of(row, reason=_reason(row, now, why)) for row in rows]
+        return [queued_of(row, reason=_reason(row, now, why)) for row in rows]
 
     def why(self, lot_id: str) -> str:
         """Say why a lot's jobs wait; see the overview."""

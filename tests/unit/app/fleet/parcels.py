@@ -34,8 +34,8 @@ class Parcel:
 
 async def nothing() -> AsyncIterator[bytes]:
     """A body without content."""
-    return
-    yield b""
+    for chunk in list[bytes]():
+        yield chunk
 
 
 async def piece(content: bytes) -> AsyncIterator[bytes]:

@@ -13,6 +13,7 @@ from prony.model.access import Principal, Role
 from prony.model.agent import AgentState
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState, Modification, Submission
+from prony.store.writer import Desk
 
 from .ground import FACTS, ME, SILENCE_S, Ground, Hand, recipe
 from .parcels import SUT
@@ -179,6 +180,26 @@ async def test_cancelling_ends_what_waits_and_asks_what_runs(ground: Ground) -> 
     assert await one.poll() is None
 
 
+async def test_a_job_that_is_handed_back_while_thousands_are_cancelled_is_cancelled_too(ground: Ground) -> None:
+    view = await ground.submit(recipe(30, times=20))
+    hand = await ground.agent()
+    lease = await hand.lease()
+    cancelling = ground.fleet._cancel_some
+    calls: list[int] = []
+
+    def slowly(experiment_id: str, desk: Desk) -> int:
+        calls.append(cancelling(experiment_id, desk))
+        if len(calls) == 2:
+            ground.fleet.put_back(desk, lease.id, "returned", "handed back", counts=False)
+        return calls[-1]
+
+    ground.fleet._cancel_some = slowly  # type: ignore[method-assign]
+    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+    assert calls == [200, 200, 200, 0]
+    assert await ground.counts(view.experiment.id) == {"cancelled": 600}
+    assert await ground.state(view.experiment.id) == "cancelled"
+
+
 async def test_a_pending_experiment_that_is_cancelled_never_ran(ground: Ground) -> None:
     view = await ground.submit(recipe(3))
     assert (await ground.fleet.cancel_experiment(view.experiment.id, who=ME)).experiment.state == "cancelled"
@@ -210,6 +231,32 @@ async def test_deleting_leaves_nothing(ground: Ground) -> None:
     assert ground.fleet.floor.trays == {}
     with pytest.raises(NotFoundError):
         await ground.fleet.delete(view.experiment.id, who=ME)
+
+
+async def test_a_late_part_of_a_result_changes_how_an_experiment_ended(ground: Ground) -> None:
+    view = await ground.submit(recipe(2, attempts=1))
+    one, two = await ground.agent("one"), await ground.agent("two")
+    await one.finish(await one.lease())
+    lease = await two.lease()
+    await ground.pass_time(SILENCE_S)
+    assert await ground.state(view.experiment.id) == "complete"  # though one of its jobs failed
+    await two.finish(lease, "partial")
+    assert await ground.state(view.experiment.id) == "partial"
+    await ground.fleet.retry(lease.job.id, who=ME)
+    assert await ground.state(view.experiment.id) == "running"
+
+
+async def test_what_is_run_in_this_home_without_a_server_is_left_alone(ground: Ground) -> None:
+    made = (await ground.submit(recipe(1))).experiment.model_copy(
+        update={"id": "local", "state": ExperimentState.RUNNING, "job_count": 0}
+    )
+    await asyncio.to_thread(ground.fleet.store.save_experiment, made)
+    for act in (ground.fleet.cancel_experiment, ground.fleet.retry_experiment, ground.fleet.delete):
+        with pytest.raises(ConflictError):
+            await act("local", who=ME)
+    await ground.look()
+    assert await ground.state("local") == "running"
+    await ground.fleet.delete("local", force=True, who=ME)
 
 
 # Listed
@@ -265,14 +312,14 @@ async def test_lists_are_filtered_by_all_that_is_given(ground: Ground) -> None:
         (1, lambda: fleet.agents(state=AgentState.BUSY)),
         (0, lambda: fleet.agents(state=AgentState.ACTIVE)),
     ]
-    assert [len((await ask()).items) for _, ask in asked] == [count for count, _ in asked]  # type: ignore[misc,attr-defined]
+    assert [len((await ask()).items) for _, ask in asked] == [count for count, _ in asked]  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1", "1" * 30, "é"])
 async def test_a_cursor_that_is_none_is_refused(ground: Ground, cursor: str) -> None:
     for ask in (ground.fleet.jobs, ground.fleet.experiments):
         with pytest.raises(InputError) as refused:
-            await ask(cursor=cursor)  # type: ignore[operator]
+            await ask(cursor=cursor)
         assert refused.value.code == "bad_cursor"
 
 

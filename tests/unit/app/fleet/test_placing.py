@@ -210,7 +210,7 @@ async def test_the_queue_counts_what_has_not_ended(ground: Ground) -> None:
     assert [(lot.experiment_name, lot.waiting, lot.leased) for lot in queue.lots] == [("two", 0, 1), ("one", 3, 0)]
     assert (queue.waiting, queue.leased) == (3, 1)
     assert [lot.fitting for lot in queue.lots] == [(hand.id,)] * 2
-    await ground.fleet.batch(JobBatch(action="cancel", state="waiting"), who=ME)  # type: ignore[arg-type]
+    await ground.fleet.batch(JobBatch(action="cancel", state="waiting"), who=ME)
     assert (await ground.fleet.queue()).waiting == 0
 
 

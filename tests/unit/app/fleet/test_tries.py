@@ -218,7 +218,7 @@ async def test_a_batch_changes_what_it_can_and_says_why_it_left_the_rest(ground:
     assert len(answer.changed) == 3
     assert await ground.counts(view.experiment.id) == {"complete": 1, "leased": 1, "cancelled": 2}
     assert (await hand.beat(running.id)).cancel == (running.id,)
-    wanted = JobBatch(action="retry", experiment=view.experiment.id, state="cancelled")  # type: ignore[arg-type]
+    wanted = JobBatch(action="retry", experiment=view.experiment.id, state="cancelled")
     assert len((await ground.fleet.batch(wanted, who=ME)).changed) == 2
     with pytest.raises(Exception, match="which jobs"):
         await ground.fleet.batch(JobBatch(action="retry"), who=ME)

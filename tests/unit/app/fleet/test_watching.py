@@ -34,7 +34,7 @@ class Seen:
 
     async def jobs_until(self, state: str) -> list[tuple[str, str]]:
         """Return the states of jobs in the order in which they were told, until the experiment is in a state."""
-        told = []
+        told: list[tuple[str, str]] = []
         while True:
             event, data = await self.next()
             if event == "experiment" and data["experiment"]["state"] == state:
