@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Row, bindparam, select
 
 from prony.app import results as local
 from prony.app.fleet import uploads
+from prony.app.fleet.floor import Held
 from prony.app.fleet.leases import Leases
 from prony.dispatch.retry import STRIKES, is_tried_again
 from prony.errors import ConflictError, InputError, NotFoundError, StoreError, TransportError
@@ -80,56 +81,59 @@ class Arrivals(Leases):
         who: Principal,
     ) -> FinishAnswer:
         """Record an attempt's result, once. The agent may forget it when this has returned, and not before."""
-        row = await self._own(lease_id, who)
+        held = await self._own(lease_id, who)
         tar = self._part(lease_id).with_suffix(f".{secrets.token_hex(4)}")
         try:
             size = await uploads.save(chunks, tar, most=self.settings.max_upload_bytes)
         except BaseException:
             tar.unlink(missing_ok=True)
             raise
-        accepted = await self.through(self._take_in(row, lease_id, tar, sha256, has_body=size > 0))
-        lease = await self._follow(row, lease_id, wait_s, who) if next else None
+        accepted = await self.through(self._take_in(held, tar, sha256, has_body=size > 0))
+        lease = await self._follow(held, wait_s, who) if next else None
         return FinishAnswer(accepted=accepted, lease=lease)
 
-    async def _follow(self, row: Row[Any], lease_id: str, wait_s: float, who: Principal) -> Lease | None:
+    async def _follow(self, held: Held, wait_s: float, who: Principal) -> Lease | None:
         """Lend the next job to whoever brought a result, unless it is at another already."""
-        self.floor.release(lease_id)
-        card = self.floor.cards.get(row.attempt_agent)
+        self.floor.release(held.lease_id)
+        card = self.floor.cards.get(held.agent_id)
         if card is None or card.device_key in self.floor.devices:
             return None
         asking = LeaseRequest(agent_id=card.id, incarnation=card.incarnation, wait_s=wait_s)
         return await self.lease(asking, who=who)
 
-    async def _own(self, lease_id: str, who: Principal) -> Row[Any]:
-        row = await self.read(lambda connection: queue.of_lease(connection, lease_id))
-        self.check_self(row.attempt_agent, who)
-        return row
+    async def _own(self, lease_id: str, who: Principal) -> Held:
+        """Return the lease that an agent speaks of, old or current: as we have it in mind, or as the database has."""
+        held = self.floor.held.get(lease_id)
+        if held is None:
+            held = await self.read(lambda connection: _attempt_of(connection, lease_id))
+        self.check_self(held.agent_id, who)
+        return held
 
     def _part(self, lease_id: str) -> Path:
         return self.home.uploads / f"{lease_id}.part"
 
     # Whole
 
-    async def _take_in(self, row: Row[Any], lease_id: str, tar: Path, sha256: str, *, has_body: bool) -> bool:
+    async def _take_in(self, held: Held, tar: Path, sha256: str, *, has_body: bool) -> bool:
         """Record what came in the body, or else what was uploaded before; False where it was recorded before."""
         try:
             if not has_body:
-                known = await self.read(lambda connection: _is_recorded(connection, row.job_id, row.attempt_number))
+                known = await self.read(lambda connection: _is_recorded(connection, held.job_id, held.attempt))
                 if known:
-                    self._part(lease_id).unlink(missing_ok=True)
+                    self._part(held.lease_id).unlink(missing_ok=True)
                     return False
-                self._take_uploaded(lease_id, tar)
-            arrived = await asyncio.to_thread(self._open, tar, sha256, row)
+                self._take_uploaded(held.lease_id, tar)
+            arrived = await asyncio.to_thread(self._open, tar, sha256, held)
         finally:
             tar.unlink(missing_ok=True)
         try:
-            accepted = await self.write(lambda desk: self._record(desk, lease_id, arrived))
+            row = await self.write(lambda desk: self._record(desk, held.lease_id, arrived))
         finally:
             shutil.rmtree(arrived.folder, ignore_errors=True)
-        self._part(lease_id).unlink(missing_ok=True)
-        if accepted:
+        self._part(held.lease_id).unlink(missing_ok=True)
+        if row is not None:
             self._count(row, arrived.contents.result)
-        return accepted
+        return row is not None
 
     def _take_uploaded(self, lease_id: str, tar: Path) -> None:
         try:
@@ -138,7 +142,7 @@ class Arrivals(Leases):
             hint = "send it in the body, or upload it in pieces first"
             raise InputError("there is no result", hint=hint, code="no_body") from exc
 
-    def _open(self, tar: Path, sha256: str, row: Row[Any]) -> _Arrived:
+    def _open(self, tar: Path, sha256: str, held: Held) -> _Arrived:
         """Check, unpack and summarise a result beside its place; runs in a thread of its own."""
         if parcel.measured(tar).sha256 != sha256.lower():
             raise TransportError(
@@ -150,7 +154,7 @@ class Arrivals(Leases):
         try:
             parcel.unpack(tar, folder)
             contents = read_folder(folder)
-            _check_is_of(contents, row)
+            _check_is_of(contents, held)
             summary = local.summarised(contents)
             with parcel.disk_told(folder):
                 _sync(folder)
@@ -166,15 +170,16 @@ class Arrivals(Leases):
 
     # Recorded, in the writer's thread
 
-    def _record(self, desk: Desk, lease_id: str, arrived: _Arrived) -> bool:
+    def _record(self, desk: Desk, lease_id: str, arrived: _Arrived) -> Row[Any] | None:
+        """Return the job as it was before, or None where this attempt's result is here already."""
         row = queue.of_lease(desk.connection, lease_id, locked=True)
-        if _is_recorded(desk.connection, row.job_id, row.attempt_number):
-            return False
-        place = self.home.result_folder(row.experiment_id, row.job_id, row.attempt_number)
-        _put(arrived.folder, place)
+        number, contents = row.attempt_number, arrived.contents
+        place = self.home.result_folder(row.experiment_id, row.job_id, number)
         inside = place.relative_to(self.home.results).as_posix()
-        ledger.add_result(desk.connection, arrived.contents, arrived.summary, attempt=row.attempt_number, folder=inside)
-        result = arrived.contents.result
+        if not ledger.add_result(desk.connection, contents, arrived.summary, attempt=number, folder=inside):
+            return None
+        _put(arrived.folder, place)
+        result = contents.result
         failure = failure_of(result)
         reason = failure.message if failure else ""
         queue.end_attempt(desk.connection, lease_id, result.state.value, at=self.clock.now(), reason=reason)
@@ -186,7 +191,7 @@ class Arrivals(Leases):
         self.close_if_done(desk, row.experiment_id)
         desk.tell("freed", lease_id)
         desk.tell("job", f"{row.experiment_id}/{row.job_id}")
-        return True
+        return row
 
     def _end_current(self, desk: Desk, row: Row[Any], result: Result, failure: Failure | None) -> None:
         state, now = _ENDS[result.state], self.clock.now()
@@ -263,12 +268,17 @@ def failure_of(result: Result) -> Failure | None:
     return failed[-1] if failed and result.state is not ResultState.COMPLETE else None
 
 
-def _check_is_of(contents: FolderContents, row: Row[Any]) -> None:
+def _attempt_of(connection: Connection, lease_id: str) -> Held:
+    row = queue.of_lease(connection, lease_id)
+    return Held(lease_id, row.job_id, row.experiment_id, row.attempt_agent, row.device_key or "", row.attempt_number)
+
+
+def _check_is_of(contents: FolderContents, held: Held) -> None:
     result = contents.result
-    if (result.job_id, result.experiment_id) != (row.job_id, row.experiment_id):
+    if (result.job_id, result.experiment_id) != (held.job_id, held.experiment_id):
         raise InputError(
             f"this is the result of job {result.job_id} of {result.experiment_id}, "
-            f"but the lease is for {row.job_id} of {row.experiment_id}",
+            f"but the lease is for {held.job_id} of {held.experiment_id}",
             hint="send it under the lease that it was made for",
             code="damaged",
         )
