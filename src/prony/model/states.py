@@ -29,9 +29,7 @@ EXPERIMENT: dict[ExperimentState, frozenset[ExperimentState]] = {
     # One whose jobs are tried again runs again; one that is complete may have jobs that failed.
     ExperimentState.COMPLETE: frozenset({ExperimentState.RUNNING}),
     ExperimentState.PARTIAL: frozenset({ExperimentState.RUNNING, ExperimentState.COMPLETE}),
-    ExperimentState.FAILED: frozenset(
-        {ExperimentState.RUNNING, ExperimentState.COMPLETE, ExperimentState.PARTIAL}
-    ),
+    ExperimentState.FAILED: frozenset({ExperimentState.RUNNING, ExperimentState.COMPLETE, ExperimentState.PARTIAL}),
     ExperimentState.CANCELLED: frozenset({ExperimentState.RUNNING}),
 }
 
