@@ -268,6 +268,25 @@ def test_the_policy_reaches_the_runner(life: Life, server: SmallServer, lease: M
     assert failure.code == "model_refused"
 
 
+def test_the_server_is_told_when_a_model_is_here_now(
+    life: Life, server: SmallServer, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prony.agent.membership._REFRESH_S", 0.0)
+    server.faults["PUT agents/capabilities"] = [DROP]  # told again with the next look
+
+    async def fetch(_: Agent) -> None:
+        await until(lambda: bool(server.requests))
+        (home.cache / "zoo").mkdir()
+        (home.cache / "zoo" / "tiny-1.onnx").write_bytes(b"x")
+        await until(lambda: server.calls.count("PUT agents/capabilities") == 2)
+        seen = len(server.requests)
+        await until(lambda: len(server.requests) > seen + 2)
+
+    life(fetch)
+    assert "model" not in server.enrolments[0].capabilities.facts
+    assert server.calls.count("PUT agents/capabilities") == 2
+
+
 # Leaving
 
 
