@@ -12,7 +12,7 @@ from prony.store.home import Home
 from prony.store.store import Store
 from servers.shared import Shared
 
-from .ground import Ground, opened
+from .ground import Ground, SetClock, opened
 
 _EMPTIED = ("experiment", "agent", "creation", "deletion", "token", "audit", "calibration")
 
@@ -55,12 +55,17 @@ def url(request: pytest.FixtureRequest, home: Home) -> str:
 @pytest.fixture
 def shared_url(lasting_url: str) -> str:
     """The same on PostgreSQL only, where several servers may use it."""
+    emptied(lasting_url)
+    return lasting_url
+
+
+def emptied(url: str) -> None:
+    """Take everything out of a database."""
     import psycopg
 
-    with psycopg.connect(lasting_url, autocommit=True) as connection:
+    with psycopg.connect(url, autocommit=True) as connection:
         for table in _EMPTIED:
             connection.execute(f'DELETE FROM "{table}"'.encode())
-    return lasting_url
 
 
 @pytest.fixture
@@ -72,7 +77,6 @@ async def ground(home: Home, url: str) -> AsyncIterator[Ground]:
 @pytest.fixture
 async def pair(home: Home, shared_url: str) -> AsyncIterator[tuple[Ground, Ground]]:
     """Two servers on one database."""
-    async with opened(home, shared_url) as one, opened(home, shared_url) as two:
-        two.clock = one.clock
-        two.fleet.clock = one.clock
+    clock = SetClock()
+    async with opened(home, shared_url, clock=clock) as one, opened(home, shared_url, clock=clock) as two:
         yield one, two

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -70,8 +70,8 @@ class Ground:
     """One server's fleet."""
 
     fleet: Fleet
-    clock: SetClock = field(default_factory=SetClock)
-    seconds: float = 1000.0
+    clock: SetClock
+    seconds: float
 
     async def submit(self, text: str = "", **options: Any) -> ExperimentView:
         key = options.pop("key", None)
@@ -228,10 +228,17 @@ class Hand:
 
 
 @asynccontextmanager
-async def opened(home: Home, url: str = "", settings: FleetSettings = SETTINGS) -> AsyncIterator[Ground]:
+async def opened(
+    home: Home,
+    url: str = "",
+    settings: FleetSettings = SETTINGS,
+    *,
+    clock: SetClock | None = None,
+    seconds: float = 1000.0,
+) -> AsyncIterator[Ground]:
     """Open a fleet that goes its rounds only when it is told to."""
     fleet = await asyncio.to_thread(Fleet.open, home, url=url, settings=settings)
-    ground = Ground(fleet)
+    ground = Ground(fleet, clock or SetClock(), seconds)
     fleet.clock = ground.clock
     fleet.time = lambda: ground.seconds
     await fleet.start(sweeping=False)

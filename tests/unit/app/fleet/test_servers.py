@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from prony.app.fleet import Fleet
 from prony.model.agent import Capabilities
 from prony.model.event import Event
 from prony.model.lease import Lease
@@ -19,7 +18,7 @@ from prony.store import queue
 from prony.store.home import Home
 from prony.store.writer import Desk
 
-from .ground import FACTS, ME, SETTINGS, SILENCE_S, TTL_S, Ground, Hand, opened, recipe
+from .ground import FACTS, ME, SILENCE_S, TTL_S, Ground, Hand, opened, recipe
 from .parcels import packed
 
 pytestmark = pytest.mark.anyio
@@ -328,11 +327,8 @@ async def test_a_lease_that_both_find_lost_is_lost_once(pair: Pair) -> None:
 
 
 async def test_a_server_that_was_killed_is_followed_by_one_that_goes_on(home: Home, url: str) -> None:
-    first = await asyncio.to_thread(Fleet.open, home, url=url, settings=SETTINGS)
-    dead = Ground(first)
-    first.clock = dead.clock
-    first.time = lambda: dead.seconds
-    await first.start(sweeping=False)
+    killed = opened(home, url)
+    dead = await killed.__aenter__()
     view = await dead.submit(recipe(3), key="k")
     hand, other = await dead.agent("a"), await dead.agent("b")
     lease, silent = await hand.lease(), await other.lease()
@@ -351,4 +347,4 @@ async def test_a_server_that_was_killed_is_followed_by_one_that_goes_on(home: Ho
         assert await ground.state(view.experiment.id) == "complete"
         assert not (await ground.fleet.submit(Submission(text=recipe(3)), key="k", who=ME))[1]
         assert (await ground.fleet.stats()).jobs == {JobState.COMPLETE: 3}
-    await first.stop()
+    await killed.__aexit__(None, None, None)
