@@ -26,7 +26,7 @@ def summarised(contents: FolderContents) -> Summary:
     """The same of a folder that was read already, all but its samples."""
     from prony.analyse.summary import summarise
 
-    samples = read_frame(contents.path, SAMPLES)
+    samples = read_frame(contents.path, SAMPLES) if contents.samples is None else contents.samples
     return summarise(contents.job, contents.result, samples, environment=contents.environment)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import ValidationError
 
@@ -14,6 +14,9 @@ from prony.model.base import Noun
 from prony.model.device import Environment
 from prony.model.job import Job
 from prony.model.result import Result, ResultState
+
+if TYPE_CHECKING:
+    import polars as pl
 
 JOB = "job.json"
 RESULT = "result.json"
@@ -26,18 +29,19 @@ N = TypeVar("N", bound=Noun)
 
 @dataclass(frozen=True)
 class FolderContents:
+    """`samples` are there where they were few and had to be looked at anyway."""
+
     path: Path
     job: Job
     result: Result
     environment: Environment
+    samples: pl.DataFrame | None = None
 
 
 def read_folder(path: Path) -> FolderContents:
     """Read what the runner left. A complete result must have samples that can be read to their end."""
     contents = read_nouns(path)
-    if contents.result.state is ResultState.COMPLETE:
-        _check_samples(path)
-    return contents
+    return replace(contents, samples=_samples(path)) if contents.result.state is ResultState.COMPLETE else contents
 
 
 def read_nouns(path: Path) -> FolderContents:
@@ -79,23 +83,24 @@ def _check_same_job(contents: FolderContents) -> None:
         )
 
 
-def _check_samples(folder: Path) -> None:
+def _samples(folder: Path) -> pl.DataFrame | None:
     if not (folder / SAMPLES).is_file():
         raise NotFoundError(f"the result in {folder} is complete but has no {SAMPLES}", hint=_HINT)
-    _check_decodes(folder / SAMPLES, ("repetition", "index", "phase", "begin_ns", "end_ns"))
     if (folder / TELEMETRY).exists():
-        _check_decodes(folder / TELEMETRY, ("repetition", "at_ns", "probe", "counter", "value"))
+        _decoded(folder / TELEMETRY, ("repetition", "at_ns", "probe", "counter", "value"))
+    return _decoded(folder / SAMPLES, ("repetition", "index", "phase", "begin_ns", "end_ns"))
 
 
-def _check_decodes(path: Path, columns: tuple[str, ...]) -> None:
-    """Decode every page, of a large file as a stream: a good footer says nothing of the data before it."""
+def _decoded(path: Path, columns: tuple[str, ...]) -> pl.DataFrame | None:
+    """Decode every page, of a large file as a stream, which leaves nothing: a good footer says nothing of the data."""
     import polars as pl
 
     try:
         if path.stat().st_size < _READ_AT_ONCE:
-            pl.read_parquet(path, columns=list(columns))
-        else:  # a count of distinct values cannot be answered from the footer's statistics
-            pl.scan_parquet(path).select(pl.col(columns).n_unique()).collect(engine="streaming")
+            return pl.read_parquet(path, columns=list(columns))
+        # A count of distinct values cannot be answered from the footer's statistics.
+        pl.scan_parquet(path).select(pl.col(columns).n_unique()).collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError) as exc:
         first_line = str(exc).strip().splitlines()[0]
         raise StoreError(f"{path} is damaged: {first_line}", hint=_HINT) from exc
+    return None
