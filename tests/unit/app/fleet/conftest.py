@@ -69,6 +69,14 @@ def emptied(url: str) -> None:
 
 
 @pytest.fixture
+async def local(home: Home, migrated_file: Path) -> AsyncIterator[Ground]:
+    """A fleet on SQLite only, for what no database has a part in."""
+    shutil.copy(migrated_file, home.database)
+    async with opened(home) as made:
+        yield made
+
+
+@pytest.fixture
 async def ground(home: Home, url: str) -> AsyncIterator[Ground]:
     async with opened(home, url) as made:
         yield made

@@ -229,16 +229,16 @@ async def test_who_brings_a_late_result_while_it_runs_another_is_given_nothing_m
 
 
 async def test_a_result_that_is_not_the_one_that_was_sent_is_refused_and_may_be_sent_again(
-    ground: Ground, home: Home
+    local: Ground, home: Home
 ) -> None:
-    lease, (hand,) = await lent(ground)
+    lease, (hand,) = await lent(local)
     made = packed(lease.job)
     with pytest.raises(TransportError) as refused:
         await hand.send(lease, Parcel(made.content, "0" * 64))
     assert refused.value.code == "checksum_mismatch"
     with pytest.raises(TransportError):
         await hand.send(lease, Parcel(made.content[:-1], made.sha256))
-    assert await ground.job_state(lease.job.id) == "leased"
+    assert await local.job_state(lease.job.id) == "leased"
     assert (await hand.send(lease, Parcel(made.content, made.sha256.upper()))).accepted
     assert left_over(home) == []
 
@@ -276,21 +276,21 @@ def of_two_jobs(folder: Path) -> None:
     "spoil", [cut_short, without_result, with_nonsense, without_samples, of_another_job, of_two_jobs]
 )
 async def test_a_damaged_result_is_the_senders_fault_and_leaves_the_job_as_it_was(
-    ground: Ground, home: Home, tmp_path: Path, spoil: object
+    local: Ground, home: Home, tmp_path: Path, spoil: object
 ) -> None:
-    lease, (hand,) = await lent(ground)
+    lease, (hand,) = await lent(local)
     folder = write(tmp_path / "spoiled", lease.job)
     spoil(folder)  # type: ignore[operator]
     with pytest.raises(InputError) as refused:
         await hand.send(lease, repacked(folder))
     assert refused.value.code == "damaged"
-    assert await ground.job_state(lease.job.id) == "leased"
+    assert await local.job_state(lease.job.id) == "leased"
     assert left_over(home) == []
     assert (await hand.finish(lease)).accepted
 
 
-async def test_what_is_no_tar_is_refused(ground: Ground) -> None:
-    lease, (hand,) = await lent(ground)
+async def test_what_is_no_tar_is_refused(local: Ground) -> None:
+    lease, (hand,) = await lent(local)
     content = os.urandom(2000)
     digest = hashlib.sha256(content).hexdigest()
     with pytest.raises(InputError) as refused:
@@ -300,9 +300,9 @@ async def test_what_is_no_tar_is_refused(ground: Ground) -> None:
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO, errno.ENOSPC])
 async def test_a_server_that_cannot_read_or_write_does_not_call_the_result_damaged(
-    ground: Ground, home: Home, monkeypatch: pytest.MonkeyPatch, number: int
+    local: Ground, home: Home, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    lease, (hand,) = await lent(ground)
+    lease, (hand,) = await lent(local)
 
     def fail(folder: Path) -> None:
         raise OSError(number, os.strerror(number))
@@ -316,9 +316,9 @@ async def test_a_server_that_cannot_read_or_write_does_not_call_the_result_damag
 
 
 async def test_a_disk_that_is_full_when_a_result_is_put_in_its_place_loses_nothing(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
+    local: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lease, (hand,) = await lent(ground)
+    lease, (hand,) = await lent(local)
 
     def full(self: Path, target: Path) -> Path:
         raise OSError(errno.ENOSPC, "no room")
@@ -327,18 +327,18 @@ async def test_a_disk_that_is_full_when_a_result_is_put_in_its_place_loses_nothi
     with pytest.raises(StoreError):
         await hand.finish(lease)
     monkeypatch.undo()
-    assert await ground.job_state(lease.job.id) == "leased"
+    assert await local.job_state(lease.job.id) == "leased"
     assert (await hand.finish(lease)).accepted
-    assert await standing(ground, lease.job.id) == (1, "complete")
+    assert await standing(local, lease.job.id) == (1, "complete")
 
 
-async def test_a_folder_that_a_crash_left_in_the_place_is_replaced(ground: Ground, home: Home) -> None:
-    lease, (hand,) = await lent(ground)
+async def test_a_folder_that_a_crash_left_in_the_place_is_replaced(local: Ground, home: Home) -> None:
+    lease, (hand,) = await lent(local)
     place = home.result_folder(lease.job.experiment_id, lease.job.id)
     place.mkdir(parents=True)
     (place / "result.json").write_text("half")
     assert (await hand.finish(lease)).accepted
-    assert await standing(ground, lease.job.id) == (1, "complete")
+    assert await standing(local, lease.job.id) == (1, "complete")
 
 
 async def test_a_result_of_what_was_deleted_is_not_known_any_more(ground: Ground, home: Home) -> None:
@@ -377,9 +377,9 @@ async def test_an_experiment_that_is_deleted_while_a_result_is_unpacked_stays_de
 # In pieces
 
 
-async def test_an_upload_goes_on_where_it_was_cut(ground: Ground, home: Home) -> None:
-    lease, _ = await lent(ground)
-    made, fleet = packed(lease.job), ground.fleet
+async def test_an_upload_goes_on_where_it_was_cut(local: Ground, home: Home) -> None:
+    lease, _ = await lent(local)
+    made, fleet = packed(lease.job), local.fleet
 
     async def broken() -> AsyncIterator[bytes]:
         yield made.content[:1000]
@@ -397,7 +397,7 @@ async def test_an_upload_goes_on_where_it_was_cut(ground: Ground, home: Home) ->
     assert await fleet.upload(lease.id, 3000, piece(made.content[3000:]), who=ME) == len(made.content)
     done = await fleet.finish(lease.id, nothing(), sha256=made.sha256, who=ME)
     assert done.accepted
-    assert await standing(ground, lease.job.id) == (1, "complete")
+    assert await standing(local, lease.job.id) == (1, "complete")
     assert left_over(home) == []
 
 
@@ -410,8 +410,8 @@ async def test_a_finish_after_an_upload_may_be_repeated(ground: Ground) -> None:
     assert not again.accepted
 
 
-async def test_a_connection_that_was_thought_dead_and_goes_on_writes_the_same(ground: Ground) -> None:
-    lease, _ = await lent(ground)
+async def test_a_connection_that_was_thought_dead_and_goes_on_writes_the_same(local: Ground) -> None:
+    lease, _ = await lent(local)
     made, has_begun, may_go_on = packed(lease.job), asyncio.Event(), asyncio.Event()
 
     async def slow() -> AsyncIterator[bytes]:
@@ -420,41 +420,41 @@ async def test_a_connection_that_was_thought_dead_and_goes_on_writes_the_same(gr
         await may_go_on.wait()
         yield made.content[100:5000]
 
-    stalled = asyncio.create_task(ground.fleet.upload(lease.id, 0, slow(), who=ME))
+    stalled = asyncio.create_task(local.fleet.upload(lease.id, 0, slow(), who=ME))
     await has_begun.wait()
-    assert await ground.fleet.upload(lease.id, 0, made.chunks(), who=ME) == len(made.content)
+    assert await local.fleet.upload(lease.id, 0, made.chunks(), who=ME) == len(made.content)
     may_go_on.set()
     assert await stalled == len(made.content)
-    assert (await ground.fleet.finish(lease.id, nothing(), sha256=made.sha256, who=ME)).accepted
+    assert (await local.fleet.finish(lease.id, nothing(), sha256=made.sha256, who=ME)).accepted
 
 
-async def test_a_finish_without_anything_is_refused(ground: Ground, home: Home) -> None:
-    lease, _ = await lent(ground)
+async def test_a_finish_without_anything_is_refused(local: Ground, home: Home) -> None:
+    lease, _ = await lent(local)
     with pytest.raises(InputError) as refused:
-        await ground.fleet.finish(lease.id, nothing(), sha256="0" * 64, who=ME)
+        await local.fleet.finish(lease.id, nothing(), sha256="0" * 64, who=ME)
     assert refused.value.code == "no_body"
     assert left_over(home) == []
 
 
-async def test_an_upload_that_does_not_fit_its_checksum_begins_anew(ground: Ground) -> None:
-    lease, _ = await lent(ground)
+async def test_an_upload_that_does_not_fit_its_checksum_begins_anew(local: Ground) -> None:
+    lease, _ = await lent(local)
     made = packed(lease.job)
-    await ground.fleet.upload(lease.id, 0, piece(b"nonsense"), who=ME)
+    await local.fleet.upload(lease.id, 0, piece(b"nonsense"), who=ME)
     with pytest.raises(TransportError):
-        await ground.fleet.finish(lease.id, nothing(), sha256=made.sha256, who=ME)
-    assert await ground.fleet.upload_offset(lease.id, who=ME) == 0
+        await local.fleet.finish(lease.id, nothing(), sha256=made.sha256, who=ME)
+    assert await local.fleet.upload_offset(lease.id, who=ME) == 0
 
 
-async def test_uploading_keeps_a_lease(ground: Ground) -> None:
-    lease, _ = await lent(ground)
+async def test_uploading_keeps_a_lease(local: Ground) -> None:
+    lease, _ = await lent(local)
     for number in range(8):
-        await ground.fleet.upload(lease.id, number, piece(b"x"), who=ME)
-        await ground.pass_time(10)
-    assert await ground.job_state(lease.job.id) == "leased"
+        await local.fleet.upload(lease.id, number, piece(b"x"), who=ME)
+        await local.pass_time(10)
+    assert await local.job_state(lease.job.id) == "leased"
 
 
-async def test_a_result_that_is_too_large_is_refused_however_it_comes(home: Home, url: str) -> None:
-    async with opened(home, url, FleetSettings(sweep_s=10, reconcile_s=0, max_upload_bytes=5000)) as ground:
+async def test_a_result_that_is_too_large_is_refused_however_it_comes(home: Home) -> None:
+    async with opened(home, "", FleetSettings(sweep_s=10, reconcile_s=0, max_upload_bytes=5000)) as ground:
         lease, (hand,) = await lent(ground)
         made = packed(lease.job)
         with pytest.raises(InputError) as refused:
@@ -467,16 +467,14 @@ async def test_a_result_that_is_too_large_is_refused_however_it_comes(home: Home
         assert left_over(home) == [f"{lease.id}.part"]
 
 
-async def test_rubbish_of_killed_servers_is_removed_at_a_start_and_what_may_be_in_use_is_not(
-    home: Home, url: str
-) -> None:
+async def test_rubbish_of_killed_servers_is_removed_at_a_start_and_what_may_be_in_use_is_not(home: Home) -> None:
     home.uploads.mkdir(parents=True)
     for name in ("old.part", "young.part"):
         (home.uploads / name).write_bytes(b"x")
     (home.uploads / "old.folder").mkdir()
     for name in ("old.part", "old.folder"):
         os.utime(home.uploads / name, (1, 1))
-    async with opened(home, url):
+    async with opened(home):
         assert left_over(home) == ["young.part"]
     shutil.rmtree(home.uploads)
 

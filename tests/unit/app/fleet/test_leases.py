@@ -385,48 +385,48 @@ async def test_what_is_over_cannot_be_cancelled(ground: Ground) -> None:
 # Logs
 
 
-async def test_pieces_of_a_log_may_come_twice_and_overlap(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
+async def test_pieces_of_a_log_may_come_twice_and_overlap(local: Ground) -> None:
+    await local.submit(recipe(1))
+    hand = await local.agent()
     lease = await hand.lease()
     text = "one\ntwo\nthrée\nfour\n"
     octets = text.encode()
     for begin, end in [(0, 8), (0, 8), (4, 15), (0, 4), (15, len(octets)), (4, 15)]:
         await hand.progress(lease, log_offset=begin, log=octets[begin:end].decode())
-    first = await ground.fleet.logs(lease.job.id, offset=0)
+    first = await local.fleet.logs(lease.job.id, offset=0)
     assert first.text == octets
     assert not first.ended
-    rest = await ground.fleet.logs(lease.job.id, offset=first.next_offset)
+    rest = await local.fleet.logs(lease.job.id, offset=first.next_offset)
     assert (rest.text, rest.next_offset, rest.ended) == (b"", len(octets), False)
     await hand.finish(lease)
-    assert (await ground.fleet.logs(lease.job.id, offset=len(octets))).ended
-    assert (await ground.fleet.logs(lease.job.id, offset=0)).text == octets
+    assert (await local.fleet.logs(lease.job.id, offset=len(octets))).ended
+    assert (await local.fleet.logs(lease.job.id, offset=0)).text == octets
 
 
-async def test_a_piece_of_a_log_whose_place_is_not_reached_yet_leaves_no_hole(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
+async def test_a_piece_of_a_log_whose_place_is_not_reached_yet_leaves_no_hole(local: Ground) -> None:
+    await local.submit(recipe(1))
+    hand = await local.agent()
     lease = await hand.lease()
     await hand.progress(lease, log_offset=100, log="late")
-    assert (await ground.fleet.logs(lease.job.id)).text == b""
+    assert (await local.fleet.logs(lease.job.id)).text == b""
 
 
-async def test_every_attempt_has_a_log_of_its_own(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
+async def test_every_attempt_has_a_log_of_its_own(local: Ground) -> None:
+    await local.submit(recipe(1))
+    hand = await local.agent()
     for word in ("first", "second"):
         lease = await hand.lease()
         await hand.progress(lease, log=word)
         await hand.hand_back(lease)
-    assert (await ground.fleet.logs(lease.job.id)).text == b"second"
-    first = await ground.fleet.logs(lease.job.id, attempt=1)
+    assert (await local.fleet.logs(lease.job.id)).text == b"second"
+    first = await local.fleet.logs(lease.job.id, attempt=1)
     assert first.text == b"first"
-    assert (await ground.fleet.logs(lease.job.id, attempt=1, offset=5)).ended
+    assert (await local.fleet.logs(lease.job.id, attempt=1, offset=5)).ended
 
 
 @pytest.mark.parametrize("offset", [-1, 2**41])
-async def test_an_offset_that_no_log_has_is_refused(ground: Ground, offset: int) -> None:
-    view = await ground.submit(recipe(1))
-    (job,) = await ground.jobs(view.experiment.id)
+async def test_an_offset_that_no_log_has_is_refused(local: Ground, offset: int) -> None:
+    view = await local.submit(recipe(1))
+    (job,) = await local.jobs(view.experiment.id)
     with pytest.raises(InputError):
-        await ground.fleet.logs(job.id, offset=offset)
+        await local.fleet.logs(job.id, offset=offset)

@@ -175,11 +175,11 @@ async def test_a_job_says_at_once_why_it_waits(ground: Ground) -> None:
     assert await reasons(ground, view.experiment.id) == {"no agent that fits is there: 1 draining"}
 
 
-async def test_of_many_that_do_not_fit_a_few_are_named(ground: Ground) -> None:
+async def test_of_many_that_do_not_fit_a_few_are_named(local: Ground) -> None:
     for number in range(5):
-        await ground.agent(f"w{number}", facts={**FACTS, "os": "windows"})
-    view = await ground.submit(recipe(1, where="{os: linux}"))
-    (told,) = await reasons(ground, view.experiment.id)
+        await local.agent(f"w{number}", facts={**FACTS, "os": "windows"})
+    view = await local.submit(recipe(1, where="{os: linux}"))
+    (told,) = await reasons(local, view.experiment.id)
     assert told.count(" lacks ") == 3
     assert told.endswith("and 2 more agents")
 
