@@ -117,7 +117,10 @@ def _with_copies(table: Table) -> FromClause:
     if "experiment_id" in table.c:
         return table.join(_copies, _copies.c.old == table.c.experiment_id)
     job = tables.job
-    return job.join(_copies, _copies.c.old == job.c.experiment_id).join(table, table.c.job_id == job.c.id)
+    rows = job.join(_copies, _copies.c.old == job.c.experiment_id).join(table, table.c.job_id == job.c.id)
+    if table is not tables.label:
+        return rows
+    return rows.join(tables.queue, tables.queue.c.job_id == func.replace(job.c.id, _copies.c.old, _copies.c.new))
 
 
 def _value(table: Table, column: Column[Any]) -> ColumnElement[Any]:
@@ -125,6 +128,8 @@ def _value(table: Table, column: Column[Any]) -> ColumnElement[Any]:
         return _copies.c.made_at
     if column is tables.attempt.c.lease_id:
         return column.concat(_copies.c.suffix)
+    if column is tables.label.c.number:
+        return tables.queue.c.number
     if table is tables.result and column.key in ("document", "summary"):
         return literal("")
     if column.key not in _COPIED[table]:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Row,
     Select,
@@ -44,9 +45,22 @@ def add(connection: Connection, jobs: Sequence[Job], places: Mapping[str, Lot], 
     connection.execute(insert(_L), [lots.row_of(lot) for lot in distinct.values()])
     connection.execute(insert(tables.job), [job_row(job) | {"position": i} for i, job in enumerate(jobs)])
     connection.execute(insert(_Q), [_queue_row(job, places[job.id], tries, now) for job in jobs])
-    labels = [{"job_id": job.id, "key": key, "value": value} for job in jobs for key, value in job.labels.items()]
-    if labels:
-        connection.execute(insert(tables.label), labels)
+    mark(connection, {job.id: job.labels for job in jobs})
+
+
+_MARK = insert(tables.label).values(
+    job_id=bindparam("job"),
+    key=bindparam("name"),
+    value=bindparam("text"),
+    number=select(_Q.c.number).where(_Q.c.job_id == bindparam("job")).scalar_subquery(),
+)
+
+
+def mark(connection: Connection, labels: Mapping[str, Mapping[str, str]]) -> None:
+    """Note the labels of jobs that are queued, so that they are found by them."""
+    rows = [{"job": job_id, "name": key, "text": value} for job_id, own in labels.items() for key, value in own.items()]
+    if rows:
+        connection.execute(_MARK, rows)
 
 
 def clear(connection: Connection, experiment_id: str) -> None:
@@ -343,12 +357,14 @@ def page(
     query = query if not wanted.is_wanted else query.where(_Q.c.cancel_asked.is_(False))
     query = query if wanted.experiment is None else query.where(_Q.c.experiment_id == wanted.experiment)
     query = query if wanted.agent is None else query.where(_Q.c.agent_id == wanted.agent)
-    query = query if before is None else query.where(_Q.c.number < before)
+    number: ColumnElement[int] = _Q.c.number
     if wanted.label is not None:
-        mark, (key, value) = tables.label, wanted.label
-        query = query.join(mark, mark.c.job_id == _Q.c.job_id).where(mark.c.key == key, mark.c.value == value)
+        labels, (key, value) = tables.label, wanted.label
+        number = labels.c.number  # said of this table, so that its index gives the order
+        query = query.join(labels, number == _Q.c.number).where(labels.c.key == key, labels.c.value == value)
+    query = query if before is None else query.where(number < before)
     query = query.with_for_update(of=_Q) if locked else query
-    return list(connection.execute(query.order_by(_Q.c.number.desc()).limit(limit)))
+    return list(connection.execute(query.order_by(number.desc()).limit(limit)))
 
 
 def attempts(connection: Connection, job_id: str) -> tuple[Attempt, ...]:

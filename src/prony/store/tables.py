@@ -194,13 +194,15 @@ attempt = Table(
     Index("attempt_by_agent", "agent_id", "leased_at"),
 )
 
+# `number` is the job's in the queue, so that the jobs of a label are found in the order of their list.
 label = Table(
     "label",
     metadata,
     Column("job_id", String(128), ForeignKey("job.id", ondelete="CASCADE"), primary_key=True),
     Column("key", String(128), primary_key=True),
     Column("value", String(128), nullable=False),
-    Index("label_by_value", "key", "value"),
+    Column("number", Number, nullable=False),
+    Index("label_by_value", "key", "value", "number"),
 )
 
 # `state` is what must outlive a restart (active, faulty, lost, draining); busy and cleanup follow from leases.

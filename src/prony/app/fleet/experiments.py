@@ -271,9 +271,7 @@ def _relabel(connection: Connection, experiment_id: str, labels: dict[str, str])
         connection.execute(changing, changed)
     of_these = select(job.c.id).where(job.c.experiment_id == experiment_id)
     connection.execute(delete(mark).where(mark.c.job_id.in_(of_these)))
-    marks = [{"job_id": one.id, "key": key, "value": value} for one in found for key, value in labels.items()]
-    if marks:
-        connection.execute(insert(mark), marks)
+    queue.mark(connection, {one.id: labels for one in found})
     connection.execute(
         update(waiting).where(waiting.c.experiment_id == experiment_id).values(labels=json.dumps(labels))
     )

@@ -92,8 +92,9 @@ def _make_attempts() -> None:
         _parent("job", primary_key=True),
         sa.Column("key", sa.String(128), primary_key=True),
         sa.Column("value", sa.String(128), nullable=False),
+        sa.Column("number", _NUMBER, nullable=False),
     )
-    op.create_index("label_by_value", "label", ["key", "value"])
+    op.create_index("label_by_value", "label", ["key", "value", "number"])
 
 
 def _make_agents() -> None:
