@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -84,24 +85,27 @@ async def test_agents_that_may_begin_nothing_are_not_woken_in_place_of_one_that_
 
 
 async def test_a_job_that_comes_while_an_agent_is_told_that_there_is_none_is_not_missed(ground: Ground) -> None:
-    hand = await ground.agent()
-    view = await ground.submit(recipe(1))
-    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
-    # The cancelled lot is still in mind, so that the agent asks the database; the second comes while it does.
-    asked = ground.fleet.floor.candidates
-    texts = [recipe(1, "second")]
+    hand, fleet = await ground.agent(), ground.fleet
+    gone = await ground.submit(recipe(1))
+    view = await ground.submit(recipe(1, "second"))
+    await fleet.cancel_experiment(gone.experiment.id, who=ME)
+    await ground.settle()
+    # In mind is only the lot that has nothing; of the other one the news comes while the database is asked.
+    (lot,) = [tray.lot for tray in fleet.floor.trays.values() if tray.lot.experiment_id == view.experiment.id]
+    del fleet.floor.trays[lot.id]
+    loop, claim = asyncio.get_running_loop(), fleet._claim
 
-    def candidates(card: object) -> object:
-        found = asked(card)  # type: ignore[arg-type]
-        if texts:
-            submitting.append(asyncio.ensure_future(ground.submit(texts.pop())))
+    def claim_and_hear(*asked: Any) -> Any:
+        found = claim(*asked)
+        if found.lease is None:
+            loop.call_soon_threadsafe(fleet.floor.offer, lot, 1)
         return found
 
-    submitting: list[asyncio.Future[object]] = []
-    ground.fleet.floor.candidates = candidates  # type: ignore[method-assign,assignment]
-    lease = await hand.poll(wait_s=20)
+    fleet._claim = claim_and_hear  # type: ignore[method-assign]
+    async with asyncio.timeout(10):
+        lease = await hand.poll(wait_s=30)
     assert lease is not None
-    await asyncio.gather(*submitting)
+    assert lease.job.experiment_id == view.experiment.id
 
 
 async def test_who_goes_away_in_the_middle_of_a_lease_finds_it_again(ground: Ground) -> None:

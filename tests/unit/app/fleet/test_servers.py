@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 
 import pytest
+from sqlalchemy import text
 
 from prony.model.agent import Capabilities
 from prony.model.event import Event
@@ -129,25 +130,32 @@ async def test_a_job_that_is_retried_while_the_other_server_ends_the_last_one_is
         assert await one.state(view.experiment.id) == "partial"
 
 
-async def test_a_close_that_waits_for_a_retry_sees_it(pair: Pair) -> None:
+async def test_the_end_of_an_experiment_waits_for_a_retry_that_another_server_is_about_to_commit(pair: Pair) -> None:
     one, two = pair
-    view = await one.submit(recipe(1))
-    (job,) = await one.jobs(view.experiment.id)
-    await one.fleet.cancel(job.id, who=ME)
-    await one.fleet.retry(job.id, who=ME)
-    loop, has_ended, may_commit = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+    view = await one.submit(recipe(2))
+    hand = await one.agent()
+    lease = await hand.lease()
+    (cancelled,) = [job for job in await one.jobs(view.experiment.id) if job.id != lease.job.id]
+    await one.fleet.cancel(cancelled.id, who=ME)
+    loop, has_acted, may_commit = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
-    def cancel_slowly(desk: Desk) -> None:
-        one.fleet._cancel(desk, job.id)
-        loop.call_soon_threadsafe(has_ended.set)
+    def retry_slowly(desk: Desk) -> None:
+        two.fleet._retry(desk, cancelled.id)
+        loop.call_soon_threadsafe(has_acted.set)
         asyncio.run_coroutine_threadsafe(may_commit.wait(), loop).result(20)
 
-    cancelling = asyncio.create_task(one.fleet.write(cancel_slowly))
-    await has_ended.wait()
-    retrying = asyncio.create_task(two.fleet.retry(job.id, who=ME))  # waits for the row, and then sees it cancelled
+    retrying = asyncio.create_task(two.fleet.write(retry_slowly))
+    await has_acted.wait()
+    finishing = asyncio.create_task(hand.finish(lease))  # as far as it can see, of the last job
+    waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+
+    async def is_at_the_lock() -> bool:
+        return finishing.done() or bool(await one.fleet.read(lambda connection: connection.execute(waits).scalar()))
+
+    await until(is_at_the_lock)
     may_commit.set()
-    await cancelling
-    assert (await retrying).state == "waiting"
+    await asyncio.gather(retrying, finishing)
+    assert await two.job_state(cancelled.id) == "waiting"
     assert await two.state(view.experiment.id) == "running"
 
 
