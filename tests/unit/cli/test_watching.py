@@ -155,7 +155,6 @@ def test_one_who_asked_to_stop_does_not_wait_for_ever_for_a_server_that_is_away(
 
 
 def test_sigterm_is_ctrl_c() -> None:
-    import os
     import signal
 
     class Terminated(Server):
@@ -163,7 +162,7 @@ def test_sigterm_is_ctrl_c() -> None:
             for update in super().watch(_, on_lost=on_lost):
                 yield update
                 if self.streams:
-                    os.kill(os.getpid(), signal.SIGTERM)
+                    signal.raise_signal(signal.SIGTERM)  # to this thread: another's may come too late
 
     server = Terminated([snapshot(job()), ENDED], [STOPPED])
     before = signal.getsignal(signal.SIGTERM)
