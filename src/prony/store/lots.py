@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, exists, func, literal, select, update
+from sqlalchemy import Connection, Row, case, exists, func, select, update
 
 from prony.model.place import Demand
 from prony.model.queue import JobState, Lot
@@ -15,6 +15,7 @@ from prony.store import tables
 _Q, _L = tables.queue, tables.lot
 _WAITING, _LEASED = JobState.WAITING.value, JobState.LEASED.value
 UNENDED_EXPERIMENTS = ("pending", "running")
+_TOGETHER = 500
 
 
 def row_of(lot: Lot) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def row_of(lot: Lot) -> dict[str, Any]:
 
 def waiting(connection: Connection) -> tuple[Lot, ...]:
     """Return the lots of unended experiments that have a waiting job, due or not."""
-    has_waiting = exists().where(_Q.c.lot_id == _L.c.id, _Q.c.state == literal(_WAITING, literal_execute=True))
+    has_waiting = exists().where(_Q.c.lot_id == _L.c.id, _Q.c.state == _WAITING)
     query = select(_L).join(tables.experiment, tables.experiment.c.id == _L.c.experiment_id)
     query = query.where(tables.experiment.c.state.in_(UNENDED_EXPERIMENTS), has_waiting)
     return tuple(lot_of(row) for row in connection.execute(query))
@@ -40,6 +41,13 @@ def waiting(connection: Connection) -> tuple[Lot, ...]:
 def by_id(connection: Connection, lot_id: str) -> Lot | None:
     row = connection.execute(select(_L).where(_L.c.id == lot_id)).first()
     return None if row is None else lot_of(row)
+
+
+def of_ids(connection: Connection, lot_ids: Collection[str]) -> tuple[Lot, ...]:
+    """Return those that there are, a few hundred with each statement: databases limit how many values it may have."""
+    ids = list(lot_ids)
+    parts = [ids[begin : begin + _TOGETHER] for begin in range(0, len(ids), _TOGETHER)]
+    return tuple(lot_of(row) for part in parts for row in connection.execute(select(_L).where(_L.c.id.in_(part))))
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,9 @@ def counts(connection: Connection) -> dict[str, LotCount]:
     """Return for each lot that has jobs which have not ended how many there are."""
     waits, runs = case((_Q.c.state == _WAITING, 1), else_=0), case((_Q.c.state == _LEASED, 1), else_=0)
     due = func.min(case((_Q.c.state == _WAITING, _Q.c.not_before)))
-    query = select(_Q.c.lot_id, func.sum(waits), func.sum(runs), due).where(_Q.c.state.in_((_WAITING, _LEASED)))
+    # That they have not ended says no more, but there is an index for it that leaves all others out.
+    open_ = _Q.c.state.in_((_WAITING, _LEASED)), _Q.c.ended_at.is_(None)
+    query = select(_Q.c.lot_id, func.sum(waits), func.sum(runs), due).where(*open_)
     rows = connection.execute(query.group_by(_Q.c.lot_id))
     return {row[0]: LotCount(int(row[1]), int(row[2]), row[3] or 0.0) for row in rows}
 

@@ -93,8 +93,7 @@ _NEXT = (
     select(_Q.c.number)
     .where(
         _Q.c.lot_id == bindparam("lot"),
-        # Written out and not bound, so that the partial index is seen to apply.
-        _Q.c.state == literal(_WAITING, literal_execute=True),
+        _Q.c.state == _WAITING,
         or_(_Q.c.not_before <= bindparam("due"), _Q.c.not_before > bindparam("absurd")),
         or_(_Q.c.avoid.is_(None), _Q.c.avoid != bindparam("agent"), bindparam("alone")),
     )
@@ -172,6 +171,7 @@ def document(connection: Connection, job_id: str) -> str:
 
 
 _LEASE_COLUMNS = (_Q.c.lease_id, _Q.c.job_id, _Q.c.experiment_id, _Q.c.agent_id, _Q.c.device_key, _Q.c.attempt)
+# The state is written out and not bound, so that the partial index is seen to apply.
 _ON_DEVICE: Select[Any] = select(*_LEASE_COLUMNS).where(
     _Q.c.device_key == bindparam("device"), _Q.c.state == literal(_LEASED, literal_execute=True)
 )

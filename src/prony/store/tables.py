@@ -165,8 +165,8 @@ queue = Table(
     Column("reason", Text, nullable=False),
     Column("failure", Text),
     Column("labels", Text, nullable=False),
-    Index("queue_waiting", "lot_id", "number",
-          sqlite_where=text("state = 'waiting'"), postgresql_where=text("state = 'waiting'")),
+    # Not a partial one of those that wait: SQLite would rather go through all that wait, of every lot.
+    Index("queue_by_lot", "lot_id", "state", "number"),
     # The database itself sees to it that a device measures one job at a time.
     Index("queue_device", "device_key", unique=True,
           sqlite_where=text("state = 'leased'"), postgresql_where=text("state = 'leased'")),

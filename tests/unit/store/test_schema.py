@@ -53,7 +53,7 @@ def test_every_column_index_and_key_is_the_same_to_the_letter(store: Store, home
     made = connected(Home(home.root / "made").create(), other_url)
     metadata.create_all(made)
     assert _described(store.engine) == _described(made)
-    assert any("queue_waiting" in str(one) and "WHERE" in str(one) for one in _described(store.engine))
+    assert any("queue_unended" in str(one) and "WHERE" in str(one) for one in _described(store.engine))
     made.dispose()
 
 

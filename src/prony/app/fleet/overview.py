@@ -80,7 +80,7 @@ class Overview(Jobs, Leases):
     async def queue(self) -> Queue:
         def ask(connection: Connection) -> tuple[tuple[Lot, ...], dict[str, LotCount], dict[str, str]]:
             counts = lots.counts(connection)
-            found = tuple(one for one in (lots.by_id(connection, lot_id) for lot_id in counts) if one is not None)
+            found = lots.of_ids(connection, counts)
             table = tables.experiment
             ids = {lot.experiment_id for lot in found}
             named = connection.execute(select(table.c.id, table.c.name).where(table.c.id.in_(ids)))
@@ -89,7 +89,12 @@ class Overview(Jobs, Leases):
 
         open_lots, counts, names = await self.read(ask)
         cards = list(self.floor.cards.values())
-        views = [self._lot_view(lot, cards, counts[lot.id], names) for lot in open_lots]
+
+        def look() -> list[LotView]:
+            return [self._lot_view(lot, cards, counts[lot.id], names) for lot in open_lots]
+
+        # Each lot is held against each agent: with many of both, nobody else is to wait for that.
+        views = await asyncio.to_thread(look)
         views.sort(key=lambda view: (-view.lot.priority, view.lot.created_at))
         waiting = sum(count.waiting for count in counts.values())
         leased = sum(count.leased for count in counts.values())

@@ -63,7 +63,7 @@ def _make_queue() -> None:
         sa.Column("failure", sa.Text),
         sa.Column("labels", sa.Text, nullable=False),
     )
-    _index_some("queue_waiting", ["lot_id", "number"], "state = 'waiting'")
+    op.create_index("queue_by_lot", "queue", ["lot_id", "state", "number"])
     _index_some("queue_device", ["device_key"], "state = 'leased'", unique=True)
     _index_some("queue_unended", ["experiment_id"], "ended_at IS NULL")
     op.create_index("queue_by_lease", "queue", ["lease_id"])
