@@ -155,7 +155,7 @@ class Arrivals(Leases):
             parcel.unpack(tar, folder)
             contents = read_folder(folder)
             _check_is_of(contents, held)
-            summary = local.summarised(contents)
+            summary = _summary(contents)
             with parcel.disk_told(folder):
                 _sync(folder)
         except (StoreError, NotFoundError) as exc:
@@ -282,6 +282,18 @@ def _check_is_of(contents: FolderContents, held: Held) -> None:
             hint="send it under the lease that it was made for",
             code="damaged",
         )
+
+
+def _summary(contents: FolderContents) -> Summary:
+    """Summarise what may be anything: samples that are none of a runner's are told so."""
+    import polars as pl
+
+    try:
+        return local.summarised(contents)
+    except (ValueError, TypeError, ArithmeticError, pl.exceptions.PolarsError) as exc:
+        said = str(exc).strip().partition("\n")[0][:200]
+        hint = "is this the folder as `prony exec` wrote it?"
+        raise InputError(f"the result cannot be summarised: {said}", hint=hint, code="damaged") from exc
 
 
 def _is_ours(error: StoreError | NotFoundError) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from prony.app.fleet import FleetSettings, arrivals
@@ -272,8 +273,26 @@ def of_two_jobs(folder: Path) -> None:
     (folder / "job.json").write_text(json.dumps(said | {"id": "other-001"}))
 
 
+def with_other_columns(folder: Path) -> None:
+    pl.DataFrame({"x": [1]}).write_parquet(folder / "samples.parquet")
+
+
+def with_words_for_numbers(folder: Path) -> None:
+    columns = {"repetition": [0], "index": ["a"], "phase": ["measure"], "begin_ns": [1], "end_ns": [2]}
+    pl.DataFrame(columns).write_parquet(folder / "samples.parquet")
+
+
+def partial_with_other_columns(folder: Path) -> None:
+    with_other_columns(folder)
+    said = json.loads((folder / "result.json").read_text())
+    (folder / "result.json").write_text(json.dumps(said | {"state": "partial"}))
+
+
+SPOILED = [with_other_columns, with_words_for_numbers, partial_with_other_columns]
+
+
 @pytest.mark.parametrize(
-    "spoil", [cut_short, without_result, with_nonsense, without_samples, of_another_job, of_two_jobs]
+    "spoil", [*SPOILED, cut_short, without_result, with_nonsense, without_samples, of_another_job, of_two_jobs]
 )
 async def test_a_damaged_result_is_the_senders_fault_and_leaves_the_job_as_it_was(
     local: Ground, home: Home, tmp_path: Path, spoil: object

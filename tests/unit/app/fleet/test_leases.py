@@ -39,7 +39,8 @@ async def test_an_agent_that_waits_and_never_heard_of_its_lease_is_told_by_the_n
     ground.fleet.floor.trays.clear()
     async with ground.waiting(hand) as (poll,):
         await ground.look()
-        found = await poll
+        async with asyncio.timeout(10):
+            found = await poll
     assert found is not None
     assert found.id == lost.id
 

@@ -177,6 +177,33 @@ async def test_the_newest_state_of_a_job_is_told_last(ground: Ground) -> None:
         assert [state for _, state in told].count("complete") <= 2
 
 
+async def test_a_look_that_takes_long_is_not_told_after_a_later_one(ground: Ground) -> None:
+    view = await ground.submit(recipe(2))
+    hand, ask, may_return = await ground.agent(), ground.fleet.read, asyncio.Event()
+    looks: list[object] = []
+
+    async def slow(question: Any) -> Any:
+        looks.append(question)
+        is_first = len(looks) == 1
+        found = await ask(question)
+        if is_first:
+            await may_return.wait()
+        return found
+
+    async with watching(ground, view.experiment.id) as (seen, _):
+        ground.fleet.read = slow  # type: ignore[method-assign]
+        lease = await hand.poll(wait_s=30)
+        await ground.until(lambda: bool(looks))
+        assert lease is not None
+        await hand.finish(lease)
+        ground.fleet.read = ask  # type: ignore[method-assign]
+        may_return.set()
+        await ground.settle()
+        await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+        told = [state for job_id, state in await seen.jobs_until("partial") if job_id == lease.job.id]
+    assert told[-1] == "complete"
+
+
 async def test_where_it_cannot_be_read_what_changed_the_watcher_is_to_ask_anew(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
