@@ -447,6 +447,13 @@ async def test_a_connection_that_was_thought_dead_and_goes_on_writes_the_same(lo
     assert (await local.fleet.finish(lease.id, nothing(), sha256=made.sha256, who=ME)).accepted
 
 
+async def test_what_was_uploaded_of_a_result_that_then_came_whole_is_removed(local: Ground, home: Home) -> None:
+    lease, (hand,) = await lent(local)
+    await local.fleet.upload(lease.id, 0, piece(b"the beginning"), who=ME)
+    assert (await hand.finish(lease)).accepted
+    assert left_over(home) == []
+
+
 async def test_a_finish_without_anything_is_refused(local: Ground, home: Home) -> None:
     lease, _ = await lent(local)
     with pytest.raises(InputError) as refused:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from itertools import count
@@ -16,11 +15,10 @@ from prony.store.home import Home
 from .conftest import emptied
 from .machine import QueueMachine
 
-# More of it, and other examples each time: PRONY_TEST_EXAMPLES=500.
-EXAMPLES = int(os.environ.get("PRONY_TEST_EXAMPLES", "0"))
+# The same few each time. Who changes the queue lets it have hundreds, and others each time (derandomize=False).
 SETTINGS = settings(
-    max_examples=EXAMPLES or 5,
-    derandomize=not EXAMPLES,
+    max_examples=5,
+    derandomize=True,
     stateful_step_count=30,
     deadline=None,
     database=None,
