@@ -64,16 +64,19 @@ class Experiments(Watching):
             self._keep(desk, made)
             return None
 
-        known = await self.write(keep)
-        if known is None:
-            self.hook("submitted", experiment=made.experiment.id, jobs=len(made.jobs), who=who.name)
-        return await self.experiment(known or made.experiment.id), known is None
+        with self.about_to_come(made.lots.values()):
+            known = await self.write(keep)
+        if known is not None:
+            return await self.experiment(known), False
+        self.hook("submitted", experiment=made.experiment.id, jobs=len(made.jobs), who=who.name)
+        return made.view, True
 
     def _offers(self) -> submissions.Offers:
         """Return who could be given work; of several agents of a device, one that is known longer comes first."""
-        return {
+        cards = tuple(self.floor.cards.values())
+        return lambda: {
             card.id: submissions.Offer(card.device_key, card.capabilities.facts)
-            for card in self.floor.cards.values()
+            for card in cards
             if card.state not in IDLE_ONLY
         }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -19,6 +20,7 @@ from prony.app.fleet.wire import Listener, send_notes
 from prony.errors import PronyError, StoreError
 from prony.model.agent import AgentState, Capabilities
 from prony.model.experiment import ExperimentState
+from prony.model.queue import Lot
 from prony.model.states import outcome
 from prony.ports.clock import Clock, SystemClock
 from prony.store import agents as agent_rows
@@ -81,6 +83,7 @@ class Office:
         self.alive: set[str] = set()  # agents seen since the last round
         self.last_round = 0.0
         self.unwanted: set[str] = set()  # leases whose jobs are to be stopped
+        self.coming: dict[str, Lot] = {}  # lots that are being stored
         self.loop: asyncio.AbstractEventLoop | None = None
         self.listener: Listener | None = None
         self.is_stopping = False
@@ -200,8 +203,7 @@ class Office:
     def _act_on(self, note: Note) -> None:
         match note.topic:
             case "lot":
-                if not self.floor.again(note.key, note.count):
-                    self.spawn(self._load_lot(note.key, note.count))
+                self._offer(note.key, note.count)
             case "later":
                 asyncio.get_running_loop().call_later(note.count / 1000, self.hear, [Note("lot", note.key)])
             case "agent":
@@ -238,6 +240,23 @@ class Office:
     async def show_jobs(self, experiment_id: str, job_ids: set[str]) -> None:
         """Tell those who watch how these jobs stand now; overridden where views are made."""
         raise NotImplementedError
+
+    @contextmanager
+    def about_to_come(self, lots: Iterable[Lot]) -> Iterator[None]:
+        """Have lots in mind while they are stored, so that they are offered as soon as that is committed."""
+        fresh = {lot.id: lot for lot in lots}
+        self.coming |= fresh
+        try:
+            yield
+        finally:
+            for lot_id in fresh:
+                self.coming.pop(lot_id, None)
+
+    def _offer(self, lot_id: str, count: int) -> None:
+        if lot_id in self.coming:
+            self.floor.offer(self.coming[lot_id], count)
+        elif not self.floor.again(lot_id, count):
+            self.spawn(self._load_lot(lot_id, count))
 
     async def _load_lot(self, lot_id: str, count: int) -> None:
         found = await self.read(lambda connection: lots.by_id(connection, lot_id))

@@ -17,7 +17,7 @@ from prony.model.agent import Fact
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.place import Demand
-from prony.model.queue import Lot, Submission
+from prony.model.queue import ExperimentView, JobState, Lot, Submission
 from prony.model.recipe import Recipe
 from prony.recipe import Loaded, loads
 from prony.recipe.formats import format_of
@@ -33,7 +33,8 @@ class Offer:
     facts: Mapping[str, Fact]
 
 
-Offers = Mapping[str, Offer]  # by agent
+# By agent; asked for only where each device is meant, because there may be thousands.
+Offers = Callable[[], Mapping[str, Offer]]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,16 @@ class Plan:
     @property
     def tries(self) -> int:
         return self.experiment.recipe.place.attempts
+
+    @property
+    def view(self) -> ExperimentView:
+        """What is shown of it when it is stored, and nothing of it lent yet."""
+        return ExperimentView(
+            experiment=self.experiment,
+            counts={JobState.WAITING: len(self.jobs)},
+            priority=max(lot.priority for lot in self.lots.values()),
+            submitted_by=self.experiment.submitted_by,
+        )
 
 
 def digest(submission: Submission, rerun_of: str | None) -> str:
@@ -111,9 +122,10 @@ def _placed(
     jobs: list[Job] = []
     lots: dict[str, Lot] = {}
     known: dict[tuple[str, str | None], Lot] = {}
+    offered = offers() if recipe.place.devices == "each" else {}
     for cell in cells:
         demand = demand_of(cell, recipe.place)
-        for number, agent_id in enumerate(_places(demand, recipe, offers)):
+        for number, agent_id in enumerate(_places(demand, recipe, offered)):
             key = (demand.id, agent_id)
             if key not in known:
                 known[key] = make(len(known), demand=demand, agent_id=agent_id)
@@ -123,7 +135,7 @@ def _placed(
     return tuple(jobs), lots
 
 
-def _places(demand: Demand, recipe: Recipe, offers: Offers) -> list[str | None]:
+def _places(demand: Demand, recipe: Recipe, offers: Mapping[str, Offer]) -> list[str | None]:
     """Return the agents that a job is for, one for each device; None is whoever fits.
 
     With `each`, nobody yet means the first who comes.
