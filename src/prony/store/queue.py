@@ -12,13 +12,11 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
-    Select,
     bindparam,
     delete,
     exists,
     func,
     insert,
-    literal,
     or_,
     select,
     update,
@@ -168,29 +166,6 @@ def claim(
 def document(connection: Connection, job_id: str) -> str:
     """Return the job as it was stored."""
     return str(connection.execute(_DOCUMENT, {"job": job_id}).scalar_one())
-
-
-_LEASE_COLUMNS = (_Q.c.lease_id, _Q.c.job_id, _Q.c.experiment_id, _Q.c.agent_id, _Q.c.device_key, _Q.c.attempt)
-# The state is written out and not bound, so that the partial index is seen to apply.
-_ON_DEVICE: Select[Any] = select(*_LEASE_COLUMNS).where(
-    _Q.c.device_key == bindparam("device"), _Q.c.state == literal(_LEASED, literal_execute=True)
-)
-
-
-def on_device(connection: Connection, device_key: str) -> Row[Any] | None:
-    """Return the lease that occupies a device."""
-    return connection.execute(_ON_DEVICE, {"device": device_key}).first()
-
-
-def leased(connection: Connection) -> Sequence[Row[Any]]:
-    """Return every lease there is, with the beat that tells whether it is renewed."""
-    query: Select[Any] = select(*_LEASE_COLUMNS, _Q.c.beat, _Q.c.leased_at, _Q.c.cancel_asked)
-    return connection.execute(query.where(_Q.c.state == _LEASED).order_by(_Q.c.number)).all()
-
-
-def renew(connection: Connection, lease_ids: Sequence[str]) -> None:
-    renewal = update(_Q).where(_Q.c.lease_id == bindparam("lease")).values(beat=_Q.c.beat + 1)
-    connection.execute(renewal, [{"lease": one} for one in lease_ids])
 
 
 # Back and out

@@ -12,13 +12,14 @@ from prony.app.api import new_id
 from prony.app.fleet.floor import Card
 from prony.app.fleet.office import Office
 from prony.dispatch.retry import pause_s
-from prony.errors import AccessError, ConflictError, NotFoundError
+from prony.errors import AccessError, ConflictError
 from prony.model.access import Principal, Role
 from prony.model.agent import Agent, AgentState, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
 from prony.model.queue import JobState, Page
 from prony.model.result import Failure
 from prony.model.states import AGENT, check
 from prony.store import agents as rows
+from prony.store import leases as lease_rows
 from prony.store import ledger, queue
 from prony.store.writer import Desk
 
@@ -76,32 +77,16 @@ class Agents(Office):
         """Renew the leases that it names; answer which of them are not its any more, or not wanted any more."""
         card = await self.sign_of_life(await self.card_of(agent_id, heartbeat.incarnation, who))
         card.is_cleaning = heartbeat.cleaning
-        stop = []
-        for lease_id in heartbeat.leases:
-            if self.is_wanted(lease_id, agent_id) or await self._is_still(lease_id, agent_id):
-                self.renewed[lease_id] = self.now()
-            else:
-                stop.append(lease_id)
+        unsure = [lease_id for lease_id in heartbeat.leases if not self.is_wanted(lease_id, agent_id)]
+        # Not in mind: another server may have lent them, or they are fresher than the last round.
+        wanted = await self.read(lambda connection: lease_rows.wanted_of(connection, agent_id)) if unsure else set()
+        stop = [lease_id for lease_id in unsure if lease_id not in wanted or lease_id in self.unwanted]
+        self.renewed |= dict.fromkeys(set(heartbeat.leases).difference(stop), self.now())
         return HeartbeatAnswer(cancel=tuple(stop), drain=card.state is AgentState.DRAINING)
 
     def is_wanted(self, lease_id: str, agent_id: str) -> bool:
         held = self.floor.held.get(lease_id)
         return held is not None and held.agent_id == agent_id and lease_id not in self.unwanted
-
-    async def _is_still(self, lease_id: str, agent_id: str) -> bool:
-        """Ask the database about a lease that is not in mind: it may be another server's, or fresher than the round."""
-        if lease_id in self.unwanted:
-            return False
-
-        def ask(connection: Connection) -> bool:
-            try:
-                row = queue.of_lease(connection, lease_id)
-            except NotFoundError:
-                return False
-            is_held = row.state == JobState.LEASED and row.lease_id == lease_id
-            return is_held and row.agent_id == agent_id and not row.cancel_asked
-
-        return await self.read(ask)
 
     async def capabilities(self, agent_id: str, capabilities: Capabilities, *, who: Principal) -> Agent:
         self.check_self(agent_id, who)
@@ -210,7 +195,7 @@ class Agents(Office):
         return card
 
     def _put_back_all(self, desk: Desk, agent_id: str, reason: str) -> None:
-        for row in queue.leased(desk.connection):
+        for row in lease_rows.leased(desk.connection):
             if row.agent_id == agent_id:
                 self.put_back(desk, row.lease_id, "lost", reason, counts=True)
 

@@ -21,6 +21,7 @@ from prony.model.job import Job
 from prony.model.lease import Lease, LeaseRequest, LeaseView, Progress, ProgressAnswer
 from prony.model.queue import JobState
 from prony.model.states import ENDED, IDLE_ONLY
+from prony.store import leases as lease_rows
 from prony.store import queue
 from prony.store.parcel import disk_told
 from prony.store.writer import Desk
@@ -91,7 +92,7 @@ class Leases(Agents):
     ) -> _Claimed:
         """Runs in the writer's thread."""
         connection = desk.connection
-        occupying = queue.on_device(connection, card.device_key)
+        occupying = lease_rows.on_device(connection, card.device_key)
         if occupying is not None:
             if occupying.agent_id != card.id or occupying.lease_id in holding:
                 return _Claimed(None, held_of(occupying), ())
@@ -126,7 +127,7 @@ class Leases(Agents):
                     attempt=row.attempt,
                     leased_at=row.leased_at,
                 )
-                for row in queue.leased(connection)
+                for row in lease_rows.leased(connection)
             )
 
         return await self.read(ask)

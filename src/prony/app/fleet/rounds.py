@@ -23,6 +23,7 @@ from prony.errors import NotFoundError, PronyError
 from prony.model.agent import AgentState
 from prony.model.queue import Lot
 from prony.store import agents as agent_rows
+from prony.store import leases as lease_rows
 from prony.store import lots, queue
 from prony.store.writer import Desk
 
@@ -103,7 +104,7 @@ class Rounds(Agents):
 
         def note(desk: Desk) -> None:
             if renewed:
-                queue.renew(desk.connection, renewed)
+                lease_rows.renew(desk.connection, renewed)
             if alive:
                 agent_rows.beat(desk.connection, sorted(alive), now=self.clock.now())
 
@@ -116,7 +117,7 @@ class Rounds(Agents):
     async def _look_after_leases(self) -> None:
         self.floor.begin_look()
         unwanted = set(self.unwanted)
-        rows = await self.read(queue.leased)
+        rows = await self.read(lease_rows.leased)
         now = self.now()
         self._forgive(now)
         self.floor.see_leases(held_of(row) for row in rows)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
 
+from prony.app.fleet import FleetSettings
 from prony.errors import AccessError, ConflictError, InputError, NotFoundError
 from prony.model.access import Principal, Role
 from prony.model.lease import LeaseRequest
+from prony.store.home import Home
 
-from .ground import ME, SILENCE_S, TTL_S, Ground, recipe
+from .ground import ME, SILENCE_S, TTL_S, Ground, Hand, opened, recipe
 
 pytestmark = pytest.mark.anyio
 
@@ -102,7 +105,7 @@ async def test_a_job_that_comes_while_an_agent_is_told_that_there_is_none_is_not
             loop.call_soon_threadsafe(fleet.floor.offer, lot, 1)
         return found
 
-    fleet._claim = claim_and_hear  # type: ignore[method-assign]
+    fleet._claim = claim_and_hear  # type: ignore[method-assign,assignment]
     async with asyncio.timeout(10):
         lease = await hand.poll(wait_s=30)
     assert lease is not None
@@ -144,6 +147,45 @@ async def test_an_agent_speaks_only_for_itself(ground: Ground) -> None:
     with pytest.raises(AccessError):
         await ground.fleet.upload_offset(lease.id, who=stranger)
     assert await ground.job_state(lease.job.id) == "leased"
+
+
+@pytest.mark.parametrize("reconcile_s", [0.0, 1e9])
+async def test_rounds_without_a_pause_keep_nobody_from_work(home: Home, url: str, reconcile_s: float) -> None:
+    """The server looks around all the while. What it read a moment ago must not undo what has happened since: an agent
+    that is not woken, or whose device is thought to be occupied, would wait for half a minute."""
+    settings = FleetSettings(sweep_s=0.0, reconcile_s=reconcile_s)
+    async with opened(home, url, settings) as ground, asyncio.timeout(25):
+        ground.fleet.time = time.monotonic
+        rounds = asyncio.create_task(ground.fleet._sweep())
+        hands = [await ground.agent(name, device=device) for name, device in (("a", "x"), ("b", "x"), ("c", "y"))]
+
+        async def work(hand: Hand) -> int:
+            done = 0
+            while (lease := await hand.poll(wait_s=30)) is not None:
+                while lease is not None:
+                    lease = (await hand.finish(lease, go_on=True)).lease
+                    done += 1
+            return done
+
+        working = [asyncio.create_task(work(hand)) for hand in hands]
+        for number in range(12):
+            view = await ground.submit(recipe(1 + number % 3))
+            while await ground.state(view.experiment.id) != "complete":
+                await asyncio.sleep(0.001)
+        rounds.cancel()
+        ground.fleet.is_stopping = True
+        for hand in hands:
+            ground.fleet.floor.rouse(hand.id)
+        assert sum(await asyncio.gather(*working)) == 24
+
+
+async def test_an_agent_that_claims_thousands_of_leases_is_told_that_they_are_not_its_own(ground: Ground) -> None:
+    await ground.submit(recipe(2))
+    hand, other = await ground.agent("a"), await ground.agent("b")
+    lease, foreign = await hand.lease(), await other.lease()
+    claimed = [f"lease-{number}" for number in range(2000)]
+    answer = await hand.beat(lease.id, foreign.id, *claimed)
+    assert set(answer.cancel) == {foreign.id, *claimed}
 
 
 # Kept

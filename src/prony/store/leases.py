@@ -1,0 +1,48 @@
+"""An open transaction in; who holds which job out, and their signs of life kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, bindparam, literal, select, update
+
+from prony.model.queue import JobState
+from prony.store import tables
+
+_Q = tables.queue
+_LEASED = JobState.LEASED.value
+
+_LEASE_COLUMNS = (_Q.c.lease_id, _Q.c.job_id, _Q.c.experiment_id, _Q.c.agent_id, _Q.c.device_key, _Q.c.attempt)
+# The state is written out and not bound, so that the partial index is seen to apply.
+_ON_DEVICE: Select[Any] = select(*_LEASE_COLUMNS).where(
+    _Q.c.device_key == bindparam("device"), _Q.c.state == literal(_LEASED, literal_execute=True)
+)
+
+
+def on_device(connection: Connection, device_key: str) -> Row[Any] | None:
+    """Return the lease that occupies a device."""
+    return connection.execute(_ON_DEVICE, {"device": device_key}).first()
+
+
+_WANTED_OF: Select[Any] = select(_Q.c.lease_id).where(
+    _Q.c.state == literal(_LEASED, literal_execute=True),
+    _Q.c.agent_id == bindparam("agent"),
+    _Q.c.cancel_asked.is_(False),
+)
+
+
+def wanted_of(connection: Connection, agent_id: str) -> set[str]:
+    """Return the leases of an agent that nobody wants to be stopped."""
+    return set(connection.execute(_WANTED_OF, {"agent": agent_id}).scalars())
+
+
+def leased(connection: Connection) -> Sequence[Row[Any]]:
+    """Return every lease there is, with the beat that tells whether it is renewed."""
+    query: Select[Any] = select(*_LEASE_COLUMNS, _Q.c.beat, _Q.c.leased_at, _Q.c.cancel_asked)
+    return connection.execute(query.where(_Q.c.state == _LEASED).order_by(_Q.c.number)).all()
+
+
+def renew(connection: Connection, lease_ids: Sequence[str]) -> None:
+    renewal = update(_Q).where(_Q.c.lease_id == bindparam("lease")).values(beat=_Q.c.beat + 1)
+    connection.execute(renewal, [{"lease": one} for one in lease_ids])
