@@ -107,7 +107,7 @@ def run_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return runner.run(work())
 
 
-def recipe(name: str, count: int = 1, *, labels: dict[str, str] | None = None) -> dict[str, str]:
+def recipe(name: str, count: int = 1, *, labels: dict[str, str] | None = None) -> dict[str, Any]:
     """Return the submission of a recipe of so many tiny jobs."""
     said: dict[str, Any] = {
         "name": name,

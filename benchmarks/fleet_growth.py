@@ -126,6 +126,10 @@ async def measured(asked: list[tuple[str, dict[str, str]]], results: Results, of
     servers = [
         Filled(await Wire.open(url), await Agent.enrolled(url, "agent", offer, results), paths) for url, paths in asked
     ]
+    for server in servers:
+        # What is leased is the newest of all that waits: whoever looks for it from the other end looks long.
+        urgent = recipe("urgent", ROUNDS + 2) | {"priority": 50}
+        await server.wire.good("POST", "experiments", urgent)
     names = [*servers[0].paths, "lease and result"]
     taken: Curve = {name: [[] for _ in servers] for name in names}
     for turn in range(ROUNDS + 2):

@@ -163,6 +163,14 @@ def claim(
     return found
 
 
+_HAS_WAITING = select(exists().where(_Q.c.lot_id == bindparam("lot"), _Q.c.state == _WAITING))
+
+
+def has_waiting(connection: Connection, lot_id: str) -> bool:
+    """Say whether a job of the lot waits, due or not, for whomever."""
+    return bool(connection.execute(_HAS_WAITING, {"lot": lot_id}).scalar_one())
+
+
 def document(connection: Connection, job_id: str) -> str:
     """Return the job as it was stored."""
     return str(connection.execute(_DOCUMENT, {"job": job_id}).scalar_one())

@@ -39,10 +39,14 @@ class Note:
 
 @dataclass
 class Desk:
-    """An open transaction, and the notes to send when it is committed."""
+    """An open transaction, and the notes to send when it is committed.
+
+    `dry` are lots of which it found that nothing waits, so that not everyone in it looks again.
+    """
 
     connection: Connection
     notes: list[Note] = field(default_factory=list)
+    dry: set[str] = field(default_factory=set)
 
     def tell(self, topic: str, key: str, count: int = 1) -> None:
         self.notes.append(Note(topic, key, count))

@@ -103,9 +103,12 @@ class Leases(Agents):
         now = self.clock.now()
         absurd = now.timestamp() + LONGEST_PAUSE_S
         for tray, generation, is_alone in asked:
-            lease_id = secrets.token_hex(12)
-            borrower = queue.Borrower(card.id, card.device_key, is_alone)
-            found = queue.claim(connection, tray.lot.id, borrower, lease_id=lease_id, now=now, absurd=absurd)
+            found, lease_id = None, secrets.token_hex(12)
+            if tray.lot.id not in desk.dry:
+                borrower = queue.Borrower(card.id, card.device_key, is_alone)
+                found = queue.claim(connection, tray.lot.id, borrower, lease_id=lease_id, now=now, absurd=absurd)
+                if found is None and not queue.has_waiting(connection, tray.lot.id):
+                    desk.dry.add(tray.lot.id)
             if found is None:
                 empty.append((tray, generation))
                 continue
