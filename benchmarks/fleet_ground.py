@@ -38,11 +38,14 @@ class Serving:
     process: psutil.Process
 
     def cpu_s(self) -> float:
-        times = self.process.cpu_times()
-        return float(times.user + times.system)
+        """Of the server and of the processes in which it opens results."""
+        return sum(float(sum(one.cpu_times()[:2])) for one in self._all())
 
     def rss_bytes(self) -> int:
-        return int(self.process.memory_info().rss)
+        return sum(int(one.memory_info().rss) for one in self._all())
+
+    def _all(self) -> list[psutil.Process]:
+        return [self.process, *self.process.children()]
 
 
 @contextmanager

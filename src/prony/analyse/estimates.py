@@ -11,7 +11,7 @@ from prony.analyse.runs import NS_PER_MS, PERCENTILES, Run
 from prony.model.estimate import Estimate, Missing
 from prony.model.metric import METRICS, STATISTICS
 from prony.stats.intervals import mean_interval
-from prony.stats.quantiles import Array, interval_ranks, least_count, lower_rank, median_ranks
+from prony.stats.quantiles import Array, interval_ranks, least_count, lower_rank, median_ranks, quantile
 
 _PLURALS = {"p50": "medians", "mean": "means", "min": "minima", "max": "maxima", "sd": "standard deviations"}
 _SINGULARS = {"p50": "median", "mean": "mean", "min": "minimum", "max": "maximum", "sd": "standard deviation"}
@@ -60,7 +60,7 @@ def across_runs(values: Array, unit: str, noun: str) -> Estimate:
             value=float(ordered[0]), unit=unit, count=1, method=f"one {noun.removesuffix('s')}; no interval"
         )
     return Estimate(
-        value=float(np.median(ordered)), unit=unit, count=int(values.size),
+        value=quantile(ordered, 0.5), unit=unit, count=int(values.size),
         low=float(ordered[ranks.low - 1]), high=float(ordered[ranks.high - 1]), confidence=ranks.confidence,
         method=f"median of {values.size} {noun}; order statistics",
     )  # fmt: skip

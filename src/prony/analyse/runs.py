@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from prony.measure.samples import SAMPLE_PHASES
 from prony.stats.quantiles import Array, least_count, quantile
 from prony.stats.spread import Moments
 from prony.stats.steady import FEWEST, steady_from
@@ -72,17 +73,43 @@ class Run:
         return quantile(self.ordered_ns, PERCENTILES[name]) / NS_PER_MS
 
 
-def measured_run(samples: pl.DataFrame, repetition: int) -> Run | None:
-    """Return what one repetition measured, or None if it has no measured sample."""
-    import polars as pl
+@dataclass(frozen=True)
+class Columns:
+    """The samples as arrays; `phase` holds positions in SAMPLE_PHASES.
 
-    rows = samples.lazy().filter(pl.col("repetition") == repetition, pl.col("phase") == "measure")
-    frame = rows.select("index", "begin_ns", (pl.col("end_ns") - pl.col("begin_ns")).alias("duration_ns")).collect()
-    if frame.is_empty():
+    Arrays and not queries: a plan costs more than the whole summary of a few hundred samples.
+    """
+
+    repetition: Array
+    index: Array
+    phase: Array
+    begin_ns: Array
+    end_ns: Array
+
+    @classmethod
+    def of(cls, samples: pl.DataFrame) -> Self:
+        import polars as pl
+
+        phases = samples["phase"].cast(pl.Enum(SAMPLE_PHASES)).to_physical().to_numpy()
+        others = (samples[name].to_numpy() for name in ("repetition", "index", "begin_ns", "end_ns"))
+        repetition, index, begin_ns, end_ns = others
+        return cls(repetition=repetition, index=index, phase=phases, begin_ns=begin_ns, end_ns=end_ns)
+
+    def in_phase(self, name: str) -> Array:
+        found: Array = self.phase == SAMPLE_PHASES.index(name)
+        return found
+
+
+def measured_run(samples: Columns, repetition: int) -> Run | None:
+    """Return what one repetition measured, or None if it has no measured sample."""
+    rows = (samples.repetition == repetition) & samples.in_phase("measure")
+    indices, begins, ends = samples.index[rows], samples.begin_ns[rows], samples.end_ns[rows]
+    if not indices.size:
         return None
-    if not frame["index"].is_sorted():
-        frame = frame.sort("index")
-    indices, begins, durations = (frame[name].to_numpy() for name in ("index", "begin_ns", "duration_ns"))
+    if np.any(indices[1:] < indices[:-1]):
+        order = np.argsort(indices, kind="stable")
+        indices, begins, ends = indices[order], begins[order], ends[order]
+    durations = ends - begins
     position = steady_from(durations)
     start = position or 0
     return Run(
@@ -90,18 +117,18 @@ def measured_run(samples: pl.DataFrame, repetition: int) -> Run | None:
         steady_from=None if position is None else int(indices[position]),
         indices=indices[start:],
         durations_ns=durations[start:],
-        window_ns=int(begins[-1] + durations[-1] - begins[start]),
+        window_ns=int(ends[-1] - begins[start]),
         taken=int(durations.size),
     )
 
 
-def cold_durations_ms(samples: pl.DataFrame) -> Mapping[int, Mapping[str, float]]:
+def cold_durations_ms(samples: Columns) -> Mapping[int, Mapping[str, float]]:
     """Return by repetition how long its `load` and its `first` inference took."""
-    import polars as pl
-
-    rows = samples.lazy().filter(pl.col("phase").is_in(["load", "first"])).sort("repetition", "index")
     found: dict[int, dict[str, float]] = {}
-    frame = rows.select("repetition", "phase", pl.col("end_ns") - pl.col("begin_ns")).collect()
-    for repetition, phase, duration_ns in frame.iter_rows():
-        found.setdefault(repetition, {}).setdefault(phase, duration_ns / NS_PER_MS)
+    for phase in ("load", "first"):
+        rows = np.flatnonzero(samples.in_phase(phase))
+        columns = (samples.repetition, samples.index, samples.begin_ns, samples.end_ns)
+        taken = zip(*(column[rows].tolist() for column in columns), strict=True)
+        for repetition, _, begin_ns, end_ns in sorted(taken):
+            found.setdefault(repetition, {}).setdefault(phase, (end_ns - begin_ns) / NS_PER_MS)
     return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from prony.analyse.estimates import inference_estimates, missing_percentiles
 from prony.analyse.evidence import Evidence
 from prony.analyse.outlying import outliers
-from prony.analyse.runs import Run, cold_durations_ms, measured_run
+from prony.analyse.runs import Columns, Run, cold_durations_ms, measured_run
 from prony.analyse.selection import select
 from prony.analyse.singles import cold_estimates, run_estimates
 from prony.analyse.verdict import judge
@@ -32,8 +32,9 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
     if job.id != result.job_id:
         raise InputError(f"job {job.id} and the result of job {result.job_id} do not belong together")
     succeeded = sorted(repetition.index for repetition in result.repetitions if repetition.state == "ok")
-    measured = {index: run for index in succeeded if (run := measured_run(samples, index)) is not None}
-    durations_ms = cold_durations_ms(samples)
+    columns = Columns.of(samples)
+    measured = {index: run for index in succeeded if (run := measured_run(columns, index)) is not None}
+    durations_ms = cold_durations_ms(columns)
     selection = select(
         result.repetitions,
         job.measure,

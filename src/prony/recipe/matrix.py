@@ -38,11 +38,11 @@ def _axis(path: str, values: list[Scalar], document: Mapping[str, Any], marks: M
         yield problem_at(marks, place, *trouble)
         return
     keys = follow(path).keys
-    seen: list[Scalar] = []
+    seen: set[tuple[bool, Scalar]] = set()  # as `same` has it
     for index, value in enumerate(values):
-        if any(same(value, other) for other in seen):
+        if (isinstance(value, bool), value) in seen:
             yield problem_at(marks, (*place, index), f"{shown(value)} stands twice in this axis")
-        seen.append(value)
+        seen.add((isinstance(value, bool), value))
         yield from _misfit((*place, index), with_value(document, keys, value), keys, marks)
 
 

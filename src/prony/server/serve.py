@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _KEEP_ALIVE_S = 75
 _GRACE_S = 5
 _BACKLOG = 4096
+_MOST_OPENERS = 4
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _log = structlog.get_logger("prony.server")
 
@@ -70,7 +71,9 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
         url = _url(options.host, listening)
         if not is_open:
             _require_admin(options.database, url)
-        settings = FleetSettings(ttl_s=options.lease_ttl_s, asks_tokens=not is_open)
+        settings = FleetSettings(
+            ttl_s=options.lease_ttl_s, asks_tokens=not is_open, openers=min(_MOST_OPENERS, os.cpu_count() or 1)
+        )
         fleet = Fleet.open(place, url=options.database, settings=settings)
         fleet.hooks.append(_note)
         _raise_limit()

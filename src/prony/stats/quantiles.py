@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,8 @@ def least_count(q: float, confidence: float = 0.95) -> int:
     return math.ceil(math.log(tail) / math.log(max(q, 1 - q)))
 
 
+# A fleet brings many results of as many samples.
+@lru_cache(maxsize=1024)
 def interval_ranks(count: int, q: float, confidence: float = 0.95) -> Ranks | None:
     """Return the tightest equal-tailed interval of a quantile, or None if no order statistics are confident enough."""
     start, cumulative = _binomial(count, q)
@@ -66,6 +69,7 @@ def median_ranks(count: int, confidence: float = 0.95) -> Ranks | None:
     return Ranks(1, count, 1 - 0.5 ** (count - 1))
 
 
+@lru_cache(maxsize=1024)
 def lower_rank(count: int, q: float, confidence: float = 0.975) -> int | None:
     """Return the highest rank whose value is a one-sided lower bound of the quantile."""
     start, cumulative = _binomial(count, q)

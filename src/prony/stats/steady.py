@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from prony.stats.quantiles import Array
+from prony.stats.quantiles import Array, quantile
 from prony.stats.spread import MADN
 
 # Below this many values no change of level can be told from noise: the series counts as steady throughout.
@@ -92,7 +92,7 @@ def _clipped(values: Array) -> Array:
 def _scale(residuals: Array) -> float:
     """Return a robust standard deviation about zero; by the mean deviation where more than half are zero."""
     sizes = np.abs(residuals)
-    return MADN * float(np.median(sizes)) or math.sqrt(math.pi / 2) * float(np.mean(sizes))
+    return MADN * quantile(np.sort(sizes), 0.5) or math.sqrt(math.pi / 2) * float(np.mean(sizes))
 
 
 def _noise(values: Array, width: int) -> float:
@@ -103,7 +103,7 @@ def _noise(values: Array, width: int) -> float:
     """
     means = values[: values.size // width * width].reshape(-1, width).mean(axis=1)
     steps = np.diff(means)
-    return _scale(steps - np.median(steps)) * math.sqrt(width / 2)
+    return _scale(steps - quantile(np.sort(steps), 0.5)) * math.sqrt(width / 2)
 
 
 def _steady_block(values: Array, ends: list[int], sigma: float) -> int:

@@ -16,16 +16,14 @@ from sqlalchemy import Connection, Insert, Table, and_, bindparam, func, select,
 from sqlalchemy.dialects import postgresql, sqlite
 
 from prony.errors import ConflictError, InputError, NotFoundError
-from prony.model.estimate import Summary
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.result import ResultState
 from prony.model.states import EXPERIMENT, check
 from prony.store import tables
-from prony.store.folder import FolderContents
 from prony.store.home import safe_id
 from prony.store.owner import this_process
-from prony.store.rows import Values, experiment_of, experiment_row, job_row, result_row
+from prony.store.rows import Values, experiment_of, experiment_row, job_row
 
 _LIST_HINT = "`prony list` shows what there is"
 # Of a job's attempts the best stands.
@@ -188,22 +186,20 @@ _KEEP_EXPERIMENT = (
 _KEEP_JOB = select(tables.job.c.experiment_id).where(tables.job.c.id == bindparam("of")).with_for_update(key_share=True)
 
 
-def add_result(
-    connection: Connection, contents: FolderContents, summary: Summary, *, attempt: int, folder: str
-) -> bool:
-    """Accept one attempt once, and let the best stand; False when it was accepted before."""
-    result, table = contents.result, tables.result
-    if summary.job_id != result.job_id:
-        raise InputError(f"the summary is of job {summary.job_id}, the folder of {result.job_id}")
-    _claim_job(connection, result.job_id, result.experiment_id)
-    known = connection.execute(_ATTEMPTS, {"of": result.job_id}).all()
-    if any(row.attempt == attempt for row in known):
+def add_result(connection: Connection, row: Values, *, attempt: int, folder: str, is_first: bool = False) -> bool:
+    """Accept one attempt once, and let the best stand; False when it was accepted before.
+
+    `is_first`: there can be no other attempt's.
+    """
+    table, job_id, state = tables.result, row["job_id"], ResultState(row["state"])
+    _claim_job(connection, job_id, row["experiment_id"])
+    known = () if is_first else connection.execute(_ATTEMPTS, {"of": job_id}).all()
+    if any(other.attempt == attempt for other in known):
         return False
-    stands = all(_RANK[result.state] < _RANK[ResultState(row.state)] for row in known)
+    stands = all(_RANK[state] < _RANK[ResultState(other.state)] for other in known)
     if known and stands:
-        connection.execute(update(table).where(table.c.job_id == result.job_id).values(stands=False))
-    values = result_row(contents, summary, attempt=attempt, folder=folder)
-    return insert_new(connection, table, values | {"stands": stands})
+        connection.execute(update(table).where(table.c.job_id == job_id).values(stands=False))
+    return insert_new(connection, table, row | {"attempt": attempt, "folder": folder, "stands": stands})
 
 
 def _claim_job(connection: Connection, job_id: str, experiment_id: str) -> None:

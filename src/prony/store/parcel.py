@@ -14,6 +14,7 @@ import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import IO
 
@@ -60,16 +61,20 @@ def pack(folder: Path, to: Path) -> Parcel:
 def unpack(tar: Path, to: Path, *, most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES) -> None:
     """Write the files of a parcel below `to`, which must be new or empty. What is unsafe or damaged is refused.
 
-    On a refusal something may lie in `to` already; nothing ever lies outside of it.
+    When this returns, all of it is on the disk but the name of `to`. On a refusal something may lie in `to` already;
+    nothing ever lies outside of it.
     """
     if to.exists() and any(to.iterdir()):
         raise StoreError(f"{to} is not empty", hint="a parcel is opened in a folder of its own")
     with disk_told(to), tar.open("rb") as source:
         to.mkdir(parents=True, exist_ok=True)
+        folders = {to}
         for number, (name, size) in enumerate(_members(source, most_bytes), start=1):
             if number > most_files:
                 raise InputError(f"the parcel holds more than {most_files} files", hint=_HINT, code="too_large")
-            _extract(source, size, to / name, name)
+            _extract(source, size, to / name, folders)
+        for folder in folders:
+            sync_folder(folder)
 
 
 def measured(tar: Path) -> Parcel:
@@ -147,19 +152,24 @@ def _check_name(name: str) -> None:
         raise _refusal(f"{name[:200]!r} is no name for a file of a result")
 
 
-def _extract(source: IO[bytes], size: int, path: Path, name: str) -> None:
+def _extract(source: IO[bytes], size: int, path: Path, folders: set[Path]) -> None:
+    """Write one file to the disk; `folders` are those that are there, and grow by those that were missing."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.parent not in folders:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            folders.update(takewhile(lambda parent: parent not in folders, path.parents))
         with path.open("xb") as out:
             while size:
                 piece = source.read(min(size, _PIECE))
                 if not piece:
-                    raise _refusal(f"it is cut short within {name}")
+                    raise _refusal(f"it is cut short within {path.name}")
                 out.write(piece)
                 size -= len(piece)
+            out.flush()
+            os.fsync(out.fileno())
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as exc:
         # One name is the folder of another, or the two differ in case only and this system makes no difference.
-        raise _refusal(f"{name} collides with another of its files") from exc
+        raise _refusal(f"{path.name} collides with another of its files") from exc
 
 
 def _refusal(what: str) -> InputError:

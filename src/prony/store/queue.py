@@ -113,7 +113,12 @@ _CLAIM = (
         beat=_Q.c.beat + 1,
         reason="",
     )
-    .returning(_Q.c.job_id, _Q.c.experiment_id, _Q.c.attempt)
+    .returning(
+        _Q.c.job_id,
+        _Q.c.experiment_id,
+        _Q.c.attempt,
+        select(tables.job.c.document).where(tables.job.c.id == _Q.c.job_id).scalar_subquery().label("document"),
+    )
 )
 _LEND = insert(_A)
 _DOCUMENT = select(tables.job.c.document).where(tables.job.c.id == bindparam("job"))

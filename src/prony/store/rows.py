@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from prony.errors import InputError
 from prony.model.calibration import Calibration
 from prony.model.estimate import Summary
 from prony.model.experiment import Experiment
@@ -65,18 +66,19 @@ def job_row(job: Job) -> Values:
     return {"id": job.id, "experiment_id": job.experiment_id, "document": job.model_dump_json()}
 
 
-def result_row(contents: FolderContents, summary: Summary, *, attempt: int, folder: str) -> Values:
+def result_row(contents: FolderContents, summary: Summary) -> Values:
+    """Return the columns that the folder decides; which attempt it is and where it lies are not among them."""
+    if summary.job_id != contents.result.job_id:
+        raise InputError(f"the summary is of job {summary.job_id}, the folder of {contents.result.job_id}")
     result, device = contents.result, contents.environment.device
     headline = summary.estimates.get(HEADLINE)
     return {
         "job_id": result.job_id,
-        "attempt": attempt,
         "experiment_id": result.experiment_id,
         "state": result.state.value,
         "ended_at": result.ended_at,
         "hardware_id": device.hardware_id,
         "software_id": device.software_id,
-        "folder": folder,
         "document": result.model_dump_json(),
         "summary": summary.model_dump_json(),
         "title": _shown(summary.title),

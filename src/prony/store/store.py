@@ -24,7 +24,7 @@ from prony.store.folder import ENVIRONMENT, FolderContents, read_folder, read_no
 from prony.store.home import Home
 from prony.store.home import home as default_home
 from prony.store.lock import attempted, locked
-from prony.store.rows import Record, calibration_row, experiment_of, record_of
+from prony.store.rows import Record, calibration_row, experiment_of, record_of, result_row
 from prony.store.schema import upgrade
 
 
@@ -223,7 +223,7 @@ class Store:
         if not path.is_relative_to(self.home.results.resolve()):
             raise InputError(f"{contents.path} lies outside {self.home.results}", hint="import it instead")
         folder = path.relative_to(self.home.results.resolve()).as_posix()
-        return ledger.add_result(connection, contents, summary, attempt=attempt, folder=folder)
+        return ledger.add_result(connection, result_row(contents, summary), attempt=attempt, folder=folder)
 
     def _sweep(self) -> None:
         """Finish what a crash left, unless another process is at it this moment: then what lies there is in use."""

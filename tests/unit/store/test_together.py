@@ -19,6 +19,7 @@ from prony.store.database import reading, writing
 from prony.store.folder import read_folder
 from prony.store.home import Home
 from prony.store.owner import Owner, this_process
+from prony.store.rows import result_row
 from prony.store.store import Store
 from prony.store.transfer import export, import_
 
@@ -131,7 +132,7 @@ def test_results_that_come_while_their_experiment_is_deleted_wait_for_nobody_in_
             return None
         with writing(store.engine) as connection:
             offered, job = read[number - 1], made[number - 1]
-            return ledger.add_result(connection, offered, summary(job), attempt=1, folder=job.id)
+            return ledger.add_result(connection, result_row(offered, summary(job)), attempt=1, folder=job.id)
 
     deleted, *recorded = at_once(work)
     assert deleted is None
@@ -151,7 +152,7 @@ def test_who_ends_a_queued_job_and_who_deletes_its_experiment_do_not_wait_for_ea
             connection.execute(select(tables.queue.c.number).with_for_update())
             deleting = threads.submit(store.delete_experiment, job.experiment_id, force=True)
             _wait_until_somebody_waits(store)
-            assert ledger.add_result(connection, contents, summary(job), attempt=1, folder=job.id)
+            assert ledger.add_result(connection, result_row(contents, summary(job)), attempt=1, folder=job.id)
         deleting.result(timeout=30)
         assert store.experiments() == ()
 

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
-import errno
-import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select
 
-from prony.app import results as local
 from prony.app.fleet import uploads
-from prony.app.fleet.floor import Held
-from prony.app.fleet.leases import Leases
+from prony.app.fleet.floor import Card, Held
+from prony.app.fleet.leases import Asked, Claimed, Leases
+from prony.app.fleet.opening import Arrived, Order
 from prony.dispatch.retry import STRIKES, is_tried_again
-from prony.errors import ConflictError, InputError, NotFoundError, StoreError, TransportError
+from prony.errors import ConflictError, InputError, StoreError
 from prony.model.access import Principal
 from prony.model.agent import AgentState
-from prony.model.estimate import Summary
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest
 from prony.model.queue import JobState
-from prony.model.result import Failure, Result, ResultState
+from prony.model.result import ResultState
 from prony.store import agents as agent_rows
 from prony.store import ledger, parcel, queue, tables
-from prony.store.folder import FolderContents, read_folder
 from prony.store.writer import Desk
 
 _ENDS = {
@@ -36,15 +30,6 @@ _ENDS = {
     ResultState.PARTIAL: JobState.PARTIAL,
     ResultState.FAILED: JobState.FAILED,
 }
-
-
-@dataclass(frozen=True)
-class _Arrived:
-    """A result that is whole and safe, beside its place."""
-
-    folder: Path
-    contents: FolderContents
-    summary: Summary
 
 
 class Arrivals(Leases):
@@ -88,8 +73,9 @@ class Arrivals(Leases):
         except BaseException:
             tar.unlink(missing_ok=True)
             raise
-        accepted = await self.through(self._take_in(held, tar, sha256, has_body=size > 0))
-        lease = await self._follow(held, wait_s, who) if next else None
+        accepted, lease = await self.through(self._take_in(held, tar, sha256, has_body=size > 0, with_next=next))
+        if next and lease is None:
+            lease = await self._follow(held, wait_s, who)
         return FinishAnswer(accepted=accepted, lease=lease)
 
     async def _follow(self, held: Held, wait_s: float, who: Principal) -> Lease | None:
@@ -114,26 +100,36 @@ class Arrivals(Leases):
 
     # Whole
 
-    async def _take_in(self, held: Held, tar: Path, sha256: str, *, has_body: bool) -> bool:
-        """Record what came in the body, or else what was uploaded before; False where it was recorded before."""
+    async def _take_in(
+        self, held: Held, tar: Path, sha256: str, *, has_body: bool, with_next: bool
+    ) -> tuple[bool, Lease | None]:
+        """Record what came in the body, or else what was uploaded before; False where it was recorded before.
+
+        With it, in the same transaction, the next job is lent where there is one.
+        """
         try:
             if not has_body:
                 known = await self.read(lambda connection: _is_recorded(connection, held.job_id, held.attempt))
                 if known:
                     self._part(held.lease_id).unlink(missing_ok=True)
-                    return False
+                    return False, None
                 self._take_uploaded(held.lease_id, tar)
-            arrived = await asyncio.to_thread(self._open, tar, sha256, held)
+            folder = tar.with_suffix(f".{secrets.token_hex(4)}.folder")
+            arrived = await self.openers.open(Order(tar, folder, sha256, held.job_id, held.experiment_id))
         finally:
             tar.unlink(missing_ok=True)
+        card = self.floor.cards.get(held.agent_id) if with_next else None
+        asked = self.asked_for(card) if card is not None else ()
         try:
-            row = await self.write(lambda desk: self._record(desk, held.lease_id, arrived))
+            row, claimed = await self.write(lambda desk: self._record(desk, held.lease_id, arrived, card, asked))
         finally:
             shutil.rmtree(arrived.folder, ignore_errors=True)
         self._part(held.lease_id).unlink(missing_ok=True)
-        if row is not None:
-            self._count(row, arrived.contents.result)
-        return row is not None
+        if row is None:
+            return False, None
+        self._count(row, arrived)
+        self.floor.release(held.lease_id)
+        return True, self.settle(claimed) if claimed is not None else None
 
     def _take_uploaded(self, lease_id: str, tar: Path) -> None:
         try:
@@ -142,62 +138,48 @@ class Arrivals(Leases):
             hint = "send it in the body, or upload it in pieces first"
             raise InputError("there is no result", hint=hint, code="no_body") from exc
 
-    def _open(self, tar: Path, sha256: str, held: Held) -> _Arrived:
-        """Check, unpack and summarise a result beside its place; runs in a thread of its own."""
-        if parcel.measured(tar).sha256 != sha256.lower():
-            raise TransportError(
-                "the result that arrived is not the one that was sent: its SHA-256 differs",
-                hint="send it again from its beginning",
-                code="checksum_mismatch",
-            )
-        folder = tar.with_suffix(f".{secrets.token_hex(4)}.folder")
-        try:
-            parcel.unpack(tar, folder)
-            contents = read_folder(folder)
-            _check_is_of(contents, held)
-            summary = _summary(contents)
-            with parcel.disk_told(folder):
-                _sync(folder)
-        except (StoreError, NotFoundError) as exc:
-            shutil.rmtree(folder, ignore_errors=True)
-            if _is_ours(exc):
-                raise
-            raise InputError(f"the result is damaged: {exc.message}", hint=exc.hint, code="damaged") from exc
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        return _Arrived(folder, contents, summary)
-
     # Recorded, in the writer's thread
 
-    def _record(self, desk: Desk, lease_id: str, arrived: _Arrived) -> Row[Any] | None:
-        """Return the job as it was before, or None where this attempt's result is here already."""
+    def _record(
+        self, desk: Desk, lease_id: str, arrived: Arrived, card: Card | None, asked: Sequence[Asked]
+    ) -> tuple[Row[Any] | None, Claimed | None]:
+        """Return the job as it was before, or None where this attempt's result is here already; and what was lent."""
         row = queue.of_lease(desk.connection, lease_id, locked=True)
-        number, contents = row.attempt_number, arrived.contents
+        number, failure = row.attempt_number, arrived.failure
         place = self.home.result_folder(row.experiment_id, row.job_id, number)
         inside = place.relative_to(self.home.results).as_posix()
-        if not ledger.add_result(desk.connection, contents, arrived.summary, attempt=number, folder=inside):
-            return None
+        is_first = row.attempt == 1  # no other was ever lent
+        if not ledger.add_result(desk.connection, arrived.row, attempt=number, folder=inside, is_first=is_first):
+            return None, None
         _put(arrived.folder, place)
-        result = contents.result
-        failure = failure_of(result)
         reason = failure.message if failure else ""
-        queue.end_attempt(desk.connection, lease_id, result.state.value, at=self.clock.now(), reason=reason)
-        if row.state == JobState.LEASED and row.lease_id == lease_id:
-            self._end_current(desk, row, result, failure)
+        queue.end_attempt(desk.connection, lease_id, arrived.state.value, at=self.clock.now(), reason=reason)
+        is_current = row.state == JobState.LEASED and row.lease_id == lease_id
+        if is_current:
+            self._end_current(desk, row, arrived)
         else:
-            self._end_late(desk, row, result, failure)
-        self._judge(desk, row, result, failure)
-        self.close_if_done(desk, row.experiment_id)
+            self._end_late(desk, row, arrived)
+        self._judge(desk, row, arrived)
+        claimed = None
+        # Whoever failed is asked again first whether it may have more, and a late one's device may be another's.
+        if (
+            is_current
+            and arrived.state is ResultState.COMPLETE
+            and card is not None
+            and card.device_key == row.device_key
+        ):
+            claimed = self.lend(desk, card, asked, begun=row.experiment_id)
+        if claimed is None or claimed.held is None or claimed.held.experiment_id != row.experiment_id:
+            self.close_if_done(desk, row.experiment_id)
         desk.tell("freed", lease_id)
         desk.tell("job", f"{row.experiment_id}/{row.job_id}")
-        return row
+        return row, claimed
 
-    def _end_current(self, desk: Desk, row: Row[Any], result: Result, failure: Failure | None) -> None:
-        state, now = _ENDS[result.state], self.clock.now()
+    def _end_current(self, desk: Desk, row: Row[Any], arrived: Arrived) -> None:
+        state, now, failure = _ENDS[arrived.state], self.clock.now(), arrived.failure
         reason = failure.message if failure else ""
-        may_do_better = result.state is ResultState.PARTIAL or (
-            result.state is ResultState.FAILED and is_tried_again(failure)
+        may_do_better = arrived.state is ResultState.PARTIAL or (
+            arrived.state is ResultState.FAILED and is_tried_again(failure)
         )
         left = row.tries_left - 1
         if row.cancel_asked and state is not JobState.COMPLETE:
@@ -216,26 +198,26 @@ class Arrivals(Leases):
         else:
             queue.end(desk.connection, row.number, state, at=now, reason=reason, failure=failure)
 
-    def _end_late(self, desk: Desk, row: Row[Any], result: Result, failure: Failure | None) -> None:
+    def _end_late(self, desk: Desk, row: Row[Any], arrived: Arrived) -> None:
         """A result of a lease that was lost: a whole one still counts, and whoever runs the job again may stop.
 
         Part of one is better than nothing, where the job has failed for good.
         """
-        now = self.clock.now()
-        if result.state is ResultState.PARTIAL and row.state == JobState.FAILED:
+        now, failure = self.clock.now(), arrived.failure
+        if arrived.state is ResultState.PARTIAL and row.state == JobState.FAILED:
             reason = failure.message if failure else ""
             queue.end(desk.connection, row.number, JobState.PARTIAL, at=now, reason=reason, failure=failure)
-        if result.state is not ResultState.COMPLETE or row.state in (JobState.COMPLETE, JobState.CANCELLED):
+        if arrived.state is not ResultState.COMPLETE or row.state in (JobState.COMPLETE, JobState.CANCELLED):
             return
         if row.state == JobState.LEASED:
             queue.end_attempt(desk.connection, row.lease_id, "cancelled", at=now, reason="an earlier attempt came in")
             desk.tell("freed", row.lease_id)
         queue.end(desk.connection, row.number, JobState.COMPLETE, at=now)
 
-    def _judge(self, desk: Desk, row: Row[Any], result: Result, failure: Failure | None) -> None:
+    def _judge(self, desk: Desk, row: Row[Any], arrived: Arrived) -> None:
         """Count it against an agent when a job that failed there is done elsewhere; three in a row and it is faulty."""
         card = self.floor.cards.get(row.attempt_agent)
-        if result.state is ResultState.COMPLETE:
+        if arrived.state is ResultState.COMPLETE:
             if card is not None and card.strikes:
                 agent_rows.change(desk.connection, card.id, strikes=0)
                 desk.tell("agent", card.id)
@@ -244,7 +226,7 @@ class Arrivals(Leases):
                 failed = {one.agent_id for one in tried if one.state in ("failed", "lost")}
                 for agent_id in sorted(failed - {row.attempt_agent}):
                     self._strike(desk, agent_id)
-        elif failure is not None and failure.whose == "sut" and _is_done_elsewhere(desk, row):
+        elif arrived.failure is not None and arrived.failure.whose == "sut" and _is_done_elsewhere(desk, row):
             self._strike(desk, row.attempt_agent)
 
     def _strike(self, desk: Desk, agent_id: str) -> None:
@@ -254,52 +236,15 @@ class Arrivals(Leases):
             agent_rows.change(desk.connection, agent_id, state=AgentState.FAULTY.value, reason=reason)
         desk.tell("agent", agent_id)
 
-    def _count(self, row: Row[Any], result: Result) -> None:
-        failure = failure_of(result)
+    def _count(self, row: Row[Any], arrived: Arrived) -> None:
+        failure = arrived.failure
         seconds = (self.clock.now() - row.attempt_leased_at).total_seconds()
-        self.hook("finished", state=result.state.value, code=failure.code if failure else "", seconds=seconds)
-
-
-def failure_of(result: Result) -> Failure | None:
-    """Return why a result has no numbers: its own reason, or that of its last repetition that failed."""
-    if result.failure is not None:
-        return result.failure
-    failed = [one.failure for one in result.repetitions if one.failure is not None]
-    return failed[-1] if failed and result.state is not ResultState.COMPLETE else None
+        self.hook("finished", state=arrived.state.value, code=failure.code if failure else "", seconds=seconds)
 
 
 def _attempt_of(connection: Connection, lease_id: str) -> Held:
     row = queue.of_lease(connection, lease_id)
     return Held(lease_id, row.job_id, row.experiment_id, row.attempt_agent, row.device_key or "", row.attempt_number)
-
-
-def _check_is_of(contents: FolderContents, held: Held) -> None:
-    result = contents.result
-    if (result.job_id, result.experiment_id) != (held.job_id, held.experiment_id):
-        raise InputError(
-            f"this is the result of job {result.job_id} of {result.experiment_id}, "
-            f"but the lease is for {held.job_id} of {held.experiment_id}",
-            hint="send it under the lease that it was made for",
-            code="damaged",
-        )
-
-
-def _summary(contents: FolderContents) -> Summary:
-    """Summarise what may be anything: samples that are none of a runner's are told so."""
-    import polars as pl
-
-    try:
-        return local.summarised(contents)
-    except (ValueError, TypeError, ArithmeticError, pl.exceptions.PolarsError) as exc:
-        said = str(exc).strip().partition("\n")[0][:200]
-        hint = "is this the folder as `prony exec` wrote it?"
-        raise InputError(f"the result cannot be summarised: {said}", hint=hint, code="damaged") from exc
-
-
-def _is_ours(error: StoreError | NotFoundError) -> bool:
-    """Is it this machine that cannot read or write, rather than the result that is damaged?"""
-    cause = error.__cause__
-    return isinstance(cause, OSError) and cause.errno not in (None, errno.ENOENT)
 
 
 _RECORDED = select(tables.result.c.job_id).where(
@@ -343,13 +288,3 @@ def _put(folder: Path, place: Path) -> None:
             place.rename(away)
             shutil.rmtree(away, ignore_errors=True)
         folder.rename(place)
-
-
-def _sync(folder: Path) -> None:
-    """Have a folder's files on the disk before anyone is told that they are."""
-    for path in [*folder.rglob("*"), folder]:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

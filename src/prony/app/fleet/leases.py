@@ -30,8 +30,11 @@ _MOST_LOG = 256 * 1024
 _LONGEST_LOG = 64 * 2**20
 
 
+Asked = tuple[Tray, int, bool]  # a lot, its generation, and whether nobody else could run it
+
+
 @dataclass(frozen=True)
-class _Claimed:
+class Claimed:
     lease: Lease | None
     held: Held | None
     empty: Sequence[tuple[Tray, int]]
@@ -72,33 +75,47 @@ class Leases(Agents):
 
     async def _try(self, card: Card, holding: Sequence[str]) -> Lease | None:
         occupied = self.floor.devices.get(card.device_key)
-        trays = [] if card.state in IDLE_ONLY or occupied else self.floor.candidates(card)
-        if not trays and (occupied is None or occupied in holding):
+        asked = () if occupied else self.asked_for(card)
+        if not asked and (occupied is None or occupied in holding):
             return None
-        asked = [(tray, tray.generation, self.floor.is_alone(card, tray)) for tray in trays]
         return await self.through(self._take(card, holding, asked))
 
-    async def _take(self, card: Card, holding: Sequence[str], asked: Sequence[tuple[Tray, int, bool]]) -> Lease | None:
-        claimed = await self.write(lambda desk: self._claim(desk, card, holding, asked))
+    async def _take(self, card: Card, holding: Sequence[str], asked: Sequence[Asked]) -> Lease | None:
+        return self.settle(await self.write(lambda desk: self._claim(desk, card, holding, asked)))
+
+    def asked_for(self, card: Card) -> tuple[Asked, ...]:
+        """Return the lots to ask on behalf of an agent whose device is free, in their order."""
+        trays = [] if card.state in IDLE_ONLY else self.floor.candidates(card)
+        return tuple((tray, tray.generation, self.floor.is_alone(card, tray)) for tray in trays)
+
+    def settle(self, claimed: Claimed) -> Lease | None:
+        """Have in mind what was lent, and what was found to be empty."""
         self.floor.emptied(claimed.empty)
         if claimed.held is not None:
             self.floor.hold(claimed.held)
         if claimed.lease is not None:
+            self.spawn(self.openers.warm())
             self.renewed[claimed.lease.id] = self.now()
         return claimed.lease
 
-    def _claim(
-        self, desk: Desk, card: Card, holding: Sequence[str], asked: Sequence[tuple[Tray, int, bool]]
-    ) -> _Claimed:
+    def _claim(self, desk: Desk, card: Card, holding: Sequence[str], asked: Sequence[Asked]) -> Claimed:
         """Runs in the writer's thread."""
         connection = desk.connection
         occupying = lease_rows.on_device(connection, card.device_key)
-        if occupying is not None:
-            if occupying.agent_id != card.id or occupying.lease_id in holding:
-                return _Claimed(None, held_of(occupying), ())
-            # It was lent and the answer never arrived: lent again.
-            job = Job.read_json(queue.document(connection, occupying.job_id))
-            return _lent(job, occupying.attempt, occupying.lease_id, card, self.settings.ttl_s, ())
+        if occupying is None:
+            return self.lend(desk, card, asked)
+        if occupying.agent_id != card.id or occupying.lease_id in holding:
+            return Claimed(None, held_of(occupying), ())
+        # It was lent and the answer never arrived: lent again.
+        job = Job.read_json(queue.document(connection, occupying.job_id))
+        return _lent(job, occupying.attempt, occupying.lease_id, card, self.settings.ttl_s, ())
+
+    def lend(self, desk: Desk, card: Card, asked: Sequence[Asked], *, begun: str = "") -> Claimed:
+        """Lend the first job that any of the lots has; `begun` is an experiment that is known to be running.
+
+        Runs in the writer's thread.
+        """
+        connection = desk.connection
         empty: list[tuple[Tray, int]] = []
         now = self.clock.now()
         absurd = now.timestamp() + LONGEST_PAUSE_S
@@ -112,12 +129,13 @@ class Leases(Agents):
             if found is None:
                 empty.append((tray, generation))
                 continue
-            if queue.set_state(connection, found.experiment_id, "running", was=("pending",)):
+            is_new = found.experiment_id != begun
+            if is_new and queue.set_state(connection, found.experiment_id, "running", was=("pending",)):
                 desk.tell("job", f"{found.experiment_id}/")
             desk.tell("job", f"{found.experiment_id}/{found.job_id}")
-            job = Job.read_json(queue.document(connection, found.job_id))
+            job = Job.read_json(found.document)
             return _lent(job, found.attempt, lease_id, card, self.settings.ttl_s, empty)
-        return _Claimed(None, None, empty)
+        return Claimed(None, None, empty)
 
     async def leases(self) -> tuple[LeaseView, ...]:
         def ask(connection: Connection) -> tuple[LeaseView, ...]:
@@ -197,9 +215,9 @@ class Leases(Agents):
 
 def _lent(
     job: Job, attempt: int, lease_id: str, card: Card, ttl_s: float, empty: Sequence[tuple[Tray, int]]
-) -> _Claimed:
+) -> Claimed:
     held = Held(lease_id, job.id, job.experiment_id, card.id, card.device_key, attempt)
-    return _Claimed(Lease(id=lease_id, job=job, attempt=attempt, ttl_s=ttl_s), held, empty)
+    return Claimed(Lease(id=lease_id, job=job, attempt=attempt, ttl_s=ttl_s), held, empty)
 
 
 def held_of(row: Row[Any]) -> Held:

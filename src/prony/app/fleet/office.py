@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from prony.app.access import Access
 from prony.app.fleet.floor import Card, Floor
+from prony.app.fleet.openers import Openers
 from prony.app.fleet.wire import Listener, send_notes
 from prony.errors import PronyError, StoreError
 from prony.model.agent import AgentState, Capabilities
@@ -42,13 +43,17 @@ _IN_THE_WAY = ("40P01", "40001", "23505")
 
 @dataclass(frozen=True)
 class FleetSettings:
-    """`ttl_s`: how long a lease lasts without a sign of life. `sweep_s`: how often a server looks around."""
+    """`ttl_s`: how long a lease lasts without a sign of life. `sweep_s`: how often a server looks around.
+
+    `openers`: how many processes open results; 0 is a thread of the server's own.
+    """
 
     ttl_s: float = 30.0
     sweep_s: float = 1.0
     reconcile_s: float = 5.0
     max_upload_bytes: int = 8 * 2**30
     asks_tokens: bool = False
+    openers: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,7 @@ class Office:
         self.clock: Clock = SystemClock()
         self.time: Callable[[], float] = time.monotonic
         self.floor = Floor()
+        self.openers = Openers(settings.openers)
         self.engine = store.engine
         self.access = Access(self.engine, self.clock)
         self.watchers: dict[str, set[asyncio.Queue[Notice | None]]] = defaultdict(set)

@@ -65,6 +65,7 @@ class Rounds(Agents):
             self.publish(experiment_id, None)
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=_LAST_WORK_S)
+        await self.openers.close()
         if self.listener is not None:
             await asyncio.to_thread(self.listener.close)
         await asyncio.to_thread(self.writer.close)

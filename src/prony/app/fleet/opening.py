@@ -1,0 +1,143 @@
+"""The parcel of a result in, its folder out, checked, summarised and on the disk; as a function, and as a process.
+
+Opening is most of what a result costs a server, and it reads what others wrote. A process that runs `main` does it
+beside the server: an order a message in, an answer a message out, until its input ends, which it also does
+when the server is killed.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import pickle
+import shutil
+import signal
+import struct
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from prony.app.results import summarised
+from prony.errors import InputError, NotFoundError, PronyError, StoreError, TransportError
+from prony.model.estimate import Summary
+from prony.model.result import Failure, Result, ResultState
+from prony.store import parcel
+from prony.store.folder import FolderContents, read_folder
+from prony.store.rows import Values, result_row
+
+LENGTH = struct.Struct(">Q")
+
+
+@dataclass(frozen=True)
+class Order:
+    """`folder`: where to put it; it is new, and on the same disk as the results."""
+
+    tar: Path
+    folder: Path
+    sha256: str
+    job_id: str
+    experiment_id: str
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A result that is whole and safe, beside its place: what the store is to keep, and how it went."""
+
+    folder: Path
+    row: Values
+    state: ResultState
+    failure: Failure | None
+
+
+def opened(order: Order) -> Arrived:
+    """Check, unpack and summarise a result beside its place; of one that is refused nothing stays."""
+    if parcel.measured(order.tar).sha256 != order.sha256.lower():
+        raise TransportError(
+            "the result that arrived is not the one that was sent: its SHA-256 differs",
+            hint="send it again from its beginning",
+            code="checksum_mismatch",
+        )
+    try:
+        parcel.unpack(order.tar, order.folder)
+        contents = read_folder(order.folder)
+        _check_is_of(contents, order)
+        row = result_row(contents, _summary(contents))
+    except (StoreError, NotFoundError) as exc:
+        shutil.rmtree(order.folder, ignore_errors=True)
+        if _is_ours(exc):
+            raise
+        raise InputError(f"the result is damaged: {exc.message}", hint=exc.hint, code="damaged") from exc
+    except BaseException:
+        shutil.rmtree(order.folder, ignore_errors=True)
+        raise
+    return Arrived(order.folder, row, contents.result.state, failure_of(contents.result))
+
+
+def failure_of(result: Result) -> Failure | None:
+    """Return why a result has no numbers: its own reason, or that of its last repetition that failed."""
+    if result.failure is not None:
+        return result.failure
+    failed = [one.failure for one in result.repetitions if one.failure is not None]
+    return failed[-1] if failed and result.state is not ResultState.COMPLETE else None
+
+
+def _check_is_of(contents: FolderContents, order: Order) -> None:
+    result = contents.result
+    if (result.job_id, result.experiment_id) != (order.job_id, order.experiment_id):
+        raise InputError(
+            f"this is the result of job {result.job_id} of {result.experiment_id}, "
+            f"but the lease is for {order.job_id} of {order.experiment_id}",
+            hint="send it under the lease that it was made for",
+            code="damaged",
+        )
+
+
+def _summary(contents: FolderContents) -> Summary:
+    """Summarise what may be anything: samples that are none of a runner's are told so."""
+    import polars as pl
+
+    try:
+        return summarised(contents)
+    except (ValueError, TypeError, ArithmeticError, pl.exceptions.PolarsError) as exc:
+        said = str(exc).strip().partition("\n")[0][:200]
+        hint = "is this the folder as `prony exec` wrote it?"
+        raise InputError(f"the result cannot be summarised: {said}", hint=hint, code="damaged") from exc
+
+
+def _is_ours(error: StoreError | NotFoundError) -> bool:
+    """Is it this machine that cannot read or write, rather than the result that is damaged?"""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno not in (None, errno.ENOENT)
+
+
+# As a process
+
+
+def message(thing: object) -> bytes:
+    """Return what goes through the pipe: the two ends are one program, so it is pickled."""
+    body = pickle.dumps(thing, protocol=pickle.HIGHEST_PROTOCOL)
+    return LENGTH.pack(len(body)) + body
+
+
+def answer(orders: BinaryIO, answers: BinaryIO) -> None:
+    """Open what is ordered, one after the other, until no more orders can come."""
+    while len(head := orders.read(LENGTH.size)) == LENGTH.size:
+        order = pickle.loads(orders.read(*LENGTH.unpack(head)))
+        try:
+            done: Arrived | PronyError = opened(order)
+        except PronyError as exc:
+            done = exc
+        answers.write(message(done))
+        answers.flush()
+
+
+def main() -> None:
+    import polars  # noqa: F401 - what every order needs, before the first one comes
+
+    import prony.analyse.summary  # noqa: F401
+
+    for number in (signal.SIGINT, signal.SIGTERM):  # meant for the server, which ends us when it has no more orders
+        signal.signal(number, signal.SIG_IGN)
+    gc.freeze()  # what was imported stays, and need not be looked through again and again
+    answer(sys.stdin.buffer, sys.stdout.buffer)
