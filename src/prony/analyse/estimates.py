@@ -121,7 +121,7 @@ def _at_least(runs: Sequence[Run], name: str) -> float | None:
     """Return the median over runs of each run's one-sided lower bound, if every run has one."""
     ranks = [lower_rank(run.count, PERCENTILES[name]) for run in runs]
     bounds = [float(run.ordered_ns[rank - 1]) / NS_PER_MS for run, rank in zip(runs, ranks, strict=True) if rank]
-    return float(np.median(bounds)) if len(bounds) == len(runs) else None
+    return quantile(np.sort(bounds), 0.5) if len(bounds) == len(runs) else None
 
 
 def _ordinal(name: str) -> str:

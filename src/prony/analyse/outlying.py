@@ -31,6 +31,8 @@ def outliers(runs: Sequence[Run]) -> tuple[tuple[Outlier, ...], int]:
 
 
 def _outlying_runs(runs: Sequence[Run]) -> list[_Ranked]:
+    if len(runs) < 2:  # nothing to stand apart from
+        return []
     values = np.array([run.statistic("p50") for run in runs], dtype=np.float64)
     marks = labels(values)
     distances = _distances(values, float(np.median(values)) if values.size else 1.0)

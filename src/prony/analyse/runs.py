@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -88,16 +88,24 @@ class Columns:
 
     @classmethod
     def of(cls, samples: pl.DataFrame) -> Self:
-        import polars as pl
-
-        phases = samples["phase"].cast(pl.Enum(SAMPLE_PHASES)).to_physical().to_numpy()
+        phase, phases = samples["phase"], _phases()
+        if phase.dtype != phases:
+            phase = phase.cast(phases)
         others = (samples[name].to_numpy() for name in ("repetition", "index", "begin_ns", "end_ns"))
         repetition, index, begin_ns, end_ns = others
-        return cls(repetition=repetition, index=index, phase=phases, begin_ns=begin_ns, end_ns=end_ns)
+        codes = phase.to_physical().to_numpy()
+        return cls(repetition=repetition, index=index, phase=codes, begin_ns=begin_ns, end_ns=end_ns)
 
     def in_phase(self, name: str) -> Array:
         found: Array = self.phase == SAMPLE_PHASES.index(name)
         return found
+
+
+@cache
+def _phases() -> pl.Enum:
+    import polars as pl
+
+    return pl.Enum(SAMPLE_PHASES)
 
 
 def measured_run(samples: Columns, repetition: int) -> Run | None:

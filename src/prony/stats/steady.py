@@ -50,6 +50,8 @@ def cuts(values: Array, *, penalty: float) -> list[int]:
     """
     count = values.size
     centred = values - np.mean(values)
+    if float(np.dot(centred, centred)) <= penalty:  # what no cut could save is less than what one costs
+        return [count]
     sums = np.concatenate(([0.0], np.cumsum(centred)))
     squares = np.concatenate(([0.0], np.cumsum(centred * centred)))
     best = np.full(count + 1, np.inf)

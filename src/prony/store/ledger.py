@@ -186,13 +186,21 @@ _KEEP_EXPERIMENT = (
 _KEEP_JOB = select(tables.job.c.experiment_id).where(tables.job.c.id == bindparam("of")).with_for_update(key_share=True)
 
 
-def add_result(connection: Connection, row: Values, *, attempt: int, folder: str, is_first: bool = False) -> bool:
-    """Accept one attempt once, and let the best stand; False when it was accepted before.
+def add_result(connection: Connection, row: Values, *, attempt: int, folder: str) -> bool:
+    """Accept one attempt once, and let the best stand; False when it was accepted before."""
+    _claim_job(connection, row["job_id"], row["experiment_id"])
+    return add_attempt(connection, row, attempt=attempt, folder=folder)
 
-    `is_first`: there can be no other attempt's.
-    """
+
+def keep_experiment(connection: Connection, experiment_id: str) -> None:
+    """Let nobody delete an experiment before this transaction ends; SQLite has one who writes anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(_KEEP_EXPERIMENT, {"of": experiment_id})
+
+
+def add_attempt(connection: Connection, row: Values, *, attempt: int, folder: str, is_first: bool = False) -> bool:
+    """The same of a job that nobody else can add to now; `is_first`: there can be no other attempt's."""
     table, job_id, state = tables.result, row["job_id"], ResultState(row["state"])
-    _claim_job(connection, job_id, row["experiment_id"])
     known = () if is_first else connection.execute(_ATTEMPTS, {"of": job_id}).all()
     if any(other.attempt == attempt for other in known):
         return False
@@ -204,8 +212,7 @@ def add_result(connection: Connection, row: Values, *, attempt: int, folder: str
 
 def _claim_job(connection: Connection, job_id: str, experiment_id: str) -> None:
     """Let nobody else add a result of this job, nor delete its experiment, before this transaction ends."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(_KEEP_EXPERIMENT, {"of": experiment_id})
+    keep_experiment(connection, experiment_id)
     found = connection.execute(_KEEP_JOB, {"of": job_id}).scalar()
     if found != experiment_id:
         require_job(connection, job_id)

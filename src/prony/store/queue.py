@@ -12,7 +12,9 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
+    Text,
     bindparam,
+    cast,
     delete,
     exists,
     func,
@@ -117,7 +119,11 @@ _CLAIM = (
         _Q.c.job_id,
         _Q.c.experiment_id,
         _Q.c.attempt,
-        select(tables.job.c.document).where(tables.job.c.id == _Q.c.job_id).scalar_subquery().label("document"),
+        # The cast is for SQLite, which forgets what type a column has that is returned, and would then scan the table.
+        select(tables.job.c.document)
+        .where(tables.job.c.id == cast(_Q.c.job_id, Text))
+        .scalar_subquery()
+        .label("document"),
     )
 )
 _LEND = insert(_A)

@@ -148,8 +148,10 @@ class Arrivals(Leases):
         number, failure = row.attempt_number, arrived.failure
         place = self.home.result_folder(row.experiment_id, row.job_id, number)
         inside = place.relative_to(self.home.results).as_posix()
+        # The job's row in the queue is ours until the end, so nobody else can bring a result of it.
+        ledger.keep_experiment(desk.connection, row.experiment_id)
         is_first = row.attempt == 1  # no other was ever lent
-        if not ledger.add_result(desk.connection, arrived.row, attempt=number, folder=inside, is_first=is_first):
+        if not ledger.add_attempt(desk.connection, arrived.row, attempt=number, folder=inside, is_first=is_first):
             return None, None
         _put(arrived.folder, place)
         reason = failure.message if failure else ""

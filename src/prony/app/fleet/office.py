@@ -171,7 +171,7 @@ class Office:
             listen(happened, facts)
 
     def _send(self, connection: Connection, notes: Sequence[Note]) -> None:
-        if self.listener is not None:
+        if self.listener is not None and not self.listener.is_alone:
             send_notes(connection, self.listener.sender, notes)
 
     def _told_by_writer(self, notes: Sequence[Note]) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, cast
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 CHANNEL = "prony"
 _MOST_BYTES = 7000  # PostgreSQL takes less than 8000
 _PAUSE_S = 1.0
+# A server tells that it is there this often, and is thought gone when nothing was heard of it for so long.
+_BEAT_S = 3.0
+_SILENCE_S = 10.0
 _SEND = text("SELECT pg_notify(:channel, :payload)")
 
 
@@ -51,7 +56,8 @@ def _send(connection: Connection, sender: str, batch: list[list[object]]) -> Non
 class Listener:
     """A thread with a connection of its own that hears what other servers committed; it reconnects for ever.
 
-    Each time that it begins to hear it says so, as a note `anew`.
+    Each time that it begins to hear it says so, as a note `anew`. Servers tell each other that they are there, so that
+    one that is alone need not send its notes: each costs a round trip and PostgreSQL's one lock for notifications.
     """
 
     def __init__(self, engine: Engine, hear: Callable[[Sequence[Note]], None]) -> None:
@@ -61,8 +67,14 @@ class Listener:
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._connection: psycopg.Connection | None = None
+        self._others_until = math.inf  # monotonic; not until it has listened for a while may it think itself alone
         self._thread = threading.Thread(target=self._work, name="prony-listener", daemon=True)
         self._thread.start()
+
+    @property
+    def is_alone(self) -> bool:
+        """Is it certain that no other server hears? Who begins to hear looks at the database after that."""
+        return time.monotonic() > self._others_until
 
     def close(self) -> None:
         self._ended.set()
@@ -82,10 +94,19 @@ class Listener:
     def _listen(self) -> None:
         with self._connected() as connection:
             connection.execute(f"LISTEN {CHANNEL}")
+            self._beat(connection)
             self._hear([Note("anew", "")])  # what was told before was not heard
+            self._others_until = time.monotonic() + _BEAT_S + _PAUSE_S  # by then the others have told
+            beat_at = time.monotonic() + _BEAT_S
             while not self._ended.is_set():
                 for heard in connection.notifies(timeout=_PAUSE_S):
                     self._receive(heard.payload)
+                if time.monotonic() >= beat_at:
+                    self._beat(connection)
+                    beat_at = time.monotonic() + _BEAT_S
+
+    def _beat(self, connection: psycopg.Connection) -> None:
+        connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, json.dumps([self.sender, []])))
 
     @contextmanager
     def _connected(self) -> Iterator[psycopg.Connection]:
@@ -100,6 +121,7 @@ class Listener:
             try:
                 yield connection
             finally:
+                self._others_until = math.inf  # it does not hear, so it cannot know
                 with self._lock:
                     self._connection = None
 
@@ -110,6 +132,7 @@ class Listener:
         except (ValueError, TypeError):  # somebody else's, on a channel of the same name
             return
         if sender != self.sender:
+            self._others_until = time.monotonic() + _SILENCE_S
             self._hear(notes)
 
 

@@ -1,0 +1,76 @@
+"""Servers on one database: whoever is alone knows it, and knows at once when it no longer is."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import pytest
+from sqlalchemy import Engine, make_url
+
+from prony.app.fleet import wire
+from prony.app.fleet.wire import Listener, send_notes
+from prony.store.postgres import server_engine
+from prony.store.writer import Note
+
+QUICK = {"_BEAT_S": 0.05, "_PAUSE_S": 0.05, "_SILENCE_S": 0.5}
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def engine(lasting_url: str) -> Engine:
+    return server_engine(make_url(lasting_url))
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in QUICK.items():
+        monkeypatch.setattr(wire, name, seconds)
+
+
+def test_whoever_is_alone_knows_it_until_another_comes(engine: Engine) -> None:
+    first = Listener(engine, lambda _: None)
+    try:
+        assert not first.is_alone  # it has not listened yet
+        until(lambda: first.is_alone)
+        second = Listener(engine, lambda _: None)
+        try:
+            until(lambda: not first.is_alone)
+            assert not second.is_alone
+        finally:
+            second.close()
+        until(lambda: first.is_alone)
+    finally:
+        first.close()
+
+
+def test_notes_of_one_are_heard_by_the_other_and_not_by_itself(engine: Engine) -> None:
+    heard: dict[str, list[Note]] = {"one": [], "other": []}
+    came = threading.Event()
+
+    def hearing(name: str) -> Callable[[Sequence[Note]], None]:
+        def hear(notes: Sequence[Note]) -> None:
+            heard[name] += notes
+            if any(note.topic == "lot" for note in notes):
+                came.set()
+
+        return hear
+
+    one, other = Listener(engine, hearing("one")), Listener(engine, hearing("other"))
+    try:
+        until(lambda: all(heard.values()))  # both have begun to hear
+        with engine.begin() as connection:
+            send_notes(connection, one.sender, [Note("lot", "l1", 3)])
+        assert came.wait(20)
+        assert Note("lot", "l1", 3) in heard["other"]
+        assert [note for note in heard["one"] if note.topic == "lot"] == []
+    finally:
+        one.close()
+        other.close()
