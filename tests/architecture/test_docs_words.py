@@ -110,7 +110,14 @@ def test_the_result_folder_page_names_every_field_of_a_job() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "heading"),
-    [("prony.engines", "## Engines"), ("prony.models", "## Model sources"), ("prony.probes", "## Probes")],
+    [
+        ("prony.engines", "## Engines"),
+        ("prony.models", "## Model sources"),
+        ("prony.probes", "## Probes"),
+        ("prony.drivers", "## Drivers"),
+        ("prony.tasks", "## Tasks"),
+        ("prony.services", "## Services"),
+    ],
 )
 def test_the_page_about_plugins_has_a_line_for_each(kind: str, heading: str) -> None:
     assert first_cells(section(page("plugins"), heading)) == set(entry_points(kind))

@@ -33,9 +33,11 @@ def beginnings() -> set[str]:
 
 
 def named_in(module: str) -> set[str]:
-    """Return the modules whose whole dotted name stands in this one as text, to be imported by it."""
-    texts = (node.value for node in ast.walk(tree(modules()[module])) if isinstance(node, ast.Constant))
-    return {text for text in texts if isinstance(text, str) and text in modules()}
+    """Return the modules whose whole dotted name stands in this one as text, with or without a name inside of it
+    (`module:Class`), to be imported by it."""
+    constants = (node.value for node in ast.walk(tree(modules()[module])) if isinstance(node, ast.Constant))
+    texts = {text.partition(":")[0] for text in constants if isinstance(text, str)}
+    return texts & modules().keys()
 
 
 def reached(graph: grimp.ImportGraph, starts: Iterable[str]) -> set[str]:

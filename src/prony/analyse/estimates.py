@@ -66,6 +66,15 @@ def across_runs(values: Array, unit: str, noun: str) -> Estimate:
     )  # fmt: skip
 
 
+def singular(statistic: str) -> str:
+    """Return what a person calls it: `median`, `99th percentile`."""
+    return _SINGULARS.get(statistic) or f"{statistic.removeprefix('p')}th percentile"
+
+
+def plural(statistic: str) -> str:
+    return _PLURALS.get(statistic) or f"{singular(statistic)}s"
+
+
 def _inference(runs: Sequence[Run], name: str) -> Estimate | None:
     values = [run.statistic(name) for run in runs]
     known = np.array([value for value in values if value is not None], dtype=np.float64)
@@ -73,7 +82,7 @@ def _inference(runs: Sequence[Run], name: str) -> Estimate | None:
         return None
     if len(runs) == 1:
         return _within(runs[0], name, float(known[0]))
-    return across_runs(known, "ms", f"runs' {_PLURALS.get(name) or _ordinal(name) + 's'}")
+    return across_runs(known, "ms", f"runs' {plural(name)}")
 
 
 def _within(run: Run, name: str, value: float) -> Estimate:
@@ -88,10 +97,9 @@ def _within(run: Run, name: str, value: float) -> Estimate:
     elif name == "mean" and (interval := mean_interval(run.durations_ns)) is not None:
         low, high = (bound / NS_PER_MS for bound in interval)
         confidence, how = 0.95, "Student's t"
-    label = _SINGULARS.get(name) or _ordinal(name)
     return Estimate(
         value=value, unit="ms", low=low, high=high, confidence=confidence, count=run.count, level="sample",
-        method=f"{label} of {run.count} samples; {how} within one run",
+        method=f"{singular(name)} of {run.count} samples; {how} within one run",
     )  # fmt: skip
 
 
@@ -122,7 +130,3 @@ def _at_least(runs: Sequence[Run], name: str) -> float | None:
     ranks = [lower_rank(run.count, PERCENTILES[name]) for run in runs]
     bounds = [float(run.ordered_ns[rank - 1]) / NS_PER_MS for run, rank in zip(runs, ranks, strict=True) if rank]
     return quantile(np.sort(bounds), 0.5) if len(bounds) == len(runs) else None
-
-
-def _ordinal(name: str) -> str:
-    return f"{name.removeprefix('p')}th percentile"

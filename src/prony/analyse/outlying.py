@@ -15,12 +15,12 @@ LISTED = 50
 _Ranked = tuple[float, Outlier]  # how far from the median, on the logarithm
 
 
-def outliers(runs: Sequence[Run]) -> tuple[tuple[Outlier, ...], int]:
+def outliers(runs: Sequence[Run], metric: str = "inference_ms") -> tuple[tuple[Outlier, ...], int]:
     """Return the most extreme outliers, at most 50, and how many there are in all."""
-    found = _outlying_runs(runs)
+    found = _outlying_runs(runs, metric)
     total = len(found)
     for run in runs:
-        samples, count = _outlying_samples(run)
+        samples, count = _outlying_samples(run, metric)
         found += samples
         total += count
     # The order is total, so the same folder always gives the same list.
@@ -30,20 +30,23 @@ def outliers(runs: Sequence[Run]) -> tuple[tuple[Outlier, ...], int]:
     return tuple(outlier for _, outlier in found[:LISTED]), total
 
 
-def _outlying_runs(runs: Sequence[Run]) -> list[_Ranked]:
+def _outlying_runs(runs: Sequence[Run], metric: str) -> list[_Ranked]:
     if len(runs) < 2:  # nothing to stand apart from
         return []
     values = np.array([run.statistic("p50") for run in runs], dtype=np.float64)
     marks = labels(values)
     distances = _distances(values, float(np.median(values)) if values.size else 1.0)
     return [
-        (float(distances[i]), _outlier(run.repetition, None, float(values[i]), severe=bool(marks[i] == 2)))
+        (
+            float(distances[i]),
+            _outlier(run.repetition, None, f"{metric}.p50", float(values[i]), severe=bool(marks[i] == 2)),
+        )
         for i, run in enumerate(runs)
         if marks[i]
     ]
 
 
-def _outlying_samples(run: Run) -> tuple[list[_Ranked], int]:
+def _outlying_samples(run: Run, metric: str) -> tuple[list[_Ranked], int]:
     """Return the farthest samples of one run, at most 50, and how many carry a label."""
     limits = fences(run.ordered_ns)
     low, high = limits.nearest
@@ -55,7 +58,8 @@ def _outlying_samples(run: Run) -> tuple[list[_Ranked], int]:
     for i in np.argsort(-distances, kind="stable")[:LISTED]:
         value = float(run.durations_ns[positions[i]])
         severe = not limits.severe[0] <= value <= limits.severe[1]
-        outlier = _outlier(run.repetition, int(run.indices[positions[i]]), value / NS_PER_MS, severe=severe)
+        index = int(run.indices[positions[i]])
+        outlier = _outlier(run.repetition, index, metric, value / NS_PER_MS, severe=severe)
         found.append((float(distances[i]), outlier))
     return found, int(positions.size)
 
@@ -65,8 +69,7 @@ def _distances(values: Array, centre: float) -> Array:
         return np.nan_to_num(np.abs(np.log(values / centre)), nan=np.inf)
 
 
-def _outlier(repetition: int, index: int | None, value_ms: float, *, severe: bool) -> Outlier:
-    metric = "inference_ms" if index is not None else "inference_ms.p50"
+def _outlier(repetition: int, index: int | None, metric: str, value_ms: float, *, severe: bool) -> Outlier:
     label = "severe" if severe else "suspicious"
     return Outlier.model_validate(
         {"repetition": repetition, "index": index, "metric": metric, "value": value_ms, "label": label}

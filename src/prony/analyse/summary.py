@@ -29,6 +29,10 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
 
     The same input always gives the same summary, and the order of rows and repetitions does not matter.
     """
+    if job.workload.kind == "service":
+        from prony.analyse.load.summary import summarise_load
+
+        return summarise_load(job, result, samples, environment=environment)
     if job.id != result.job_id:
         raise InputError(f"job {job.id} and the result of job {result.job_id} do not belong together")
     succeeded = sorted(repetition.index for repetition in result.repetitions if repetition.state == "ok")
@@ -44,7 +48,7 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
     )
     runs = tuple(measured[repetition.index] for repetition in selection.used)
     estimates = inference_estimates(runs) | cold_estimates(selection, durations_ms, result.repetitions)
-    estimates |= run_estimates(selection, measured, job.workload)
+    estimates |= run_estimates(selection, measured, job.model)
     listed, outlier_count = outliers(runs)
     evidence = Evidence(job, result, selection, runs, estimates.get(HEADLINE), environment)
     return Summary(

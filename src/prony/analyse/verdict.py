@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from prony.analyse.evidence import Evidence, Rule
 from prony.analyse.rules import answers, machine, repetition, steadiness
-from prony.model.estimate import Grade, Verdict
+from prony.model.estimate import Grade, Reason, Verdict
 
 RULES: tuple[Rule, ...] = (
     repetition.nothing_measured,
@@ -32,6 +34,10 @@ _WORST_FIRST = (Grade.VOID, Grade.SUSPECT, Grade.VALID)
 
 def judge(evidence: Evidence) -> Verdict:
     """Return the verdict with its reasons, the worst first; reasons of grade valid are notes."""
-    reasons = [reason for rule in RULES for reason in rule(evidence)]
-    reasons.sort(key=lambda reason: _WORST_FIRST.index(reason.grade))
-    return Verdict(grade=reasons[0].grade if reasons else Grade.VALID, reasons=tuple(reasons))
+    return verdict_of(reason for rule in RULES for reason in rule(evidence))
+
+
+def verdict_of(reasons: Iterable[Reason]) -> Verdict:
+    """Return the verdict that these reasons make: the worst decides."""
+    ordered = sorted(reasons, key=lambda reason: _WORST_FIRST.index(reason.grade))
+    return Verdict(grade=ordered[0].grade if ordered else Grade.VALID, reasons=tuple(ordered))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from prony.app import results
 from prony.app.execution import execute
+from prony.app.services import anchored_service, check_service
 from prony.errors import ConflictError
 from prony.measure.device import detect
 from prony.model.calibration import Calibration
@@ -21,6 +22,7 @@ from prony.model.dossier import Dossier
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
+from prony.model.recipe import ServiceWorkload
 from prony.ports import plugins
 from prony.ports.clock import SystemClock
 from prony.ports.models import scheme_of
@@ -166,6 +168,12 @@ class Bench:
         transfer.export(self.store, experiment_id, to, overwrite=overwrite)
         return to
 
+    def export_requests(self, text: str, export_format: str, to: Path) -> tuple[Path, ...]:
+        """Write the requests of an experiment's loads into a folder, in a format of other programs."""
+        from prony.report.exports import export
+
+        return export(self.dossier(text), export_format, to)
+
     def import_(self, path: Path) -> Experiment:
         return transfer.import_(self.store, path, summarise=results.summary_of)
 
@@ -203,11 +211,32 @@ class Bench:
                 repeats=repeats,
                 progress=progress,
             )
-        disturbing = [one for one in self.conditions().conditions if one.status in ("warn", "block")]
-        notes = tuple(f"{one.title}: {one.value}. {one.hint}".strip() for one in disturbing)
-        calibration = calibration.model_copy(update={"notes": notes})
+        calibration = calibration.model_copy(update={"notes": self._disturbing()})
         self.store.save_calibration(calibration)
         return calibration
+
+    def calibrate_load(self, *, repeats: int, progress: Callable[[int, int], None]) -> Calibration:
+        """Measure the load generator here; what an earlier calibration of this machine told is kept beside it."""
+        from prony.run.load_calibration import calibrate_load
+
+        device = detect()
+        with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
+            figures = calibrate_load(Path(scratch), repeats=repeats, progress=progress)
+        earlier = self.store.latest_calibration(device.hardware_id)
+        calibration = Calibration(
+            id=new_id(time.time()),
+            hardware_id=device.hardware_id,
+            software_id=device.software_id,
+            taken_at=self.clock.now(),
+            figures=(earlier.figures if earlier is not None else {}) | figures,
+            notes=self._disturbing(),
+        )
+        self.store.save_calibration(calibration)
+        return calibration
+
+    def _disturbing(self) -> tuple[str, ...]:
+        found = [one for one in self.conditions().conditions if one.status in ("warn", "block")]
+        return tuple(f"{one.title}: {one.value}. {one.hint}".strip() for one in found)
 
 
 def new_id(now_s: float, chance: int = 3) -> str:
@@ -222,13 +251,18 @@ def new_id(now_s: float, chance: int = 3) -> str:
 def check_names(jobs: Sequence[Job]) -> None:
     """Refuse a name that no plug-in has before anything is stored: it is a slip of the pen and not a result."""
     for job in jobs:
-        plugins.target(plugins.ENGINES, job.workload.engine)
-        plugins.target(plugins.MODELS, scheme_of(job.workload.model))
+        if isinstance(job.workload, ServiceWorkload):
+            check_service(job.workload)
+        else:
+            plugins.target(plugins.ENGINES, job.workload.engine)
+            plugins.target(plugins.MODELS, scheme_of(job.workload.model))
 
 
 def _anchored(job: Job, base: Path) -> Job:
     """Return the job with paths that mean the same from any folder."""
     workload = job.workload
+    if isinstance(workload, ServiceWorkload):
+        return anchored_service(job, base)
     model = workload.model
     if scheme_of(model) == "file":
         model = _anchored_path(model, base)

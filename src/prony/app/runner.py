@@ -18,7 +18,8 @@ from prony.ports.clock import SystemClock
 from prony.ports.models import policy_of
 from prony.run.child.spawner import die_with_parent
 from prony.run.environment import look_around
-from prony.run.runner import Stopped, Surroundings, run_jobs
+from prony.run.jobs import run_jobs
+from prony.run.runner import Stopped, Surroundings
 from prony.store.home import home
 
 

@@ -15,6 +15,8 @@ from prony.errors import InputError, PronyError, StoreError, exit_code
 # name -> (module under prony.cli.commands, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "run a recipe on this machine, or on the agents of a server"),
+    "load": ("load", "load an address, without a recipe"),
+    "mock": ("mock", "serve answers whose timing is known"),
     "list": ("list", "list experiments"),
     "show": ("show", "show one experiment's numbers"),
     "report": ("report", "write a report: html, md, json, csv or junit"),
@@ -31,6 +33,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "agents": ("agents", "list the agents of a server, or drain, reset or remove one"),
     "agent": ("agent", "offer this device to a server, or see whether it is fit for that"),
     "engines": ("engines", "list the engines of this machine, or add one"),
+    "services": ("services", "list the services that can be started and loaded"),
+    "drivers": ("drivers", "list what speaks to a server, and what an LLM is asked"),
     "zoo": ("zoo", "list the models that need no download"),
     "info": ("info", "describe this device and its compute units"),
     "doctor": ("doctor", "say what can run here, what is missing and what would disturb"),

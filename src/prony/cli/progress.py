@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
-from prony.model.event import Event
+from prony.model.event import Event, Live
 from prony.model.experiment import Experiment
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _PHASES = {"load": "loading", "warmup": "measuring"}
+_LOAD_LINE_S = 10.0
 _MARKS = {"complete": "done", "partial": "stopped", "failed": "failed", "cancelled": "cancelled"}
 
 
@@ -101,6 +102,8 @@ class Bars:
             case "repetition":
                 now = event.message.partition(":")[0] or event.state or "starting"
                 self._progress.update(task, completed=event.done, total=event.total, now=now)
+            case "load":
+                self._progress.update(task, now=load_text(event.live))
             case "phase":
                 self._progress.update(task, now=_PHASES.get(event.phase, event.phase))
             case "finished":
@@ -115,6 +118,7 @@ class Lines:
     def __init__(self) -> None:
         self._titles: dict[str, str] = {}
         self._alone = False
+        self._told_s = 0.0
 
     def start(self, experiment: Experiment, jobs: Sequence[Titled]) -> None:
         self._titles = {job.id: job.title for job in jobs}
@@ -125,6 +129,10 @@ class Lines:
         title = self._titles.get(event.job_id, event.job_id)
         if event.kind == "repetition" and event.state:
             self.note(f"  {title}: repetition {event.done} of {event.total}, {event.message or event.state}")
+        elif event.kind == "load" and event.live is not None:
+            if abs(event.live.elapsed_s - self._told_s) >= _LOAD_LINE_S:  # back to little when the next one begins
+                self._told_s = event.live.elapsed_s
+                self.note(f"  {title}: {load_text(event.live)}")
         elif event.kind == "finished":
             reason = f": {event.message}" if event.message else ""
             self.note(f"  {title}: {_MARKS.get(event.state, event.state)}{reason}")
@@ -142,6 +150,20 @@ class Lines:
         except BrokenPipeError:  # whoever listened has gone, as if they had pressed Ctrl-C on their way out
             self._alone = True
             raise KeyboardInterrupt from None
+
+
+def load_text(live: Live | None) -> str:
+    """Return a load as it goes, in one line: rate, latencies, in flight, failures, time left."""
+    if live is None:
+        return ""
+    words = [f"{live.rate_per_s:,.0f}/s"]
+    if live.p50_ms is not None and live.p99_ms is not None:
+        words.append(f"p50 {live.p50_ms:.3g} ms, p99 {live.p99_ms:.3g} ms")
+    words.append(f"{live.in_flight} in flight")
+    if live.failed:
+        words.append(f"{live.failed:,} failed")
+    words.append(f"{live.done:,} done" if live.left_s is None else f"{live.left_s:.0f} s left")
+    return " · ".join(words)
 
 
 def _count(jobs: Sequence[Titled]) -> str:

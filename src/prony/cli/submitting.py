@@ -12,6 +12,7 @@ from prony.cli.remote import again, connect
 from prony.cli.watching import follow
 from prony.errors import InputError
 from prony.model.queue import ExperimentView, Submission
+from prony.model.recipe import ServiceWorkload
 from prony.ports.models import scheme_of
 
 if TYPE_CHECKING:
@@ -55,5 +56,7 @@ def see_through(client: Client, view: ExperimentView, options: Namespace) -> int
 def _paths(view: ExperimentView) -> list[str]:
     """Return the models that are files of some machine."""
     recipe = view.experiment.recipe
+    if isinstance(recipe.workload, ServiceWorkload):
+        return []
     models = [recipe.workload.model, *map(str, recipe.matrix.axes.get("workload.model", ()))]
     return [model for model in dict.fromkeys(models) if scheme_of(model) == "file"]

@@ -9,6 +9,7 @@ from prony.dispatch.facts import facts_of
 from prony.model.agent import Fact
 from prony.model.job import Job
 from prony.model.place import Demand, Lack, Place, Wanted
+from prony.model.recipe import ServiceWorkload
 from prony.model.wanted import Comparison, Value, comparison
 from prony.ports.models import scheme_of
 
@@ -20,6 +21,8 @@ _SHOWN = 8
 def demand_of(job: Job, place: Place) -> Demand:
     """Return what a device needs for this job; jobs that want the same have demands of the same id."""
     workload = job.workload
+    if isinstance(workload, ServiceWorkload):
+        return Demand(where=place.where, kind=workload.kind)
     return Demand(
         where=place.where,
         kind=workload.kind,

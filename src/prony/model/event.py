@@ -7,13 +7,30 @@ from typing import Literal
 from prony.model.base import Noun
 
 
-class Event(Noun):
-    """`started` and `finished` speak of a job, `repetition` and `phase` of one fresh process in it."""
+class Live(Noun):
+    """A load while it runs. Rates and quantiles are of the last second; `left_s` is None where a count decides."""
 
-    kind: Literal["prepare", "started", "repetition", "phase", "finished"]
+    elapsed_s: float
+    left_s: float | None = None
+    sent: int
+    done: int
+    failed: int
+    in_flight: int
+    rate_per_s: float
+    p50_ms: float | None = None
+    p99_ms: float | None = None
+    tokens_per_s: float | None = None
+
+
+class Event(Noun):
+    """`started` and `finished` speak of a job, `repetition` and `phase` of one fresh process in it, `load` of how a load
+    goes just now."""
+
+    kind: Literal["prepare", "started", "repetition", "phase", "load", "finished"]
     job_id: str
     done: int = 0
     total: int = 0
     phase: str = ""
     state: str = ""
     message: str = ""
+    live: Live | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from prony.errors import InputError
 from prony.model.base import Noun
-from prony.model.recipe import Limits, Measure, Scalar, Workload
+from prony.model.load import Load
+from prony.model.recipe import Limits, Measure, ModelWorkload, Scalar, ServiceWorkload, Workload
 
 
 class Job(Noun):
@@ -13,9 +15,24 @@ class Job(Noun):
     cell: dict[str, Scalar] = {}
     workload: Workload
     measure: Measure = Measure()
+    load: Load = Load()
     limits: Limits = Limits()
     labels: dict[str, str] = {}
     seed: int = 0
+
+    @property
+    def model(self) -> ModelWorkload:
+        """The workload of a job that runs a model; asked only where that is known."""
+        if not isinstance(self.workload, ModelWorkload):
+            raise InputError(f"job {self.id} is a {self.workload.kind} and no model")
+        return self.workload
+
+    @property
+    def service(self) -> ServiceWorkload:
+        """The same of a job that loads a service."""
+        if not isinstance(self.workload, ServiceWorkload):
+            raise InputError(f"job {self.id} is a {self.workload.kind} and no service")
+        return self.workload
 
     @property
     def title(self) -> str:

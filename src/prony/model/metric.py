@@ -16,7 +16,45 @@ class Metric(Noun):
     meaning: str
 
 
-_TABLE: tuple[tuple[str, str, Better, str], ...] = (
+_Row = tuple[str, str, Better, str]
+
+# Latencies begin when a request was due (open load) or sent (closed load), and are those of successes.
+LOAD_TABLE: tuple[_Row, ...] = (
+    ("e2e_ms", "ms", "lower", "one request from due (open load) or sent (closed load) to the last byte of its reply"),
+    ("e2e_with_failures_ms", "ms", "lower", "the same where a failed request counts as one that never ended"),
+    ("service_ms", "ms", "lower", "one request from sent to the last byte of its reply, in an open load"),
+    ("sent_late_ms", "ms", "lower", "sent less due: how late the client itself was, in an open load"),
+    ("ttfb_ms", "ms", "lower", "from due or sent to the first byte of the reply"),
+    ("ttft_ms", "ms", "lower", "from due or sent to the first piece with a token, of any channel"),
+    ("ttft_content_ms", "ms", "lower", "from due or sent to the first piece of the answer that is no reasoning"),
+    ("itl_ms", "ms", "lower", "real gap between two pieces with tokens of one reply, over all gaps of a run"),
+    ("tpot_ms", "ms", "lower", "of a request: (end to end less ttft) / (tokens - 1)"),
+    ("tokens_per_s_per_user", "1/s", "higher", "of a request: output tokens a second once the first is there"),
+    (
+        "request_rate_per_s",
+        "1/s",
+        "neither",
+        "requests due (open load) or sent (closed load) in the window, by its time",
+    ),
+    (
+        "goodput_per_s",
+        "1/s",
+        "higher",
+        "successes that ended in the window and met every limit of a request, by its time",
+    ),
+    ("goodput_share", "1", "higher", "share of the window's requests, failed ones too, that met every such limit"),
+    ("output_tokens_per_s", "1/s", "higher", "tokens of the answers that ended in the window, by its time"),
+    ("input_tokens_per_s", "1/s", "higher", "tokens asked by the requests that ended in the window, by its time"),
+    ("total_tokens_per_s", "1/s", "higher", "input and output tokens together"),
+    ("items_per_s", "1/s", "higher", "rows, vectors or objects of the requests that ended in the window, by its time"),
+    ("bytes_per_s", "B/s", "higher", "bytes of the replies that ended in the window, by its time"),
+    ("in_flight", "1", "neither", "requests on their way at a time, the mean over the window"),
+    ("quality", "1", "higher", "recall or exact match of one reply, as its driver judges it"),
+    ("highest_load", "1", "higher", "the highest load of a search that held its SLO: users, or requests a second"),
+    ("error_rate", "1", "lower", "share of the window's requests that failed, all runs together"),
+)
+
+_TABLE: tuple[_Row, ...] = (
     (
         "load_ms",
         "ms",
@@ -36,7 +74,12 @@ _TABLE: tuple[tuple[str, str, Better, str], ...] = (
         "lower",
         "wall time of one warm inference: inputs bound, outputs ready on the host",
     ),
-    ("throughput_per_s", "1/s", "higher", "items completed in the measured window divided by its wall time"),
+    (
+        "throughput_per_s",
+        "1/s",
+        "higher",
+        "items of inferences, or successful requests, that ended in the measured window, by its wall time",
+    ),
     ("inference_cpu_ms", "ms", "lower", "CPU time of all threads of the process for one warm inference"),
     ("import_ms", "ms", "lower", "time to import the engine into a fresh interpreter"),
     ("memory_mib", "MiB", "lower", "peak resident memory while measuring, less the baseline after import"),
@@ -48,6 +91,12 @@ _TABLE: tuple[tuple[str, str, Better, str], ...] = (
     ("vram_peak_mib", "MiB", "lower", "highest device memory in use by the process while measuring"),
     ("energy_j", "J", "lower", "energy counters' difference over the measured window for one inference"),
     ("power_w", "W", "lower", "energy counters' difference over the measured window, by its wall time"),
+    *LOAD_TABLE,
+    ("load_rate_per_s", "1/s", "higher", "short requests a second that one client process sends here, 64 in flight"),
+    ("load_request_cpu_us", "us", "lower", "CPU time of a client process for one short request"),
+    ("load_sent_late_ms", "ms", "lower", "how late requests are sent at half of that rate, the 99th percentile"),
+    ("load_ttft_error_ms", "ms", "lower", "reported less true time to the first token at the median, 32 streams"),
+    ("load_itl_error_ms", "ms", "lower", "reported less true 99th percentile of the gaps between tokens, 32 streams"),
     ("clock_resolution_ns", "ns", "lower", "smallest step that the clock shows"),
     ("clock_cost_ns", "ns", "lower", "time that one reading of the clock takes"),
     ("harness_overhead_us", "us", "lower", "time that Prony's loop adds inside the timer to one inference"),
@@ -69,6 +118,33 @@ STATISTICS = ("p50", "mean", "min", "max", "sd", "p90", "p95", "p99", "p99.9")
 HEADLINE = "inference_ms.p50"
 
 
+# What a list and a comparison show of a job, by the kind of its workload.
+HEADLINES = {"model": HEADLINE, "service": "e2e_ms.p50"}
+
+
+class Key(Noun):
+    """`e2e_ms/insert.p99` in its parts: a metric, the operation it is of (empty: all), and a statistic or nothing."""
+
+    metric: str
+    operation: str = ""
+    statistic: str = ""
+
+
+def key_of(text: str) -> Key:
+    """Take a key apart; an operation may hold dots and slashes of its own, a metric and a statistic never do."""
+    statistic = next((name for name in sorted(STATISTICS, key=len, reverse=True) if text.endswith(f".{name}")), "")
+    head = text.removesuffix(f".{statistic}") if statistic else text
+    metric, slash, operation = head.partition("/")
+    if not slash:
+        metric = metric.partition(".")[0]
+    return Key(metric=metric, operation=operation, statistic=statistic)
+
+
+def key_text(metric: str, statistic: str, operation: str = "") -> str:
+    """Return the key under which an estimate is kept."""
+    return f"{metric}/{operation}.{statistic}" if operation else f"{metric}.{statistic}"
+
+
 def metric_of(key: str) -> Metric:
-    """Return the metric behind a key such as `inference_ms.p99`."""
-    return METRICS[key.split(".", 1)[0]]
+    """Return the metric behind a key such as `inference_ms.p99` or `e2e_ms/insert.p99`."""
+    return METRICS[key_of(key).metric]

@@ -9,6 +9,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from prony.model.base import Noun
+from prony.model.load import Load
 from prony.model.place import Place
 from prony.model.quantity import DurationNs, Share, SizeBytes, duration_text
 
@@ -17,7 +18,7 @@ Scalar = str | int | Finite | bool
 Precision = Literal["default", "fp32", "fp16", "bf16", "int8"]
 AxisSize = Annotated[int, Field(ge=0)]  # 0 is real: the empty cache of a decoder's first step
 # The sections that one job may have otherwise than its sibling.
-VARIABLE = ("workload", "measure", "limits", "labels")
+VARIABLE = ("workload", "measure", "load", "limits", "labels")
 
 
 def _lasting(default_ns: int, description: str) -> Any:
@@ -85,8 +86,69 @@ class ModelWorkload(Noun):
     inputs: Inputs = Field(default=Inputs(), description="sizes and contents for what the model leaves open")
     options: dict[str, Scalar] = Field(default={}, description="handed to the engine as they are")
 
+    @property
+    def subject(self) -> str:
+        """What is measured, in one word."""
+        return self.model
 
-Workload = Annotated[ModelWorkload, Field(description="what is measured, chosen by `kind`")]
+    @property
+    def tool(self) -> str:
+        """By what."""
+        return self.engine
+
+
+Option = Scalar | list[Scalar] | dict[str, Scalar]
+
+
+class ServiceWorkload(Noun):
+    """Load on a server: one that Prony starts (`service`) or one that runs already (`endpoint`)."""
+
+    kind: Literal["service"] = Field(description="which kind of workload this is")
+    service: str | None = Field(
+        default=None, min_length=1, description="the service to start; `prony services` lists them", examples=["redis"]
+    )
+    settings: dict[str, Option] = Field(default={}, description="of the service: configuration, model, arguments")
+    endpoint: str | None = Field(
+        default=None,
+        min_length=1,
+        description="where a server runs already, as a URL; a unix socket is unix:///path",
+        examples=["http://127.0.0.1:8000", "redis://127.0.0.1:6379/0"],
+    )
+    driver: str | None = Field(
+        default=None,
+        min_length=1,
+        description="what speaks to it; default: the service's own",
+        examples=["openai-chat", "redis"],
+    )
+    options: dict[str, Option] = Field(default={}, description="of the driver: operations, sizes, model name")
+    task: str | None = Field(default=None, min_length=1, description="what an LLM is asked; default: synthetic")
+    prompts: dict[str, Option] = Field(default={}, description="of the task: lengths, data set, turns")
+    metrics_url: str | None = Field(
+        default=None, min_length=1, description="a Prometheus page to read during the load; default: the service's own"
+    )
+
+    @property
+    def subject(self) -> str:
+        """What is measured, in one word."""
+        return self.service or self.endpoint or "a service"
+
+    @property
+    def tool(self) -> str:
+        """By what."""
+        return self.driver or self.service or ""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if self.service is not None and self.endpoint is not None:
+            raise ValueError("choose one of service (Prony starts it) and endpoint (it runs already)")
+        if self.endpoint is not None and self.driver is None:
+            raise ValueError("an endpoint needs a driver")
+        return self
+
+
+Workload = Annotated[
+    ModelWorkload | ServiceWorkload, Field(discriminator="kind", description="what is measured, chosen by `kind`")
+]
 
 
 class Matrix(Noun):
@@ -180,9 +242,18 @@ class Recipe(Noun):
     workload: Workload
     matrix: Matrix = Field(default=Matrix(), description="what is varied: one job for each combination")
     measure: Measure = Field(default=Measure(), description="how much is measured and what counts as warm")
+    load: Load = Field(default=Load(), description="of a service: how requests come, how many and for how long")
     limits: Limits = Field(default=Limits(), description="what one repetition may take before it is ended")
     place: Place = Field(default=Place(), description="which devices may run the jobs when a server hands them out")
     labels: dict[str, str] = Field(default={}, description="words of your own, kept with every result")
+
+    @model_validator(mode="after")
+    def _own_section(self) -> Self:
+        if self.workload.kind == "model" and self.load != Load():
+            raise ValueError("`load` is for services: a model's `measure` says how much is measured")
+        if self.workload.kind == "service" and self.measure != Measure():
+            raise ValueError("`measure` is for models: a service's `load` says how much is measured")
+        return self
 
 
 def json_schema() -> dict[str, Any]:

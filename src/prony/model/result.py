@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from prony.model.base import Noun
+from prony.model.clients import ClientSide, ServiceFacts
 
 
 class ResultState(StrEnum):
@@ -75,6 +76,9 @@ class Repetition(Noun):
     energy_j: dict[str, float] = {}
     vram_peak_mib: float | None = None
     contamination: tuple[str, ...] = ()
+    # Of a load: how its clients fared, and at which level a search held it.
+    client: ClientSide | None = None
+    level: float | None = None
     failure: Failure | None = None
 
     @property
@@ -147,5 +151,6 @@ class Result(Noun):
     inputs: tuple[InputFacts, ...] = ()
     effective: Effective | None = None
     check: OutputCheck | None = None
+    service: ServiceFacts | None = None
     repetitions: tuple[Repetition, ...] = ()
     failure: Failure | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -12,6 +13,9 @@ from prony.errors import NotFoundError
 ENGINES = "prony.engines"
 MODELS = "prony.models"
 PROBES = "prony.probes"
+DRIVERS = "prony.drivers"
+TASKS = "prony.tasks"
+SERVICES = "prony.services"
 
 
 @cache
@@ -26,10 +30,16 @@ def target(group: str, name: str) -> str:
     if name in known:
         return known[name].value
     kind = group.removeprefix("prony.").removesuffix("s")
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known) or 'none'}"
+    near = nearest(name, known)
+    hint = f"did you mean {near}?" if near else f"known: {', '.join(known) or 'none'}"
     noun = "source of models" if group == MODELS else kind
     raise NotFoundError(f"no {noun} is called {name!r}", hint=hint, code=f"unknown_{kind}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that was most likely meant."""
+    found = difflib.get_close_matches(name, list(known), n=1)
+    return found[0] if found else None
 
 
 def load(group: str, name: str) -> Any:

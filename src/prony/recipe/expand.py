@@ -83,6 +83,7 @@ def _job(experiment_id: str, number: int, cell: Cell, recipe: Recipe) -> Job:
         cell=cell,
         workload=recipe.workload,
         measure=recipe.measure,
+        load=recipe.load,
         limits=recipe.limits,
         labels=recipe.labels,
         seed=_seed(experiment_id, number),

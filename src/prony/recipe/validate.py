@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from prony.model.recipe import Recipe
 from prony.recipe.marks import Keys, Marks, Parsed, problem_at, value_at
 from prony.recipe.problems import Problem
-from prony.recipe.shape import alternatives, axis_trouble, elsewhere, meant, node_at
+from prony.recipe.shape import alternatives, axis_trouble, elsewhere, known_keys, meant, node_at
 from prony.recipe.wording import advice, expected, shown, words
 
 Details = Mapping[str, Any]
@@ -49,28 +49,51 @@ def problems_of(error: ValidationError, document: Any, marks: Marks) -> list[Pro
         keys = _keys_in(document, detail)
         if keys in found or keys in misspelt:
             continue
-        if detail["type"] == "extra_forbidden":
+        slip = _slip_for_kind(document) if detail["type"] == "union_tag_not_found" else None
+        if slip is not None:
+            found[slip] = problem_at(marks, slip, "unknown key", "did you mean kind?")
+        elif detail["type"] == "extra_forbidden":
             near = meant(keys[:-1], str(keys[-1]))
             misspelt.add((*keys[:-1], near or ""))
-            hint = f"did you mean {near}?" if near else elsewhere(keys[:-1], str(keys[-1]))
-            found[keys] = problem_at(marks, keys, "unknown key", hint)
+            found[keys] = _unknown(keys, near, marks)
         else:
             found[keys] = _problem(detail, keys, document, marks)
     return list(found.values())
 
 
+def _unknown(keys: Keys, near: str | None, marks: Marks) -> Problem:
+    if near == keys[-1]:  # the schema knows it, of the other kind
+        return problem_at(marks, keys, "unknown key", f"it belongs to another kind of {keys[-2]}")
+    hint = f"did you mean {near}?" if near else elsewhere(keys[:-1], str(keys[-1]))
+    return problem_at(marks, keys, "unknown key", hint)
+
+
+def _slip_for_kind(document: Any) -> Keys | None:
+    """Return the key that somebody wrote in the place of `kind`, which alone says what the others mean."""
+    keys: Keys = ("workload",)
+    written = document.get("workload") if isinstance(document, Mapping) else None
+    names = written if isinstance(written, Mapping) else {}
+    unknown = [str(name) for name in names if str(name) not in known_keys(keys)]
+    return next(((*keys, name) for name in unknown if meant(keys, name) == "kind"), None)
+
+
 def _keys_in(document: Any, detail: Details) -> Keys:
     """Return the place in the document: pydantic adds the name of each way it tried, which nobody wrote."""
     keys: Keys = ()
-    for key in detail["loc"]:
+    loc = detail["loc"]
+    if detail["type"].startswith("union_tag"):  # what says which kind it is, is missing or unknown
+        return (*loc, "kind")
+    if loc[:1] == ("workload",):
+        loc = (*loc[:1], *loc[2:])  # the kind that it was taken for, which may be the name of a key as well
+    for key in loc:
         if value_at(document, (*keys, key))[0]:
             keys = (*keys, key)
-    return (*keys, detail["loc"][-1]) if detail["type"] == "missing" else keys
+    return (*keys, loc[-1]) if detail["type"] == "missing" else keys
 
 
 def _problem(detail: Details, keys: Keys, document: Any, marks: Marks) -> Problem:
     node = node_at(keys) or {}
-    if detail["type"] == "missing":
+    if detail["type"] in ("missing", "union_tag_not_found"):
         return problem_at(marks, keys, f"is missing: {node.get('description', 'it is needed')}", _example(keys))
     if detail["type"] == "value_error":
         return problem_at(marks, keys, str(detail["ctx"]["error"]))

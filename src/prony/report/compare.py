@@ -8,7 +8,7 @@ from typing import Literal
 
 from prony.model.dossier import Entry
 from prony.model.estimate import Estimate, Grade
-from prony.model.metric import HEADLINE
+from prony.model.recipe import ModelWorkload
 from prony.report import pick
 from prony.report.number import interval_of
 
@@ -30,16 +30,20 @@ def peers(entries: Sequence[Entry]) -> list[list[Entry]]:
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         work = entry.job.workload
-        key = f"{work.model}\n{work.checksum}\n{work.batch_size}\n{work.inputs.model_dump_json()}"
+        if isinstance(work, ModelWorkload):
+            key = f"{work.model}\n{work.checksum}\n{work.batch_size}\n{work.inputs.model_dump_json()}"
+        else:  # a load is another one where anything of it differs but where it goes
+            key = work.model_dump_json(exclude={"endpoint", "service", "settings"}) + entry.job.load.model_dump_json()
         groups.setdefault(key, []).append(entry)
     return list(groups.values())
 
 
-def quotable(entry: Entry, key: str = HEADLINE) -> Estimate | None:
-    """Return the number where it may stand in a comparison: it exists and its verdict is not void."""
+def quotable(entry: Entry, key: str = "") -> Estimate | None:
+    """Return the number (the job's headline unless told) where it may stand in a comparison: it exists and its verdict
+    is not void."""
     if entry.summary.verdict.grade is Grade.VOID:
         return None
-    found = pick.estimate(entry.summary, key)
+    found = pick.estimate(entry.summary, key or pick.headline(entry))
     return found if found is not None and found.value > 0 else None
 
 

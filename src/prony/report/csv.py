@@ -8,6 +8,7 @@ import math
 import re
 
 from prony.model.dossier import Dossier, Entry
+from prony.model.recipe import ModelWorkload, Workload
 from prony.report import pick
 
 # What identifies the row and its circumstances; empty where unknown.
@@ -24,6 +25,11 @@ NUMBERS: tuple[str, ...] = (
     "throughput_per_s", "load_ms", "first_inference_ms", "cold_start_ms", "inference_cpu_ms", "import_ms",
     "memory_mib", "rss_baseline_mib", "rss_load_peak_mib", "rss_peak_mib", "rss_anon_mib", "rss_file_mib",
     "vram_peak_mib", "energy_j", "power_w",
+    "e2e_ms.p50", "e2e_ms.mean", "e2e_ms.min", "e2e_ms.max", "e2e_ms.p90", "e2e_ms.p95", "e2e_ms.p99", "e2e_ms.p99.9",
+    "service_ms.p50", "service_ms.p99", "ttfb_ms.p50", "ttft_ms.p50", "ttft_ms.p99", "ttft_content_ms.p50",
+    "itl_ms.p50", "itl_ms.p99", "tpot_ms.p50", "tpot_ms.p99", "goodput_per_s", "goodput_share", "request_rate_per_s",
+    "output_tokens_per_s", "input_tokens_per_s", "total_tokens_per_s", "tokens_per_s_per_user", "items_per_s",
+    "bytes_per_s", "in_flight", "quality", "highest_load", "error_rate",
 )  # fmt: skip
 COLUMNS: tuple[str, ...] = FACTS + tuple(f"{key}{part}" for key in NUMBERS for part in ("", ".low", ".high", ".count"))
 # A spreadsheet takes a cell that begins so for a formula and runs it.
@@ -37,7 +43,7 @@ def render(dossier: Dossier) -> str:
     writer = csv.writer(sink, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for entry in dossier.entries:
-        writer.writerow([*map(_text, _facts(dossier, entry)), *_numbers(entry)])
+        writer.writerow([*map(safe_text, _facts(dossier, entry)), *_numbers(entry)])
     return sink.getvalue()
 
 
@@ -49,14 +55,20 @@ def _facts(dossier: Dossier, entry: Entry) -> list[str]:
         dossier.experiment.id, dossier.experiment.name, job.id, summary.title, str(result.state),
         str(summary.verdict.grade), "; ".join(one.text for one in summary.verdict.reasons),
         pick.failure_text(failed[0][1]) if failed else "",
-        work.model, result.model.sha256 if result.model else "", work.engine,
-        effective.engine_version if effective else "", work.unit, str(work.batch_size),
-        "" if work.threads is None else str(work.threads), work.precision,
+        work.subject, result.model.sha256 if result.model else "", work.tool,
+        effective.engine_version if effective else "", *_asked(work),
         effective.device if effective else "", effective.precision if effective else "",
         "" if effective is None or effective.threads is None else str(effective.threads),
         device.name, device.hardware_id, device.software_id, result.started_at.isoformat(),
         str(len(summary.used)), str(summary.outlier_count),
     ]  # fmt: skip
+
+
+def _asked(work: Workload) -> list[str]:
+    """Return what only a model is asked for: unit, batch size, threads and precision."""
+    if not isinstance(work, ModelWorkload):
+        return [""] * 4
+    return [work.unit, str(work.batch_size), "" if work.threads is None else str(work.threads), work.precision]
 
 
 def _numbers(entry: Entry) -> list[str]:
@@ -68,7 +80,7 @@ def _numbers(entry: Entry) -> list[str]:
     return cells
 
 
-def _text(cell: str) -> str:
+def safe_text(cell: str) -> str:
     """Return text that a spreadsheet shows and never executes; blanks in front do not keep one from it."""
     is_formula = cell.startswith(_FORMULA) or cell.lstrip().startswith(_FORMULA)
     return f"'{cell}" if is_formula and not _NUMBER.fullmatch(cell) else cell

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Estimate, Grade
-from prony.model.metric import HEADLINE
+from prony.model.recipe import ModelWorkload
 from prony.report import compare, number, pick
+from prony.report.load_findings import load_findings
 
 _MOST_SINGLES = 6
 
@@ -23,6 +24,7 @@ def findings(dossier: Dossier) -> list[str]:
     told += _void(dossier.entries)
     told += _precisions(groups)
     told += _throughput(dossier.entries)
+    told += load_findings(dossier.entries)
     told += [_failed(entry) for entry in dossier.entries if pick.has_failed(entry)]
     return told
 
@@ -58,16 +60,17 @@ def _of_group(group: Sequence[Entry], *, alone: bool) -> list[str]:
     others = sorted(((found, one) for found, one in timed if one is not best), key=lambda pair: pair[0].value)
     name = pick.label(best, skip)
     where = "" if alone else _work(best)
-    claim = _claim(name, ours, [(found, pick.label(one, skip)) for found, one in others])
+    claim = _claim(name, ours, [(found, pick.label(one, skip)) for found, one in others], _thing(best))
     return [where + claim + _care([best, *(one for _, one in others)], skip)]
 
 
 def _work(entry: Entry) -> str:
     work = entry.job.workload
-    return f"For {work.model} with batch size {work.batch_size}, "
+    batch = f" with batch size {work.batch_size}" if isinstance(work, ModelWorkload) else ""
+    return f"For {work.subject}{batch}, "
 
 
-def _claim(name: str, ours: Estimate, others: list[tuple[Estimate, str]]) -> str:
+def _claim(name: str, ours: Estimate, others: list[tuple[Estimate, str]], thing: str) -> str:
     """Return the one honest sentence on the fastest of a group."""
     ratios = [(compare.against(ours, found), label) for found, label in others]
     tied = [label for ratio, label in ratios if ratio.relation == "overlap"]
@@ -79,7 +82,7 @@ def _claim(name: str, ours: Estimate, others: list[tuple[Estimate, str]]) -> str
     ratio, second = ratios[0]
     ends = "" if ratio.low is None or ratio.high is None else _ends(ratio.low, ratio.high)
     return (
-        f"{name} is the fastest: {number.text(ours)} for one inference at the median. "
+        f"{name} is the fastest: {number.text(ours)} for one {thing} at the median. "
         f"The next, {second}, takes {number.ratio(ratio.value)} as long{ends}."
     )
 
@@ -101,7 +104,7 @@ def _precisions(groups: Sequence[Sequence[Entry]]) -> list[str]:
     """Return what forbids taking a comparison at face value: jobs of one group that compute in another precision."""
     by_precision: dict[str, dict[str, None]] = {}
     for group in groups:
-        told = [(one.job.workload.engine, one.result.effective.precision) for one in group if one.result.effective]
+        told = [(one.job.workload.tool, one.result.effective.precision) for one in group if one.result.effective]
         if len({precision for _, precision in told}) > 1:
             for engine, precision in told:
                 by_precision.setdefault(precision, {})[engine] = None
@@ -127,21 +130,26 @@ def _singles(groups: Sequence[Sequence[Entry]]) -> list[str]:
     alone = [group[0] for group in timed if len(group) == 1]
     told = []
     for entry in alone[:_MOST_SINGLES]:
-        found = pick.estimate(entry.summary, HEADLINE)
+        found = pick.estimate(entry.summary, pick.headline(entry))
         if found is not None:
             grade = entry.summary.verdict.grade
             care = "" if grade is Grade.VALID else f" Take it with care: it is {grade}."
-            told.append(f"{pick.label(entry)} takes {number.text(found)} for one inference at the median.{care}")
+            told.append(f"{pick.label(entry)} takes {number.text(found)} for one {_thing(entry)} at the median.{care}")
     return told
+
+
+def _thing(entry: Entry) -> str:
+    return "inference" if isinstance(entry.job.workload, ModelWorkload) else "request"
 
 
 def _throughput(entries: Sequence[Entry]) -> list[str]:
     """Return who moves most items, for each model that was run with several batch sizes."""
     told = []
-    for model in dict.fromkeys(entry.job.workload.model for entry in entries):
-        mine = [one for one in entries if one.job.workload.model == model]
+    models = [one for one in entries if isinstance(one.job.workload, ModelWorkload)]
+    for model in dict.fromkeys(entry.job.model.model for entry in models):
+        mine = [one for one in models if one.job.model.model == model]
         rated = [(found, one) for one in mine if (found := compare.quotable(one, "throughput_per_s")) is not None]
-        if len({one.job.workload.batch_size for _, one in rated}) > 1:
+        if len({one.job.model.batch_size for _, one in rated}) > 1:
             told.append(_most(model, rated))
     return told
 

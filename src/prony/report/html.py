@@ -6,26 +6,32 @@ from importlib.resources import files
 
 from prony.model.dossier import Dossier
 from prony.model.estimate import Grade
+from prony.model.metric import HEADLINES
 from prony.report import pick, plots
 from prony.report.element import Html, captioned, joined, scrolling, section, tag
 from prony.report.findings import findings
 from prony.report.html_job import articles
+from prony.report.html_load import load_samples, load_section
 from prony.report.html_method import method
 from prony.report.notes import Note, instrument, notes, whose
 from prony.report.series import Run, runs
 from prony.report.table import Column, Row, table
 
-_SECTIONS = (("found", "Found"), ("results", "Results"), ("plots", "Plots"), ("jobs", "Jobs"), ("method", "Method"))
+_SECTIONS = (
+    ("found", "Found"), ("results", "Results"), ("loads", "Load"), ("plots", "Plots"), ("jobs", "Jobs"),
+    ("method", "Method"),
+)  # fmt: skip
 
 
 def render(dossier: Dossier) -> str:
     """Return the whole page. It refers to nothing outside itself and holds no script."""
-    samples = {entry.job.id: runs(entry) for entry in dossier.entries}
+    samples = {entry.job.id: runs(entry) for entry in dossier.entries if not pick.is_load(entry)}
+    loaded = load_samples(dossier)
     body = joined(
         (
             _top(dossier),
-            tag("main", _found(dossier), _results(dossier), _plots(dossier, samples),
-                section("jobs", "Each job", *articles(dossier, samples)), method(dossier)),
+            tag("main", _found(dossier), _results(dossier), load_section(dossier, loaded), _plots(dossier, samples),
+                section("jobs", "Each job", *articles(dossier, samples, loaded)), method(dossier)),
             tag("footer", "Written by Prony from the stored samples of this experiment. ",
                 "Every number can be computed again from its result folder."),
         )
@@ -51,7 +57,9 @@ def _top(dossier: Dossier) -> Html:
     when = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
     meta = " · ".join([one.id, when, str(one.state)] + ([f"rerun of {one.rerun_of}"] if one.rerun_of else []))
     about = tag("p", one.recipe.description) if one.recipe.description else None
-    links = [tag("a", name, href=f"#{anchor}") for anchor, name in _SECTIONS]
+    absent = {"plots"} if all(map(pick.is_load, dossier.entries)) and dossier.entries else set()
+    absent |= set() if any(map(pick.is_load, dossier.entries)) else {"loads"}
+    links = [tag("a", name, href=f"#{anchor}") for anchor, name in _SECTIONS if anchor not in absent]
     eyebrow = tag("p", "Prony report", class_="eyebrow")
     return tag(
         "header", eyebrow, tag("h1", one.name), tag("p", meta, class_="meta"), about, tag("nav", *links), class_="top"
@@ -91,7 +99,7 @@ def _row(columns: tuple[Column, ...], row: Row, place: int) -> Html:
         text: Html | str = cell.text
         if column.key == "verdict":
             text = tag("a", tag("span", cell.text, class_=f"verdict {grade}"), href=f"#job-{place}")
-        value = tag("b", text) if column.heading == "p50" else text
+        value = tag("b", text) if column.key in HEADLINES.values() else text
         interval = tag("span", cell.interval, class_="i") if cell.interval else None
         cells.append(tag("td", value, interval, class_="n" if column.is_number else None, title=cell.note or None))
     return tag("tr", *cells, class_="row-void" if grade is Grade.VOID else None)
@@ -104,8 +112,10 @@ def _note(note: Note, job_count: int) -> Html:
     return tag("li", tag("span", mark, class_=style), tag("b", f"{jobs}: ") if jobs else None, note.text)
 
 
-def _plots(dossier: Dossier, samples: dict[str, list[Run]]) -> Html:
-    entries = dossier.entries
+def _plots(dossier: Dossier, samples: dict[str, list[Run]]) -> Html | None:
+    entries = [entry for entry in dossier.entries if not pick.is_load(entry)]
+    if dossier.entries and not entries:
+        return None
     drawn = (
         ("Median inference.", "The mark is the median of runs, the bar its interval, the pale dots below it the median "
          "of each single run (grey: left out). ● valid, ▲ suspect, ✖ void; hollow means that there is no interval.",

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Grade
-from prony.model.metric import METRICS
+from prony.model.metric import METRICS, key_of
+from prony.model.recipe import ModelWorkload
 from prony.model.result import OutputCheck
-from prony.report import html_runs, number, pick, plots_of_job
+from prony.report import html_load, html_runs, number, pick, plots_of_job
 from prony.report.element import Html, captioned, folded, grid, joined, pairs, tag
+from prony.report.load_series import LoadRun
 from prony.report.series import Run
 
 # Drawing costs a good tenth of a second a job; a page of hundreds would open for nobody.
 MOST_DRAWN = 24
-_KEY_FIGURES = ("inference_ms.p50", "throughput_per_s", "load_ms", "first_inference_ms", "cold_start_ms", "memory_mib")
+_KEY_FIGURES = (
+    "inference_ms.p50", "e2e_ms.p50", "throughput_per_s", "ttft_ms.p50", "itl_ms.p50", "load_ms", "first_inference_ms",
+    "cold_start_ms", "memory_mib",
+)  # fmt: skip
 
 
-def articles(dossier: Dossier, samples: dict[str, list[Run]]) -> list[Html]:
+def articles(dossier: Dossier, samples: dict[str, list[Run]], loaded: dict[str, list[LoadRun]]) -> list[Html]:
     """Return one article a job, in the order of the table."""
     if not dossier.entries:
         return [tag("p", "No job has a result yet.")]
     made = []
     for place, entry in enumerate(dossier.entries):
-        drawn = _plots(entry, samples.get(entry.job.id, [])) if place < MOST_DRAWN else _not_drawn()
+        if place >= MOST_DRAWN:
+            drawn = _not_drawn()
+        elif pick.is_load(entry):
+            drawn = _load_plots(entry, loaded.get(entry.job.id, []))
+        else:
+            drawn = _plots(entry, samples.get(entry.job.id, []))
         made.append(_article(entry, place, drawn))
     return made
 
@@ -69,7 +79,7 @@ def _figures(entry: Entry) -> Html | None:
         if found is not None:
             written = number.written(found)
             body = joined((f"{written.value} {written.unit} ", tag("span", written.interval or "no interval")))
-            name = METRICS[key.split(".")[0]].name.rsplit("_", 1)[0].replace("_", " ").removesuffix(" per")
+            name = METRICS[key_of(key).metric].name.rsplit("_", 1)[0].replace("_", " ").removesuffix(" per")
             shown.append(
                 tag(
                     "div",
@@ -92,6 +102,16 @@ def _plots(entry: Entry, runs: list[Run]) -> Html:
     if not runs and not pick.has_failed(entry):
         shown.append(tag("p", f"No samples could be read in {entry.folder}.", class_="muted"))
     return tag("div", *shown, class_="pair")
+
+
+def _load_plots(entry: Entry, runs: list[LoadRun]) -> Html:
+    beside = plots_of_job.telemetry(entry)
+    shown = html_load.job_plots(entry, runs)
+    if beside is not None:
+        shown.append(captioned("Beside the run.", "What the machine's own counters said meanwhile.", beside))
+    if not runs and not pick.has_failed(entry):
+        shown.append(tag("p", f"No requests could be read in {entry.folder}.", class_="muted"))
+    return joined((tag("div", *shown, class_="pair"), html_load.job_tables(entry)))
 
 
 def _behind(entry: Entry) -> Html:
@@ -122,6 +142,8 @@ def _numbers(entry: Entry) -> Html | None:
 
 def _settings(entry: Entry) -> Html:
     asked, effective = entry.job.workload, entry.result.effective
+    if not isinstance(asked, ModelWorkload):
+        return _load_settings(entry)
     told: list[tuple[str, str | None]] = [
         ("engine asked for", asked.engine),
         ("unit asked for", asked.unit),
@@ -141,6 +163,18 @@ def _settings(entry: Entry) -> Html:
             ("nodes by provider", coverage or None),
         ]
         told += list(effective.details.items())
+    return pairs(told)
+
+
+def _load_settings(entry: Entry) -> Html:
+    """Return what was loaded and how, as the recipe says; secrets are names of variables there, never values."""
+    work, load = entry.job.service, entry.job.load
+    told: list[tuple[str, str | None]] = [("service", work.service), ("endpoint", work.endpoint)]
+    told += [("driver", work.driver), ("task", work.task)]
+    for word, options in (("setting", work.settings), ("option", work.options), ("prompts", work.prompts)):
+        told += [(f"{word} {name}", str(value)) for name, value in options.items()]
+    written = load.model_dump(mode="json", exclude_defaults=True)
+    told += [(f"load {name}", str(value)) for name, value in (written or {"closed": "one user"}).items()]
     return pairs(told)
 
 

@@ -6,7 +6,7 @@ from prony.model.device import Environment
 from prony.model.dossier import Dossier
 from prony.model.metric import metric_of
 from prony.model.quantity import duration_text, size_text
-from prony.report import number
+from prony.report import number, pick
 from prony.report.element import Html, folded, grid, joined, pairs, section, tag
 from prony.report.notes import instrument
 
@@ -19,12 +19,27 @@ _HOW = (
     "Two jobs are called different only where their intervals do not overlap.",
 )
 
+_HOW_LOAD = (
+    "Each run is one whole load. Its own number (its median, say) is one observation, and intervals come from the "
+    "spread between runs; latencies of different runs are never mixed. The window begins when throughput and latency "
+    "are steady and every user had a first answer, and ends when nothing more is sent.",
+    "Latency begins when a request was due under an open load, and when it was sent under a closed one; it is that of "
+    "successes that began in the window. Throughput counts successes that ended in it. Failed requests are counted by "
+    "cause, and are in neither. Bytes are stamped by the kernel where it can; how late the client read them is told.",
+)
+
 
 def method(dossier: Dossier) -> Html:
     """Return methods and environment; machines that are the same are told once."""
     unlike = _environments(dossier)
-    blocks: list[Html | None] = [tag("p", text) for text in _HOW]
-    blocks += [_protocol(dossier), tag("h4", "The instrument"), _instrument(dossier)]
+    loaded = any(map(pick.is_load, dossier.entries))
+    others = not loaded or not all(map(pick.is_load, dossier.entries))
+    blocks: list[Html | None] = [tag("p", text) for text in (*(_HOW if others else ()), *(_HOW_LOAD if loaded else ()))]
+    blocks += [
+        _protocol(dossier) if others else _load_protocol(dossier),
+        tag("h4", "The instrument"),
+        _instrument(dossier),
+    ]
     for environment in unlike:
         blocks += _machine(environment)
     blocks.append(tag("h4", "The recipe"))
@@ -56,6 +71,19 @@ def _protocol(dossier: Dossier) -> Html:
         ("until", until), ("page cache", measure.page_cache), ("isolation", measure.isolation),
         ("cap on measuring", duration_text(measure.max_time)), ("time-out", duration_text(limits.timeout)),
         ("memory limit", "none" if limits.memory is None else size_text(limits.memory)),
+    ])  # fmt: skip
+
+
+def _load_protocol(dossier: Dossier) -> Html:
+    load = dossier.experiment.recipe.load
+    limits = ", ".join(f"{key} {limit:g}" for key, limit in load.slo.items())
+    lasting = "as the load says" if load.duration_ns is None else duration_text(load.duration_ns)
+    warmup = load.warmup if isinstance(load.warmup, str) else duration_text(load.warmup)
+    return pairs([
+        ("load", load.way), ("lasting", lasting), ("requests", None if load.requests is None else str(load.requests)),
+        ("runs", str(load.repeats)), ("warm-up", warmup), ("drain", duration_text(load.drain)),
+        ("time-out of a request", duration_text(load.timeout)), ("limits", limits or "none"),
+        ("seeds", f"arrivals {load.seeds.arrivals}, prompts {load.seeds.prompts}, lengths {load.seeds.lengths}"),
     ])  # fmt: skip
 
 

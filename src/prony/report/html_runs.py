@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prony.model.dossier import Entry
 from prony.model.estimate import Outlier
-from prony.model.metric import METRICS
+from prony.model.metric import METRICS, key_of
 from prony.model.result import Noise, Repetition
 from prony.report import number, pick
 from prony.report.element import Html, grid, joined, pairs
@@ -112,5 +112,5 @@ def _outlier(one: Outlier) -> list[str]:
 
 
 def _unit(key: str) -> str:
-    name = key.split(".", maxsplit=1)[0]
+    name = key_of(key).metric
     return METRICS[name].unit if name in METRICS else "1"

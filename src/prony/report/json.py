@@ -8,7 +8,7 @@ from typing import Any
 
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Estimate, Verdict
-from prony.model.metric import METRICS
+from prony.model.metric import METRICS, key_of
 from prony.report.findings import findings
 
 # Raised when a key changes its meaning or goes away; new keys may appear at any time.
@@ -56,7 +56,7 @@ def _number(estimate: Estimate, verdict: Verdict) -> dict[str, Any]:
 
 
 def _unit(key: str) -> str | None:
-    metric = METRICS.get(key.split(".", 1)[0])
+    metric = METRICS.get(key_of(key).metric)
     return None if metric is None else metric.unit
 
 

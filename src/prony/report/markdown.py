@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from prony.model.dossier import Dossier
-from prony.report import pick
+from prony.model.metric import HEADLINES
+from prony.report import load_tables, pick
 from prony.report.findings import findings
 from prony.report.notes import instrument, notes, whose
 from prony.report.safe import one_line, visible
@@ -23,6 +25,7 @@ def render(dossier: Dossier) -> str:
         lines += [escaped(one.recipe.description), ""]
     lines += ["## What was found", "", *(f"- {escaped(sentence)}" for sentence in findings(dossier)), ""]
     lines += ["## Results", "", *_table(dossier), "", *_notes(dossier), ""]
+    lines += _loads(dossier)
     lines += ["## Where and how", "", *_machines(dossier), "", *_recipe(dossier)]
     return "\n".join(lines) + "\n"
 
@@ -42,12 +45,36 @@ def _table(dossier: Dossier) -> list[str]:
     return lines
 
 
+def _loads(dossier: Dossier) -> list[str]:
+    """Return what loads have beyond the table: throughput against load, and the latencies and figures of each."""
+    lines: list[str] = []
+    found = load_tables.sweep(dossier)
+    if found is not None:
+        lines += ["## Throughput against load", ""]
+        lines += _grid(["job", *load_tables.sweep_headings(found)], load_tables.sweep_lines(found))
+    for entry in load_tables.loads(dossier):
+        latencies, figures = load_tables.latency_lines(entry), load_tables.figure_lines(entry)
+        if latencies or figures:
+            lines += [f"## {escaped(pick.label(entry))}", ""]
+            lines += _grid(["metric, ms", *load_tables.PERCENTILES], latencies)
+            lines += _grid(["metric", "value", "interval"], figures)
+    return lines
+
+
+def _grid(headings: list[str], rows: Sequence[load_tables.Line]) -> list[str]:
+    if not rows:
+        return []
+    ruler = ["---", *(["---:"] * (len(headings) - 1))]
+    body = [_line([escaped(row.name), *map(escaped, row.cells)]) for row in rows]
+    return [_line([escaped(heading) for heading in headings]), _line(ruler), *body, ""]
+
+
 def _line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
 def _cell(column: Column, cell: Cell) -> str:
-    value = f"**{escaped(cell.text)}**" if column.heading == "p50" and cell.interval else escaped(cell.text)
+    value = f"**{escaped(cell.text)}**" if column.key in HEADLINES.values() and cell.interval else escaped(cell.text)
     return f"{value} {escaped(cell.interval)}".strip()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from prony.model.calibration import Calibration
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Grade
+from prony.model.recipe import ModelWorkload
 from prony.report import number, pick
 
 
@@ -86,7 +87,8 @@ def _failed(entry: Entry) -> list[tuple[Grade | None, str]]:
 
 def _precision(entry: Entry) -> str | None:
     """Return what the engine computes in, where nobody asked for it and it is not float32."""
-    effective, asked = entry.result.effective, entry.job.workload.precision
+    effective, work = entry.result.effective, entry.job.workload
+    asked = work.precision if isinstance(work, ModelWorkload) else ""
     if effective is None or asked != "default" or effective.precision in {"f32", "fp32", "float32"}:
         return None
     check = entry.result.check

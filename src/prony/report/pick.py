@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Estimate, Grade, Missing, Summary
+from prony.model.metric import HEADLINES
 from prony.model.result import Failure, Repetition, ResultState
 
 SYMBOLS = {Grade.VALID: "●", Grade.SUSPECT: "▲", Grade.VOID: "✖"}
@@ -17,6 +18,16 @@ def estimate(summary: Summary, key: str) -> Estimate | None:
     """Return `inference_ms.p50`; for a metric without statistics (`load_ms`), its own or its middle."""
     names = [key] if "." in key else [key, f"{key}.p50", f"{key}.mean"]
     return next((summary.estimates[name] for name in names if name in summary.estimates), None)
+
+
+def headline(entry: Entry) -> str:
+    """Return the key of the one number that a list shows of this job."""
+    return HEADLINES[entry.job.workload.kind]
+
+
+def is_load(entry: Entry) -> bool:
+    """Was a service loaded, rather than a model run?"""
+    return entry.job.workload.kind == "service"
 
 
 def missing(summary: Summary, key: str) -> Missing | None:
@@ -66,8 +77,8 @@ def _word(path: str, value: object) -> str:
 
 
 def axis(path: str) -> str:
-    """Return the heading of a matrix path: `workload.batch_size` is `batch_size`."""
-    return path.removeprefix("workload.")
+    """Return the heading of a matrix path: `workload.batch_size` is `batch_size`, `load.open.rate` is `rate`."""
+    return path.removeprefix("load.closed.").removeprefix("load.open.").removeprefix("workload.")
 
 
 def axes(dossier: Dossier) -> list[str]:

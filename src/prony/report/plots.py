@@ -34,7 +34,7 @@ def comparison(entries: Sequence[Entry], runs: dict[str, list[Run]]) -> Html | N
     figure, (axes,) = draw.canvas(draw.WIDE, 0.75 + 0.32 * len(timed), max(map(len, labels)))
     colours = _by_engine([entry for _, entry in timed])
     for place, (found, entry) in enumerate(timed):
-        colour = colours[entry.job.workload.engine]
+        colour = colours[entry.job.workload.tool]
         for is_used in (False, True):
             mine = [one for one in runs.get(entry.job.id, []) if (one.repetition in entry.summary.used) is is_used]
             medians = np.array([np.median(run.measured_ms) for run in mine if run.measured_ms.size])
@@ -111,7 +111,7 @@ def _sizes(entry: Entry, phase: str) -> dict[str, float]:
 
 
 def _by_engine(entries: Sequence[Entry]) -> dict[str, str]:
-    engines = dict.fromkeys(entry.job.workload.engine for entry in entries)
+    engines = dict.fromkeys(entry.job.workload.tool for entry in entries)
     return {engine: draw.COLOURS[place % len(draw.COLOURS)] for place, engine in enumerate(engines)}
 
 

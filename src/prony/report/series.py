@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from prony.errors import NotFoundError, StoreError
+from prony.measure.requests import is_requests
 from prony.measure.samples import SAMPLES, TELEMETRY, read_frame
 from prony.model.dossier import Entry
 
@@ -52,7 +53,7 @@ def runs(entry: Entry) -> list[Run]:
     import polars as pl
 
     frame = _frame(entry, SAMPLES)
-    if frame is None:
+    if frame is None or is_requests(frame):  # a load is drawn second by second, elsewhere
         return []
     warm = frame.filter(pl.col("phase").cast(pl.String).is_in(["warmup", "measure"])).sort("repetition", "index")
     return [_run(part) for part in warm.partition_by("repetition", maintain_order=True)]

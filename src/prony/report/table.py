@@ -6,21 +6,32 @@ from dataclasses import dataclass
 
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Estimate
-from prony.model.metric import HEADLINE
+from prony.model.metric import HEADLINES
 from prony.report import compare, number, pick
 
 # key, heading, importance: where there is no room, the least important column goes first.
 _MEASURED: tuple[tuple[str, str, int], ...] = (
-    (HEADLINE, "p50", 100),
+    ("inference_ms.p50", "p50", 100),
+    ("highest_load", "load held", 95),
+    ("e2e_ms.p50", "e2e p50", 100),
+    ("e2e_ms.p99", "e2e p99", 69),
     ("inference_ms.p90", "p90", 50),
     ("inference_ms.p95", "p95", 45),
     ("inference_ms.p99", "p99", 60),
     ("throughput_per_s", "throughput", 70),
+    ("error_rate", "errors", 68),
+    ("goodput_per_s", "goodput", 67),
+    ("output_tokens_per_s", "tokens", 66),
+    ("ttft_ms.p50", "ttft p50", 64),
+    ("ttft_ms.p99", "ttft p99", 63),
+    ("itl_ms.p50", "itl p50", 57),
+    ("itl_ms.p99", "itl p99", 59),
     ("load_ms", "load", 65),
     ("first_inference_ms", "first", 55),
     ("memory_mib", "memory", 62),
     ("energy_j", "energy", 40),
 )
+_SHARES = ("error_rate", "goodput_share")
 _EFFECTIVE: tuple[tuple[str, str, int], ...] = (
     ("precision", "precision", 58),
     ("threads", "threads", 20),
@@ -75,7 +86,7 @@ def table(dossier: Dossier) -> Table:
         if made:
             columns.append(Column(key, heading, importance, unit=scale.symbol))
             cells[key] = made
-        if key == HEADLINE and (ratios := _ratios(dossier)):
+        if key in HEADLINES.values() and "ratio" not in cells and (ratios := _ratios(dossier)):
             columns.append(Column("ratio", "ratio", 75))
             cells["ratio"] = ratios
     for key, heading, importance in _EFFECTIVE:
@@ -118,7 +129,8 @@ def _measured(dossier: Dossier, key: str) -> tuple[number.Scale, dict[str, Cell]
         one.job.id: estimate for one in dossier.entries if (estimate := pick.estimate(one.summary, key)) is not None
     }
     scale = number.common_scale(found.values())
-    made = {job_id: _cell(estimate, scale) for job_id, estimate in found.items()}
+    write = _share_cell if key in _SHARES else _cell
+    made = {job_id: write(estimate, scale) for job_id, estimate in found.items()}
     if made:
         made |= {one.job.id: _absent(one, key) for one in dossier.entries if one.job.id not in made}
     return scale, made
@@ -128,7 +140,7 @@ def _absent(entry: Entry, key: str) -> Cell:
     """Return why there is no number here."""
     if (absent := pick.missing(entry.summary, key)) is not None:
         return Cell(note=number.missing_text(absent))
-    if key == HEADLINE and pick.has_failed(entry):
+    if key == pick.headline(entry) and pick.has_failed(entry):
         return Cell("failed", note="; ".join(pick.failure_text(why) for _, why in pick.failures(entry)[:1]))
     return Cell()
 
@@ -136,6 +148,13 @@ def _absent(entry: Entry, key: str) -> Cell:
 def _cell(estimate: Estimate, scale: number.Scale) -> Cell:
     written = number.written(estimate, scale)
     return Cell(written.value, written.interval, number.footnote(estimate))
+
+
+def _share_cell(estimate: Estimate, _: number.Scale) -> Cell:
+    """Return a share as a percentage."""
+    ends = number.interval_of(estimate)
+    between = "" if ends is None else f"[{number.share(ends[0])}, {number.share(ends[1])}]"
+    return Cell(number.share(estimate.value), between, number.footnote(estimate))
 
 
 def _ratios(dossier: Dossier) -> dict[str, Cell]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from prony.model.dossier import Dossier
 from prony.model.estimate import Grade
-from prony.model.metric import HEADLINE
+from prony.model.metric import HEADLINES
 from prony.report import pick
 from prony.report.notes import Note, instrument, notes, whose
 from prony.report.safe import one_line
 from prony.report.table import Column, Row, Table, table
+from prony.report.terminal_load import print_loads
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,6 +34,7 @@ def print_dossier(dossier: Dossier, console: Console) -> None:
     shown = table(dossier)
     console.print(_fitting(shown, console) if shown.rows else "No job has a result yet.")
     console.print()
+    print_loads(dossier, console)
     console.print(_remarks(dossier, console))
 
 
@@ -93,7 +95,7 @@ def _aligned(text: str, head: int, tail: int) -> str:
 def _style(column: Column, row: Row) -> str:
     if row.entry.summary.verdict.grade is Grade.VOID and column.is_number:
         return "dim"
-    return "bold" if column.key == HEADLINE else ""
+    return "bold" if column.key in HEADLINES.values() else ""
 
 
 def _verdict(grade: Grade, console: Console) -> Text:

@@ -83,7 +83,7 @@ def _clock_figures() -> dict[str, Estimate]:
     costs = [cost_of_reading_ns() for _ in range(10)]
     return {
         "clock_resolution_ns": Estimate(value=step_ns, unit="ns", count=1, method="smallest step seen"),
-        "clock_cost_ns": _estimate(costs, "ns", "median of batches of readings"),
+        "clock_cost_ns": estimate(costs, "ns", "median of batches of readings"),
     }
 
 
@@ -92,8 +92,8 @@ def _harness_figures(runs: list[_Run]) -> dict[str, Estimate]:
     overheads = [float(np.median(run.durations_ns)) / 1e3 for run in runs]
     walls = [run.wall_ms for run in runs]
     return {
-        "harness_overhead_us": _estimate(overheads, "us", "median of fresh processes' medians over an empty call"),
-        "repetition_cost_ms": _estimate(walls, "ms", "median wall time of a fresh process with an empty call"),
+        "harness_overhead_us": estimate(overheads, "us", "median of fresh processes' medians over an empty call"),
+        "repetition_cost_ms": estimate(walls, "ms", "median wall time of a fresh process with an empty call"),
     }
 
 
@@ -101,12 +101,13 @@ def _kernel_figures(runs: list[_Run]) -> dict[str, Estimate]:
     medians = np.array([float(np.median(run.durations_ns)) / 1e6 for run in runs])
     noise = robust_cv(medians)
     return {
-        "kernel_ms": _estimate(medians.tolist(), "ms", "median of fresh processes' medians"),
+        "kernel_ms": estimate(medians.tolist(), "ms", "median of fresh processes' medians"),
         "kernel_noise": Estimate(value=noise, unit="1", count=len(runs), method="MAD of run medians by their median"),
     }
 
 
-def _estimate(values: list[float], unit: str, method: str) -> Estimate:
+def estimate(values: list[float], unit: str, method: str) -> Estimate:
+    """Return the median of one number a run, with its interval."""
     ordered, ranks = sorted(values), median_ranks(len(values))
     return Estimate(
         value=float(np.median(values)),

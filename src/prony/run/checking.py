@@ -37,7 +37,7 @@ class Checker:
         if course.folder.result.check is not None:
             return
         course.folder.update(check=self._judged(course, done))
-        if course.job.workload.unit != "cpu":
+        if course.job.model.unit != "cpu":
             self._ask_coverage(course, host)
 
     def _judged(self, course: Course, done: Message) -> OutputCheck:
@@ -56,7 +56,7 @@ class Checker:
 
     def _reference(self, course: Course, engine: str) -> Reference | str:
         """Return the reference's answer and its outputs, or why there is none."""
-        workload = course.job.workload
+        workload = course.job.model
         sha256 = course.folder.result.model.sha256 if course.folder.result.model else ""
         key = (engine, sha256, str(workload.batch_size), workload.inputs.model_dump_json())
         if key not in self._references:
@@ -89,5 +89,5 @@ class Checker:
 
 
 def _is_reference(course: Course) -> bool:
-    workload = course.job.workload
+    workload = course.job.model
     return reference.is_reference(workload.engine, workload.unit, workload.precision, course.files.path)

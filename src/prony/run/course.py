@@ -34,7 +34,7 @@ class Course:
         return self.folder.result.repetitions
 
     def order(self, op: str, *, index: int, outputs: Path | None = None) -> Order:
-        workload, measure = self.job.workload, self.job.measure
+        workload, measure = self.job.model, self.job.measure
         return Order(
             op=op,
             model=str(self.files.path),

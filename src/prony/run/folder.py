@@ -11,13 +11,14 @@ import shutil
 import sys
 import time
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.errors import ConflictError, StoreError
+from prony.measure.requests import joined
 from prony.measure.samples import SAMPLE_PHASES, SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.model.base import Noun
 from prony.model.device import Environment
@@ -71,6 +72,9 @@ class ResultFolder:
 
     def part(self, repetition: int) -> Path:
         return self.path / PARTS / f"{repetition:04d}.i64"
+
+    def requests_part(self, repetition: int) -> Path:
+        return self.path / PARTS / f"{repetition:04d}.parquet"
 
     def add(self, repetition: Repetition, log: str = "") -> None:
         """Keep one repetition; from now on nothing but the loss of the disk can lose it."""
@@ -150,7 +154,19 @@ def _take(hold: int | None) -> bool:
 
 def compile_samples(folder: Path, result: Result) -> None:
     """Write `samples.parquet` from the parts; also how a folder that was left partial is mended."""
-    write_frame(folder / SAMPLES, sample_frame(_blocks(folder, result)))
+    runs = sorted((folder / PARTS).glob("*.parquet"))
+    frame = _requests(runs) if runs else sample_frame(_blocks(folder, result))
+    write_frame(folder / SAMPLES, frame)
+
+
+def _requests(runs: Sequence[Path]) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        return joined(pl.read_parquet(path) for path in runs)
+    except pl.exceptions.PolarsError as exc:
+        hint = "was the power lost? remove this file to keep what the others hold"
+        raise StoreError(f"a part of {runs[0].parent} is damaged: {exc}", hint=hint) from exc
 
 
 def _blocks(folder: Path, result: Result) -> Iterator[tuple[int, str, array[int], array[int]]]:

@@ -27,7 +27,7 @@ from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy
 from prony.run.checking import Checker
 from prony.run.course import Course, repetition_of
 from prony.run.engines import interpreter
-from prony.run.folder import ResultFolder, held
+from prony.run.folder import ResultFolder
 from prony.run.host import Answer, EngineHost, Watch
 from prony.run.models import fetch
 from prony.run.observer import Observer, open_probes
@@ -82,7 +82,7 @@ class Runner:
 
     def _start_engines(self, jobs: Sequence[Job]) -> None:
         """Let every engine import itself while this process gets ready; what is wrong with one is told by its jobs."""
-        for name in dict.fromkeys(job.workload.engine for job in jobs):
+        for name in dict.fromkeys(job.model.engine for job in jobs):
             with suppress(PronyError):
                 python = interpreter(name, self.around.engines)
                 self._starting[name, python] = self._started(name, python, alone=False)
@@ -100,7 +100,7 @@ class Runner:
 
     def _prepared(self, job: Job, folder: ResultFolder) -> Course | None:
         """Bring engine and model together; what is wrong with them is this job's failure and no other's."""
-        self._say("prepare", job, message=f"{job.workload.model} for {job.workload.engine}")
+        self._say("prepare", job, message=f"{job.model.model} for {job.model.engine}")
         try:
             with self.around.interruptible():  # a server that is silent, a lock that is held, a model that is built
                 python, files, facts = self._gathered(job)
@@ -114,24 +114,24 @@ class Runner:
         checksums = self.environment.checksums | {"model": facts.sha256}
         folder.write_environment(self.environment.model_copy(update={"checksums": checksums}))
         self._say("started", job, total=planned(job.measure))
-        return Course(job, folder, files, python, threads=job.workload.threads or self._cpus())
+        return Course(job, folder, files, python, threads=job.model.threads or self._cpus())
 
     def _gathered(self, job: Job) -> tuple[str, ModelFiles, ModelFacts]:
         """Return the interpreter with the engine in it, and the model's files."""
         self._heed_stop()
-        name = job.workload.engine
+        name = job.model.engine
         engine = plugins.load(plugins.ENGINES, name)
         python = interpreter(name, self.around.engines)
         self._host(name, python)
         options = FetchOptions(
             cache=self.around.cache,
             formats=engine.formats,
-            checksum=job.workload.checksum,
+            checksum=job.model.checksum,
             base=self.around.base,
             python=python,
             policy=self.around.policy,
         )
-        return python, *fetch(job.workload, options, self._fetching(job))
+        return python, *fetch(job.model, options, self._fetching(job))
 
     def _heed_stop(self) -> None:
         if self.around.stop_asked():
@@ -140,7 +140,7 @@ class Runner:
     def _fetching(self, job: Job) -> Callable[[int, int | None], None]:
         def progress(done: int, total: int | None) -> None:
             self._heed_stop()
-            self._say("prepare", job, done=done, total=total or 0, message=f"fetching {job.workload.model}")
+            self._say("prepare", job, done=done, total=total or 0, message=f"fetching {job.model.model}")
 
         return progress
 
@@ -204,11 +204,11 @@ class Runner:
         return repetition.model_copy(update={"page_cache": page_cache}), answer
 
     def _host_of(self, course: Course) -> EngineHost:
-        return self._host(course.job.workload.engine, course.python)
+        return self._host(course.job.model.engine, course.python)
 
     def _fresh_host(self, course: Course) -> EngineHost:
         """Return a spawner that has hosted nothing yet, for isolation by a whole new interpreter."""
-        key = (course.job.workload.engine, course.python)
+        key = (course.job.model.engine, course.python)
         if key in self._hosts:
             self._hosts.pop(key).close()
         return self._host_of(course)
@@ -276,9 +276,3 @@ def _trouble(repetition: Repetition) -> str:
 def _last_failure(repetitions: Sequence[Repetition]) -> Failure | None:
     failures = [item.failure for item in repetitions if item.failure is not None]
     return failures[-1] if failures else None
-
-
-def run_jobs(jobs: Sequence[Job], folders: Sequence[Path], around: Surroundings) -> list[Result]:
-    """Run jobs that belong together, each into its folder: the one given, or all inside the same one."""
-    with held(folders[0] if len(folders) == 1 else folders[0].parent):
-        return Runner(around).run(jobs, folders)

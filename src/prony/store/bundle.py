@@ -103,6 +103,7 @@ def _recipe(jobs: Sequence[Job]) -> Recipe:
         workload=first.workload,
         matrix=Matrix.model_validate(axes | {"exclude": _absent(axes, jobs)}),
         measure=first.measure,
+        load=first.load,
         limits=first.limits,
         labels=first.labels,
     )

@@ -97,7 +97,9 @@ def _decoded(path: Path, columns: tuple[str, ...]) -> pl.DataFrame | None:
 
     try:
         if path.stat().st_size < _READ_AT_ONCE:
-            return pl.read_parquet(path.read_bytes(), columns=list(columns))  # bytes: without a search for a pattern
+            frame = pl.read_parquet(path.read_bytes())  # bytes: without a search for a pattern
+            frame.select(columns)  # all of them are there
+            return frame
         # A count of distinct values cannot be answered from the footer's statistics.
         pl.scan_parquet(path).select(pl.col(columns).n_unique()).collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError) as exc:

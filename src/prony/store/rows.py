@@ -15,7 +15,7 @@ from prony.model.calibration import Calibration
 from prony.model.estimate import Summary
 from prony.model.experiment import Experiment
 from prony.model.job import Job
-from prony.model.metric import HEADLINE
+from prony.model.metric import HEADLINES
 from prony.model.recipe import Matrix
 from prony.model.result import Result
 from prony.store.folder import FolderContents
@@ -71,7 +71,8 @@ def result_row(contents: FolderContents, summary: Summary) -> Values:
     if summary.job_id != contents.result.job_id:
         raise InputError(f"the summary is of job {summary.job_id}, the folder of {contents.result.job_id}")
     result, device = contents.result, contents.environment.device
-    headline = summary.estimates.get(HEADLINE)
+    metric = next((name for name in HEADLINES.values() if name in summary.estimates), None)
+    headline = summary.estimates[metric] if metric is not None else None
     return {
         "job_id": result.job_id,
         "experiment_id": result.experiment_id,
@@ -83,7 +84,7 @@ def result_row(contents: FolderContents, summary: Summary) -> Values:
         "summary": summary.model_dump_json(),
         "title": _shown(summary.title),
         "grade": summary.verdict.grade.value,
-        "headline_metric": HEADLINE if headline else None,
+        "headline_metric": metric,
         "headline_value": _number(headline.value) if headline else None,
         "headline_low": _number(headline.low) if headline else None,
         "headline_high": _number(headline.high) if headline else None,

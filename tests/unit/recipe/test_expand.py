@@ -74,7 +74,7 @@ def test_seeds_are_the_same_for_the_same_job_and_differ_between_jobs() -> None:
     [
         ("  workload.bach_size: [1]", "r.yaml:4: matrix.workload.bach_size: no such key to vary", "did you mean workload.batch_size?"),
         ("  threads: [1]", "r.yaml:4: matrix.threads: no such key to vary", "it belongs in workload: workload.threads"),
-        ("  name: [b]", "r.yaml:4: matrix.name: only workload, measure, limits, labels can vary", ""),
+        ("  name: [b]", "r.yaml:4: matrix.name: only workload, measure, load, limits, labels can vary", ""),
         ("  workload.threads:\n    - 1\n    - two", "r.yaml:6: matrix.workload.threads[1]: must be a whole number from 1 to 4096, not 'two'", ""),
         ("  workload.threads: [1, 1]", "r.yaml:4: matrix.workload.threads[1]: 1 stands twice in this axis", ""),
         ("  workload.inputs: [1]", "r.yaml:4: matrix.workload.inputs[0]: must be a map, not 1", ""),

@@ -33,7 +33,8 @@ def misfits(node: dict[str, Any], value: Any, place: str = "") -> Iterator[str]:
     """Check a value against the part of JSON Schema that this schema uses."""
     if "$ref" in node:
         yield from misfits(SCHEMA["$defs"][node["$ref"].rsplit("/", 1)[1]], value, place)
-    if "anyOf" in node and all([*misfits(way, value, place)] for way in node["anyOf"]):
+    ways = node.get("anyOf") or node.get("oneOf") or ()
+    if ways and all([*misfits(way, value, place)] for way in ways):
         yield f"{place} fits no way"
     if "type" in node and not fits_type(node["type"], value):
         yield f"{place} is no {node['type']}"

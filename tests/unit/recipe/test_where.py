@@ -121,7 +121,7 @@ def test_a_fact_that_stands_dotted_and_nested_stands_twice() -> None:
 
 
 def test_the_matrix_cannot_vary_the_place() -> None:
-    with pytest.raises(RecipeError, match="only workload, measure, limits, labels can vary"):
+    with pytest.raises(RecipeError, match="only workload, measure, load, limits, labels can vary"):
         loads(HEAD + "    os: linux\nmatrix: {place.priority: [1, 2]}")
 
 

@@ -196,10 +196,10 @@ class Maker:
             model=ModelFacts(source=MODEL, path="models/tiny-yolov2.onnx", format=".onnx", sha256=SHA256,
                              size_bytes=63_480_112, files=("tiny-yolov2.onnx",), parameters=15_867_885, opset=17,
                              weight_types={"float32": 38}),
-            inputs=(InputFacts(name="image", dtype="float32", shape=(job.workload.batch_size, 3, 416, 416),
+            inputs=(InputFacts(name="image", dtype="float32", shape=(job.model.batch_size, 3, 416, 416),
                                shape_source="axis batch from batch_size, the rest fixed by the model",
                                values_source="uniform 0..1, seed 0", sha256="ab" * 32),),
-            effective=Effective(engine=job.workload.engine, engine_version="1.31.1", python="/opt/env/bin/python",
+            effective=Effective(engine=job.model.engine, engine_version="1.31.1", python="/opt/env/bin/python",
                                 device="CPU", precision=precision, threads=2,
                                 provider_coverage={"CPUExecutionProvider": 1.0}, details={"graph": "optimised"}),
             check=OutputCheck(finite=True, reference="onnxruntime float32", is_reference=exact, compared=not exact,
@@ -225,7 +225,7 @@ class Maker:
         )  # fmt: skip
 
     def _summary(self, job: Job, found: dict[str, list[float]], grade: Grade) -> Summary:
-        per_s = [value * job.workload.batch_size for value in found["per_s"]]
+        per_s = [value * job.model.batch_size for value in found["per_s"]]
         estimates = {
             "inference_ms.p50": estimate(found["p50"], "ms"),
             "inference_ms.p90": estimate(found["p90"], "ms"),

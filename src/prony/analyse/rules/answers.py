@@ -53,7 +53,7 @@ def other_precision(evidence: Evidence) -> Iterator[Reason]:
     ran = _NAMES.get(effective.precision.lower()) if effective else None
     if effective is None or ran is None:
         return
-    asked = evidence.job.workload.precision
+    asked = evidence.job.model.precision
     if asked not in ("default", ran):
         yield suspect(
             "precision", f"The recipe asks for {asked}; {effective.engine} computed in {effective.precision}."

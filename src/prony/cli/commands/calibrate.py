@@ -9,12 +9,16 @@ from prony.cli.arguments import add_json
 from prony.errors import InputError
 
 _FEWEST = 6
+_USUAL = 20
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Measure clock, harness and run-to-run noise; every later report states them."""
     parser.add_argument(
-        "--repeats", type=int, default=20, help=f"fresh processes of each kind (20; at least {_FEWEST})"
+        "--repeats", type=int, help=f"fresh processes of each kind (20; at least {_FEWEST}), or loads (6)"
+    )
+    parser.add_argument(
+        "--load", action="store_true", help="measure the load generator instead: how fast, and how exactly"
     )
     add_json(parser)
 
@@ -25,7 +29,8 @@ def command(options: Namespace) -> int:
     from prony.model.metric import METRICS
     from prony.report.number import text
 
-    if options.repeats < _FEWEST:
+    repeats = options.repeats if options.repeats is not None else _FEWEST if options.load else _USUAL
+    if repeats < _FEWEST:
         raise InputError(f"--repeats must be {_FEWEST} or more", hint="with fewer there is no 95 % interval")
 
     def progress(done: int, total: int) -> None:
@@ -33,7 +38,8 @@ def command(options: Namespace) -> int:
             sys.stderr.write(f"\rcalibrating: {done} of {total}")
 
     with Bench.open() as bench:
-        calibration = bench.calibrate(repeats=options.repeats, progress=progress)
+        measure = bench.calibrate_load if options.load else bench.calibrate
+        calibration = measure(repeats=repeats, progress=progress)
     if sys.stderr.isatty():
         print_note("")  # the end of the line that counted
     if options.json:

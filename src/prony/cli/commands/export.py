@@ -12,6 +12,10 @@ def arguments(parser: ArgumentParser) -> None:
     """Copy an experiment with its recipe, results and checksums; `prony import` brings it back anywhere."""
     add_experiment(parser, required=True)
     parser.add_argument("--to", type=Path, required=True, help="folder to make")
+    parser.add_argument(
+        "--format", default="folder", metavar="FORMAT",
+        help="folder (all of it), or of a load's requests: requests-jsonl, csv, hdr or mlperf",
+    )  # fmt: skip
     parser.add_argument("--overwrite", action="store_true", help="replace a folder that exists")
     add_server(parser)
 
@@ -20,9 +24,26 @@ def command(options: Namespace) -> int:
     from prony.cli.output import print_note
     from prony.cli.remote import address
 
+    if options.format != "folder":
+        for path in _requests(options):
+            print_note(f"wrote {path}")
+        return 0
     made = _from_there(options) if address(options) else _from_here(options)
     print_note(f"exported to {made}")
     return 0
+
+
+def _requests(options: Namespace) -> tuple[Path, ...]:
+    """Write the requests of a load in another program's format."""
+    from prony.app.api import Bench
+    from prony.cli.remote import address
+    from prony.errors import InputError
+
+    if address(options):
+        hint = "export the folder, import it here, and export it again"
+        raise InputError("a server exports folders only", hint=hint)
+    with Bench.open() as bench:
+        return bench.export_requests(options.experiment, options.format, options.to)
 
 
 def _from_here(options: Namespace) -> Path:

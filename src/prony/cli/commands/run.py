@@ -12,6 +12,9 @@ def arguments(parser: ArgumentParser) -> None:
     """Run a recipe on this machine, or on the agents of a server. Ctrl-C stops and keeps what was measured."""
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
+    parser.add_argument(
+        "--clients", metavar="N[,N...]", help="of a service: users at once; several are a sweep, one job each"
+    )
     add_json(parser)
     add_report(parser)
     add_server(parser)
@@ -23,6 +26,7 @@ def command(options: Namespace) -> int:
     from prony.cli.remote import address
     from prony.recipe import load
 
+    options.set = [*options.set, *_clients(options.clients)]
     if address(options) is not None:
         from prony.cli.submitting import submit
 
@@ -38,6 +42,21 @@ def command(options: Namespace) -> int:
         with following() as follower:
             dossier = bench.run(loaded, on_start=follower.start, on_event=follower.event)
         return finish(dossier, as_json=options.json, report=bench.write_report if options.report else None)
+
+
+def _clients(text: str | None) -> list[str]:
+    """Return the overrides that `--clients 1,2,4` stands for."""
+    from prony.errors import InputError
+
+    if text is None:
+        return []
+    try:
+        counts = [int(word) for word in text.split(",")]
+    except ValueError as exc:
+        raise InputError(f"--clients {text}: not whole numbers", hint="as in --clients 1,2,4,8") from exc
+    if len(counts) == 1:
+        return [f"load.closed.concurrency={counts[0]}"]
+    return [f"matrix.load.closed.concurrency={counts}"]
 
 
 def _check_here(options: Namespace) -> None:

@@ -1,0 +1,81 @@
+"""One run's requests in, what was measured of each of them out: end to end, first byte, lateness, quality."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from prony.analyse.load.window import Requests
+from prony.analyse.runs import NS_PER_MS, PERCENTILES
+from prony.stats.quantiles import Array, least_count, quantile
+
+
+@dataclass(frozen=True)
+class Values:
+    """One metric of one run: a number for each request (or gap) that counts, in the unit of the metric.
+
+    `lost` requests have no number because they never ended well; where they count, they count as infinitely long.
+    """
+
+    numbers: Array
+    lost: int = 0
+
+    @property
+    def count(self) -> int:
+        return int(self.numbers.size) + self.lost
+
+    @cached_property
+    def ordered(self) -> Array:
+        """The numbers in ascending order, infinity for each that was lost."""
+        ordered = np.sort(self.numbers)
+        return np.concatenate((ordered, np.full(self.lost, np.inf))) if self.lost else ordered
+
+    def with_lost(self, lost: int) -> Values:
+        """Return the same with so many more that never ended; the order is known already."""
+        longer = Values(self.numbers, lost)
+        longer.__dict__["ordered"] = np.concatenate((self.ordered, np.full(lost, np.inf)))
+        return longer
+
+    def statistic(self, name: str) -> float | None:
+        """Return one statistic; None of no numbers and where they are too few for it."""
+        if not self.count or (name in PERCENTILES and name != "p50" and self.count < least_count(PERCENTILES[name])):
+            return None
+        if name in PERCENTILES:
+            return quantile(self.ordered, PERCENTILES[name])
+        if name in ("min", "max"):
+            return float(self.ordered[0 if name == "min" else -1])
+        if name == "mean":
+            return float(np.mean(self.numbers)) if not self.lost else math.inf
+        return float(np.std(self.numbers, ddof=1)) if self.count > 1 and not self.lost else None
+
+
+def latencies(requests: Requests) -> dict[str, Values]:
+    """Return the metrics in milliseconds that every protocol has, and the quality where a driver judged it.
+
+    Service time and lateness are told apart in an open load only: in a closed one they are the same and nothing.
+    """
+    numbers, timed = requests.numbers, requests.timed
+    begin, end, sent, first = (numbers[name][timed] for name in ("begin_ns", "end_ns", "sent_ns", "first_ns"))
+    e2e = Values((end - begin) / NS_PER_MS)
+    found = {
+        "e2e_ms": e2e,
+        "e2e_with_failures_ms": e2e.with_lost(int(np.count_nonzero(requests.begun & ~requests.succeeded))),
+        "ttfb_ms": Values((first - begin)[first > 0] / NS_PER_MS),
+    }
+    if requests.is_open:
+        found["service_ms"] = Values((end - sent) / NS_PER_MS)
+        late = requests.begun & (numbers["sent_ns"] > 0)
+        found["sent_late_ms"] = Values((numbers["sent_ns"] - numbers["due_ns"])[late] / NS_PER_MS)
+    quality = requests.quality[timed]
+    if np.any(judged := np.isfinite(quality)):
+        found["quality"] = Values(quality[judged])
+    return found
+
+
+def by_operation(requests: Requests, code: int) -> Values:
+    """Return end to end of one operation alone."""
+    mine = requests.timed & requests.of_operation(code)
+    return Values((requests.numbers["end_ns"] - requests.numbers["begin_ns"])[mine] / NS_PER_MS)

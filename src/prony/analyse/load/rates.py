@@ -1,0 +1,53 @@
+"""One run's requests in, the metrics that have one number a run out: what went through in the window, by its time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from prony.analyse.load.goodput import meets, request_limits
+from prony.analyse.load.tokens import token_counts
+from prony.analyse.load.window import Requests
+
+_NS_PER_S = 1e9
+
+
+def rates(requests: Requests, slo: Mapping[str, float]) -> dict[str, float]:
+    """Return by metric; nothing of a window that has no length."""
+    if requests.window.length_ns <= 0:
+        return {}
+    seconds, ended = requests.window.length_ns / _NS_PER_S, requests.ended
+    found = {
+        "throughput_per_s": np.count_nonzero(ended) / seconds,
+        "request_rate_per_s": np.count_nonzero(requests.begun) / seconds,
+        "bytes_per_s": int(requests.numbers["bytes_in"][ended].sum()) / seconds,
+        "in_flight": _in_flight(requests),
+    }
+    items = requests.numbers["items"][ended]
+    if np.any(items != 1):
+        found["items_per_s"] = int(items.sum()) / seconds
+    tokens = token_counts(requests)
+    found |= {f"{name}_per_s": count / seconds for name, count in tokens.items()}
+    if len(tokens) == 2:
+        found["total_tokens_per_s"] = sum(tokens.values()) / seconds
+    if request_limits(slo):
+        good = meets(requests, slo)
+        found["goodput_per_s"] = np.count_nonzero(good & ended) / seconds
+        if begun := np.count_nonzero(requests.begun):
+            found["goodput_share"] = np.count_nonzero(good & requests.begun) / begun
+    return found
+
+
+def operation_rate(requests: Requests, code: int) -> float | None:
+    """Return the throughput of one operation alone."""
+    if requests.window.length_ns <= 0:
+        return None
+    return np.count_nonzero(requests.ended & requests.of_operation(code)) / (requests.window.length_ns / _NS_PER_S)
+
+
+def _in_flight(requests: Requests) -> float:
+    """Return how many requests were on their way at a time, failed ones too, as a mean over the window."""
+    sent, ends, window = requests.numbers["sent_ns"], requests.numbers["end_ns"], requests.window
+    shared = np.minimum(ends, window.end_ns) - np.maximum(sent, window.begin_ns)
+    return int(shared[(sent > 0) & (shared > 0)].sum()) / window.length_ns

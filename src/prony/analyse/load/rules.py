@@ -1,0 +1,274 @@
+"""Rules on a load: did the client do what was asked, was it long enough, and how much of it failed?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from prony.analyse.evidence import note, percent, runs_text, suspect, void
+from prony.analyse.load.evidence import LoadEvidence
+from prony.analyse.load.goodput import JUDGED, request_limits
+from prony.analyse.load.scenario import outcome_of
+from prony.analyse.load.window import UNKNOWN
+from prony.measure.requests import CAUSES
+from prony.model.clients import ClientSide
+from prony.model.estimate import Reason
+from prony.model.metric import METRICS, key_of
+from prony.ports.driver import Cause
+
+_DELIVERED_SUSPECT, _DELIVERED_VOID = 0.98, 0.90
+_LAG_SUSPECT, _LAG_VOID = 0.05, 0.50
+_LAG_MS, _LAG_MATTERS = 1.0, 0.01
+_BUSIEST = 0.85
+_ERRORS = 0.01
+_FEWEST_RUNS = 3
+_SHORTEST_S, _FEWEST_REQUESTS, _FEWEST_LATENCIES = 2.0, 30, 5
+
+
+def all_failed(evidence: LoadEvidence) -> Iterator[Reason]:
+    """Nothing was answered well: there is no latency to quote."""
+    sent = sum(run.count for run in evidence.all_runs)
+    if sent and not any(run.succeeded.any() for run in evidence.all_runs):
+        yield void("all_failed", f"Not one of {sent} requests succeeded: {_causes(evidence)}.")
+
+
+def errors(evidence: LoadEvidence) -> Iterator[Reason]:
+    """A server that refuses is not fast."""
+    rate = evidence.estimates.get("error_rate.mean")
+    if rate is None or rate.value >= 1 or not evidence.used:
+        return
+    if rate.value > _ERRORS:
+        lost = "" if evidence.value("e2e_with_failures_ms.p99") is not None else _never_ended(evidence)
+        yield suspect(
+            "errors",
+            f"{percent(rate.value)} of the requests failed ({_causes(evidence)}): latencies are those of the others "
+            f"only, and a server that refuses work looks faster than it is.{lost}",
+        )
+    elif any((~run.succeeded).any() for run in evidence.all_runs):
+        yield note("some_errors", f"Some requests failed and are in no latency: {_causes(evidence)}.")
+
+
+def cut_requests(evidence: LoadEvidence) -> Iterator[Reason]:
+    """The slowest requests were given up: the tail that is reported is too short."""
+    cut = sum(int(np.count_nonzero(run.cause == Cause.CUT)) for run in evidence.all_runs)
+    if cut:
+        yield suspect(
+            "cut",
+            f"{_requests(cut)} still on the way when the drain was over: the slowest are missing from every "
+            "percentile. Raise load.drain, or lower the load.",
+        )
+
+
+def not_delivered(evidence: LoadEvidence) -> Iterator[Reason]:
+    """What was asked of the clients did not come about, so the server was under less load than the recipe says."""
+    shares = [share for side in evidence.used_sides if (share := side.delivered_share) is not None]
+    if _is_offline(evidence) or not shares or min(shares) >= _DELIVERED_SUSPECT:
+        return
+    asked = "rate" if evidence.used_sides[0].asked_rate_per_s is not None else "concurrency"
+    text = (
+        f"The clients delivered {percent(min(shares))} of the {asked} that was asked: the load was less than the "
+        "recipe says. Use more load.clients.processes or a machine with more cores, or ask for less."
+    )
+    yield void("client_bound", text) if min(shares) < _DELIVERED_VOID else suspect("client_bound", text)
+
+
+def late_client(evidence: LoadEvidence) -> Iterator[Reason]:
+    """The clients' event loops were late to read: they, and not the server, may be what is measured."""
+    median, worst = evidence.value("e2e_ms.p50"), max((_lag_ms(side) for side in evidence.used_sides), default=0.0)
+    if not median:
+        return
+    share = worst / median
+    if share <= _LAG_SUSPECT and not (worst > _LAG_MS and share > _LAG_MATTERS):
+        return
+    size = f"{percent(share)} of" if share < 2 else f"{share:.0f} times"
+    text = (
+        f"The clients read replies up to {worst:.3g} ms late (99th percentile), which is {size} the median latency "
+        f"of {median:.3g} ms: the client is part of what was measured. Use more load.clients.processes, "
+        "or run them on a machine of their own."
+    )
+    yield void("client_late", text) if share > _LAG_VOID else suspect("client_late", text)
+
+
+def sent_late(evidence: LoadEvidence) -> Iterator[Reason]:
+    """Requests left after they were due: their latency, which begins then, holds the client's own delay."""
+    median = evidence.value("e2e_ms.p50")
+    late = [side.sent_late_p99_ms for side in evidence.used_sides if side.sent_late_p99_ms is not None]
+    if not median or not late or _is_offline(evidence):
+        return
+    worst = max(late)
+    if worst > _LAG_MS or worst > _LAG_SUSPECT * median:
+        yield suspect(
+            "sent_late",
+            f"Requests were sent up to {worst:.3g} ms after they were due (99th percentile; the median latency is "
+            f"{median:.3g} ms): that delay is the client's. Use more load.clients.processes, or a lower rate; "
+            "service_ms begins at the sending.",
+        )
+
+
+def busy_client(evidence: LoadEvidence) -> Iterator[Reason]:
+    """A client process without a spare moment is late for something."""
+    busiest = max((share for side in evidence.used_sides for share in side.cpu_shares), default=0.0)
+    if busiest > _BUSIEST:
+        yield suspect(
+            "client_busy",
+            f"A client process used {percent(busiest)} of a core: above {percent(_BUSIEST)} it cannot be told from "
+            "the server. Use more load.clients.processes.",
+        )
+
+
+def unwatched_client(evidence: LoadEvidence) -> Iterator[Reason]:
+    """Nobody can say whether the client was the limit."""
+    if evidence.used and len(evidence.used_sides) < len(evidence.used):
+        yield suspect("client_unknown", "Nothing is known of the clients of some runs: they may have been the limit.")
+
+
+def fewer_connections(evidence: LoadEvidence) -> Iterator[Reason]:
+    """Connections that could not be made are users who were not there."""
+    for side in evidence.used_sides:
+        asked, opened = side.connections_asked, side.connections_opened
+        if asked is not None and opened is not None and opened < asked:
+            yield suspect("connections", f"Only {opened} of {asked} connections were opened in a run that counts.")
+            return
+
+
+def no_steady_state(evidence: LoadEvidence) -> Iterator[Reason]:
+    """Throughput or latency still changes near the end."""
+    restless = sum(run.window.steady is False for run in evidence.used)
+    if restless:
+        yield suspect(
+            "no_steady_state",
+            f"No steady state in {restless} of {runs_text(len(evidence.used))}: throughput or latency still changes "
+            "near the end, so everything after the first requests counts. Make load.duration longer; under an open "
+            "load, latency that only grows means that the server cannot keep up.",
+        )
+
+
+def few_runs(evidence: LoadEvidence) -> Iterator[Reason]:
+    """An interval over runs needs runs."""
+    clean = len(evidence.used) - len(evidence.selection.contaminated)
+    if evidence.searched is not None or evidence.load.mlperf is not None:
+        return  # a probe and a scenario are judged by the requests of one run, by rules of their own
+    if len(evidence.used) == 1:
+        yield suspect(
+            "one_run",
+            "One run cannot show run-to-run spread, and requests of one run follow each other: its intervals are "
+            f"narrower than the truth. Use load.repeats: {_FEWEST_RUNS} or more.",
+        )
+    elif evidence.used and clean < _FEWEST_RUNS:
+        yield suspect("few_runs", f"Only {runs_text(clean, 'clean')} behind these numbers; {_FEWEST_RUNS} are needed.")
+
+
+def partial_result(evidence: LoadEvidence) -> Iterator[Reason]:
+    """The job was stopped before its end."""
+    if evidence.result.state == "partial":
+        planned = evidence.load.repeats
+        yield suspect("partial", f"The job was stopped early: {runs_text(len(evidence.used))} of {planned} planned.")
+
+
+def too_short(evidence: LoadEvidence) -> Iterator[Reason]:
+    """In a short window the edges weigh more than what lies between them."""
+    if not evidence.used:
+        return
+    shortest_s = min(run.window.length_ns for run in evidence.used) / 1e9
+    fewest = min(int(np.count_nonzero(run.timed)) for run in evidence.used)
+    median_s = (evidence.value("e2e_ms.p50") or 0.0) / 1000
+    if fewest < _FEWEST_REQUESTS:
+        why = f"only {fewest} requests of a run count, fewer than {_FEWEST_REQUESTS}"
+    elif shortest_s < max(_SHORTEST_S, _FEWEST_LATENCIES * median_s):
+        why = f"the window of a run is {shortest_s:.3g} s long, and a request takes {median_s:.3g} s at the median"
+    else:
+        return
+    yield suspect("too_short", f"The load was too short: {why}. Make load.duration longer.")
+
+
+def tokens_uncounted(evidence: LoadEvidence) -> Iterator[Reason]:
+    """Pieces came, and nobody said how many tokens they hold; pieces are not tokens."""
+    for run in evidence.used:
+        streamed = run.timed & (run.pieces > 0)
+        if np.any(run.numbers["output_tokens"][streamed] == UNKNOWN):
+            yield note(
+                "tokens_uncounted",
+                "Tokens of some replies were counted neither by the server nor by a tokenizer, and pieces are not "
+                "tokens: rates of tokens and tpot_ms are left out or are those of the rest.",
+            )
+            return
+
+
+def limits_of_requests(evidence: LoadEvidence) -> Iterator[Reason]:
+    """A limit on something that no request has is met by none."""
+    for metric in request_limits(evidence.load.slo):
+        reading = JUDGED.get(metric)
+        if reading is None:
+            yield suspect("slo_unjudged", f"No request has a {metric}, so none meets its limit: goodput is 0.")
+        elif evidence.used and not any(np.isfinite(reading(run)[run.timed]).any() for run in evidence.used):
+            yield suspect("slo_unjudged", f"Nothing was measured of {metric}, so no request meets its limit.")
+
+
+def limits_of_runs(evidence: LoadEvidence) -> Iterator[Reason]:
+    """Say of each limit of a run whether it held; a number that misses a limit is a good measurement all the same."""
+    for key, limit in evidence.load.slo.items():
+        if "." not in key or not evidence.used:
+            continue
+        found, metric = evidence.value(key), METRICS.get(key_of(key).metric)
+        if found is None or metric is None:
+            yield suspect("slo_unjudged", f"The limit on {key} cannot be judged: there is no such number.")
+            continue
+        held = found >= limit if metric.better == "higher" else found <= limit
+        text = f"{found:.4g} against {limit:g}"
+        if held:
+            yield note("slo_held", f"The limit on {key} was held: {text}.")
+        else:
+            yield note("slo_missed", f"The limit on {key} was missed: {text}.")
+
+
+def found_by_search(evidence: LoadEvidence) -> Iterator[Reason]:
+    """Say what a search found, and everything that speaks against it."""
+    if evidence.searched is None:
+        return
+    found, noun = evidence.searched.found, evidence.searched.noun
+    if found.highest_held is None:
+        yield suspect("search_empty", f"No load was shown to hold the SLO, not even the lowest of the search ({noun}).")
+        return
+    beyond = f"; {found.lowest_not_held:g} did not" if found.lowest_not_held is not None else ""
+    notes = "".join(f" {text[0].upper()}{text[1:]}." for text in found.notes)
+    yield note("search_found", f"{found.highest_held:g} {noun} held the SLO{beyond}.{notes}")
+
+
+def rules_of_mlperf(evidence: LoadEvidence) -> Iterator[Reason]:
+    """What MLPerf's own rules say of the runs of a scenario."""
+    mlperf = evidence.load.mlperf
+    if mlperf is None:
+        return
+    outcomes = [outcome_of(run, mlperf, evidence.load) for run in evidence.all_runs if run.count]
+    broken = list(dict.fromkeys(text for outcome in outcomes for text in outcome.reasons))
+    if broken:
+        yield suspect("mlperf_invalid", f"By MLPerf's rules of {mlperf.scenario} it is INVALID: {'; '.join(broken)}.")
+    others = list(dict.fromkeys(text for outcome in outcomes for text in outcome.notes))
+    if others:
+        yield note("mlperf_otherwise", f"Otherwise than MLPerf asks: {'; '.join(others)}.")
+
+
+def _lag_ms(side: ClientSide) -> float:
+    """Return how late a client was: by the kernel's stamps where it has them, else by its loop's own."""
+    return side.kernel_lag_p99_ms if side.kernel_lag_p99_ms is not None else side.loop_lag_p99_ms or 0.0
+
+
+def _is_offline(evidence: LoadEvidence) -> bool:
+    """Is everything due at once? Then it is late by design, and there is no rate to deliver."""
+    return evidence.load.mlperf is not None and evidence.load.mlperf.scenario == "offline"
+
+
+def _causes(evidence: LoadEvidence) -> str:
+    counts = sum((np.bincount(run.cause, minlength=len(CAUSES)) for run in evidence.all_runs), np.zeros(len(CAUSES)))
+    order = sorted(range(1, len(CAUSES)), key=lambda code: -counts[code])
+    return ", ".join(f"{int(counts[code])} {CAUSES[code]}" for code in order if counts[code])
+
+
+def _never_ended(evidence: LoadEvidence) -> str:
+    known = evidence.value("e2e_ms.p99")
+    return " Counted as requests that never end, they leave no 99th percentile." if known is not None else ""
+
+
+def _requests(count: int) -> str:
+    return f"{count} request was" if count == 1 else f"{count} requests were"

@@ -1,0 +1,32 @@
+"""One run of an MLPerf scenario in, what MLPerf's own rules say of it out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prony.analyse.load.goodput import JUDGED
+from prony.analyse.load.window import Requests
+from prony.load.mlperf import FAILED, Limit, Outcome, judge, query_latencies, rules
+from prony.model.load import Load, Mlperf
+from prony.model.metric import key_of
+
+
+def outcome_of(run: Requests, mlperf: Mlperf, load: Load) -> Outcome:
+    """Judge all requests of a run; of the server scenario, the limits are those of the recipe's `slo`."""
+    begins, ends = run.numbers["begin_ns"], run.numbers["end_ns"]
+    begin = int(begins.min())
+    if mlperf.scenario == "offline":
+        latencies = np.where(run.succeeded, ends - begins, FAILED)
+    else:
+        latencies = query_latencies(begins, ends, run.succeeded, rules(mlperf).samples_per_query)
+    last = begins if mlperf.scenario == "server" else ends
+    return judge(mlperf, latencies, lasted_ns=int(last.max()) - begin, limits=_limits(run, load))
+
+
+def _limits(run: Requests, load: Load) -> list[Limit]:
+    known = {key_of(key).metric: limit for key, limit in load.slo.items()}
+    return [
+        Limit(metric, limit, np.where(run.succeeded, JUDGED[metric](run), np.inf))
+        for metric, limit in known.items()
+        if metric in JUDGED
+    ]

@@ -1,0 +1,77 @@
+"""The probes of a search in, the highest load that held the SLO and the runs that show it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from prony.analyse.load.goodput import JUDGED
+from prony.analyse.load.window import Requests
+from prony.load.search import Found, Wanted, all_held, judged, machine, wanted
+from prony.model.estimate import Estimate
+from prony.model.load import Load
+from prony.model.result import Repetition
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What was found; the numbers of the job are those of the highest load that held."""
+
+    found: Found
+    noun: str
+
+    def counts(self, repetition: Repetition) -> bool:
+        """Is it a run of that load? Where none held, the lowest that did not is shown, so that one sees why."""
+        shown = self.found.highest_held if self.found.highest_held is not None else self.found.lowest_not_held
+        return repetition.level == shown
+
+    def excluded(self, repetitions: Iterable[Repetition]) -> dict[int, str]:
+        others = [one for one in repetitions if not self.counts(one)]
+        return {one.index: f"a probe at {_level(one)} {self.noun}" for one in others}
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """The load between its two limits; they are what was shown and no interval of confidence."""
+        held, not_held = self.found.highest_held, self.found.lowest_not_held
+        if held is None:
+            return {}
+        probes = len(self.found.probes)
+        how = f"highest load that held of {probes} probes; up to the lowest that did not"
+        return {
+            "highest_load.p50": Estimate(
+                value=held,
+                unit="1",
+                low=held if not_held is not None else None,
+                high=not_held,
+                count=probes,
+                method=how,
+            )
+        }
+
+
+def search_of(load: Load, repetitions: Iterable[Repetition], runs: Mapping[int, Requests]) -> Searched | None:
+    """Go through the probes again in their order; None where the load is no search."""
+    if load.search is None:
+        return None
+    search = machine(load)
+    for repetition in sorted(repetitions, key=lambda one: one.index):
+        if repetition.level is not None:
+            run = runs.get(repetition.index)
+            held = False if run is None else all_held(_held(run, one) for one in wanted(load.slo))
+            search.tell(repetition.level, held)
+    return Searched(search.found(), "users" if load.search.over == "concurrency" else "requests a second")
+
+
+def _held(run: Requests, one: Wanted) -> bool | None:
+    """Say whether so large a share of the requests is within the limit; one that failed is not."""
+    reading = JUDGED.get(one.metric)
+    if reading is None:
+        return False
+    good = run.succeeded & (reading(run) <= one.limit)
+    return judged(int(np.count_nonzero(good)), run.count, one.share)
+
+
+def _level(repetition: Repetition) -> str:
+    return "an unknown number of" if repetition.level is None else f"{repetition.level:g}"

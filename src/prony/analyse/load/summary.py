@@ -1,0 +1,105 @@
+"""A job that loads a service, its result and its requests in, the summary out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prony.analyse.load.estimates import error_estimate, load_estimates
+from prony.analyse.load.evidence import LoadEvidence
+from prony.analyse.load.searched import Searched, search_of
+from prony.analyse.load.verdict import judge_load
+from prony.analyse.load.window import Requests, runs_of
+from prony.analyse.outlying import outliers
+from prony.analyse.runs import Run
+from prony.analyse.selection import Selection, select
+from prony.errors import InputError
+from prony.model.device import Environment
+from prony.model.estimate import Spread, Summary
+from prony.model.job import Job
+from prony.model.load import Load
+from prony.model.metric import HEADLINES
+from prony.model.recipe import Measure
+from prony.model.result import Repetition, Result
+from prony.stats.spread import split
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_METRIC = "e2e_ms"
+
+
+def summarise_load(
+    job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None
+) -> Summary:
+    """Summarise one load: one number a run, an interval over runs, and the verdict on the measurement.
+
+    The same input always gives the same summary, and the order of rows and repetitions does not matter.
+    """
+    if job.id != result.job_id:
+        raise InputError(f"job {job.id} and the result of job {result.job_id} do not belong together")
+    known = {repetition.index: repetition for repetition in result.repetitions}
+    runs = runs_of(samples, job.load, result.repetitions)
+    good = {index: run for index, run in runs.items() if index in known and known[index].state == "ok"}
+    searched = search_of(job.load, result.repetitions, good)
+    selection = _selected(job.load, result.repetitions, good, searched)
+    used = tuple(good[repetition.index] for repetition in selection.used)
+    judged = used if searched is not None else tuple(good.values())
+    estimates, missing = load_estimates(used, job.load.slo)
+    estimates |= error_estimate(judged) | (searched.estimates if searched is not None else {})
+    measured = tuple(_measured(run) for run in used)
+    listed, outlier_count = outliers(measured, _METRIC)
+    evidence = LoadEvidence(
+        job, result, selection, measured, estimates.get(HEADLINES["service"]), environment,
+        load=job.load, used=used, all_runs=judged, estimates=estimates, searched=searched,
+        sides={index: one.client for index, one in known.items() if one.client is not None},
+    )  # fmt: skip
+    return Summary(
+        job_id=job.id, title=job.title, cell=job.cell,
+        estimates=estimates, missing=tuple(missing), spread=_spread(measured),
+        outliers=listed, outlier_count=outlier_count,
+        steady_from={index: _measured(run).steady_from for index, run in good.items() if run.timed.any()},
+        used=tuple(run.repetition for run in used), excluded=selection.excluded,
+        verdict=judge_load(evidence),
+    )  # fmt: skip
+
+
+def _selected(
+    load: Load, repetitions: Sequence[Repetition], good: Mapping[int, Requests], searched: Searched | None
+) -> Selection:
+    """Choose the runs that count: of a search, those of the highest load that held and no other."""
+    chosen = [one for one in repetitions if searched is None or searched.counts(one)]
+    selection = select(
+        chosen,
+        Measure(repeats=len(chosen) or 1) if searched is not None else Measure(repeats=load.repeats),
+        measured={index for index, run in good.items() if run.timed.any()},
+        loaded=(),
+        restless={index for index, run in good.items() if run.window.steady is False},
+    )
+    if searched is None:
+        return selection
+    return replace(selection, excluded=selection.excluded | searched.excluded(repetitions))
+
+
+def _measured(requests: Requests) -> Run:
+    """Return the successes of the window as samples of a run, for what is said of samples of every kind."""
+    timed = requests.timed
+    indices = requests.numbers["index"][timed]
+    return Run(
+        repetition=requests.repetition,
+        steady_from=None if requests.window.steady is False else int(indices[0]),
+        indices=indices,
+        durations_ns=(requests.numbers["end_ns"] - requests.numbers["begin_ns"])[timed],
+        window_ns=requests.window.length_ns,
+        taken=int(np.count_nonzero(requests.begun)),
+    )
+
+
+def _spread(runs: Sequence[Run]) -> dict[str, Spread]:
+    parts = split([run.moments for run in runs])
+    if parts is None:
+        return {}
+    return {_METRIC: Spread(within_sd=parts.within_sd, between_sd=parts.between_sd, icc=parts.icc)}

@@ -1,0 +1,73 @@
+"""One run's requests in, what their tokens say out: the first one, the gaps, the pace, and the rates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prony.analyse.load.latency import Values
+from prony.analyse.load.window import UNKNOWN, Requests
+from prony.analyse.runs import NS_PER_MS
+from prony.stats.quantiles import Array
+
+_NS_PER_S = 1e9
+
+
+def token_latencies(requests: Requests) -> dict[str, Values]:
+    """Return the metrics of replies that came in pieces with tokens; none of replies that did not."""
+    streamed = requests.timed & (requests.pieces > 0)
+    if not streamed.any():
+        return {}
+    begins = requests.numbers["begin_ns"]
+    found = {
+        "ttft_ms": Values((requests.first_stamps - begins)[streamed] / NS_PER_MS),
+        "itl_ms": Values(gaps_ns(requests, streamed) / NS_PER_MS),
+    }
+    content = requests.numbers["content_ns"]
+    answered = streamed & (content > 0)
+    found["ttft_content_ms"] = Values((content - begins)[answered] / NS_PER_MS)
+    pace = tpot_ns(requests)[streamed]
+    pace = pace[np.isfinite(pace)]
+    found["tpot_ms"] = Values(pace / NS_PER_MS)
+    found["tokens_per_s_per_user"] = Values(_NS_PER_S / pace[pace > 0])
+    return found
+
+
+def tpot_ns(requests: Requests) -> Array:
+    """Return (end to end less ttft) / (tokens - 1) of each request; NaN where its tokens are fewer than two or unknown.
+
+    Tokens are those that somebody counted: pieces are none.
+    """
+    tokens = requests.numbers["output_tokens"]
+    known = (tokens > 1) & (requests.pieces > 0)
+    found: Array = np.full(requests.count, np.nan)
+    found[known] = (requests.numbers["end_ns"] - requests.first_stamps)[known] / (tokens[known] - 1)
+    return found
+
+
+def gaps_ns(requests: Requests, rows: Array) -> Array:
+    """Return the real gaps between the pieces with tokens of these requests."""
+    whole = np.repeat(rows, requests.pieces)
+    owner = np.repeat(np.arange(requests.count), requests.pieces)[whole]
+    gaps: Array = np.diff(requests.stamps[whole])[owner[1:] == owner[:-1]]
+    return gaps
+
+
+def longest_gap_ns(requests: Requests) -> Array:
+    """Return the longest gap of each request; NaN where it has none."""
+    found: Array = np.full(requests.count, np.nan)
+    owner = np.repeat(np.arange(requests.count), requests.pieces)
+    same = owner[1:] == owner[:-1]
+    longest = np.full(requests.count, -1, dtype=np.int64)
+    np.maximum.at(longest, owner[1:][same], np.diff(requests.stamps)[same])
+    found[longest >= 0] = longest[longest >= 0]
+    return found
+
+
+def token_counts(requests: Requests) -> dict[str, int]:
+    """Return the tokens of the successes that ended in the window; a count that any of them lacks is left out."""
+    found = {}
+    for name in ("input_tokens", "output_tokens"):
+        tokens = requests.numbers[name][requests.ended]
+        if tokens.size and not np.any(tokens == UNKNOWN):
+            found[name] = int(tokens.sum())
+    return found

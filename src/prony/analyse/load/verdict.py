@@ -1,0 +1,49 @@
+"""Evidence of a load in, verdict out: every rule is asked, and the worst reason decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from prony.analyse.evidence import Rule
+from prony.analyse.load import rules
+from prony.analyse.load.evidence import LoadEvidence
+from prony.analyse.rules import machine, repetition
+from prony.analyse.verdict import verdict_of
+from prony.model.estimate import Reason, Verdict
+
+_SHARED: tuple[Rule, ...] = (
+    machine.contaminated,
+    repetition.failed_repetitions,
+    repetition.wide_interval,
+    machine.throttled,
+    repetition.blind,
+)
+RULES: tuple[Callable[[LoadEvidence], Iterator[Reason]], ...] = (
+    rules.all_failed,
+    rules.not_delivered,
+    rules.late_client,
+    rules.errors,
+    rules.cut_requests,
+    rules.sent_late,
+    rules.busy_client,
+    rules.unwatched_client,
+    rules.fewer_connections,
+    rules.partial_result,
+    rules.few_runs,
+    rules.no_steady_state,
+    rules.too_short,
+    rules.limits_of_requests,
+    rules.tokens_uncounted,
+    rules.limits_of_runs,
+    rules.found_by_search,
+    rules.rules_of_mlperf,
+)
+
+
+def judge_load(evidence: LoadEvidence) -> Verdict:
+    """Return the verdict with its reasons, the worst first; reasons of grade valid are notes."""
+    told = [reason for rule in RULES for reason in rule(evidence)]
+    if not told or told[0].code != "all_failed":
+        # Where not one request was answered, that says it all.
+        told += repetition.nothing_measured(evidence)
+    return verdict_of([*told, *(reason for rule in _SHARED for reason in rule(evidence))])

@@ -1,0 +1,111 @@
+"""A service's workload in, an error where a name or an option of it is none out; and its paths made absolute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from prony.model.base import Noun
+from prony.model.job import Job
+from prony.model.recipe import Option, ServiceWorkload
+from prony.ports import plugins
+from prony.run.loads import chosen
+
+
+def check_service(workload: ServiceWorkload) -> None:
+    """Refuse what no plug-in is called, or what it does not take, before anything is stored."""
+    chosen(workload)
+
+
+def anchored_service(job: Job, base: Path) -> Job:
+    """Return the job with the paths in its options made absolute: those that a plug-in says are paths."""
+    workload = job.service
+    changes: dict[str, Any] = {}
+    picked = chosen(workload)
+    for field, plugin in (("settings", picked.service), ("options", picked.driver), ("prompts", picked.task)):
+        if plugin is not None:
+            changes[field] = _anchored(getattr(workload, field), plugin.Options, base)
+    load = job.load
+    if load.replay is not None:
+        replay = load.replay.model_copy(update={"file": str((base / Path(load.replay.file).expanduser()).absolute())})
+        load = load.model_copy(update={"replay": replay})
+    return job.model_copy(update={"workload": workload.model_copy(update=changes), "load": load})
+
+
+def _anchored(options: dict[str, Option], kind: Any, base: Path) -> dict[str, Option]:
+    paths = {name for name, field in kind.model_fields.items() if (field.json_schema_extra or {}).get("path")}
+    return {
+        name: str((base / Path(value).expanduser()).absolute())
+        if name in paths and isinstance(value, str) and value
+        else value
+        for name, value in options.items()
+    }
+
+
+class Plug(Noun):
+    """A plug-in as a list shows it; `lacks` says why a service cannot be started here."""
+
+    name: str
+    kind: str
+    about: str
+    driver: str = ""
+    lacks: str = ""
+
+
+class OptionFacts(Noun):
+    """One option of a plug-in."""
+
+    name: str
+    default: str
+    about: str
+
+
+def services() -> list[Plug]:
+    """Return every service; each is asked whether it could be started here with its own defaults."""
+    return [_service(name) for name in plugins.found(plugins.SERVICES)]
+
+
+def drivers() -> list[Plug]:
+    return [_plug(plugins.DRIVERS, name, "driver") for name in plugins.found(plugins.DRIVERS)]
+
+
+def tasks() -> list[Plug]:
+    return [_plug(plugins.TASKS, name, "task") for name in plugins.found(plugins.TASKS)]
+
+
+def options_of(kind: str, name: str) -> list[OptionFacts]:
+    """Return what a plug-in takes; `kind` is services, drivers or tasks."""
+    plugin = plugins.load({"services": plugins.SERVICES, "tasks": plugins.TASKS}.get(kind, plugins.DRIVERS), name)
+    fields = plugin.Options.model_fields
+    return [
+        OptionFacts(name=key, default=_default(field), about=field.description or "") for key, field in fields.items()
+    ]
+
+
+def _default(field: Any) -> str:
+    if field.is_required():
+        return "needed"
+    value = field.get_default(call_default_factory=True)
+    if value is None or value in ((), [], {}, ""):
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _plug(group: str, name: str, kind: str) -> Plug:
+    return Plug(name=name, kind=kind, about=_about(plugins.load(group, name)))
+
+
+def _service(name: str) -> Plug:
+    kind = plugins.load(plugins.SERVICES, name)
+    service = kind()
+    try:
+        lacks = service.available(kind.Options()) or ""
+    except ValidationError:  # it cannot be asked without being told more: which model, which command
+        lacks = ""
+    return Plug(name=name, kind="service", about=_about(kind), driver=service.driver, lacks=lacks)
+
+
+def _about(kind: Any) -> str:
+    return (kind.__doc__ or "").strip().partition("\n")[0]

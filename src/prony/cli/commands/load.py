@@ -1,0 +1,132 @@
+"""`prony load`: an address in, requests to it and their latencies out; no recipe."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from prony.cli.arguments import add_json, add_report
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Load an address and look at it live. What comes out is kept like any other result."""
+    parser.add_argument("url", help="where requests go: http://host/path, redis://host, unix:///path")
+    parser.add_argument("-c", "--concurrency", type=int, metavar="N", help="requests in flight (10)")
+    parser.add_argument("-d", "--duration", metavar="TIME", help="how long, as 30s or 5m (10s)")
+    parser.add_argument("-n", "--requests", type=int, metavar="N", help="how many requests, instead of a time")
+    parser.add_argument("--rate", type=float, metavar="R", help="requests a second, answered or not")
+    parser.add_argument("--arrivals", choices=("constant", "poisson", "gamma"), help="of --rate: its gaps (poisson)")
+    parser.add_argument("-X", "--method", metavar="WORD", help="of http: GET unless there is a body")
+    parser.add_argument("-H", "--header", action="append", default=[], metavar="NAME:VALUE", help="of http; repeatable")
+    parser.add_argument("--body", metavar="TEXT", help="of http: what is sent; @FILE reads it from a file")
+    parser.add_argument("--driver", metavar="NAME", help="what speaks to it (by the address; `prony drivers`)")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the driver; repeatable")
+    parser.add_argument("--timeout", metavar="TIME", help="for one request (1m)")
+    parser.add_argument("--processes", type=int, metavar="N", help="client processes (as many as the load needs)")
+    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="whole loads (1; 3 give an interval)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="as in `prony run`; repeatable"
+    )
+    add_json(parser)
+    add_report(parser)
+
+
+def command(options: Namespace) -> int:
+    import json
+
+    from prony.app.api import Bench
+    from prony.cli.outcome import finish
+    from prony.cli.progress import following
+    from prony.recipe import loads
+
+    loaded = loads(json.dumps(recipe(options)), "json", "the options", options.set)
+    with Bench.open() as bench:
+        with following() as follower:
+            dossier = bench.run(loaded, base=Path.cwd(), on_start=follower.start, on_event=follower.event)
+        return finish(dossier, as_json=options.json, report=bench.write_report if options.report else None)
+
+
+def recipe(options: Namespace) -> dict[str, Any]:
+    """Return the recipe that these options mean."""
+    workload: dict[str, Any] = {"kind": "service", "endpoint": options.url, "driver": options.driver}
+    workload["driver"] = options.driver or _driver_of(options.url)
+    workload["options"] = _http(options) if workload["driver"] == "http" else {}
+    workload["options"] |= dict(_option(one) for one in options.option)
+    load: dict[str, Any] = {"repeats": options.repeats, "clients": {}}
+    for name in ("duration", "requests", "timeout"):
+        if getattr(options, name) is not None:
+            load[name] = getattr(options, name)
+    if options.duration is None and options.requests is None:
+        load["duration"] = "10s"
+    if options.processes is not None:
+        load["clients"]["processes"] = options.processes
+    return {"name": "load", "workload": workload, "load": load | _way(options)}
+
+
+def _way(options: Namespace) -> dict[str, Any]:
+    from prony.errors import InputError
+
+    if options.rate is None:
+        if options.arrivals is not None:
+            raise InputError("--arrivals says how a rate comes", hint="add --rate")
+        return {"closed": {"concurrency": 10 if options.concurrency is None else options.concurrency}}
+    most = {} if options.concurrency is None else {"most_in_flight": options.concurrency}
+    return {"open": {"rate": options.rate, "arrivals": options.arrivals or "poisson"} | most}
+
+
+def _driver_of(url: str) -> str:
+    """Return the driver that an address means by its first word."""
+    from prony.errors import InputError
+
+    scheme = url.partition("://")[0]
+    known = {"http": "http", "https": "http", "unix": "http", "redis": "redis", "rediss": "redis"}
+    known |= {"postgresql": "postgres", "postgres": "postgres"}
+    if scheme not in known:
+        raise InputError(f"no driver is known for {url!r}", hint="as in http://host/path, or name one by --driver")
+    return known[scheme]
+
+
+def _http(options: Namespace) -> dict[str, Any]:
+    body = options.body
+    if body is not None and body.startswith("@"):
+        body = _content(Path(body[1:]))
+    found: dict[str, Any] = {"method": options.method or ("GET" if body is None else "POST")}
+    if body is not None:
+        found["body"] = body
+    if options.header:
+        found["headers"] = dict(_header(one) for one in options.header)
+    return found
+
+
+def _content(path: Path) -> str:
+    from prony.errors import InputError
+
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InputError(f"cannot read {path}: {exc}", hint="--body @FILE sends a file of text") from exc
+
+
+def _header(text: str) -> tuple[str, str]:
+    from prony.errors import InputError
+
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise InputError(f"{text!r} is no header", hint="as in -H 'Accept: text/plain'")
+    return name.strip(), value.strip()
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """Return an option; its value is read as YAML, as `--set` does."""
+    import yaml
+
+    from prony.errors import InputError
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"{text!r} is not NAME=VALUE", hint="as in --option value_size=100")
+    try:
+        return name, yaml.safe_load(value)
+    except yaml.YAMLError as exc:
+        raise InputError(f"{text!r}: {exc}", hint="quote what has brackets in it") from exc

@@ -1,0 +1,107 @@
+"""An order in, rows of requests out: one client process.
+
+Started by the generator as `python -P -m prony.load.client ORDER`. It opens its lines, says `{"ready": ...}` on its
+standard output, hears `start NS` on its standard input, sends, and says `{"done": ...}`. `stop` and SIGTERM end it
+shortly; so does the end of its standard input, because then nobody wants its rows any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from prony.load import orders
+from prony.load.dues import Dues
+from prony.load.line import Site
+from prony.load.orders import Order
+from prony.load.poll import Poll
+from prony.load.sender import Sender
+from prony.load.users import Users
+
+_IN, _OUT = 0, 1
+
+
+class Client:
+    """One process: the sender, and what it hears from the generator."""
+
+    def __init__(self, order: Order) -> None:
+        module, _, name = order.wire.partition(":")
+        wire = getattr(importlib.import_module(module), name)
+        self.poll = Poll()
+        site = Site(order.address, self.poll, wire, order.wire_options)
+        site.keeps = order.keeps
+        content_of, count = orders.content_of(Path(order.folder))
+        kind = Dues if order.is_open else Users
+        self.sender: Sender = kind(order, site, content_of, count)
+        self._heard = b""
+        self._was_left = False
+
+    def run(self) -> int:
+        signal.signal(signal.SIGTERM, self._asked_to_stop)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal's Ctrl-C the generator hears too
+        # A signal must end the wait for events too: it writes where the loop reads.
+        woken, wakes = socket.socketpair()
+        for end in (woken, wakes):
+            end.setblocking(False)
+        signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
+        self.poll.watch(woken.fileno(), lambda: _drain(woken))
+        os.set_blocking(_IN, False)
+        self.poll.watch(_IN, self._hear)
+        # All that is made from here on is let go by hand, so that nothing is searched for garbage while a load runs.
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        self.sender.preopen(self.sender.order.lines, self._ready)
+        self.poll.run()
+        facts = self.sender.close()
+        if not self._was_left:
+            tell({"done": facts})
+        return 0
+
+    def _ready(self) -> None:
+        tell({"ready": {"pid": os.getpid(), "opened": self.sender.site.opened}})
+
+    def _hear(self) -> None:
+        data = os.read(_IN, 4096)
+        if not data:
+            self._was_left = True
+            self.poll.is_over = True
+            return
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        for line in lines:
+            word, _, rest = line.partition(b" ")
+            if word == b"start":
+                self.sender.start(int(rest))
+            elif word == b"stop":
+                self.sender.stop()
+
+    def _asked_to_stop(self, *_: Any) -> None:
+        if self.sender.begin_ns:
+            self.poll.at(0, self.sender.stop)
+        else:
+            self.poll.is_over = True
+
+
+def _drain(woken: socket.socket) -> None:
+    with contextlib.suppress(BlockingIOError):
+        woken.recv(4096)
+
+
+def tell(message: dict[str, Any]) -> None:
+    os.write(_OUT, json.dumps(message).encode() + b"\n")
+
+
+def main(arguments: list[str]) -> int:
+    return Client(orders.read(Path(arguments[0]))).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,317 @@
+"""Prepared requests and a schedule in, what became of every request out: the client processes are run from here."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from prony.errors import InputError, MeasurementError
+from prony.load import orders
+from prony.load.endpoint import resolve
+from prony.load.limits import check_lines, raise_files
+from prony.load.live import Live, Watch
+from prony.load.orders import Order
+from prony.load.outcome import ClientFacts, Outcome, merged
+from prony.load.schedule import Schedule
+from prony.ports.driver import Endpoint, Keeps, Prepared
+
+if TYPE_CHECKING:
+    from prony.model.load import Load
+
+_LINES_EACH = 256
+_RATE_EACH = 20_000.0
+_TICK_S = 0.25
+_READY_S = 60.0
+_LEAD_NS = 20_000_000  # from when all are ready to the common start
+_GRACE_S = 20.0
+_LOG_TAIL = 2000
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a load needs. `scratch` is a folder for this load alone; `processes` None: as many as it needs."""
+
+    requests: Prepared
+    endpoint: Endpoint
+    schedule: Schedule
+    load: Load
+    scratch: Path
+    processes: int | None = None
+
+
+def generate(
+    ground: Ground,
+    *,
+    on_tick: Callable[[Live], None] = lambda _: None,
+    stop_asked: Callable[[], bool] = lambda: False,
+    on_start: Callable[[int], None] = lambda _: None,
+) -> Outcome:
+    """Send the whole load; return a row for every request. `on_start` hears the common start on `perf_counter_ns`."""
+    if not len(ground.requests.requests):
+        raise InputError("there is no request to send", hint="the driver or its task prepared none")
+    written = _write(ground)
+    with ExitStack() as stack:
+        clients = [stack.enter_context(_Client(order)) for order in written]
+        _wait(clients, lambda client: client.is_ready, _READY_S, stop_asked)
+        begin_ns = time.perf_counter_ns() + _LEAD_NS
+        for client in clients:
+            client.say(f"start {begin_ns}")
+        on_start(begin_ns)
+        was_stopped = _attend(ground, clients, begin_ns, on_tick, stop_asked)
+    return _outcome(written, clients, begin_ns, was_stopped=was_stopped)
+
+
+# What is written before
+
+
+def _write(ground: Ground) -> list[Order]:
+    """Write the files of all processes; return their orders."""
+    schedule, requests = ground.schedule, ground.requests.requests
+    lines = lines_asked(schedule)
+    processes = ground.processes or default_processes(schedule, os.cpu_count() or 1)
+    processes = max(
+        1, min(processes, schedule.most_in_flight or processes, lines if schedule.dues_ns is None else processes)
+    )
+    check_lines(lines, ground.endpoint)
+    raise_files(-(-lines // processes) + 64)
+    ground.scratch.mkdir(parents=True, exist_ok=True)
+    orders.write_requests(requests, ground.scratch)
+    has_sessions = any(request.after is not None for request in requests)
+    common = _common(ground, has_sessions=has_sessions)
+    written = []
+    for number in range(processes):
+        order = Order(
+            **common, process=number, processes=processes, name=f"client-{number}",
+            lines=len(range(number, lines, processes)),
+            most_in_flight=_share(schedule.most_in_flight, number, processes),
+        )  # fmt: skip
+        _write_dues(schedule, order)
+        order.write()
+        written.append(order)
+    return written
+
+
+def _common(ground: Ground, *, has_sessions: bool) -> dict[str, Any]:
+    schedule, prepared = ground.schedule, ground.requests
+    return {
+        "endpoint": ground.endpoint,
+        "address": resolve(ground.endpoint),
+        "wire": prepared.wire,
+        "wire_options": dict(prepared.wire_options),
+        "keeps": prepared.keeps == Keeps.REPLY,
+        "folder": str(ground.scratch.resolve()),
+        "is_open": schedule.dues_ns is not None,
+        "steps": [(step.at_ns, step.users) for step in schedule.steps],
+        "think_ns": schedule.think_ns,
+        "burst": schedule.burst,
+        "duration_ns": schedule.duration_ns,
+        "limit_ns": schedule.limit_ns,
+        "count": schedule.count,
+        "at_least": schedule.at_least,
+        "timeout_ns": ground.load.timeout,
+        "drain_ns": ground.load.drain,
+        "sessions": has_sessions,
+    }
+
+
+def _write_dues(schedule: Schedule, order: Order) -> None:
+    """Write which requests of an open load are this process's: every n-th; the turns of a session stay together."""
+    if schedule.dues_ns is None:
+        return
+    indices = np.arange(len(schedule.dues_ns), dtype=np.int64)
+    keys = indices
+    if order.sessions:
+        after = np.fromfile(order.shared("requests.after"), np.int64)
+        numbers = indices % len(after)
+        keys = indices - numbers + orders.roots(after)[numbers]
+    mine = indices[keys % order.processes == order.process]
+    mine.tofile(order.file("indices"))
+    schedule.dues_ns[mine].astype(np.int64).tofile(order.file("dues"))
+
+
+def _share(most: int | None, number: int, processes: int) -> int | None:
+    return None if most is None else len(range(number, most, processes))
+
+
+def lines_asked(schedule: Schedule) -> int:
+    """Return how many connections are opened before the load begins."""
+    if schedule.dues_ns is None:
+        first = next((step.users for step in schedule.steps if step.at_ns <= 0), 0)
+        return max(first, 1) * schedule.burst
+    # What an answer within fifty milliseconds would keep busy; more are opened when they are needed.
+    expected = math.ceil(_rate(schedule) * 0.05)
+    return min(max(expected, 4), 256, schedule.most_in_flight or 256)
+
+
+def default_processes(schedule: Schedule, cores: int) -> int:
+    """One, unless more lines or requests are asked for than one process serves exactly."""
+    lines = max((step.users for step in schedule.steps), default=1) * schedule.burst
+    needed = math.ceil(max(lines / _LINES_EACH, _rate(schedule) / _RATE_EACH))
+    return max(1, min(max(cores - 1, 1), needed))
+
+
+def _rate(schedule: Schedule) -> float:
+    """Return how many requests a second an open load asks for on average."""
+    dues = schedule.dues_ns
+    if dues is None or len(dues) < 2:
+        return 0.0
+    return (len(dues) - 1) / max((int(dues[-1]) - int(dues[0])) / 1e9, 1.0)
+
+
+# What runs
+
+
+class _Client:
+    """One client process as the generator sees it. Leaving the block ends it."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.pid = 0
+        self.facts: Mapping[str, Any] | None = None
+        self.is_ready = False
+        self.is_gone = False
+        self._heard = b""
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-P", "-m", "prony.load.client", str(self.order.file("json"))]
+        self._log = self.order.file("log").open("wb")
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
+        self.pid = self._process.pid
+        os.set_blocking(self.output, False)
+        return self
+
+    @property
+    def output(self) -> int:
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        try:
+            os.write(self._process.stdin.fileno(), line.encode() + b"\n")
+        except BrokenPipeError:
+            self.is_gone = True
+
+    def hear(self) -> None:
+        data = os.read(self.output, 2**16)
+        if not data:
+            self.is_gone = True
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            self.is_ready = self.is_ready or "ready" in message
+            self.facts = message.get("done", self.facts)
+
+    def died(self) -> MeasurementError:
+        code = self._process.wait(_GRACE_S)
+        text = self.order.file("log").read_text(errors="replace").strip()[-_LOG_TAIL:]
+        said = text or "it said nothing"
+        return MeasurementError(
+            f"client process {self.order.process} ended before its load did (exit code {code}): {said}",
+            hint="what the others recorded is kept beside its log",
+        )
+
+    def __exit__(self, *_: object) -> None:
+        # The end of its input ends it.
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
+        try:
+            self._process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+
+def _wait(
+    clients: list[_Client], until: Callable[[_Client], bool], limit_s: float, stop_asked: Callable[[], bool]
+) -> None:
+    """Listen until every client has got so far; raise where one dies, or where it takes too long."""
+    limit = time.monotonic() + limit_s
+    while not all(until(client) for client in clients) and not stop_asked():
+        _listen(clients, _TICK_S)
+        if time.monotonic() > limit:
+            raise MeasurementError("the client processes were not ready in time", hint="is the machine overloaded?")
+
+
+def _listen(clients: list[_Client], patience_s: float) -> None:
+    with selectors.DefaultSelector() as selector:
+        for client in clients:
+            if not client.is_gone:
+                selector.register(client.output, selectors.EVENT_READ, client)
+        for key, _ in selector.select(patience_s):
+            key.data.hear()
+    for client in clients:
+        if client.is_gone and client.facts is None:
+            raise client.died()
+
+
+def _attend(
+    ground: Ground,
+    clients: list[_Client],
+    begin_ns: int,
+    on_tick: Callable[[Live], None],
+    stop_asked: Callable[[], bool],
+) -> bool:
+    """Listen until all are done, and tell how it goes; return whether somebody stopped it."""
+    schedule = ground.schedule
+    watch = Watch([client.order.file("records") for client in clients], begin_ns, is_open=schedule.dues_ns is not None)
+    was_stopped = False
+    tick = time.monotonic() + _TICK_S
+    while any(client.facts is None for client in clients):
+        _listen(clients, max(tick - time.monotonic(), 0.0))
+        if time.monotonic() >= tick:
+            tick = max(tick + _TICK_S, time.monotonic())
+            on_tick(watch.look(time.perf_counter_ns(), total=schedule.total, duration_ns=schedule.duration_ns))
+        if not was_stopped and stop_asked():
+            was_stopped = True
+            for client in clients:
+                client.say("stop")
+    on_tick(watch.look(time.perf_counter_ns(), total=schedule.total, duration_ns=schedule.duration_ns))
+    return was_stopped
+
+
+# What is left after
+
+
+def _outcome(written: list[Order], clients: list[_Client], begin_ns: int, *, was_stopped: bool) -> Outcome:
+    facts = tuple(_facts(client) for client in clients)
+    problems = [text for client in clients if client.facts and (text := client.facts["spool_problem"])]
+    if problems:
+        raise MeasurementError(f"replies could not be kept: {problems[0]}", hint="is the disk full?")
+    return Outcome(
+        records=merged([order.file("records") for order in written]),
+        clients=facts,
+        begin_ns=begin_ns,
+        end_ns=max((int(client.facts["end_ns"]) for client in clients if client.facts), default=begin_ns),
+        was_stopped=was_stopped,
+        spools=[order.file("spool") for order in written],
+    )
+
+
+def _facts(client: _Client) -> ClientFacts:
+    told = dict(client.facts or {})
+    median, p99, most = told["loop_lags_ns"]
+    same = ("cpu_s", "wall_s", "rows", "sent", "connections_opened", "sessions_resumed", "in_flight_mean",
+            "in_flight_max", "rss_peak_mib")  # fmt: skip
+    return ClientFacts(
+        pid=client.pid,
+        connections_asked=client.order.lines,
+        loop_lag_p50_ns=median,
+        loop_lag_p99_ns=p99,
+        loop_lag_max_ns=most,
+        **{name: told[name] for name in same},
+    )

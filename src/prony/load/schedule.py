@@ -1,0 +1,206 @@
+"""A load in, its schedule out: when each request is due, or how many users there are from when on.
+
+Everything is decided here, before the first request and from a seed, so that the same load has the same schedule
+whatever the number of processes that send it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prony.errors import InputError
+from prony.load import arrivals, trace
+from prony.load.arrivals import Gaps, Stretch
+from prony.load.mlperf import Rules, rules
+from prony.ports.driver import Stamps
+
+if TYPE_CHECKING:  # a client process reads schedules, and needs none of the nouns
+    from prony.model.load import Load, Mlperf, Open, Replay, Stage
+
+_S = 10**9
+
+
+@dataclass(frozen=True)
+class Step:
+    """So many users from an instant on."""
+
+    at_ns: int
+    users: int
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Open where it has dues, else closed. Sending ends when `count` are sent or `duration_ns` has passed, whichever
+    comes first; `duration_ns` waits for `at_least` requests, and `limit_ns` for nothing."""
+
+    dues_ns: Stamps | None = None  # when request i is due after the start, ascending
+    steps: tuple[Step, ...] = ()  # of a closed load, the first at 0
+    think_ns: int = 0
+    duration_ns: int | None = None
+    count: int | None = None
+    most_in_flight: int | None = None  # those beyond are dropped, and counted
+    lengths: Stamps | None = None  # of a trace: (n, 2) input and output tokens, -1 where it does not say
+    stages: tuple[tuple[int, int, str], ...] = ()  # begin, end and label, for the reports
+    burst: int = 1  # of a closed load: a user sends so many at once, and waits for all of them
+    at_least: int = 0
+    limit_ns: int | None = None
+
+    @property
+    def total(self) -> int | None:
+        """How many requests there are at most; None where time alone decides."""
+        return self.count if self.dues_ns is None else len(self.dues_ns)
+
+
+def plan(load: Load, *, base: Path) -> Schedule:
+    """Return the schedule of a load; a trace's path is relative to `base`."""
+    if load.open is not None:
+        return _open(load, load.open)
+    if load.stages is not None:
+        return _stages(load, load.stages)
+    if load.replay is not None:
+        return _replay(load, load.replay, base)
+    if load.mlperf is not None:
+        return _mlperf(load, load.mlperf)
+    if load.search is not None:
+        raise InputError("a search has no schedule of its own", hint="each of its probes has one")
+    return Schedule(
+        steps=(Step(0, load.users.concurrency),),
+        think_ns=load.users.think or 0,
+        duration_ns=load.duration_ns,
+        count=load.requests,
+    )
+
+
+def _open(load: Load, way: Open) -> Schedule:
+    gaps = _gaps(way.arrivals, way.burstiness, "load.open")
+    duration_ns, seed = load.duration_ns, load.seeds.arrivals
+    if duration_ns is None:
+        dues = arrivals.counted(gaps, way.rate, load.requests or 0, seed=seed)
+    else:
+        level = Stretch(duration_ns / _S, way.rate, way.rate, gaps)
+        dues = arrivals.timed([level], seed=seed, most=load.requests)
+    return _due(dues, duration_ns, way.most_in_flight)
+
+
+def _gaps(kind: str, burstiness: float, place: str) -> Gaps:
+    if kind != "gamma" and burstiness != 1:
+        told = f"{place}.burstiness is of gamma arrivals, and these are {kind}"
+        raise InputError(told, hint=f"write {place}.arrivals: gamma")
+    return Gaps(kind, burstiness)
+
+
+def _due(dues_ns: Stamps, duration_ns: int | None, most_in_flight: int | None = None) -> Schedule:
+    """Return an open schedule of what is due before the end; one of nothing is refused."""
+    if duration_ns is not None:
+        dues_ns = dues_ns[: np.searchsorted(dues_ns, duration_ns)]
+    if not dues_ns.size:
+        raise InputError("no request is due within this load", hint="lengthen it, or raise its rate")
+    return Schedule(dues_ns, duration_ns=duration_ns, count=int(dues_ns.size), most_in_flight=most_in_flight)
+
+
+def _stages(load: Load, stages: Sequence[Stage]) -> Schedule:
+    of_users = [stage.rate is None for stage in stages]
+    if any(of_users) and not all(of_users):
+        first = of_users.index(not of_users[0])
+        told = f"load.stages[{first}] has a {'concurrency' if of_users[first] else 'rate'}, and those before it do not"
+        raise InputError(told, hint="all stages have rates, or all have concurrencies")
+    ends = np.cumsum([stage.duration for stage in stages]).tolist()
+    end_ns = min(ends[-1], load.duration or ends[-1])
+    spans = tuple(
+        (begin, min(end, end_ns), _label(before, stage))
+        for (begin, end), (before, stage) in zip(pairwise([0, *ends]), _with_before(stages), strict=True)
+        if begin < end_ns
+    )
+    if of_users[0]:
+        steps = tuple(step for step in _steps(stages) if step.at_ns < end_ns)
+        return Schedule(steps=steps, duration_ns=end_ns, count=load.requests, stages=spans)
+    stretches = [_stretch(before, stage, place) for place, (before, stage) in enumerate(_with_before(stages))]
+    dues = arrivals.timed(stretches, seed=load.seeds.arrivals, most=load.requests)
+    return replace(_due(dues, end_ns), stages=spans)
+
+
+def _with_before(stages: Sequence[Stage]) -> Iterator[tuple[float, Stage]]:
+    """Give each stage with the level of the one before; before the first there is none."""
+    before = 0.0
+    for stage in stages:
+        yield before, stage
+        before = _level(stage)
+
+
+def _level(stage: Stage) -> float:
+    return float(stage.concurrency or 0) if stage.rate is None else stage.rate
+
+
+def _label(before: float, stage: Stage) -> str:
+    unit = " users" if stage.rate is None else "/s"
+    came = f"{before:g} to " if stage.ramp and before != _level(stage) else ""
+    return f"{came}{_level(stage):g}{unit}"
+
+
+def _stretch(before: float, stage: Stage, place: int) -> Stretch:
+    level = _level(stage)
+    gaps = _gaps(stage.arrivals, stage.burstiness, f"load.stages[{place}]")
+    return Stretch(stage.duration / _S, before if stage.ramp else level, level, gaps)
+
+
+def _steps(stages: Sequence[Stage]) -> Iterator[Step]:
+    """Give a step for each change of the users; in a ramp each comes when the line is nearest to the new number."""
+    begin_ns = users = 0
+    for stage in stages:
+        to = stage.concurrency or 1
+        if not stage.ramp:
+            if to != users:
+                yield Step(begin_ns, to)
+        else:
+            up, changes = (1 if to > users else -1), abs(to - users)
+            for change in range(1, changes + 1):
+                # Somebody is there from the first instant on: a load of nobody tells nothing.
+                halves = 0 if begin_ns == users == 0 and change == 1 else 2 * change - 1
+                yield Step(begin_ns + stage.duration * halves // (2 * changes), users + up * change)
+        begin_ns, users = begin_ns + stage.duration, to
+
+
+def _replay(load: Load, way: Replay, base: Path) -> Schedule:
+    read = trace.read(base / way.file, layout=way.layout)
+    dues = arrivals.in_ns(read.dues_ns / way.speed)
+    most = min(way.requests or len(dues), load.requests or len(dues))
+    made = _due(dues[:most], load.duration)
+    return replace(made, lengths=read.lengths[: made.count])
+
+
+def _mlperf(load: Load, way: Mlperf) -> Schedule:
+    """Return a scenario's schedule. The load's own duration and count end it early, and then it is no valid run."""
+    rule = rules(way)
+    burst, most = rule.samples_per_query, load.requests
+    if rule.closed:
+        return Schedule(
+            steps=(Step(0, 1),),
+            duration_ns=rule.min_duration_ns,
+            # Queries are sent whole.
+            count=None if most is None else -(-most // burst) * burst,
+            burst=burst,
+            at_least=rule.min_queries * burst,
+            limit_ns=load.duration,
+        )
+    if way.scenario == "offline":
+        arrivals.refuse_too_many(burst)
+        samples = min(burst, most or burst)
+        return Schedule(steps=(Step(0, min(samples, rule.in_flight)),), duration_ns=load.duration, count=samples)
+    return _due(np.repeat(_server_queries(rule, way.rate or 1.0, load.seeds.arrivals), burst)[:most], load.duration)
+
+
+def _server_queries(rule: Rules, rate: float, seed: int) -> Stamps:
+    """Return when queries are due: the first at 0, and the last when the least time has passed and enough have come."""
+    gaps = Gaps("poisson")
+    first_ns = int(arrivals.counted(gaps, rate, 1, seed=seed)[0])
+    # Two ns more, so that no rounding puts the last one before its time.
+    lasting = Stretch((first_ns + rule.min_duration_ns + 2) / _S, rate, rate, gaps)
+    queries = max(len(arrivals.timed([lasting], seed=seed)) + 1, rule.min_queries)
+    arrivals.refuse_too_many(queries * rule.samples_per_query)
+    return arrivals.counted(gaps, rate, queries, seed=seed) - first_ns

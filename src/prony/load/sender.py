@@ -1,0 +1,280 @@
+"""What both ways of sending share: lines kept open, a row for every request, limits of time, facts of the process."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from array import array
+from collections.abc import Callable
+from time import perf_counter_ns as clock
+from time import process_time
+from typing import Any
+
+from prony.load.line import BUSY, CLOSED, CONNECTING, GREETING, Line, Site
+from prony.load.orders import Order
+from prony.load.records import Records
+from prony.load.spool import Spool
+from prony.load.tls import Secrets, TlsLine
+from prony.ports.driver import Cause
+
+_TICK_NS = 10_000_000
+_AXIS_TICKS = 10
+_PREOPEN_NS = 10 * 10**9
+_OPENING_AT_ONCE = 128
+_TRIES = 3
+PAUSE_NS = 100_000_000  # before a server that refused is asked again
+_STOP_DRAIN_NS = 10**9
+_CUT, _TIMEOUT = int(Cause.CUT), int(Cause.TIMEOUT)
+
+
+class Sender:
+    """One client process's sending; how requests follow one another is said by the two that derive from it."""
+
+    def __init__(self, order: Order, site: Site, content_of: Callable[[int], bytes], requests: int) -> None:
+        self.order = order
+        self.site = site
+        self.poll = site.poll
+        self.content_of = content_of
+        self.requests = requests
+        self.records = Records(order.file("records"))
+        self.spool = Spool(order.file("spool")) if order.keeps else None
+        self.lines: list[Line] = []
+        self.in_flight = 0
+        self.sent = 0
+        self.failed = 0
+        self.begin_ns = 0
+        self.end_ns = 0
+        self.is_sending = False
+        self._secrets = Secrets(order.endpoint.host, verify=order.endpoint.verify) if order.endpoint.tls else None
+        self._waiting: list[tuple[Line, int]] = []
+        self._unsettled = 0
+        self._on_ready: Callable[[], None] | None = None
+        self._tick_due = 0
+        self._ticks = 0
+        self._scanned = 0
+        self._lags: array[int] = array("q")
+        self._in_flights: array[int] = array("q")
+        self._cpu_s = 0.0
+
+    # Lines
+
+    def new_line(self) -> Line:
+        line = Line(self.site, self) if self._secrets is None else TlsLine(self.site, self, self._secrets)
+        line.place = len(self.lines)
+        self.lines.append(line)
+        return line
+
+    def drop_line(self, line: Line) -> None:
+        """Let go of a line for good; the last one takes its place in the list."""
+        last = self.lines.pop()
+        if last is not line:
+            self.lines[line.place] = last
+            last.place = line.place
+        line.place = -1
+        if line.state != CLOSED:
+            line.close()
+
+    def preopen(self, lines: int, on_ready: Callable[[], None]) -> None:
+        """Open lines before the load begins, some at a time; one that will not open is tried again in the load."""
+        self._on_ready = on_ready
+        self._waiting = [(self.new_line(), _TRIES) for _ in range(lines)]
+        self._unsettled = lines
+        self.poll.at(clock() + _PREOPEN_NS, self._are_open)
+        for _ in range(_OPENING_AT_ONCE):
+            self._open_next()
+
+    def _open_next(self) -> None:
+        if self._waiting:
+            line, tries = self._waiting.pop()
+            line.user = tries
+            line.open()
+        elif not self._unsettled:
+            self._are_open()
+
+    def _tried(self, line: Line, *, is_open: bool) -> None:
+        tries, line.user = line.user - 1, None
+        if is_open or tries <= 0:
+            self._unsettled -= 1
+            self._open_next()
+        else:
+            self._waiting.append((line, tries))
+            self.poll.at(clock() + PAUSE_NS // 2, self._open_next)
+
+    def _are_open(self) -> None:
+        told, self._on_ready = self._on_ready, None
+        if told is not None:
+            told()
+
+    # From line to sender
+
+    def opened(self, line: Line) -> None:
+        if not self.begin_ns:
+            self._tried(line, is_open=True)
+        else:
+            self.on_open(line)
+
+    def refused(self, line: Line) -> None:
+        if not self.begin_ns:
+            self._tried(line, is_open=False)
+        else:
+            self.on_refused(line)
+
+    def finished(self, line: Line) -> None:
+        raise NotImplementedError
+
+    def lost(self, line: Line) -> None:
+        raise NotImplementedError
+
+    def on_open(self, line: Line) -> None:
+        raise NotImplementedError
+
+    def on_refused(self, line: Line) -> None:
+        raise NotImplementedError
+
+    def on_start(self) -> None:
+        raise NotImplementedError
+
+    def on_end(self) -> None:
+        """Sending is over: what still waits to be sent ends here."""
+
+    def on_cut(self) -> None:
+        """The drain is over: what was due and never left is cut."""
+
+    # Rows
+
+    def record(self, line: Line) -> None:
+        """Write the row of a request that was sent."""
+        self.in_flight -= 1
+        if line.cause:
+            self.failed += 1
+        self.records.add(line, self.spool.add(line) if self.spool is not None else -1)
+
+    def record_unsent(self, index: int, request: int, due_ns: int, cause: int) -> None:
+        """Write the row of a request that never left."""
+        self.failed += 1
+        self.records.add_unsent(index, request, due_ns, clock(), cause)
+
+    # The course of the load
+
+    def start(self, begin_ns: int) -> None:
+        """Begin at this instant, which all processes share."""
+        order = self.order
+        self.begin_ns = begin_ns
+        self._cpu_s = process_time()
+        self.poll.at(begin_ns, self._begin)
+        self._tick_due = begin_ns + _TICK_NS
+        self.poll.at(self._tick_due, self._tick)
+        if order.duration_ns is not None and not order.at_least and not order.is_open:
+            self.poll.at(begin_ns + order.duration_ns, self.end)
+        if order.limit_ns is not None:
+            self.poll.at(begin_ns + order.limit_ns, self.end)
+
+    def _begin(self) -> None:
+        if not self.end_ns:
+            self.is_sending = True
+            self.on_start()
+
+    def end(self, drain_ns: int | None = None) -> None:
+        """Send no more, let what is in flight come home, and cut off what does not."""
+        if self.end_ns:
+            return
+        self.is_sending = False
+        self.end_ns = clock()
+        self.on_end()
+        self.poll.at(self.end_ns + (self.order.drain_ns if drain_ns is None else drain_ns), self._cut)
+        self.look_whether_over()
+
+    def stop(self) -> None:
+        """Somebody wants it to end: shortly."""
+        if self.end_ns:
+            self.poll.at(clock() + _STOP_DRAIN_NS, self._cut)
+        else:
+            self.end(min(self.order.drain_ns, _STOP_DRAIN_NS))
+
+    def look_whether_over(self) -> None:
+        if self.end_ns and not self.in_flight and not self.is_waiting():
+            self.poll.is_over = True
+
+    def is_waiting(self) -> bool:
+        """Is anything due that has not been sent?"""
+        return False
+
+    def _cut(self) -> None:
+        self.is_sending = False
+        self.end_ns = self.end_ns or clock()
+        self.on_cut()
+        for line in list(self.lines):
+            if line.state in (BUSY, CONNECTING, GREETING):
+                line.failed(_CUT)
+        self.poll.is_over = True
+
+    # Every ten milliseconds
+
+    def _tick(self) -> None:
+        now = clock()
+        self._lags.append(now - self._tick_due)
+        self._in_flights.append(self.in_flight)
+        # A loop that was held up for long has one late tick, and not many.
+        self._tick_due += _TICK_NS * max(1, -(-(now - self._tick_due) // _TICK_NS))
+        self.poll.at(self._tick_due, self._tick)
+        self.records.tell(self.sent, self.in_flight, self.site.opened, self.failed)
+        self._end_late_ones(now)
+        self._ticks += 1
+        if self._ticks % _AXIS_TICKS == 0:
+            self.site.axis.measure()
+            if self.spool is not None:
+                self.spool.flush()
+
+    def _end_late_ones(self, now: int) -> None:
+        """Look for requests that take too long: at some of the lines in each tick, because looking costs."""
+        timeout_ns = self.order.timeout_ns
+        rounds = min(max(timeout_ns // (20 * _TICK_NS), 1), 25)
+        some = -(-len(self.lines) // rounds)
+        begin = self._scanned if self._scanned < len(self.lines) else 0
+        self._scanned = begin + some
+        limit = now - timeout_ns
+        for line in self.lines[begin : begin + some]:
+            if line.state == BUSY:
+                if line.sent_ns < limit:
+                    line.failed(_TIMEOUT)
+            elif line.state in (CONNECTING, GREETING) and line.since_ns < limit:
+                line.failed(_TIMEOUT)
+
+    # Facts
+
+    def close(self) -> dict[str, Any]:
+        """Close everything; return what the process tells of itself."""
+        for line in self.lines:
+            if line.state != CLOSED:
+                line.close()
+        cpu_s = process_time() - self._cpu_s
+        self.records.tell(self.sent, self.in_flight, self.site.opened, self.failed)
+        self.records.close()
+        if self.spool is not None:
+            self.spool.close()
+        return {
+            "rows": self.records.rows,
+            "sent": self.sent,
+            "begin_ns": self.begin_ns,
+            "end_ns": self.end_ns,
+            "wall_s": (clock() - self.begin_ns) / 1e9 if self.begin_ns else 0.0,
+            "cpu_s": cpu_s,
+            "connections_opened": self.site.opened,
+            "sessions_resumed": self._secrets.resumed if self._secrets is not None else 0,
+            "loop_lags_ns": _quantiles(self._lags),
+            "in_flight_mean": sum(self._in_flights) / max(len(self._in_flights), 1),
+            "in_flight_max": max(self._in_flights, default=0),
+            "rss_peak_mib": _rss_peak_mib(),
+            "spool_problem": str(self.spool.problem or "") if self.spool is not None else "",
+        }
+
+
+def _quantiles(values: array[int]) -> list[int]:
+    """Return the median, the 99th percentile and the largest."""
+    ordered = sorted(values) or [0]
+    return [ordered[int((len(ordered) - 1) * share)] for share in (0.5, 0.99, 1.0)]
+
+
+def _rss_peak_mib() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)

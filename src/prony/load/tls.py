@@ -1,0 +1,119 @@
+"""TLS on a raw socket: what the kernel read in, what the server said out, with the kernel's stamps kept.
+
+All lines of a client process share one context and the last session, so that a connection that must be opened again
+during the load costs less than the first.
+"""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+from prony.load.line import GREETING, Line, Owner, Site
+from prony.ports.driver import Cause
+
+_PLAIN_BYTES = 2**16
+
+
+class Secrets:
+    """What TLS lines share."""
+
+    def __init__(self, host: str, *, verify: bool) -> None:
+        self.host = host
+        self.session: ssl.SSLSession | None = None
+        self.resumed = 0
+        self.context = ssl.create_default_context()
+        if not verify:
+            self.context.check_hostname = False
+            self.context.verify_mode = ssl.CERT_NONE
+
+
+class TlsLine(Line):
+    """A line whose bytes are wrapped; everything else is a line's."""
+
+    __slots__ = ("_inward", "_outward", "_secrets", "_shaken", "_tls")
+
+    def __init__(self, site: Site, owner: Owner, secrets: Secrets) -> None:
+        super().__init__(site, owner)
+        self._secrets = secrets
+
+    def _stands(self) -> None:
+        self._inward, self._outward = ssl.MemoryBIO(), ssl.MemoryBIO()
+        shared = self._secrets
+        self._tls = shared.context.wrap_bio(
+            self._inward, self._outward, server_hostname=shared.host, session=shared.session
+        )
+        self._send = self._encrypt
+        self._received, self._shaken = self._decrypt, False
+        self._shake()
+
+    def _shake(self) -> None:
+        """Take the handshake as far as the bytes allow."""
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self._flush()
+            return
+        except (ssl.SSLError, ssl.CertificateError):
+            self._flush()
+            self.failed(Cause.REFUSED)
+            return
+        self._shaken = True
+        self._flush()
+        shared = self._secrets
+        shared.resumed += bool(self._tls.session_reused)
+        if self.state == GREETING and self.wire is not None:
+            self.wire.opened()
+
+    def _decrypt(self, data: bytes) -> None:
+        self._inward.write(data)
+        if not self._shaken:
+            self._shake()
+            if not self._shaken:
+                return
+        try:
+            while self.wire is not None and (plain := self._tls.read(_PLAIN_BYTES)):
+                self.wire.received(plain)
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self._eof(self.end_ns)
+            return
+        except ssl.SSLError:
+            self.failed(Cause.MALFORMED)
+            return
+        if self.wire is not None and self._outward.pending:
+            self._flush()
+
+    def _encrypt(self, content: Any) -> int:
+        """Take the whole of it, as a socket that is never full."""
+        self._tls.write(content)
+        self._flush()
+        return len(content)
+
+    def _flush(self) -> None:
+        wrapped = self._outward.read()
+        if not wrapped or self._sock is None:
+            return
+        if self._rest:
+            self._rest += wrapped
+            return
+        try:
+            count = self._raw(wrapped)
+        except BlockingIOError:
+            count = 0
+        except OSError:
+            self.failed(Cause.RESET)
+            return
+        if count < len(wrapped):
+            self._later(wrapped[count:])
+
+    def done(self, status: int, cause: int = 0) -> None:
+        # The tickets of TLS 1.3 come with the first reply.
+        if self._secrets.session is None and self.wire is not None:
+            self._secrets.session = self._tls.session
+        super().done(status, cause)
+
+    def close(self) -> None:
+        super().close()
+        self._inward = self._outward = self._tls = None  # type: ignore[assignment]

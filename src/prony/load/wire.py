@@ -1,0 +1,39 @@
+"""Bytes of one line in, whole replies out: what a protocol must say so that the line can time it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from prony.ports.driver import Cause
+
+if TYPE_CHECKING:
+    from prony.load.line import Line
+
+
+class Wire:
+    """One line's protocol. Made once for each connection, in the client process.
+
+    It frames replies and does nothing else: no decoding, no judging. The stamps are the line's: they are taken before
+    `received` is called.
+    """
+
+    def __init__(self, line: Line, options: Mapping[str, Any]) -> None:
+        self.line = line
+        self.options = options
+
+    def opened(self) -> None:
+        """The connection stands (TLS too). A greeting may be written; `line.ready()` lets requests come."""
+        self.line.ready()
+
+    def send(self, content: bytes) -> None:
+        """Write one request; a wire that keeps state begins its framing anew here."""
+        self.line.write(content)
+
+    def received(self, data: bytes) -> None:
+        """Frame the bytes of one read. Each whole reply is told by `line.done(status, cause)`."""
+        raise NotImplementedError
+
+    def closed(self) -> int:
+        """The other side closed within a reply: which cause is it? OK where the reply ends in just this way."""
+        return Cause.TRUNCATED if self.line.reads else Cause.RESET

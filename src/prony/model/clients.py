@@ -1,0 +1,62 @@
+"""What the client side of a load was, and what it was pointed at: the facts by which a load may be believed."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from prony.model.base import Noun
+
+
+class ClientSide(Noun):
+    """One run as its clients saw themselves; None where a load has no such thing or the system does not tell.
+
+    A rate is asked of an open load and a concurrency of a closed one. Lags say how late the clients' event loops were:
+    `kernel_lag` from when the kernel had bytes until they were read, `loop_lag` from when a loop should have turned.
+    """
+
+    asked_rate_per_s: float | None = None
+    delivered_rate_per_s: float | None = None
+    asked_concurrency: int | None = None
+    delivered_concurrency: float | None = None
+    sent_late_p50_ms: float | None = None
+    sent_late_p99_ms: float | None = None
+    sent_late_max_ms: float | None = None
+    loop_lag_p50_ms: float | None = None
+    loop_lag_p99_ms: float | None = None
+    kernel_lag_p50_ms: float | None = None
+    kernel_lag_p99_ms: float | None = None
+    # Of one core, one for each client process.
+    cpu_shares: tuple[float, ...] = ()
+    connections_asked: int | None = None
+    connections_opened: int | None = None
+    # How many requests of the whole run ended how, by the name of the cause; `ok` is one of them.
+    causes: dict[str, int] = Field(default={})
+
+    @property
+    def processes(self) -> int:
+        return len(self.cpu_shares)
+
+    @property
+    def delivered_share(self) -> float | None:
+        """How much of what was asked came about, 1 is all of it; None where nothing was asked that can be compared.
+
+        What was dropped because too many were in flight was asked of nobody."""
+        total = sum(self.causes.values())
+        asked = (self.asked_rate_per_s or 0.0) * (1 - self.causes.get("dropped", 0) / total if total else 1)
+        if asked and self.delivered_rate_per_s is not None:
+            return self.delivered_rate_per_s / asked
+        if self.asked_concurrency and self.delivered_concurrency is not None:
+            return self.delivered_concurrency / self.asked_concurrency
+        return None
+
+
+class ServiceFacts(Noun):
+    """What was loaded, as it told itself. `settings` are read back from it; `notes` are the driver's."""
+
+    name: str = ""
+    version: str = ""
+    endpoint: str = ""
+    settings: dict[str, str] = Field(default={})
+    command: tuple[str, ...] = ()
+    pid: int | None = None
+    notes: dict[str, str] = Field(default={})

@@ -1,0 +1,175 @@
+"""How load shall come: what a person writes under `load`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from prony.model.base import Noun
+from prony.model.quantity import DurationNs, duration_text
+
+Arrivals = Literal["constant", "poisson", "gamma"]
+Scenario = Literal["single-stream", "multi-stream", "server", "offline"]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+WAYS = ("closed", "open", "stages", "replay", "mlperf", "search")
+
+
+def _lasting(default_ns: int, description: str) -> Any:
+    """Return the field of a duration whose default reads in the schema as a person would write it."""
+    shown: dict[str, Any] = {"default": duration_text(default_ns)}
+    return Field(default=default_ns, description=description, json_schema_extra=shown)
+
+
+class Closed(Noun):
+    """So many users, each of whom sends the next request when the last one is answered."""
+
+    concurrency: int = Field(default=1, ge=1, le=100_000, description="requests in flight")
+    think: DurationNs | None = Field(default=None, description="what a user waits before the next request")
+
+
+class Open(Noun):
+    """Requests that come whether or not the last ones are answered."""
+
+    rate: Positive = Field(description="requests a second")
+    arrivals: Arrivals = Field(default="poisson", description="how the gaps between requests are spread")
+    burstiness: Positive = Field(
+        default=1.0, description="of gamma arrivals: the shape of its gaps; 1 is poisson, less comes in bursts"
+    )
+    most_in_flight: int | None = Field(
+        default=None, ge=1, description="requests beyond this many are counted as dropped; default: no limit"
+    )
+
+
+class Stage(Noun):
+    """One stretch of a load; exactly one of `rate` and `concurrency`."""
+
+    duration: DurationNs = Field(description="how long it lasts")
+    rate: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="requests a second"
+    )
+    concurrency: int | None = Field(default=None, ge=1, le=100_000, description="requests in flight")
+    ramp: bool = Field(default=False, description="come from the last stage's level in a straight line")
+    arrivals: Arrivals = Field(default="poisson", description="how the gaps between requests are spread")
+    burstiness: Positive = Field(default=1.0, description="of gamma arrivals: the shape of its gaps, as in `open`")
+
+    @model_validator(mode="after")
+    def _one_level(self) -> Self:
+        if (self.rate is None) == (self.concurrency is None):
+            raise ValueError("choose exactly one of rate and concurrency")
+        return self
+
+
+class Replay(Noun):
+    """A trace: when each request came, and how long it and its answer were."""
+
+    file: str = Field(min_length=1, description="the trace: a path")
+    layout: Literal["auto", "jsonl", "mooncake", "burstgpt"] = Field(
+        default="auto", description="its columns; auto: told by its first line"
+    )
+    speed: Positive = Field(default=1.0, description="2 replays it in half the time")
+    requests: int | None = Field(default=None, ge=1, description="only so many from its beginning")
+
+
+class Mlperf(Noun):
+    """One of MLPerf's four scenarios with its rules; a shorter test is no submission, and is told to be none."""
+
+    scenario: Scenario = Field(description="how queries come")
+    rate: Positive | None = Field(default=None, description="of server: queries a second; of offline: expected samples")
+    samples_per_query: int | None = Field(default=None, ge=1, description="default: 8 of multi-stream, else 1")
+    min_duration: DurationNs = _lasting(600 * 10**9, "the least time from the first query to the last")
+    min_queries: int | None = Field(default=None, ge=1, description="default: the scenario's own")
+    percentile: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        default=None, description="default: 0.9 of single-stream, 0.99 of the others"
+    )
+    most_in_flight: int | None = Field(
+        default=None, ge=1, le=100_000, description="of offline: samples in flight at once; default: 1024"
+    )
+
+    @model_validator(mode="after")
+    def _has_rate(self) -> Self:
+        if self.scenario == "server" and self.rate is None:
+            raise ValueError("the server scenario needs a rate")
+        if self.scenario != "offline" and self.most_in_flight is not None:
+            raise ValueError("only the offline scenario limits what is in flight")
+        return self
+
+
+class Search(Noun):
+    """The highest load that holds the SLO: doubled until it does not, then halved between."""
+
+    over: Literal["concurrency", "rate"] = Field(default="concurrency", description="what is raised")
+    low: Positive = Field(default=1.0, description="where it begins")
+    high: Positive = Field(default=4096.0, description="where it ends if nothing gives way before")
+    probe: DurationNs = _lasting(10 * 10**9, "how long each load is held")
+    precision: Annotated[float, Field(gt=0, lt=1)] = Field(
+        default=0.05, description="stop when the limits lie this close together, as a share"
+    )
+    arrivals: Arrivals = Field(default="poisson", description="of a rate: how the gaps are spread")
+
+
+class Clients(Noun):
+    """Who sends: processes on one machine, which share one schedule and one start."""
+
+    processes: int | None = Field(
+        default=None, ge=1, le=256, description="client processes; default: as many as the load needs"
+    )
+
+
+class Seeds(Noun):
+    """One for each thing that is left to chance, so that one can change while the others stay."""
+
+    arrivals: int = Field(default=1, ge=0, description="of the instants at which requests are due")
+    prompts: int = Field(default=2, ge=0, description="of what is asked")
+    lengths: int = Field(default=3, ge=0, description="of how long it is")
+
+
+class Load(Noun):
+    """Exactly one way in which requests come, for a time or for a count."""
+
+    closed: Closed | None = Field(default=None, description="so many users; the default, with one")
+    open: Open | None = Field(default=None, description="so many requests a second, answered or not")
+    stages: tuple[Stage, ...] | None = Field(default=None, min_length=1, description="stretches of different load")
+    replay: Replay | None = Field(default=None, description="a trace")
+    mlperf: Mlperf | None = Field(default=None, description="one of MLPerf's scenarios")
+    search: Search | None = Field(default=None, description="the highest load that holds the SLO")
+    duration: DurationNs | None = Field(default=None, description="how long; default: 30s unless `requests` is given")
+    requests: int | None = Field(default=None, ge=1, le=100_000_000, description="how many requests, then it ends")
+    warmup: Literal["auto", "none"] | DurationNs = Field(
+        default="auto", description="what is left out at the beginning; auto: until the steady state that is found"
+    )
+    drain: DurationNs = _lasting(30 * 10**9, "how long those in flight may take when no more are sent")
+    timeout: DurationNs = _lasting(60 * 10**9, "for one request, from when it is sent")
+    repeats: int = Field(default=3, ge=1, le=1000, description="whole loads, each one run of the statistics")
+    slo: dict[str, Positive] = Field(
+        default={},
+        max_length=20,
+        description="limits: `ttft_ms: 200` is of each request, for goodput; `ttft_ms.p99: 200` is of a run",
+    )
+    clients: Clients = Field(default=Clients(), description="who sends")
+    seeds: Seeds = Field(default=Seeds(), description="of everything that is left to chance")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        given = [way for way in WAYS if getattr(self, way) is not None]
+        if len(given) > 1:
+            raise ValueError(f"choose one of {', '.join(given)}")
+        if self.search is not None and not self.slo:
+            raise ValueError("search needs an slo to hold")
+        return self
+
+    @property
+    def way(self) -> str:
+        """Which way it is; closed where none is written."""
+        return next((way for way in WAYS if getattr(self, way) is not None), "closed")
+
+    @property
+    def users(self) -> Closed:
+        return self.closed or Closed()
+
+    @property
+    def duration_ns(self) -> int | None:
+        """How long requests are sent; None where a count, the stages, the trace or the scenario decides."""
+        if self.duration is None and self.requests is None and self.way in ("closed", "open"):
+            return 30 * 10**9
+        return self.duration

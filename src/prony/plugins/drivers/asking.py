@@ -1,0 +1,75 @@
+"""A path at an endpoint in, the bytes of a request for it out, or the JSON that stands there; all before the load."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from prony.errors import InputError, TransportError
+from prony.load.http import request_bytes
+from prony.ports.driver import Endpoint
+
+_PATIENCE_S = 10.0
+
+
+def ask_json(endpoint: Endpoint, path: str, headers: Mapping[str, str]) -> Any:
+    """GET a page of JSON; no proxy is asked."""
+    import httpx
+
+    where = f"{endpoint.path or address(endpoint)}{endpoint.base}{path}"
+    transport = httpx.HTTPTransport(verify=endpoint.verify, trust_env=False, uds=endpoint.path or None)
+    try:
+        with httpx.Client(transport=transport, trust_env=False, timeout=_PATIENCE_S) as client:
+            answer = client.get(f"{address(endpoint)}{endpoint.base}{path}", headers=dict(headers))
+            answer.raise_for_status()
+            return answer.json()
+    except httpx.HTTPStatusError as exc:
+        raise TransportError(
+            f"{where} answered {exc.response.status_code}: {exc.response.text[:200]}", code="bad_status"
+        ) from exc
+    except httpx.HTTPError as exc:
+        raise TransportError(f"{where} cannot be asked: {exc}", hint="does the server run there?") from exc
+    except ValueError as exc:
+        raise TransportError(f"{where} did not answer in JSON", hint="does this server speak this protocol?") from exc
+
+
+def address(endpoint: Endpoint) -> str:
+    """Return scheme, host and port as a URL begins."""
+    if endpoint.path:
+        return "http://localhost"
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    return f"{'https' if endpoint.tls else 'http'}://{host}:{endpoint.port}"
+
+
+def whose(endpoint: Endpoint, variable: str | None) -> dict[str, str]:
+    """Return the header that says who asks: the key that the named environment variable holds, or the URL's user."""
+    if variable is None:
+        pair = base64.b64encode(f"{endpoint.user}:{endpoint.password}".encode()).decode()
+        return {"Authorization": f"Basic {pair}"} if endpoint.user else {}
+    key = os.environ.get(variable)
+    if not key:
+        raise InputError(
+            f"the environment variable {variable} is not set",
+            hint="export it where the load runs, or leave api_key_env out",
+        )
+    return {"Authorization": f"Bearer {key}"}
+
+
+def request_to(endpoint: Endpoint, method: str, path: str, headers: Mapping[str, str], body: bytes) -> bytes:
+    """Return the bytes of a request."""
+    try:
+        return request_bytes(method, path, endpoint, headers, body)
+    except ValueError as exc:
+        raise InputError(f"{method} {path} cannot be written as a request: {exc}", hint="look at its headers") from exc
+
+
+def only_model(names: list[str], where: str) -> str:
+    """Return the one model that a server offers."""
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise InputError(f"{where} offers no model", hint="load one, or name it: options.model")
+    listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    raise InputError(f"{where} offers several models", hint=f"name one in options.model: {listed}")

@@ -1,0 +1,169 @@
+"""The body of a reply as OpenAI's completions write it in, what the model said out: streamed, or in one piece."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from prony.plugins.drivers.answer import Answer, Said, complaint, counted, parsed
+from prony.plugins.drivers.sse import framed, is_event_stream
+from prony.ports.driver import Cause
+
+Says = Callable[[dict[str, Any]], Said]  # of one choice
+_PLAIN = re.compile(rb'[^"\\\x00-\x1f]*')
+_MARK = "prony"
+_MOST_TRIES = 4  # in vain, one after another: a server whose chunks are all different gains nothing from more
+
+
+class Event(NamedTuple):
+    data: bytes
+    end: int
+    name: str
+
+
+class Shape:
+    """Recognises chunks that differ from one already read in nothing but their text, without reading their JSON.
+
+    The text stands in a string that neither quotes nor escapes anything, between two pieces that are the same in
+    every chunk. Putting other plain text between them changes that one value, so what is found is exactly what
+    reading the whole would find.
+    """
+
+    def __init__(self, key: str, says: Says) -> None:
+        self._key = re.compile(rb'"%s"\s*:\s*"' % key.encode())
+        self._says = says
+        self._before = b""
+        self._after = b""
+        self._tries = 0
+
+    def texts(self, data: Sequence[bytes], at: int) -> list[str]:
+        """Return the texts of the chunks of this shape that follow one another from here; [] where one must be read."""
+        before, after = self._before, self._after
+        texts: list[str] = []
+        if not before:
+            return texts
+        begin, end, least = len(before), -len(after), len(before) + len(after)
+        for chunk in islice(data, at, None):
+            if not chunk.startswith(before) or not chunk.endswith(after) or len(chunk) < least:
+                break
+            try:
+                text = chunk[begin:end].decode()
+            except UnicodeDecodeError:
+                break
+            # What cannot be printed may be what JSON does not allow: read it.
+            if '"' in text or "\\" in text or not text.isprintable():
+                break
+            texts.append(text)
+        if texts:
+            self._tries = 0
+        return texts
+
+    def learn(self, data: bytes, chunk: dict[str, Any]) -> None:
+        """Take the shape of a chunk that was read, where it has one."""
+        if self._tries >= _MOST_TRIES or chunk.get("usage") is not None:
+            return
+        self._tries += 1
+        places = list(self._key.finditer(data))
+        if len(places) != 1:
+            return
+        begin = places[0].end()
+        plain = _PLAIN.match(data, begin)
+        end = begin if plain is None else plain.end()
+        if data[end : end + 1] != b'"':
+            return
+        probe = parsed(data[:begin] + _MARK.encode() + data[end:])
+        choices = None if probe is None else probe.get("choices")
+        if isinstance(choices, list) and len(choices) == 1 and self._says(choices[0]) == Said(_MARK):
+            self._before, self._after = data[:begin], data[end:]
+
+
+def streamed(body: bytes, says: Says, key: str) -> Answer:
+    """Read a stream that must end in [DONE]. `key` is the name of the text in its chunks."""
+    answer = Answer()
+    data, ends, names, unfinished = framed(body)
+    shape = Shape(key, says)
+    at = 0
+    while at < len(data):
+        if data[at] == b"[DONE]":
+            answer.is_whole = True
+            return answer
+        texts = [] if names else shape.texts(data, at)
+        if texts:
+            answer.hear_texts(texts, ends[at : at + len(texts)])
+            at += len(texts)
+        else:
+            _read(answer, Event(data[at], ends[at], names.get(at, "")), says, shape)
+            at += 1
+    # The terminator is whole even where no blank line follows it before the connection ends.
+    answer.is_whole = unfinished.strip() == b"[DONE]"
+    if not data and not answer.is_whole:
+        _say_what_it_is(answer, body)
+    return answer
+
+
+def whole(body: bytes, says: Says) -> Answer:
+    """Read a reply that came in one piece."""
+    answer = Answer(is_whole=True)
+    value = parsed(body)
+    if value is None:
+        answer.fail(Cause.MALFORMED, "the reply is no JSON object")
+    else:
+        take(answer, value, len(body), says)
+    return answer
+
+
+def take(answer: Answer, chunk: dict[str, Any], end: int, says: Says) -> None:
+    """Add what one chunk says."""
+    error = complaint(chunk)
+    if error is not None:
+        answer.fail(Cause.STATUS, error)
+        return
+    _take_usage(answer, chunk.get("usage"))
+    choices = chunk.get("choices")
+    if choices is None:  # vLLM and others: a chunk with nothing but the usage
+        return
+    if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+        answer.fail(Cause.MALFORMED, "the choices of a chunk are no list of objects")
+        return
+    said = [says(choice) for choice in choices]
+    answer.hear(Said("".join(one.answer for one in said), "".join(one.reasoning for one in said)), end)
+    if any(choice.get("finish_reason") == "error" for choice in choices):
+        answer.fail(Cause.STATUS, "the server ended the answer with an error")
+
+
+def _read(answer: Answer, event: Event, says: Says, shape: Shape) -> None:
+    chunk = parsed(event.data)
+    if event.name == "error":
+        said = None if chunk is None else complaint(chunk) or chunk.get("message")
+        answer.fail(Cause.STATUS, str(said or event.data.decode("utf-8", "replace")))
+    elif chunk is None:
+        answer.fail(Cause.MALFORMED, f"an event is no JSON object: {event.data[:100].decode('utf-8', 'replace')}")
+    else:
+        take(answer, chunk, event.end, says)
+        if answer.cause is Cause.OK:
+            shape.learn(event.data, chunk)
+
+
+def _take_usage(answer: Answer, usage: Any) -> None:
+    """Keep the last usage that was reported: some servers repeat it in every chunk, others send null until the end."""
+    if not isinstance(usage, dict):
+        return
+    answer.input_tokens = counted(usage.get("prompt_tokens"))
+    answer.output_tokens = counted(usage.get("completion_tokens"))
+    details = usage.get("completion_tokens_details")
+    if isinstance(details, dict):
+        answer.reasoning_tokens = counted(details.get("reasoning_tokens"))
+
+
+def _say_what_it_is(answer: Answer, body: bytes) -> None:
+    """Say why a body has no events: an error or a whole answer as plain JSON, or none of the protocol."""
+    value = parsed(body)
+    error = None if value is None else complaint(value)
+    if error is not None:
+        answer.fail(Cause.STATUS, error)
+    elif value is not None:
+        answer.fail(Cause.CONTENT, "the answer was not streamed")
+    elif not is_event_stream(body):
+        answer.fail(Cause.MALFORMED, "the reply is no event stream")

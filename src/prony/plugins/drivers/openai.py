@@ -1,0 +1,164 @@
+"""Prompts in, requests out: what the drivers of OpenAI's API have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from prony.errors import InputError
+from prony.model.base import Noun
+from prony.plugins.drivers.answer import Asked, Counts, Said, refused
+from prony.plugins.drivers.asking import ask_json, only_model, request_to, whose
+from prony.plugins.drivers.chunks import streamed, whole
+from prony.plugins.tokenizer import tokenizer_at
+from prony.ports.driver import Digest, Endpoint, Keeps, Prepared, Prompt, Reply, Request, Wants
+
+HTTP_WIRE = "prony.load.http:HttpWire"
+
+
+class OpenAiOptions(Noun):
+    """What every driver of this API takes."""
+
+    model: str | None = Field(
+        default=None, min_length=1, description="the model's name; default: the only one that the server offers"
+    )
+    api_key_env: str | None = Field(
+        default=None, min_length=1, description="the NAME of the environment variable that holds the key"
+    )
+    headers: dict[str, str] = Field(default={}, description="more headers of every request")
+    extra: dict[str, Any] = Field(default={}, description="more fields of every request's body, as they are")
+
+
+class TextOptions(OpenAiOptions):
+    """What the drivers that generate text take."""
+
+    stream: bool = Field(default=True, description="ask for the answer as a stream; false: in one piece")
+    usage: bool = Field(default=True, description="ask the server to report token counts at the end of a stream")
+    temperature: float | None = Field(default=None, ge=0, description="default: the server's own")
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = Field(
+        default="max_tokens", description="what the server calls the limit on the answer"
+    )
+    extensions: bool = Field(
+        default=True,
+        description="where a task wants answers of an exact length, send ignore_eos and min_tokens; "
+        "false for a server that refuses fields that OpenAI does not have",
+    )
+    tokenizer: str | None = Field(
+        default=None, min_length=1, description="a tokenizer.json that counts tokens where the server does not"
+    )
+
+
+def headers_of(options: OpenAiOptions, endpoint: Endpoint) -> dict[str, str]:
+    return {"Content-Type": "application/json", **whose(endpoint, options.api_key_env), **options.headers}
+
+
+def under_v1(endpoint: Endpoint, path: str) -> str:
+    """Return the path with `/v1` before it, unless the endpoint's own address ends in a version."""
+    last = endpoint.base.rstrip("/").rpartition("/")[2]
+    return path if last[:1] == "v" and last[1:2].isdigit() else f"/v1{path}"
+
+
+def model_of(options: OpenAiOptions, endpoint: Endpoint) -> str:
+    """Return the model that is named, or ask the server which one it has."""
+    if options.model is not None:
+        return options.model
+    answer = ask_json(endpoint, under_v1(endpoint, "/models"), headers_of(options, endpoint))
+    listed = answer.get("data") if isinstance(answer, dict) else None
+    known = [one.get("id") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return only_model([name for name in known if isinstance(name, str)], "the server")
+
+
+def followed(prompts: Sequence[Prompt]) -> list[int | None]:
+    """Return, for each prompt, the one of the same session that must be answered before it."""
+    last: dict[int, int] = {}
+    before: list[int | None] = []
+    for index, prompt in enumerate(prompts):
+        before.append(None if prompt.session is None else last.get(prompt.session))
+        if prompt.session is not None:
+            last[prompt.session] = index
+    return before
+
+
+def plain(prompt: Prompt) -> str:
+    """Return a prompt as one text: no template is known here, so messages are only put below each other."""
+    return "\n\n".join(message["content"] for message in prompt.messages)
+
+
+def written(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def needed(prompts: Sequence[Prompt], name: str) -> Sequence[Prompt]:
+    if not prompts:
+        raise InputError(f"{name} has nothing to ask", hint="does the task's data set hold any prompts?")
+    return prompts
+
+
+class OpenAiText:
+    """A driver that generates text: its kinds differ in where the prompt goes in and where the text comes out."""
+
+    schemes: ClassVar[tuple[str, ...]] = ("http", "https", "unix")
+    asks: ClassVar[bool] = True
+    Options: ClassVar[type[Any]] = TextOptions
+    name: ClassVar[str]
+    path: ClassVar[str]
+    operation: ClassVar[str]
+    text_key: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._count: Counts | None = None
+
+    def content(self, prompt: Prompt) -> dict[str, Any]:
+        """Return the fields that carry the prompt."""
+        raise NotImplementedError
+
+    def says(self, choice: dict[str, Any]) -> Said:
+        """Return what one choice of a chunk, or of a whole reply, says."""
+        raise NotImplementedError
+
+    def prepare(self, wants: Wants) -> Prepared:
+        options: TextOptions = wants.options
+        prompts = needed(wants.prompts, self.name)
+        tokenizer = tokenizer_at(options.tokenizer, wants.base)
+        self._count = None if tokenizer is None else tokenizer.count
+        model = model_of(options, wants.endpoint)
+        path, headers = under_v1(wants.endpoint, self.path), headers_of(options, wants.endpoint)
+        requests = [
+            Request(
+                request_to(wants.endpoint, "POST", path, headers, written(self._body(prompt, model, options))),
+                operation=self.operation,
+                after=after,
+                expected=prompt.expected,
+                about=Asked(options.stream, prompt.input_tokens),
+            )
+            for prompt, after in zip(prompts, followed(prompts), strict=True)
+        ]
+        notes = {"model": model, "prompts": str(len(requests)), "streamed": "yes" if options.stream else "no"}
+        return Prepared(requests, HTTP_WIRE, keeps=Keeps.REPLY, notes=notes)
+
+    def digest(self, request: Request, reply: Reply) -> Digest:
+        if reply.status >= 400:
+            return refused(reply)
+        asked = request.about if isinstance(request.about, Asked) else Asked()
+        read = streamed(reply.body, self.says, self.text_key) if asked.streamed else whole(reply.body, self.says)
+        return read.digest(request, reply, self._count)
+
+    def finish(self) -> None:
+        """Nothing was made at the endpoint."""
+
+    def _body(self, prompt: Prompt, model: str, options: TextOptions) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": model, **self.content(prompt)}
+        if prompt.max_tokens is not None:
+            body[options.max_tokens_field] = prompt.max_tokens
+            if prompt.exact_tokens and options.extensions:
+                body |= {"ignore_eos": True, "min_tokens": prompt.max_tokens}
+        if options.temperature is not None:
+            body["temperature"] = options.temperature
+        if options.stream:
+            body["stream"] = True
+            if options.usage:
+                body["stream_options"] = {"include_usage": True}
+        return body | options.extra

@@ -1,0 +1,89 @@
+"""A path in, what a server says there out, within a second; no proxy is ever asked.
+
+`ready` is called hundreds of times while a server starts, so that this is the standard library's plain client.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prony.errors import SutError
+from prony.ports.driver import Endpoint
+
+_TIMEOUT_S = 0.9
+
+
+class SilentError(SutError):
+    """Nobody answered, or not in HTTP; the message says what happened."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+    def document(self) -> Any:
+        """Return the body as JSON, or None where it is none."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            return None
+
+
+def ask(
+    endpoint: Endpoint,
+    path: str,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    timeout_s: float = _TIMEOUT_S,
+) -> Answer:
+    """Ask once, on a connection of its own."""
+    connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=timeout_s)
+    try:
+        connection.request(method, path, body=body, headers=dict(headers or {}))
+        reply = connection.getresponse()
+        told = {name.lower(): value for name, value in reply.getheaders()}
+        return Answer(reply.status, reply.read(), told)
+    except (OSError, http.client.HTTPException) as exc:
+        raise SilentError(f"{path} does not answer: {exc or type(exc).__name__}") from exc
+    finally:
+        connection.close()
+
+
+def lacks(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = None) -> str | None:
+    """Return None where the path answers with success, else what it said instead."""
+    try:
+        answer = ask(endpoint, path, headers=headers)
+    except SilentError as exc:
+        return str(exc)
+    if answer.status // 100 == 2:
+        return None
+    return f"{path} says {answer.status} {answer.body[:200].decode(errors='replace')}".strip()
+
+
+def told(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = None) -> Any:
+    """Return the JSON document at a path, or None where there is none."""
+    try:
+        answer = ask(endpoint, path, headers=headers)
+    except SilentError:
+        return None
+    return answer.document() if answer.status == 200 else None
+
+
+def picked(document: Any, *names: str) -> dict[str, str]:
+    """Return some values of a JSON object as text, those that it has; `a.b` is b within a."""
+    found = {}
+    for name in names:
+        value = document
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if value is not None:
+            found[name] = value if isinstance(value, str) else json.dumps(value)
+    return found

@@ -1,0 +1,41 @@
+"""ChromaDB: `chroma run`; ready when its heartbeat beats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from prony.plugins.services.asking import lacks, picked, told
+from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of
+from prony.ports.driver import Endpoint
+from prony.ports.service import Site, Start
+from prony.run.services.ports import LOOPBACK
+
+PROGRAMS = ("chroma",)
+HOW = "pip install chromadb, in an environment of its own, and settings.program: ENVIRONMENT/bin/chroma"
+
+
+class ChromaOptions(ServiceOptions):
+    pass
+
+
+class Chroma:
+    name: ClassVar[str] = "chroma"
+    driver: ClassVar[str] = "chroma"
+    Options: ClassVar[type[ChromaOptions]] = ChromaOptions
+
+    def available(self, options: ChromaOptions) -> str | None:
+        return lacking(PROGRAMS, options, HOW)
+
+    def start(self, site: Site) -> Start:
+        words = ["run", "--host", bind(site.options), "--port", str(site.port), "--path", str(site.folder)]
+        quiet = {"ANONYMIZED_TELEMETRY": "False"}
+        return start_of(Server(PROGRAMS, words, Endpoint(host=LOOPBACK, port=site.port), quiet), site)
+
+    def ready(self, endpoint: Endpoint, options: ChromaOptions) -> str | None:  # noqa: ARG002 - the port's signature
+        return lacks(endpoint, "/api/v2/heartbeat")
+
+    def facts(self, endpoint: Endpoint, options: ChromaOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
+        version = told(endpoint, "/api/v2/version")
+        limits = picked(told(endpoint, "/api/v2/pre-flight-checks"), "max_batch_size", "supports_base64_encoding")
+        return {**limits, **({"version": version} if isinstance(version, str) else {})}

@@ -1,0 +1,107 @@
+"""Any command: `{port}`, `{folder}` and `{base}` in it are filled in; ready when a port or a URL answers."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from prony.load.endpoint import parse
+from prony.model.base import Noun
+from prony.model.recipe import Scalar
+from prony.plugins.services import programs
+from prony.plugins.services.asking import SilentError, ask, lacks
+from prony.plugins.services.launch import text
+from prony.ports.driver import Endpoint
+from prony.ports.service import Site, Start
+
+HOW = "settings.command names the program first: a path, or a name on PATH"
+_TIMEOUT_S = 0.9
+
+
+class CommandOptions(Noun):
+    command: str | list[Scalar] = Field(
+        min_length=1, description="what is run, in the foreground", examples=["python server.py --port {port}"]
+    )
+    endpoint: str = Field(default="http://127.0.0.1:{port}", description="where requests go")
+    ready: str = Field(
+        default="tcp", description="`tcp`: its port takes connections; or a URL that answers with success when it is"
+    )
+    before: list[str] = Field(default=[], description="commands that are run to their end before it")
+    environment: dict[str, Scalar] = Field(default={}, description="more variables of its environment")
+    version: str | None = Field(default=None, min_length=1, description="a URL path whose answer is its version")
+    metrics_url: str | None = Field(default=None, min_length=1, description="its Prometheus page")
+    as_nobody: bool = Field(default=False, description="it refuses to be root: run it as an ordinary user")
+    grace: float = Field(default=5.0, ge=0, le=600, description="seconds that it may take to end")
+
+
+class Command:
+    name: ClassVar[str] = "command"
+    driver: ClassVar[str] = "http"
+    Options: ClassVar[type[CommandOptions]] = CommandOptions
+
+    def available(self, options: CommandOptions) -> str | None:
+        program = _split(options.command)[0]
+        return None if "{" in program else programs.missing((), program, HOW)
+
+    def start(self, site: Site) -> Start:
+        options: CommandOptions = site.options
+        program, *words = [_filled(word, site) for word in _split(options.command)]
+        return Start(
+            command=[str(programs.located((), program, site.base)), *words],
+            endpoint=parse(_filled(options.endpoint, site)),
+            environment={name: _filled(text(value), site) for name, value in options.environment.items()},
+            before=[[_filled(word, site) for word in shlex.split(line)] for line in options.before],
+            as_nobody=options.as_nobody,
+            metrics_url=_filled(options.metrics_url or "", site),
+            grace_s=options.grace,
+        )
+
+    def ready(self, endpoint: Endpoint, options: CommandOptions) -> str | None:
+        if options.ready != "tcp":
+            parts = urlsplit(options.ready.replace("{port}", str(endpoint.port)))
+            where = Endpoint(host=parts.hostname or endpoint.host, port=parts.port or endpoint.port)
+            return lacks(where, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
+        try:
+            _connect(endpoint)
+        except OSError as exc:
+            return f"nobody listens yet: {exc}"
+        return None
+
+    def facts(self, endpoint: Endpoint, options: CommandOptions) -> Mapping[str, str]:
+        """What a command's server is called, only its writer can say; HTTP servers mostly name themselves."""
+        if endpoint.path or not options.endpoint.startswith("http:"):
+            return {}
+        try:
+            answer = ask(endpoint, options.version or "/")
+        except SilentError:
+            return {}
+        found = {"server": answer.headers["server"]} if "server" in answer.headers else {}
+        if options.version and answer.status == 200:
+            found["version"] = answer.body[:200].decode(errors="replace").strip()
+        return found
+
+
+def _split(command: str | Sequence[Scalar]) -> list[str]:
+    return shlex.split(command) if isinstance(command, str) else [text(word) for word in command]
+
+
+def _filled(word: str, site: Site) -> str:
+    """Return a word with what only this start knows; other braces stay as they are."""
+    known = {"{port}": str(site.port), "{folder}": str(site.folder), "{base}": str(site.base.absolute())}
+    for name, value in known.items():
+        word = word.replace(name, value)
+    return word
+
+
+def _connect(endpoint: Endpoint) -> None:
+    if endpoint.path:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(_TIMEOUT_S)
+            probe.connect(endpoint.path)
+        return
+    socket.create_connection((endpoint.host, endpoint.port), timeout=_TIMEOUT_S).close()

@@ -1,0 +1,131 @@
+"""How a server is run in, its start out: as a process here, or in a container of an image."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pydantic import Field
+
+from prony.errors import CapacityError
+from prony.model.base import Noun
+from prony.model.recipe import Scalar
+from prony.plugins.services import programs
+from prony.ports.driver import Endpoint
+from prony.ports.service import Site, Start
+from prony.run.services.ports import LOOPBACK
+
+ENGINES = ("podman", "docker")
+NO_ENGINE = "an image needs podman or docker, and neither is on PATH; to get one: apt-get install podman"
+
+
+class ServiceOptions(Noun):
+    """What every service lets a recipe say."""
+
+    program: str | None = Field(
+        default=None, min_length=1, description="its program: a name, or a path; default: found on PATH"
+    )
+    arguments: list[Scalar] = Field(default=[], description="more words for its command line")
+    environment: dict[str, Scalar] = Field(default={}, description="more variables of its environment")
+    image: str | None = Field(
+        default=None, min_length=1, description="run this image in a container (podman or docker) instead of a program"
+    )
+    container_arguments: list[Scalar] = Field(
+        default=[], description="more words for `podman run` or `docker run`: limits, GPUs"
+    )
+
+
+@dataclass(frozen=True)
+class Server:
+    """`names` are the program's, most wanted first; `words` its command line. `shared` are paths that it reads besides
+    its folder. `entry`: in a container, the image's own entry point is replaced by the program; else it gets the words.
+    `path`: the program, where it was looked for already."""
+
+    names: Sequence[str]
+    words: Sequence[str]
+    endpoint: Endpoint
+    environment: Mapping[str, str] = field(default_factory=dict)
+    before: Sequence[Sequence[str]] = ()
+    as_nobody: bool = False
+    metrics_path: str = ""
+    stop_signal: int = signal.SIGTERM
+    grace_s: float = 5.0
+    shared: Sequence[Path] = ()
+    entry: bool = True
+    path: Path | None = None
+
+
+def text(value: Scalar) -> str:
+    """Return a scalar of a recipe as a word of a command line."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def bind(options: ServiceOptions) -> str:
+    """Return where a server is to listen: a container's loopback cannot be reached from outside."""
+    return "0.0.0.0" if options.image else LOOPBACK
+
+
+def lacking(names: Sequence[str], options: ServiceOptions, how: str) -> str | None:
+    """Return why the server cannot be started here, or None."""
+    if options.image is not None:
+        return None if container_engine() else NO_ENGINE
+    return programs.missing(names, options.program, how)
+
+
+def container_engine() -> str | None:
+    return next((path for path in map(shutil.which, ENGINES) if path), None)
+
+
+def start_of(server: Server, site: Site) -> Start:
+    """Return how the server is started, with what the recipe adds."""
+    options: ServiceOptions = site.options
+    words = [*server.words, *map(text, options.arguments)]
+    own = {name: text(value) for name, value in options.environment.items()}
+    server = replace(server, words=words, environment={**server.environment, **own})
+    return _contained(server, site, options.image) if options.image else _native(server, site)
+
+
+def _native(server: Server, site: Site) -> Start:
+    path = server.path or programs.located(server.names, site.options.program, site.base)
+    return Start(
+        command=[str(path), *server.words],
+        endpoint=server.endpoint,
+        environment=server.environment,
+        before=server.before,
+        as_nobody=server.as_nobody,
+        metrics_url=_metrics_url(server),
+        stop_signal=server.stop_signal,
+        grace_s=server.grace_s,
+    )
+
+
+def _contained(server: Server, site: Site, image: str) -> Start:
+    """The port and the paths are the same inside as outside, so that the server's command line is too."""
+    engine = container_engine()
+    if engine is None:
+        raise CapacityError(NO_ENGINE, code="service_missing")
+    name = f"prony-{secrets.token_hex(6)}"
+    port = site.port
+    mounts = [f"--volume={site.folder}:{site.folder}", *(f"--volume={path}:{path}:ro" for path in server.shared)]
+    # Names only: the values come from the engine's own environment, and no secret stands in a command line.
+    variables = [f"--env={name}" for name in server.environment]
+    entry = [f"--entrypoint={site.options.program or server.names[0]}"] if server.entry else []
+    labels = ["--security-opt=label=disable"] if Path(engine).name == "podman" else []
+    more = list(map(text, site.options.container_arguments))
+    where = [f"--publish={LOOPBACK}:{port}:{port}", *mounts, *variables, *entry, *labels, *more]
+    return Start(
+        command=[engine, "run", "--rm", f"--name={name}", *where, image, *server.words],
+        endpoint=server.endpoint,
+        environment=server.environment,
+        metrics_url=_metrics_url(server),
+        grace_s=server.grace_s,
+        clear=[[engine, "rm", "--force", "--volumes", name]],
+    )
+
+
+def _metrics_url(server: Server) -> str:
+    return f"http://{LOOPBACK}:{server.endpoint.port}{server.metrics_path}" if server.metrics_path else ""

@@ -1,0 +1,80 @@
+"""llama.cpp's `llama-server`; ready when its model is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
+
+from prony.errors import NotFoundError
+from prony.plugins.services.asking import SilentError, ask, picked, told
+from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of
+from prony.ports.driver import Endpoint
+from prony.ports.service import Site, Start
+from prony.run.services.ports import LOOPBACK
+
+PROGRAMS = ("llama-server",)
+HOW = "brew install llama.cpp, or a release from https://github.com/ggml-org/llama.cpp/releases"
+
+
+class LlamacppOptions(ServiceOptions):
+    model: str = Field(min_length=1, description="a GGUF file")
+    model_name: str | None = Field(default=None, min_length=1, description="what requests call it; default: its file")
+    context: int | None = Field(default=None, ge=1, description="tokens of context, over all slots; default: its own")
+    threads: int | None = Field(default=None, ge=1, description="default: its own")
+    parallel: int | None = Field(default=None, ge=1, description="slots: requests at the same time; default: its own")
+    gpu_layers: int | None = Field(default=None, ge=0, description="layers on the GPU; default: its own")
+
+
+class Llamacpp:
+    name: ClassVar[str] = "llamacpp"
+    driver: ClassVar[str] = "openai-chat"
+    Options: ClassVar[type[LlamacppOptions]] = LlamacppOptions
+
+    def available(self, options: LlamacppOptions) -> str | None:
+        return lacking(PROGRAMS, options, HOW)
+
+    def start(self, site: Site) -> Start:
+        options: LlamacppOptions = site.options
+        model = (site.base / Path(options.model).expanduser()).absolute()
+        if not model.is_file():
+            raise NotFoundError(f"no model at {model}", hint="settings.model is a GGUF file", code="unknown_model")
+        chosen = {
+            "--alias": options.model_name,
+            "--ctx-size": options.context,
+            "--threads": options.threads,
+            "--parallel": options.parallel,
+            "--n-gpu-layers": options.gpu_layers,
+        }
+        server = Server(
+            PROGRAMS,
+            [
+                *("--model", str(model), "--host", bind(options), "--port", str(site.port), "--metrics"),
+                *(word for name, value in chosen.items() if value is not None for word in (name, str(value))),
+            ],
+            Endpoint(host=LOOPBACK, port=site.port),
+            metrics_path="/metrics",
+            shared=[model],
+        )
+        return start_of(server, site)
+
+    def ready(self, endpoint: Endpoint, options: LlamacppOptions) -> str | None:  # noqa: ARG002 - the port's signature
+        try:
+            answer = ask(endpoint, "/health")
+        except SilentError as exc:
+            return str(exc)
+        is_ok = answer.status == 200 and picked(answer.document(), "status").get("status") == "ok"
+        return None if is_ok else f"/health says {answer.status} {answer.body[:200].decode(errors='replace')}"
+
+    def facts(self, endpoint: Endpoint, options: LlamacppOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
+        props = told(endpoint, "/props")
+        names = {
+            "build_info": "version",
+            "total_slots": "parallel",
+            "default_generation_settings.n_ctx": "context_of_slot",
+            "model_path": "model_path",
+            "model_alias": "model_name",
+        }
+        return {names[name]: value for name, value in picked(props, *names).items()}

@@ -1,0 +1,59 @@
+"""MinIO: keys of its own for each run; ready when it takes an object and gives it back."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from typing import ClassVar
+
+from prony.plugins.services.asking import ask, lacks
+from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of
+from prony.plugins.services.signing import cannot_store
+from prony.ports.driver import Endpoint
+from prony.ports.service import Site, Start
+from prony.run.services.ports import LOOPBACK
+
+PROGRAMS = ("minio",)
+HOW = "download https://dl.min.io/server/minio/release/linux-amd64/minio, or settings.image: quay.io/minio/minio"
+_METRICS = "/minio/v2/metrics/cluster"
+
+
+class MinioOptions(ServiceOptions):
+    pass
+
+
+class Minio:
+    name: ClassVar[str] = "minio"
+    driver: ClassVar[str] = "s3"
+    Options: ClassVar[type[MinioOptions]] = MinioOptions
+
+    def available(self, options: MinioOptions) -> str | None:
+        return lacking(PROGRAMS, options, HOW)
+
+    def start(self, site: Site) -> Start:
+        user, password = secrets.token_hex(10), secrets.token_hex(20)
+        environment = {
+            "MINIO_ROOT_USER": user,
+            "MINIO_ROOT_PASSWORD": password,
+            "MINIO_BROWSER": "off",
+            "MINIO_PROMETHEUS_AUTH_TYPE": "public",
+            "MINIO_UPDATE": "off",
+        }
+        words = ["server", "--quiet", "--address", f"{bind(site.options)}:{site.port}", str(site.folder)]
+        endpoint = Endpoint(host=LOOPBACK, port=site.port, user=user, password=password)
+        return start_of(Server(PROGRAMS, words, endpoint, environment, metrics_path=_METRICS), site)
+
+    def ready(self, endpoint: Endpoint, options: MinioOptions) -> str | None:  # noqa: ARG002 - the port's signature
+        return lacks(endpoint, "/minio/health/ready") or cannot_store(endpoint)
+
+    def facts(self, endpoint: Endpoint, options: MinioOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
+        """Its metrics carry its version; there is no question that tells it."""
+        found: dict[str, str] = {}
+        for path in (_METRICS, "/minio/v2/metrics/node"):
+            page = ask(endpoint, path, timeout_s=5).body.decode(errors="replace")
+            for name in ("version", "commit"):
+                match = re.search(rf'^minio_software_{name}_info\{{[^}}]*\b{name}="([^"]*)"', page, re.MULTILINE)
+                if match:
+                    found.setdefault(name, match[1])
+        return found

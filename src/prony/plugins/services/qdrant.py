@@ -1,0 +1,60 @@
+"""Qdrant: configuration by its environment; ready when it says so itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pydantic import Field
+
+from prony.model.recipe import Scalar
+from prony.plugins.services.asking import lacks, picked, told
+from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of, text
+from prony.ports.driver import Endpoint
+from prony.ports.service import Site, Start
+from prony.run.services.ports import LOOPBACK, free_ports
+
+PROGRAMS = ("qdrant",)
+HOW = "unpack a release from https://github.com/qdrant/qdrant/releases, or settings.image: docker.io/qdrant/qdrant"
+
+
+class QdrantOptions(ServiceOptions):
+    config: dict[str, Scalar] = Field(
+        default={},
+        description="its configuration by dotted name",
+        examples=[{"storage.performance.max_search_threads": 4}],
+    )
+
+
+class Qdrant:
+    name: ClassVar[str] = "qdrant"
+    driver: ClassVar[str] = "qdrant"
+    Options: ClassVar[type[QdrantOptions]] = QdrantOptions
+
+    def available(self, options: QdrantOptions) -> str | None:
+        return lacking(PROGRAMS, options, HOW)
+
+    def start(self, site: Site) -> Start:
+        options: QdrantOptions = site.options
+        settings: dict[str, Scalar] = {
+            "telemetry_disabled": True,
+            **options.config,
+            "service.host": bind(options),
+            "service.http_port": site.port,
+            "service.grpc_port": free_ports(1)[0],
+            "storage.storage_path": f"{site.folder}/storage",
+            "storage.snapshots_path": f"{site.folder}/snapshots",
+        }
+        environment = {f"QDRANT__{name.upper().replace('.', '__')}": text(value) for name, value in settings.items()}
+        endpoint = Endpoint(host=LOOPBACK, port=site.port, password=text(options.config.get("service.api_key", "")))
+        return start_of(Server(PROGRAMS, [], endpoint, environment, metrics_path="/metrics"), site)
+
+    def ready(self, endpoint: Endpoint, options: QdrantOptions) -> str | None:  # noqa: ARG002 - the port's signature
+        return lacks(endpoint, "/readyz")
+
+    def facts(self, endpoint: Endpoint, options: QdrantOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
+        headers = {"api-key": endpoint.password} if endpoint.password else {}
+        found = picked(told(endpoint, "/", headers), "version", "commit")
+        telemetry = told(endpoint, "/telemetry?details_level=2", headers)
+        system = picked(telemetry, "result.app.system.cores", "result.app.system.cpu_flags", "result.app.features")
+        return found | {name.rpartition(".")[2]: value for name, value in system.items()}

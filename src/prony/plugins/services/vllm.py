@@ -1,0 +1,80 @@
+"""vLLM: `vllm serve`; ready when it is healthy and lists its model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
+
+from prony.plugins.services import programs
+from prony.plugins.services.asking import lacks, picked, told
+from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of
+from prony.ports.driver import Endpoint
+from prony.ports.service import Site, Start
+from prony.run.services.ports import LOOPBACK
+
+PROGRAMS = ("vllm",)
+HOW = "pip install vllm, in an environment of its own, and settings.python: ENVIRONMENT/bin/python"
+
+
+class VllmOptions(ServiceOptions):
+    model: str = Field(min_length=1, description="a folder, or a name on Hugging Face")
+    model_name: str | None = Field(default=None, min_length=1, description="what requests call it; default: the model")
+    python: str | None = Field(default=None, min_length=1, description="the interpreter of the environment it is in")
+
+
+class Vllm:
+    name: ClassVar[str] = "vllm"
+    driver: ClassVar[str] = "openai-chat"
+    Options: ClassVar[type[VllmOptions]] = VllmOptions
+
+    def available(self, options: VllmOptions) -> str | None:
+        return lacking(PROGRAMS, options.model_copy(update={"program": _program(options)}), HOW)
+
+    def start(self, site: Site) -> Start:
+        options: VllmOptions = site.options
+        folder = (site.base / Path(options.model).expanduser()).absolute()
+        model = str(folder) if folder.exists() else options.model
+        named = ["--served-model-name", options.model_name] if options.model_name else []
+        environment = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+        server = Server(
+            PROGRAMS,
+            ["serve", model, "--host", bind(options), "--port", str(site.port), *named],
+            Endpoint(host=LOOPBACK, port=site.port),
+            environment | ({"HF_HUB_OFFLINE": "1"} if folder.exists() else {}),
+            metrics_path="/metrics",
+            grace_s=20.0,
+            shared=[folder] if folder.exists() else [],
+            path=None if options.image else programs.located(PROGRAMS, _program(options), site.base),
+        )
+        return start_of(server, site)
+
+    def ready(self, endpoint: Endpoint, options: VllmOptions) -> str | None:
+        lacking_now = lacks(endpoint, "/health")
+        if lacking_now is not None:
+            return lacking_now
+        listed = [str(model.get("id")) for model in _models(endpoint)]
+        wanted = options.model_name or options.model
+        # A relative folder is served under its absolute name.
+        return None if any(name == wanted or name.endswith(wanted) for name in listed) else f"{wanted} is not listed"
+
+    def facts(self, endpoint: Endpoint, options: VllmOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
+        found = picked(told(endpoint, "/version"), "version")
+        for model in _models(endpoint)[:1]:
+            found |= {f"model_{name}": value for name, value in picked(model, "id", "root", "max_model_len").items()}
+        return found
+
+
+def _program(options: VllmOptions) -> str | None:
+    """Return its script, which lies beside the interpreter that it is installed for."""
+    if options.program is None and options.python is not None:
+        return str(Path(options.python).with_name("vllm"))
+    return options.program
+
+
+def _models(endpoint: Endpoint) -> list[Mapping[str, object]]:
+    document = told(endpoint, "/v1/models")
+    listed = document.get("data") if isinstance(document, dict) else None
+    return [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []

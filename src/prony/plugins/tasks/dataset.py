@@ -1,0 +1,99 @@
+"""A data set with a column of prompts in, prompts out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from prony.errors import InputError
+from prony.model.base import Noun
+from prony.plugins.tasks.rows import Row, rows_at, shuffled
+from prony.plugins.tasks.spread import Spread, drawn, told
+from prony.plugins.tasks.turns import Turn, turns_of
+from prony.plugins.tokenizer import tokenizer_at
+from prony.ports.driver import Prompt, Stamps
+
+
+class DatasetOptions(Noun):
+    """Where the prompts stand."""
+
+    file: str = Field(min_length=1, description="a .jsonl, .json, .csv or .parquet file, relative to the recipe")
+    prompt: str = Field(default="prompt", min_length=1, description="the column that holds the prompt, or its messages")
+    expected: str | None = Field(
+        default=None, min_length=1, description="a column with the right answer: quality is the share of exact matches"
+    )
+    max_tokens: str | None = Field(default=None, min_length=1, description="a column with the most tokens of an answer")
+    output_tokens: Spread = Field(default="256", description="the most tokens of an answer where no column says it")
+    exact: bool = Field(default=False, description="ask the server to go on until an answer has all its tokens")
+    system: str | None = Field(default=None, min_length=1, description="a system message before every prompt")
+    order: Literal["file", "shuffled"] = Field(default="file", description="in which order prompts are asked")
+    tokenizer: str | None = Field(
+        default=None, min_length=1, description="a Hugging Face tokenizer.json that counts the tokens of prompts"
+    )
+
+
+class Dataset:
+    """Prompts that somebody has collected."""
+
+    name: ClassVar[str] = "dataset"
+    Options: ClassVar[type[Any]] = DatasetOptions
+
+    def prompts(
+        self,
+        options: DatasetOptions,
+        *,
+        count: int,
+        seeds: Mapping[str, int],
+        base: Path,
+        lengths: Stamps | None = None,
+    ) -> Sequence[Prompt]:
+        rows = rows_at(base / options.file)
+        if options.order == "shuffled":
+            rows = shuffled(rows, seeds["prompts"])
+        rows = rows[:count]
+        rng = np.random.Generator(np.random.PCG64([seeds["lengths"], 1]))
+        outputs = told(lengths, 1, drawn(options.output_tokens, len(rows), rng))
+        asked = [_messages(row, options, number) for number, row in enumerate(rows, start=1)]
+        tokenizer = tokenizer_at(options.tokenizer, base)
+        texts = ["\n\n".join(turn["content"] for turn in messages) for messages in asked]
+        counts = [None] * len(texts) if tokenizer is None else tokenizer.counts(texts)
+        return [
+            Prompt(
+                messages=messages,
+                max_tokens=_most(row, options, int(output)),
+                exact_tokens=options.exact,
+                input_tokens=tokens,
+                expected=_expected(row, options),
+            )
+            for row, messages, output, tokens in zip(rows, asked, outputs, counts, strict=True)
+        ]
+
+
+def _messages(row: Row, options: DatasetOptions, number: int) -> tuple[Turn, ...]:
+    value = row.get(options.prompt)
+    turns: list[Turn] = [{"role": "user", "content": value}] if isinstance(value, str) and value else []
+    if isinstance(value, list):
+        turns = turns_of({"messages": value}) or turns_of({"conversations": value})
+    if not turns:
+        raise InputError(
+            f"{options.file}, row {number} has no prompt in {options.prompt!r}",
+            hint=f"its columns: {', '.join(map(str, row))}; say which one in prompts.prompt",
+        )
+    system: list[Turn] = [] if options.system is None else [{"role": "system", "content": options.system}]
+    return (*system, *turns)
+
+
+def _most(row: Row, options: DatasetOptions, otherwise: int) -> int:
+    """Return the most tokens that an answer may have: CSV has it as text."""
+    value = None if options.max_tokens is None else row.get(options.max_tokens)
+    text = str(value).strip()
+    return int(text) if value is not None and text.isdecimal() and int(text) > 0 else otherwise
+
+
+def _expected(row: Row, options: DatasetOptions) -> str | None:
+    value = None if options.expected is None else row.get(options.expected)
+    return None if value is None else str(value)

@@ -1,0 +1,172 @@
+"""The seams of the load generator: what a request is, how its bytes are made, and what its reply was.
+
+A driver speaks one protocol. It makes all bytes before the load begins (`prepare`) and looks at replies after it has
+ended (`digest`); between the two only its wire works, which frames replies in the client processes and does nothing
+else. A task says what is asked, where that is a matter of taste: prompts, conversations, data sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+Stamps = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Cause(IntEnum):
+    """Why a request is no success; stored as its number, shown by its name."""
+
+    OK = 0
+    REFUSED = 1  # no connection could be made
+    RESET = 2  # the connection broke before or within the reply
+    TIMEOUT = 3
+    TRUNCATED = 4  # the reply ended before its terminator
+    MALFORMED = 5  # the reply is none of the protocol
+    STATUS = 6  # the server said no
+    CONTENT = 7  # the reply is whole, and not what was expected
+    DROPPED = 8  # never sent: too many were in flight
+    CUT = 9  # still in flight when the drain was over
+
+
+class Keeps(IntEnum):
+    """What a wire keeps of a reply for the digest."""
+
+    NOTHING = 0  # status and size are enough
+    REPLY = 1  # the bytes of the body, with the stamp of each read
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where requests go: TCP, TLS, or a unix socket (`path`). `base` is what comes before a request's own path."""
+
+    host: str = ""
+    port: int = 0
+    tls: bool = False
+    path: str = ""
+    base: str = ""
+    user: str = ""
+    password: str = ""
+    database: str = ""
+    verify: bool = True  # of TLS: is the server's certificate checked?
+
+
+@dataclass(frozen=True)
+class Request:
+    """`operation` names what kind it is, as in the metrics by operation; `after` is the request of the same session
+    that must be answered first (multi-turn), None where there is none.
+    `expected` and `about` are the driver's own, for its digest."""
+
+    content: bytes
+    operation: str = "request"
+    after: int | None = None
+    expected: Any = None
+    about: Any = None
+    items: int = 1  # what the throughput counts of it where no reply is kept: commands of a pipeline
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a task asks an LLM: a text or a conversation, and how much may come back.
+
+    `input_tokens` only where a tokenizer has counted them. `turns` > 1 in a session: `session` is equal among them.
+    """
+
+    messages: tuple[Mapping[str, str], ...]
+    max_tokens: int | None = None
+    exact_tokens: bool = False  # ask the server to go on to max_tokens (ignore_eos, min_tokens) where it can
+    input_tokens: int | None = None
+    session: int | None = None
+    expected: str | None = None
+
+
+@dataclass(frozen=True)
+class Wants:
+    """What a driver is to prepare. `count` is how many requests are sent at most, None where time decides: then
+    requests are used again from the first."""
+
+    endpoint: Endpoint
+    options: Any  # an instance of the driver's Options
+    seed: int
+    count: int | None = None
+    prompts: Sequence[Prompt] = ()
+    scratch: Path = Path()
+    base: Path = Path()  # what relative paths in the recipe are relative to
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """`wire` is `module:Class` of the load.wire.Wire that frames replies; `wire_options` go to it as they are (JSON).
+
+    `notes` say what was made or found, as in the report: dataset size, server version, model name."""
+
+    requests: Sequence[Request]
+    wire: str
+    wire_options: Mapping[str, Any] = field(default_factory=dict)
+    keeps: Keeps = Keeps.NOTHING
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply as the wire kept it: pieces of the body, and when each arrived (the kernel's stamp where it has one)."""
+
+    status: int
+    stamps_ns: Stamps
+    sizes: Sequence[int]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What a reply was. Tokens are None where nobody counted them: characters and chunks are never called tokens.
+
+    `token_ns` are the stamps of the pieces that carried tokens (any channel), in order, and `token_counts` how many
+    each carried where that is known; `content_ns` is the first that was an answer rather than reasoning."""
+
+    cause: Cause = Cause.OK
+    detail: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    token_ns: Stamps | None = None
+    content_ns: int | None = None
+    items: int = 1  # what the throughput counts: rows, vectors, objects
+    quality: float | None = None  # recall, exact match: what the driver's page says
+    text: str = ""
+
+
+class Driver(Protocol):
+    """Speaks one protocol. Made anew for each job."""
+
+    name: ClassVar[str]
+    schemes: ClassVar[tuple[str, ...]]  # of endpoints: ("http", "https"), ("redis",)
+    asks: ClassVar[bool]  # does it need prompts from a task?
+    Options: ClassVar[type[Any]]  # a Noun: what stands under workload.options
+
+    def prepare(self, wants: Wants) -> Prepared:
+        """Make every request; it may speak to the endpoint (tables, keys, collections), and clears up in `finish`."""
+
+    def digest(self, request: Request, reply: Reply) -> Digest:
+        """Say what a reply was. Only called for whole replies of a wire that keeps them."""
+
+    def finish(self) -> None:
+        """Remove what `prepare` made at the endpoint."""
+
+
+class Task(Protocol):
+    """Says what is asked of an LLM."""
+
+    name: ClassVar[str]
+    Options: ClassVar[type[Any]]
+
+    def prompts(
+        self, options: Any, *, count: int, seeds: Mapping[str, int], base: Path, lengths: Stamps | None = None
+    ) -> Sequence[Prompt]:
+        """Return so many prompts, the same for the same seeds (`prompts`, `lengths`); fewer where sets end.
+
+        `lengths` are those of a trace: a row of input and output tokens for each prompt; 0 or less where untold."""

@@ -1,0 +1,61 @@
+"""The seam of services: a system under test that Prony starts, knows to be ready, and stops for certain."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from prony.ports.driver import Endpoint
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a service may use: an empty folder of its own for data, a port that is free now, and options as written."""
+
+    folder: Path
+    port: int
+    options: Any  # an instance of the service's Options
+    base: Path = Path()  # what relative paths in the recipe are relative to
+
+
+@dataclass(frozen=True)
+class Start:
+    """How to start it: a foreground command. `before` are commands to run to their end first (initdb).
+
+    `as_nobody`: the server refuses to be root, so it is started as an ordinary user who owns the folder.
+    `stop_signal` asks it to end, and `grace_s` later it is killed; `clear` are commands that end what lives outside of
+    its own processes: a container."""
+
+    command: Sequence[str]
+    endpoint: Endpoint
+    environment: Mapping[str, str] = field(default_factory=dict)
+    before: Sequence[Sequence[str]] = ()
+    as_nobody: bool = False
+    metrics_url: str = ""  # a Prometheus page, where it has one
+    stop_signal: int = signal.SIGTERM
+    grace_s: float = 5.0
+    clear: Sequence[Sequence[str]] = ()
+
+
+class Service(Protocol):
+    """One kind of server."""
+
+    name: ClassVar[str]
+    driver: ClassVar[str]  # the driver that speaks to it unless the recipe names another
+    Options: ClassVar[type[Any]]
+
+    def available(self, options: Any) -> str | None:
+        """Return why it cannot be started here (which binary is missing, how to get it), or None. Starts nothing."""
+
+    def start(self, site: Site) -> Start:
+        """Write what the server needs into the folder and say how it is started."""
+
+    def ready(self, endpoint: Endpoint, options: Any) -> str | None:
+        """Ask the server once whether it really serves (a PING, a query, a model that is loaded); None when it does,
+        else what it still lacks. Called again and again until then; must take at most a second."""
+
+    def facts(self, endpoint: Endpoint, options: Any) -> Mapping[str, str]:
+        """Return version and settings as the server itself tells them, for the result: configuration read back."""

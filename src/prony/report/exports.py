@@ -1,0 +1,35 @@
+"""A Dossier in, files of its requests out: JSON lines, CSV, HdrHistogram's two formats, and MLPerf's two logs."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+
+from prony.errors import InputError
+from prony.model.dossier import Dossier
+from prony.report import pick
+
+# What a person writes after --format, and the module whose `write` makes it; imported only when it is asked for.
+EXPORTS: dict[str, str] = {
+    "requests-jsonl": "prony.report.requests_jsonl",
+    "csv": "prony.report.requests_csv",
+    "hdr": "prony.report.hdr",
+    "mlperf": "prony.report.mlperf",
+}
+
+
+def export(dossier: Dossier, format: str, to: Path) -> tuple[Path, ...]:  # noqa: A002 - the word that people write
+    """Write the requests of every load into a folder, and return the files; those of these names are replaced."""
+    name = format.lower()
+    if name not in EXPORTS:
+        near = get_close_matches(name, EXPORTS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(EXPORTS)}"
+        raise InputError(f"requests cannot be exported as {format!r}", hint=hint, code="unknown_format")
+    loads = [entry for entry in dossier.entries if pick.is_load(entry)]
+    if not loads:
+        hint = "a load is a job whose workload is of kind service"
+        raise InputError("no job of this experiment is a load, so there are no requests", hint=hint)
+    to.mkdir(parents=True, exist_ok=True)
+    module = import_module(EXPORTS[name])
+    return tuple(path for entry in loads for path in module.write(entry, to))

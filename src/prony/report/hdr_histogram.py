@@ -1,0 +1,133 @@
+"""Durations in, an HdrHistogram of them out: three digits at any size, as its percentile text and as its log lines."""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+DIGITS = 3
+_HOUR_NS = 3_600_000_000_000
+# With three digits: 2048 places in the first bucket, and 1024 in each further one, which is twice as wide.
+_HALF_MAGNITUDE = 10
+_PLACES = 2 << _HALF_MAGNITUDE
+_TICKS = 5  # of the text: lines for each halving of the distance to 100 %
+_COOKIE, _COMPRESSED_COOKIE = 0x1C849313, 0x1C849314
+
+
+class Histogram:
+    """Counts of whole numbers (nanoseconds); a value is known to one part in a thousand."""
+
+    def __init__(self, values: Array) -> None:
+        indices = places(np.maximum(values.astype(np.int64), 0))
+        self.counts = np.bincount(indices) if indices.size else np.zeros(0, dtype=np.int64)
+        self.highest_trackable = max(_HOUR_NS, int(values.max(initial=0)))
+
+    @property
+    def total(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def max(self) -> int:
+        """The largest value that lies in the same place as the largest that was counted; 0 of none."""
+        return int(highest(np.array([self.counts.size - 1]))[0]) if self.counts.size else 0
+
+    @property
+    def buckets(self) -> int:
+        return max(1, math.ceil(math.log2((self.highest_trackable + 1) / _PLACES)) + 1)
+
+    def moments(self) -> tuple[float, float]:
+        """Return mean and standard deviation, each value standing in the middle of its place."""
+        used = np.flatnonzero(self.counts)
+        if not used.size:
+            return 0.0, 0.0
+        middles = (lowest(used) + highest(used) + 1) // 2
+        mean = float(np.average(middles, weights=self.counts[used]))
+        return mean, math.sqrt(float(np.average((middles - mean) ** 2, weights=self.counts[used])))
+
+    def steps(self) -> Iterator[tuple[int, float, int]]:
+        """Give (value, percentile, count up to it) at percentiles that come closer the nearer they are to 100."""
+        used = np.flatnonzero(self.counts)
+        if not used.size:
+            return
+        reached, values = np.cumsum(self.counts[used]), highest(used)
+        shares = 100.0 * reached / reached[-1]
+        level = 0.0
+        while True:
+            place = int(np.searchsorted(shares, level))
+            yield int(values[place]), level, int(reached[place])
+            if place == used.size - 1:
+                break
+            level += 100.0 / (_TICKS * 2 ** (math.floor(math.log2(100 / (100 - level))) + 1))
+        yield int(values[-1]), 100.0, int(reached[-1])
+
+    def encoded(self) -> str:
+        """Return the counts as other HdrHistograms read them: version 2, compressed, in base 64."""
+        payload = _runs(self.counts)
+        header = struct.pack(">iiiiqqd", _COOKIE, len(payload), 0, DIGITS, 1, self.highest_trackable, 1.0)
+        packed = zlib.compress(header + payload)
+        return base64.b64encode(struct.pack(">ii", _COMPRESSED_COOKIE, len(packed)) + packed).decode()
+
+
+def places(values: Array) -> Array:
+    """Return where each value is counted."""
+    # The exponent of a float is the length of the whole number, exactly so below 2**53: a hundred days.
+    bits = np.frexp(np.maximum(values, _PLACES - 1).astype(np.float64))[1].astype(np.int64)
+    buckets = bits - (_HALF_MAGNITUDE + 1)
+    within = values >> buckets
+    found: Array = ((buckets + 1) << _HALF_MAGNITUDE) + within - (1 << _HALF_MAGNITUDE)
+    return found
+
+
+def lowest(indices: Array) -> Array:
+    """Return the smallest value that is counted at each place."""
+    buckets, within = _split(indices)
+    found: Array = within << buckets
+    return found
+
+
+def highest(indices: Array) -> Array:
+    """Return the largest value that is counted at each place."""
+    buckets, within = _split(indices)
+    found: Array = ((within + 1) << buckets) - 1
+    return found
+
+
+def _split(indices: Array) -> tuple[Array, Array]:
+    buckets = (indices.astype(np.int64) >> _HALF_MAGNITUDE) - 1
+    within = (indices & ((1 << _HALF_MAGNITUDE) - 1)) + (1 << _HALF_MAGNITUDE)
+    first = buckets < 0
+    return np.where(first, 0, buckets), np.where(first, within - (1 << _HALF_MAGNITUDE), within)
+
+
+def _runs(counts: Array) -> bytes:
+    """Return the counts in order, and for a stretch of zeros only how long it is, as a negative number."""
+    written = bytearray()
+    zeros = 0
+    for count in counts.tolist():
+        if count == 0:
+            zeros += 1
+            continue
+        if zeros:
+            written += _number(-zeros if zeros > 1 else 0)
+            zeros = 0
+        written += _number(count)
+    return bytes(written)
+
+
+def _number(value: int) -> bytes:
+    """Return a whole number in as few bytes as it needs, its sign in the lowest bit (zig-zag, little end first)."""
+    left = (value << 1) ^ (value >> 63)
+    written = bytearray()
+    while left > 0x7F:
+        written.append(left & 0x7F | 0x80)
+        left >>= 7
+    written.append(left)
+    return bytes(written)

@@ -1,0 +1,133 @@
+"""Loads in, drawings of them out: second by second, latency by percentile, and throughput against load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from prony.model.dossier import Entry
+from prony.model.estimate import Estimate
+from prony.report import figure as draw
+from prony.report import number, pick
+from prony.report.element import Html
+from prony.report.load_series import LoadRun
+from prony.report.load_tables import Point, Sweep
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.axes import Axes
+
+    Numbers = np.ndarray[Any, np.dtype[Any]]
+
+# Where the axis of percentiles is marked: each step to the right is a tail ten times as thin.
+_MARKS = {"50 %": 0.5, "90 %": 0.9, "99 %": 0.99, "99.9 %": 0.999, "99.99 %": 0.9999, "99.999 %": 0.99999}
+_MOST_POINTS = 400
+_GAP_S = 1.0
+
+
+@draw.styled
+def over_time(entry: Entry, runs: Sequence[LoadRun]) -> Html | None:
+    """Draw completions, latency and failures for each second, run after run; what counts is shaded."""
+    shown = [run for run in runs if run.seconds.at_s.size]
+    if not shown:
+        return None
+    failed = any(run.seconds.failed.any() for run in shown)
+    figure, panels = draw.canvas(draw.NARROW, 2.3 + 0.72 * failed, 6, panels=3 if failed else 2)
+    at = 0.0
+    for run in shown:
+        cut, x = run.seconds, run.seconds.at_s + at
+        for axes in panels:
+            draw.spans(axes, [(at + run.window_s[0], at + run.window_s[1])], alpha=0.10)
+        panels[0].step(x, cut.succeeded, where="post", color=draw.COLOURS[0], linewidth=1.1)
+        panels[1].plot(x, cut.p50_ms, color=draw.COLOURS[2], linewidth=1.1, label="p50" if run is shown[0] else None)
+        panels[1].plot(x, cut.p99_ms, color=draw.COLOURS[1], linewidth=1.1, label="p99" if run is shown[0] else None)
+        if failed:
+            panels[2].step(x, cut.failed, where="post", color=draw.ALARM, linewidth=1.1)
+        at += float(cut.at_s[-1]) + 1 + _GAP_S
+    titles = ["successes a second", "latency by when it ended, ms: p50, p99", "failures a second"]
+    for axes, title in zip(panels, titles, strict=False):
+        axes.set_title(title, loc="left", pad=3)
+        axes.set_ylim(bottom=0)
+        axes.locator_params(axis="y", nbins=3)
+    panels[-1].set_xlabel("seconds, run after run; what counts is shaded")
+    return draw.svg(figure, f"load-time-{entry.job.id}", f"Load of {pick.label(entry)}, second by second")
+
+
+@draw.styled
+def by_percentile(curves: Sequence[tuple[str, Sequence[LoadRun]]], name: str) -> Html | None:
+    """Draw latency against percentile, a curve for each run: the further right, the thinner the tail."""
+    import numpy as np
+
+    known = [(label, run) for label, runs in curves for run in runs if run.ordered_ms.size > 1]
+    if not known:
+        return None
+    figure, (axes,) = draw.canvas(draw.WIDE, 2.9, 6)
+    labels = list(dict.fromkeys(label for label, _ in known))
+    most = max(run.ordered_ms.size for _, run in known)
+    named: set[str] = set()
+    for label, run in known:
+        tails, values = _tail(run.ordered_ms)
+        colour = draw.COLOURS[labels.index(label) % len(draw.COLOURS)]
+        word = draw.shortened(label) if len(labels) > 1 and label not in named else None
+        axes.plot(1 / tails, values, color=colour, linewidth=1.1, alpha=0.8, label=word)
+        named.add(label)
+    axes.set_xscale("log")
+    marks = {word: q for word, q in _MARKS.items() if 1 / (1 - q) <= most * 1.0001}
+    axes.set_xticks([1 / (1 - q) for q in marks.values()], labels=list(marks))
+    axes.xaxis.set_minor_locator(_none())
+    values = np.concatenate([run.ordered_ms[[0, -1]] for _, run in known])
+    draw.value_axis(axes, values, "end to end, ms", on="y")
+    axes.set_xlabel("percentile")
+    if len(labels) > 1:
+        draw.legend(figure, axes)
+    return draw.svg(figure, f"load-percentiles-{name}", "Latency by percentile")
+
+
+@draw.styled
+def against_load(one: Sweep) -> Html | None:
+    """Draw throughput and latency against the load that was asked for, with their intervals."""
+    points = [point for curve in one.curves.values() for point in curve if point.throughput is not None]
+    if len(points) < 2:
+        return None
+    figure, panels = draw.canvas(draw.WIDE, 3.6, 6, panels=2)
+    for place, (name, curve) in enumerate(one.curves.items()):
+        colour = draw.COLOURS[place % len(draw.COLOURS)]
+        _curve(panels[0], curve, "throughput", colour=colour, label=draw.shortened(name) or None)
+        _curve(panels[1], curve, "p50", colour=colour, label=None)
+        _curve(panels[1], curve, "p99", colour=colour, label=None, style="--")
+    draw.value_axis(panels[-1], [point.level for point in points], one.noun)
+    panels[0].set_title("successes a second", loc="left", pad=3)
+    panels[1].set_title("end to end, ms: p50, and p99 dashed", loc="left", pad=3)
+    panels[0].set_ylim(bottom=0)
+    if len(one.curves) > 1:
+        draw.legend(figure, panels[0])
+    return draw.svg(figure, "load-sweep", "Throughput and latency against load")
+
+
+def _tail(ordered_ms: Numbers) -> tuple[Numbers, Numbers]:
+    """Return (share above, latency) at places that are even on the axis; the highest value stands at its own share."""
+    import numpy as np
+
+    count = ordered_ms.size
+    tails = np.geomspace(1.0, 1 / count, min(count, _MOST_POINTS))
+    ranks = np.clip(np.ceil(np.round((1 - tails) * count, 6)).astype(np.int64), 1, count) - 1
+    ranks[-1] = count - 1
+    return tails, ordered_ms[ranks]
+
+
+def _curve(axes: Axes, points: Sequence[Point], name: str, *, colour: str, label: str | None, style: str = "-") -> None:
+    found: list[tuple[float, Estimate]] = [
+        (point.level, one) for point in points if (one := getattr(point, name)) is not None
+    ]
+    x, y = [level for level, _ in found], [one.value for _, one in found]
+    axes.plot(x, y, style, marker="o", markersize=4, color=colour, linewidth=1.1, label=label)
+    for level, one in found:
+        ends = number.interval_of(one)
+        if ends is not None:
+            axes.plot([level, level], ends, color=colour, linewidth=2.0, alpha=0.5, solid_capstyle="round")
+
+
+def _none() -> Any:
+    from matplotlib.ticker import NullLocator
+
+    return NullLocator()

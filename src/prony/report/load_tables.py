@@ -1,0 +1,169 @@
+"""Entries that are loads in, the rows of their tables out: latency by percentile, figures, and throughput by load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from prony.model.dossier import Dossier, Entry
+from prony.model.estimate import Estimate
+from prony.model.metric import METRICS, key_of, key_text
+from prony.report import number, pick
+
+PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9", "max")
+_LATENCIES = ("e2e_ms", "service_ms", "ttfb_ms", "ttft_ms", "ttft_content_ms", "itl_ms", "tpot_ms", "sent_late_ms",
+              "e2e_with_failures_ms")  # fmt: skip
+_FIGURES = (
+    "throughput_per_s", "goodput_per_s", "goodput_share", "output_tokens_per_s", "input_tokens_per_s",
+    "total_tokens_per_s", "tokens_per_s_per_user", "items_per_s", "bytes_per_s", "request_rate_per_s", "in_flight",
+    "quality", "highest_load", "error_rate",
+)  # fmt: skip
+# What a load may be varied in, and how a person says it.
+LEVELS = {"closed": ("load.closed.concurrency", "users"), "open": ("load.open.rate", "requests a second")}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One metric: its name, and a text for each column; `note` says how the first one was made."""
+
+    name: str
+    cells: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One job of a sweep: how much load, and what came of it."""
+
+    level: float
+    entry: Entry
+    throughput: Estimate | None
+    p50: Estimate | None
+    p99: Estimate | None
+    errors: Estimate | None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Jobs that differ in how much load there was; `noun` is its unit. One curve for each set of other settings."""
+
+    noun: str
+    curves: dict[str, tuple[Point, ...]]
+
+
+def loads(dossier: Dossier) -> list[Entry]:
+    return [entry for entry in dossier.entries if pick.is_load(entry)]
+
+
+def latency_lines(entry: Entry) -> list[Line]:
+    """Return a line for each latency that was measured, by operation too; all in milliseconds."""
+    found = []
+    errors = pick.estimate(entry.summary, "error_rate")
+    same = () if errors is not None and errors.value else ("e2e_with_failures_ms",)
+    for metric in (one for one in _LATENCIES if one not in same):
+        for operation in ["", *_operations(entry, metric)]:
+            cells = [_cell(entry, key_text(metric, name, operation)) for name in PERCENTILES]
+            if any(cell != number.DASH for cell in cells):
+                found.append(Line(f"{metric}/{operation}" if operation else metric, tuple(cells)))
+    return found
+
+
+def figure_lines(entry: Entry) -> list[Line]:
+    """Return a line for each number that a run has once: value, and interval."""
+    found = []
+    for metric in _FIGURES:
+        for operation in ["", *_operations(entry, metric)]:
+            name = f"{metric}/{operation}" if operation else metric
+            one = pick.estimate(entry.summary, f"{name}.{'mean' if metric in ('error_rate', 'quality') else 'p50'}")
+            if one is not None:
+                found.append(Line(name, (_figure(metric, one), _interval(metric, one)), number.footnote(one)))
+    return found
+
+
+def cause_lines(entry: Entry) -> list[Line]:
+    """Return how many requests of each run ended how."""
+    sides = [(one.index, one.client.causes) for one in entry.result.repetitions if one.client is not None]
+    names = list(dict.fromkeys(name for _, causes in sides for name in causes))
+    return [Line(f"run {index}", tuple(str(causes.get(name, 0)) for name in names)) for index, causes in sides]
+
+
+def cause_names(entry: Entry) -> list[str]:
+    sides = [one.client.causes for one in entry.result.repetitions if one.client is not None]
+    return list(dict.fromkeys(name for causes in sides for name in causes))
+
+
+def sweep(dossier: Dossier) -> Sweep | None:
+    """Return the jobs of a sweep over load; None where no two differ in it."""
+    for way, (path, noun) in LEVELS.items():
+        mine = [entry for entry in loads(dossier) if entry.job.load.way == way]
+        if len({level_of(entry) for entry in mine}) > 1:
+            curves: dict[str, list[Point]] = {}
+            for entry in sorted(mine, key=level_of):
+                curves.setdefault(_curve(entry, path), []).append(_point(entry))
+            return Sweep(noun, {name: tuple(points) for name, points in curves.items()})
+    return None
+
+
+def level_of(entry: Entry) -> float:
+    """Return how much load was asked for: users, or requests a second."""
+    load = entry.job.load
+    return load.open.rate if load.open is not None else float(load.users.concurrency)
+
+
+def sweep_lines(one: Sweep) -> list[Line]:
+    """Return a line for each job of a sweep: load, throughput, median, p99, errors, verdict."""
+    found = []
+    for name, points in one.curves.items():
+        for point in points:
+            grade = point.entry.summary.verdict.grade
+            cells = (f"{point.level:g}", _text(point.throughput), _text(point.p50), _text(point.p99),
+                     number.DASH if point.errors is None else number.share(point.errors.value),
+                     f"{pick.SYMBOLS[grade]} {grade}")  # fmt: skip
+            found.append(Line(name, cells))
+    return found
+
+
+def sweep_headings(one: Sweep) -> tuple[str, ...]:
+    return (one.noun, "throughput", "e2e p50", "e2e p99", "errors", "verdict")
+
+
+def _curve(entry: Entry, path: str) -> str:
+    others = {name: value for name, value in entry.job.cell.items() if name != path}
+    return pick.label(entry, {path}) if others else ""
+
+
+def _point(entry: Entry) -> Point:
+    keys = ("throughput_per_s", "e2e_ms.p50", "e2e_ms.p99", "error_rate")
+    throughput, p50, p99, errors = (pick.estimate(entry.summary, key) for key in keys)
+    return Point(level_of(entry), entry, throughput, p50, p99, errors)
+
+
+def _operations(entry: Entry, metric: str) -> list[str]:
+    keys: Sequence[str] = list(entry.summary.estimates)
+    found = [key_of(key).operation for key in keys if key.startswith(f"{metric}/")]
+    return list(dict.fromkeys(found))
+
+
+def _cell(entry: Entry, key: str) -> str:
+    found = entry.summary.estimates.get(key)
+    return number.DASH if found is None else number.text(found, number.Scale("", 1.0)).strip()
+
+
+def _figure(metric: str, one: Estimate) -> str:
+    if METRICS[metric].name in ("error_rate", "goodput_share"):
+        return number.share(one.value)
+    written = number.written(one)
+    return f"{written.value} {written.unit}".strip()
+
+
+def _interval(metric: str, one: Estimate) -> str:
+    ends = number.interval_of(one)
+    if ends is None:
+        return ""
+    if METRICS[metric].name in ("error_rate", "goodput_share"):
+        return f"[{number.share(ends[0])}, {number.share(ends[1])}]"
+    return number.written(one).interval
+
+
+def _text(one: Estimate | None) -> str:
+    return number.DASH if one is None else number.text(one)

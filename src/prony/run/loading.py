@@ -1,0 +1,196 @@
+"""One job that loads a service: prepared once, then one whole load a repetition, each on the disk before the next."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from prony.errors import MeasurementError, PronyError, SutError
+from prony.load.generator import Ground, generate
+from prony.load.live import Live
+from prony.load.outcome import Outcome
+from prony.load.schedule import Schedule, plan
+from prony.measure.requests import Digests, Taken, begin_ns, request_frame
+from prony.measure.window import Sent, find_window
+from prony.model.event import Live as Shown
+from prony.model.job import Job
+from prony.model.load import Load
+from prony.model.result import Phase, Repetition
+from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Prompt, Wants
+from prony.run.beside import Beside
+from prony.run.clients import client_side
+from prony.run.folder import ResultFolder, TelemetryRow, write_frame
+from prony.run.loads import Chosen
+
+# So many prompts are made where time and no count decides: then they come again from the first.
+_PROMPTS = 1000
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Who is told while a load runs, and who may stop it."""
+
+    on_live: Callable[[Shown], None]
+    stop_asked: Callable[[], bool]
+
+
+class LoadCourse:
+    """A job on its way."""
+
+    def __init__(self, job: Job, folder: ResultFolder, chosen: Chosen, *, base: Path, scratch: Path) -> None:
+        self.job = job
+        self.folder = folder
+        self.chosen = chosen
+        self.telemetry: list[TelemetryRow] = []
+        self._base = base
+        self._scratch = scratch / job.id
+        self._endpoint = Endpoint()
+        self._prepared: Prepared | None = None
+        self.schedule: Schedule | None = None
+
+    @property
+    def repetitions(self) -> tuple[Repetition, ...]:
+        return self.folder.result.repetitions
+
+    @property
+    def notes(self) -> dict[str, str]:
+        return dict(self._prepared.notes) if self._prepared is not None else {}
+
+    def prepare(self, endpoint: Endpoint) -> None:
+        """Make the schedule and every request."""
+        load, chosen = self.job.load, self.chosen
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        self._endpoint = endpoint
+        self.schedule = plan(load, base=self._base) if load.search is None else None
+        count = self.schedule.total if self.schedule is not None else None
+        wants = Wants(
+            endpoint=endpoint,
+            options=chosen.options,
+            seed=load.seeds.prompts,
+            count=count,
+            prompts=self._prompts(count),
+            scratch=self._scratch,
+        )
+        self._prepared = chosen.driver.prepare(wants)
+
+    def _prompts(self, count: int | None) -> tuple[Prompt, ...]:
+        task, load = self.chosen.task, self.job.load
+        if task is None:
+            return ()
+        seeds = {"prompts": load.seeds.prompts, "lengths": load.seeds.lengths}
+        lengths = self.schedule.lengths if self.schedule is not None else None
+        wanted = _PROMPTS if count is None else min(count, max(_PROMPTS, 0 if lengths is None else len(lengths)))
+        made = task.prompts(self.chosen.prompts, count=wanted, seeds=seeds, base=self._base, lengths=lengths)
+        return tuple(made)
+
+    def run(self, load: Load, beside: Beside, seen: Seen, started_at: datetime, *, level: float | None) -> Repetition:
+        """Carry out one whole load and keep it; a client that died is this repetition's failure."""
+        index = len(self.repetitions)
+        schedule = self.schedule if level is None else plan(load, base=self._base)
+        if self._prepared is None or schedule is None:
+            raise MeasurementError("the load was not prepared")
+        scratch = self._scratch / f"{index:04d}"
+        scratch.mkdir()
+        processes = load.clients.processes
+        ground = Ground(self._prepared, self._endpoint, schedule, load, scratch, processes)
+        try:
+            beside.begin()
+            outcome = generate(ground, on_tick=_ticking(beside, seen), stop_asked=seen.stop_asked)
+            beside.end(sum(one.cpu_s for one in outcome.clients))
+            users = None if level is None else round(level)
+            taken = self._taken(outcome, schedule, load, index, users)
+            write_frame(self.folder.requests_part(index), request_frame(taken))
+            repetition = _repetition(outcome, schedule, index, started_at, stopped=seen.stop_asked())
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+            self.telemetry += beside.rows(index)
+        return beside.told(repetition.model_copy(update={"level": level}))
+
+    def _taken(self, outcome: Outcome, schedule: Schedule, load: Load, index: int, users: int | None) -> Taken:
+        """Gather what is written down of a run, and find the part of it that counts."""
+        records, is_open = outcome.records, schedule.dues_ns is not None
+        sending = (outcome.begin_ns, outcome.end_ns)
+        sent = Sent(begin_ns(records, is_open=is_open), records["end_ns"], records["cause"] == Cause.OK, sending, users)
+        requests = self._prepared.requests if self._prepared is not None else ()
+        return Taken(
+            repetition=index,
+            records=records,
+            operations=[request.operation for request in requests],
+            is_open=is_open,
+            window_ns=find_window(sent, load).pair,
+            digests=self._digested(outcome),
+        )
+
+    def _digested(self, outcome: Outcome) -> Digests:
+        """Look at the replies that were kept; a good one that is not what was asked for is told so here."""
+        digests = Digests()
+        if self._prepared is None or self._prepared.keeps is Keeps.NOTHING:
+            return digests
+        requests, driver = self._prepared.requests, self.chosen.driver
+        which, causes = outcome.records["request"], outcome.records["cause"]
+        for row, reply in outcome.replies():
+            if causes[row] == Cause.OK:
+                digests.add(row, driver.digest(requests[int(which[row]) % len(requests)], reply))
+        return digests
+
+    def finish(self) -> str:
+        """Remove what was made at the endpoint; return what could not be."""
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        if self._prepared is None:
+            return ""
+        try:
+            self.chosen.driver.finish()
+        except (PronyError, OSError) as exc:
+            return f"what was made at the endpoint could not be removed: {exc}"
+        return ""
+
+
+def _repetition(outcome: Outcome, schedule: Schedule, index: int, started_at: datetime, *, stopped: bool) -> Repetition:
+    cpu_ns = round(sum(one.cpu_s for one in outcome.clients) * 1e9)
+    count = int(outcome.records["index"].size)
+    phase = Phase(begin_ns=outcome.begin_ns, end_ns=outcome.end_ns, cpu_ns=cpu_ns, count=count)
+    return Repetition(
+        index=index,
+        state="cancelled" if stopped else "ok",
+        started_at=started_at,
+        phases={"measure": phase},
+        client=client_side(outcome, schedule),
+        stopped_by="stop" if stopped else None,
+    )
+
+
+def check_answers(repetition: Repetition) -> None:
+    """Refuse a run in which nothing at all was answered well: there is no latency of it, and another would say the
+    same."""
+    causes = repetition.client.causes if repetition.client is not None else {}
+    if causes and not causes.get("ok") and repetition.state == "ok":
+        told = ", ".join(f"{count:,} {name}" for name, count in causes.items())
+        raise SutError(f"no request succeeded: {told}", hint="does the endpoint answer at all?", code="all_failed")
+
+
+def _ticking(beside: Beside, seen: Seen) -> Callable[[Live], None]:
+    last = [0.0]
+
+    def tick(live: Live) -> None:
+        beside.tick()
+        if time.monotonic() - last[0] >= 0.25:
+            last[0] = time.monotonic()
+            seen.on_live(
+                Shown(
+                    elapsed_s=live.elapsed_s,
+                    left_s=live.left_s,
+                    sent=live.sent,
+                    done=live.done,
+                    failed=live.failed,
+                    in_flight=live.in_flight,
+                    rate_per_s=live.rate,
+                    p50_ms=live.p50_ms_last,
+                    p99_ms=live.p99_ms_last,
+                )
+            )
+
+    return tick
