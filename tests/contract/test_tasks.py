@@ -1,0 +1,81 @@
+"""What every registered task promises: options that explain themselves, and the same prompts for the same seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from prony.model.base import Noun
+from prony.ports.driver import Prompt, Task
+from prony.ports.plugins import TASKS, found, load
+
+TALKS = [
+    {"prompt": f"question {n}", "conversations": [
+        {"from": "human", "value": f"question {n}"}, {"from": "gpt", "value": f"answer {n}"},
+        {"from": "human", "value": f"and {n}?"}, {"from": "gpt", "value": f"also {n}"},
+    ]}
+    for n in range(12)
+]  # fmt: skip
+# What a task cannot do without.
+NEEDED: Mapping[str, Mapping[str, Any]] = {
+    "dataset": {"file": "talks.jsonl"},
+    "sharegpt": {"file": "talks.jsonl"},
+    "conversation": {"file": "talks.jsonl"},
+}
+
+
+@pytest.fixture(params=sorted(found(TASKS)))
+def task(request: pytest.FixtureRequest) -> Task:
+    made: Task = load(TASKS, request.param)()
+    return made
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    (tmp_path / "talks.jsonl").write_text("".join(json.dumps(talk) + "\n" for talk in TALKS))
+    return tmp_path
+
+
+def prompts(task: Task, base: Path, count: int = 8, seed: int = 1, **more: Any) -> Sequence[Prompt]:
+    options = task.Options(**NEEDED.get(task.name, {}))
+    return task.prompts(options, count=count, seeds={"prompts": seed, "lengths": seed}, base=base, **more)
+
+
+class TestEveryTask:
+    def test_is_registered_by_its_own_name(self, task: Task) -> None:
+        assert task.name in found(TASKS)
+
+    def test_its_options_are_a_strict_noun_that_explains_every_field(self, task: Task) -> None:
+        assert issubclass(task.Options, Noun)
+        assert [name for name, field in task.Options.model_fields.items() if not field.description] == []
+        assert json.dumps(task.Options.model_json_schema())
+        options: type[Any] = task.Options
+        with pytest.raises(ValidationError):
+            options(**NEEDED.get(task.name, {}), no_such_option=1)
+
+    def test_asks_what_the_seeds_say_and_no_more_than_is_wanted(self, task: Task, base: Path) -> None:
+        made = prompts(task, base)
+        assert len(made) == 8
+        assert list(made) == list(prompts(task, base))
+        assert list(made[:3]) == list(prompts(task, base, count=3))
+
+    def test_every_prompt_has_something_to_ask_and_a_limit(self, task: Task, base: Path) -> None:
+        for prompt in prompts(task, base):
+            assert prompt.messages[-1]["role"] == "user"
+            assert all(message["content"] for message in prompt.messages)
+            assert prompt.max_tokens is not None
+            assert prompt.max_tokens > 0
+
+    def test_a_trace_tells_how_long_answers_are(self, task: Task, base: Path) -> None:
+        lengths = np.array([[-1, 100 + n] for n in range(5)], dtype=np.int64)
+        made = prompts(task, base, count=5, lengths=lengths)
+        assert [prompt.max_tokens for prompt in made] == [100, 101, 102, 103, 104]
+
+    def test_nobody_has_counted_tokens_without_a_tokenizer(self, task: Task, base: Path) -> None:
+        assert all(prompt.input_tokens is None for prompt in prompts(task, base))
