@@ -20,6 +20,8 @@ class ChromaOptions(ServiceOptions):
 
 
 class Chroma:
+    """ChromaDB."""
+
     name: ClassVar[str] = "chroma"
     driver: ClassVar[str] = "chroma"
     Options: ClassVar[type[ChromaOptions]] = ChromaOptions

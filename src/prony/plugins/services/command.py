@@ -40,11 +40,15 @@ class CommandOptions(Noun):
 
 
 class Command:
+    """Any server that a command starts."""
+
     name: ClassVar[str] = "command"
     driver: ClassVar[str] = "http"
     Options: ClassVar[type[CommandOptions]] = CommandOptions
 
     def available(self, options: CommandOptions) -> str | None:
+        if "command" not in options.model_fields_set:
+            return None
         program = _split(options.command)[0]
         return None if "{" in program else programs.missing((), program, HOW)
 

@@ -20,7 +20,7 @@ HOW = "brew install llama.cpp, or a release from https://github.com/ggml-org/lla
 
 
 class LlamacppOptions(ServiceOptions):
-    model: str = Field(min_length=1, description="a GGUF file")
+    model: str = Field(min_length=1, description="a GGUF file", json_schema_extra={"path": True})
     model_name: str | None = Field(default=None, min_length=1, description="what requests call it; default: its file")
     context: int | None = Field(default=None, ge=1, description="tokens of context, over all slots; default: its own")
     threads: int | None = Field(default=None, ge=1, description="default: its own")
@@ -29,6 +29,8 @@ class LlamacppOptions(ServiceOptions):
 
 
 class Llamacpp:
+    """llama.cpp's `llama-server`, with a GGUF file."""
+
     name: ClassVar[str] = "llamacpp"
     driver: ClassVar[str] = "openai-chat"
     Options: ClassVar[type[LlamacppOptions]] = LlamacppOptions

@@ -24,6 +24,8 @@ class MinioOptions(ServiceOptions):
 
 
 class Minio:
+    """MinIO, one node with one drive, and keys of its own for each run."""
+
     name: ClassVar[str] = "minio"
     driver: ClassVar[str] = "s3"
     Options: ClassVar[type[MinioOptions]] = MinioOptions

@@ -70,6 +70,8 @@ class NginxOptions(ServiceOptions):
 
 
 class Nginx:
+    """nginx, with a file of a size, or as a reverse proxy."""
+
     name: ClassVar[str] = "nginx"
     driver: ClassVar[str] = "http"
     Options: ClassVar[type[NginxOptions]] = NginxOptions

@@ -26,11 +26,16 @@ _LOAD_S = 3600.0
 class OllamaOptions(ServiceOptions):
     model: str = Field(min_length=1, description="a model that was pulled already", examples=["llama3.2:1b"])
     models: str | None = Field(
-        default=None, min_length=1, description="the folder of models; default: OLLAMA_MODELS, or ~/.ollama/models"
+        default=None,
+        min_length=1,
+        description="the folder of models; default: OLLAMA_MODELS, or ~/.ollama/models",
+        json_schema_extra={"path": True},
     )
 
 
 class Ollama:
+    """Ollama, with a model that was pulled already."""
+
     name: ClassVar[str] = "ollama"
     driver: ClassVar[str] = "ollama"
     Options: ClassVar[type[OllamaOptions]] = OllamaOptions

@@ -48,6 +48,8 @@ class PostgresOptions(ServiceOptions):
 
 
 class Postgres:
+    """PostgreSQL, with a database cluster made anew for each run."""
+
     name: ClassVar[str] = "postgres"
     driver: ClassVar[str] = "postgres"
     Options: ClassVar[type[PostgresOptions]] = PostgresOptions

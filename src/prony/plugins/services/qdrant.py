@@ -27,6 +27,8 @@ class QdrantOptions(ServiceOptions):
 
 
 class Qdrant:
+    """Qdrant."""
+
     name: ClassVar[str] = "qdrant"
     driver: ClassVar[str] = "qdrant"
     Options: ClassVar[type[QdrantOptions]] = QdrantOptions

@@ -33,6 +33,8 @@ class RedisOptions(ServiceOptions):
 
 
 class Redis:
+    """Redis, or Valkey; nothing is kept on the disk unless the recipe says so."""
+
     name: ClassVar[str] = "redis"
     driver: ClassVar[str] = "redis"
     Options: ClassVar[type[RedisOptions]] = RedisOptions

@@ -29,6 +29,8 @@ class SeaweedOptions(ServiceOptions):
 
 
 class Seaweedfs:
+    """SeaweedFS as an S3 store, all its servers in one process, and keys of its own for each run."""
+
     name: ClassVar[str] = "seaweedfs"
     driver: ClassVar[str] = "s3"
     Options: ClassVar[type[SeaweedOptions]] = SeaweedOptions

@@ -22,10 +22,17 @@ HOW = "pip install vllm, in an environment of its own, and settings.python: ENVI
 class VllmOptions(ServiceOptions):
     model: str = Field(min_length=1, description="a folder, or a name on Hugging Face")
     model_name: str | None = Field(default=None, min_length=1, description="what requests call it; default: the model")
-    python: str | None = Field(default=None, min_length=1, description="the interpreter of the environment it is in")
+    python: str | None = Field(
+        default=None,
+        min_length=1,
+        description="the interpreter of the environment it is in",
+        json_schema_extra={"path": True},
+    )
 
 
 class Vllm:
+    """vLLM's OpenAI-compatible server, with one model."""
+
     name: ClassVar[str] = "vllm"
     driver: ClassVar[str] = "openai-chat"
     Options: ClassVar[type[VllmOptions]] = VllmOptions
