@@ -20,6 +20,7 @@ from typing import Any
 
 from prony.load import orders
 from prony.load.dues import Dues
+from prony.load.limits import raise_files
 from prony.load.line import Site
 from prony.load.orders import Order
 from prony.load.poll import Poll
@@ -45,6 +46,7 @@ class Client:
         self._was_left = False
 
     def run(self) -> int:
+        raise_files()
         signal.signal(signal.SIGTERM, self._asked_to_stop)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal's Ctrl-C the generator hears too
         # A signal must end the wait for events too: it writes where the loop reads.

@@ -20,7 +20,7 @@ import numpy as np
 from prony.errors import InputError, MeasurementError
 from prony.load import orders
 from prony.load.endpoint import resolve
-from prony.load.limits import check_lines, raise_files
+from prony.load.limits import check_files, check_lines
 from prony.load.live import Live, Watch
 from prony.load.orders import Order
 from prony.load.outcome import ClientFacts, Outcome, merged
@@ -79,13 +79,14 @@ def generate(
 def _write(ground: Ground) -> list[Order]:
     """Write the files of all processes; return their orders."""
     schedule, requests = ground.schedule, ground.requests.requests
-    lines = lines_asked(schedule)
+    lines, most = lines_asked(schedule), most_lines(schedule)
     processes = ground.processes or default_processes(schedule, os.cpu_count() or 1)
-    processes = max(
-        1, min(processes, schedule.most_in_flight or processes, lines if schedule.dues_ns is None else processes)
-    )
-    check_lines(lines, ground.endpoint)
-    raise_files(-(-lines // processes) + 64)
+    # A process without a user, or without leave to have a request in flight, would have nothing to do.
+    processes = max(1, min(processes, schedule.most_in_flight or processes))
+    if schedule.dues_ns is None:
+        processes = min(processes, max(most // schedule.burst, 1))
+    check_lines(most, ground.endpoint)
+    check_files(-(-most // processes) + 64)
     ground.scratch.mkdir(parents=True, exist_ok=True)
     orders.write_requests(requests, ground.scratch)
     has_sessions = any(request.after is not None for request in requests)
@@ -155,10 +156,16 @@ def lines_asked(schedule: Schedule) -> int:
     return min(max(expected, 4), 256, schedule.most_in_flight or 256)
 
 
+def most_lines(schedule: Schedule) -> int:
+    """Return how many connections there may be at once, as far as that is known beforehand."""
+    if schedule.dues_ns is None:
+        return max((step.users for step in schedule.steps), default=1) * schedule.burst
+    return max(lines_asked(schedule), schedule.most_in_flight or 1)
+
+
 def default_processes(schedule: Schedule, cores: int) -> int:
     """One, unless more lines or requests are asked for than one process serves exactly."""
-    lines = max((step.users for step in schedule.steps), default=1) * schedule.burst
-    needed = math.ceil(max(lines / _LINES_EACH, _rate(schedule) / _RATE_EACH))
+    needed = math.ceil(max(most_lines(schedule) / _LINES_EACH, _rate(schedule) / _RATE_EACH))
     return max(1, min(max(cores - 1, 1), needed))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 from pathlib import Path
 
 from prony.errors import InputError
 from prony.ports.driver import Endpoint
 
+_MOST_FILES = 2**20
 _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
@@ -23,14 +25,20 @@ def check_lines(lines: int, endpoint: Endpoint, ports: Path = _PORTS) -> None:
         )
 
 
-def raise_files(files: int) -> None:
-    """Let this process and its children open so many files."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+def check_files(files: int) -> None:
+    """Refuse what one client process may not have open."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and files > hard:
         raise InputError(
             f"a client process needs {files} open files, and may have {hard}",
             hint="raise the limit (ulimit -Hn), or use more client processes",
         )
-    if soft != resource.RLIM_INFINITY and soft < max(files, 2**16):
-        most = 2**16 if hard == resource.RLIM_INFINITY else hard
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(files, min(most, 2**16), soft), hard))
+
+
+def raise_files() -> None:
+    """Let this process open as many files as it may."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    # Some systems have a lower limit than the one they tell of.
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

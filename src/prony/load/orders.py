@@ -58,8 +58,14 @@ class Order:
 
     def write(self) -> Path:
         path = self.file("json")
-        path.write_text(json.dumps(asdict(self)))
+        # It may hold a password, and the requests hold keys.
+        with open(path, "w", opener=_private) as stream:
+            json.dump(asdict(self), stream)
         return path
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def read(path: Path) -> Order:
@@ -73,7 +79,7 @@ def write_requests(requests: Sequence[Request], folder: Path) -> None:
     """Write the bytes of all requests, where each begins, and which one each must follow (-1: none)."""
     offsets = np.zeros(len(requests) + 1, np.int64)
     np.cumsum([len(request.content) for request in requests], out=offsets[1:])
-    with (folder / "requests.bytes").open("wb") as stream:
+    with open(folder / "requests.bytes", "wb", opener=_private) as stream:
         for request in requests:
             stream.write(request.content)
     offsets.tofile(folder / "requests.offsets")

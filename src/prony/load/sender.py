@@ -8,18 +8,21 @@ from array import array
 from collections.abc import Callable
 from time import perf_counter_ns as clock
 from time import process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prony.load.line import BUSY, CLOSED, CONNECTING, GREETING, Line, Site
 from prony.load.orders import Order
 from prony.load.records import Records
 from prony.load.spool import Spool
-from prony.load.tls import Secrets, TlsLine
-from prony.ports.driver import Cause
+from prony.ports.driver import Cause, Endpoint
+
+if TYPE_CHECKING:
+    from prony.load.tls import Secrets
 
 _TICK_NS = 10_000_000
 _AXIS_TICKS = 10
-_PREOPEN_NS = 10 * 10**9
+# Lines have this long to open before the load begins; a server that lets them wait is the load's to find out.
+_PREOPEN_NS = (10**9, 10 * 10**9)
 _OPENING_AT_ONCE = 128
 _TRIES = 3
 PAUSE_NS = 100_000_000  # before a server that refused is asked again
@@ -45,7 +48,7 @@ class Sender:
         self.begin_ns = 0
         self.end_ns = 0
         self.is_sending = False
-        self._secrets = Secrets(order.endpoint.host, verify=order.endpoint.verify) if order.endpoint.tls else None
+        self._secrets = _secrets(order.endpoint)
         self._waiting: list[tuple[Line, int]] = []
         self._unsettled = 0
         self._on_ready: Callable[[], None] | None = None
@@ -59,7 +62,7 @@ class Sender:
     # Lines
 
     def new_line(self) -> Line:
-        line = Line(self.site, self) if self._secrets is None else TlsLine(self.site, self, self._secrets)
+        line = Line(self.site, self) if self._secrets is None else self._secrets.line(self.site, self)
         line.place = len(self.lines)
         self.lines.append(line)
         return line
@@ -79,7 +82,8 @@ class Sender:
         self._on_ready = on_ready
         self._waiting = [(self.new_line(), _TRIES) for _ in range(lines)]
         self._unsettled = lines
-        self.poll.at(clock() + _PREOPEN_NS, self._are_open)
+        least_ns, most_ns = _PREOPEN_NS
+        self.poll.at(clock() + min(max(self.order.timeout_ns, least_ns), most_ns), self._are_open)
         for _ in range(_OPENING_AT_ONCE):
             self._open_next()
 
@@ -160,6 +164,10 @@ class Sender:
         """Begin at this instant, which all processes share."""
         order = self.order
         self.begin_ns = begin_ns
+        # Lines that are not open yet are opened in the load, by whoever needs them.
+        self._waiting, self._on_ready = [], None
+        for line in self.lines:
+            line.user = None
         self._cpu_s = process_time()
         self.poll.at(begin_ns, self._begin)
         self._tick_due = begin_ns + _TICK_NS
@@ -267,6 +275,15 @@ class Sender:
             "rss_peak_mib": _rss_peak_mib(),
             "spool_problem": str(self.spool.problem or "") if self.spool is not None else "",
         }
+
+
+def _secrets(endpoint: Endpoint) -> Secrets | None:
+    if not endpoint.tls:
+        return None
+    # A client without TLS starts faster without it.
+    from prony.load.tls import Secrets
+
+    return Secrets(endpoint.host, verify=endpoint.verify)
 
 
 def _quantiles(values: array[int]) -> list[int]:

@@ -27,6 +27,9 @@ class Secrets:
             self.context.check_hostname = False
             self.context.verify_mode = ssl.CERT_NONE
 
+    def line(self, site: Site, owner: Owner) -> TlsLine:
+        return TlsLine(site, owner, self)
+
 
 class TlsLine(Line):
     """A line whose bytes are wrapped; everything else is a line's."""

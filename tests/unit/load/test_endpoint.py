@@ -1,0 +1,44 @@
+"""A URL is an endpoint, or an error that says what is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from prony.errors import InputError, TransportError
+from prony.load.endpoint import parse, resolve
+from prony.ports.driver import Endpoint
+
+
+@pytest.mark.parametrize(
+    ("url", "endpoint"),
+    [
+        ("http://host", Endpoint(host="host", port=80)),
+        ("http://host:8000/v1/", Endpoint(host="host", port=8000, base="/v1")),
+        ("https://host?verify=no", Endpoint(host="host", port=443, tls=True, verify=False)),
+        ("http://[::1]:81", Endpoint(host="::1", port=81)),
+        ("redis://:secret@host/3", Endpoint(host="host", port=6379, password="secret", database="3")),
+        ("rediss://host", Endpoint(host="host", port=6379, tls=True)),
+        ("postgresql://me:p%40ss@host/db", Endpoint(host="host", port=5432, user="me", password="p@ss", database="db")),
+        ("unix:///run/a.sock?base=/v1", Endpoint(path="/run/a.sock", base="/v1")),
+    ],
+)
+def test_a_url_names_an_endpoint(url: str, endpoint: Endpoint) -> None:
+    assert parse(url) == endpoint
+
+
+@pytest.mark.parametrize("url", ["host:80", "ftp://host", "http://", "http://host:port", "unix://run/a.sock", ""])
+def test_what_is_no_endpoint_is_refused_with_a_hint(url: str) -> None:
+    with pytest.raises(InputError, match="is no endpoint") as caught:
+        parse(url)
+    assert "http://host:port" in caught.value.hint
+
+
+def test_a_host_that_nobody_knows_is_told() -> None:
+    with pytest.raises(TransportError, match=r"no address is known for nobody\.invalid"):
+        resolve(Endpoint(host="nobody.invalid", port=80))
+
+
+def test_a_unix_socket_is_its_path(tmp_path: Path) -> None:
+    assert resolve(Endpoint(path=str(tmp_path)))[1] == str(tmp_path)

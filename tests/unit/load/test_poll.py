@@ -1,0 +1,123 @@
+"""Instants come in order and not early, sockets have their turn, and another system's way to wait does the same."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import time
+
+import pytest
+
+from prony.load.pacing import Alarm
+from prony.load.poll import READ, WRITE, Poll, Selected
+
+
+@pytest.fixture(params=["native", "portable"])
+def poll(request: pytest.FixtureRequest) -> Poll:
+    return Poll() if request.param == "native" else Poll(Selected(selectors.PollSelector()))
+
+
+@pytest.mark.parametrize("is_exact", [False, True])
+def test_instants_come_in_order_and_never_early(poll: Poll, is_exact: bool) -> None:
+    poll.is_exact = is_exact
+    came: list[tuple[int, int]] = []
+    begin = time.perf_counter_ns()
+
+    def come(due: int) -> None:
+        came.append((due, time.perf_counter_ns()))
+        poll.is_over = len(came) == 4
+
+    for due in (begin + 3_000_000, begin + 1_000_000, 0, begin + 2_000_000):
+        poll.at(due, lambda due=due: come(due))  # type: ignore[misc]
+    poll.run()
+    assert [due for due, _ in came] == sorted(due for due, _ in came)
+    assert all(at >= due for due, at in came)
+    poll.close()
+
+
+def test_a_call_that_asks_for_itself_again_does_not_keep_sockets_waiting(poll: Poll) -> None:
+    one, other = socket.socketpair()
+    calls: list[str] = []
+
+    def again() -> None:
+        calls.append("timer")
+        poll.at(0, again)
+
+    def read() -> None:
+        calls.append("socket")
+        poll.is_over = True
+
+    poll.watch(one.fileno(), read)
+    other.send(b"x")
+    poll.at(0, again)
+    poll.run()
+    assert calls.count("timer") < 5
+    poll.close()
+    one.close()
+    other.close()
+
+
+def test_a_call_that_is_late_again_and_again_does_not_keep_others_waiting(poll: Poll) -> None:
+    calls: list[str] = []
+
+    def late() -> None:
+        calls.append("late")
+        poll.at(1, late)
+
+    def end() -> None:
+        poll.is_over = True
+
+    poll.at(1, late)
+    poll.at(2, end)
+    poll.run()
+    assert len(calls) < 5
+    poll.close()
+
+
+def test_a_discarded_socket_is_not_called_in_the_same_batch(poll: Poll) -> None:
+    pairs = [socket.socketpair() for _ in range(2)]
+    called: list[int] = []
+
+    def read(number: int) -> None:
+        called.append(number)
+        poll.discard(pairs[1 - number][0])
+        poll.is_over = True
+
+    for number, (one, other) in enumerate(pairs):
+        poll.watch(one.fileno(), lambda number=number: read(number), READ)  # type: ignore[misc]
+        other.send(b"x")
+    poll.run()
+    assert len(called) == 1
+    assert pairs[1 - called[0]][0].fileno() == -1
+    poll.close()
+    for one, other in pairs:
+        one.close()
+        other.close()
+
+
+def test_writable_is_told_where_it_is_asked_for(poll: Poll) -> None:
+    one, other = socket.socketpair()
+
+    def end() -> None:
+        poll.is_over = True
+
+    poll.watch(one.fileno(), lambda: None, READ)
+    poll.rewatch(one.fileno(), end, READ | WRITE)
+    poll.run()
+    poll.forget(one.fileno())
+    poll.close()
+    one.close()
+    other.close()
+
+
+def test_an_alarm_that_is_set_again_is_silent_until_then() -> None:
+    alarm = Alarm()
+    if alarm.fd < 0:
+        pytest.skip("no timerfd on this system")
+    with selectors.DefaultSelector() as selector:
+        selector.register(alarm.fd, selectors.EVENT_READ)
+        alarm.set(0)
+        assert selector.select(10)
+        alarm.set(time.perf_counter_ns() + 3600 * 10**9)
+        assert not selector.select(0)
+    alarm.close()
