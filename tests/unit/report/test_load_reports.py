@@ -1,0 +1,102 @@
+"""Reports of loads: latencies by percentile, figures with intervals, and throughput against load."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from prony.model.dossier import Dossier
+from prony.report import FORMATS, load_tables, render
+from prony.report.findings import findings
+from prony.report.terminal import print_dossier
+
+from . import load_dossiers
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Dossier:
+    return load_dossiers.one_load(tmp_path_factory.mktemp("one"), slo={"ttft_ms": 10})
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Dossier:
+    return load_dossiers.swept(tmp_path_factory.mktemp("sweep"))
+
+
+def printed(dossier: Dossier, width: int = 160) -> str:
+    sink = io.StringIO()
+    print_dossier(dossier, Console(file=sink, width=width, color_system=None))
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize("which", ["one", "sweep"])
+def test_every_format_renders_loads(format_name: str, which: str, request: pytest.FixtureRequest) -> None:
+    dossier: Dossier = request.getfixturevalue(which)
+    document = render(dossier, format_name)
+    assert "exp-2" in (document if isinstance(document, str) else document.decode())
+
+
+def test_the_terminal_shows_latencies_and_figures_with_intervals(one: Dossier) -> None:
+    text = printed(one)
+    for word in ("e2e_ms", "ttft_ms", "itl_ms", "p99.9", "throughput_per_s", "goodput_share", "error_rate", "e2e p50"):
+        assert word in text
+    assert "[" in next(line for line in text.splitlines() if line.startswith("throughput_per_s "))
+
+
+def test_operations_are_shown_by_name_and_never_act(one: Dossier) -> None:
+    assert "e2e_ms/=embed|<b>" in printed(one)
+    page = render(one, "html")
+    assert isinstance(page, str)
+    assert "e2e_ms/=embed|&lt;b&gt;" in page
+    assert "<b>.p50" not in page
+
+
+def test_a_sweep_shows_its_jobs_by_load(sweep: Dossier) -> None:
+    found = load_tables.sweep(sweep)
+    assert found is not None
+    assert [point.level for points in found.curves.values() for point in points] == [1, 4, 16]
+    text = printed(sweep)
+    rows = text.partition("Throughput against load")[2].splitlines()[3:6]
+    assert [row.split()[0] for row in rows] == ["1", "4", "16"]
+    assert all("valid" in row or "suspect" in row for row in rows)
+    assert "## Throughput against load" in str(render(sweep, "md"))
+
+
+def test_one_load_is_no_sweep(one: Dossier) -> None:
+    assert load_tables.sweep(one) is None
+    assert "Throughput against load" not in printed(one)
+
+
+def test_the_page_draws_time_percentiles_and_the_sweep(one: Dossier, sweep: Dossier) -> None:
+    alone, swept = str(render(one, "html")), str(render(sweep, "html"))
+    for word in ("Second by second.", "Latency by percentile.", "99 %", "How requests ended"):
+        assert word in alone
+    assert "Against load." in swept
+    assert "Against load." not in alone
+    assert render(sweep, "html") == swept
+
+
+def test_the_findings_say_what_went_through_and_what_failed(one: Dossier) -> None:
+    told = " ".join(findings(one))
+    assert "answered" in told
+    assert "met every limit" in told
+    assert "failed; no latency holds them" in told
+    assert "for one request at the median" in told
+
+
+def test_the_json_has_the_unit_of_every_number(one: Dossier) -> None:
+    document = json.loads(str(render(one, "json")))
+    estimates = document["jobs"][0]["estimates"]
+    assert estimates["e2e_ms/chat.p50"]["unit"] == "ms"
+    assert all(missing["unit"] for missing in document["jobs"][0]["missing"])
+
+
+def test_a_page_without_its_requests_is_still_a_page(tmp_path: Path) -> None:
+    made = load_dossiers.one_load(tmp_path)
+    (made.entries[0].folder / "samples.parquet").unlink()
+    assert "No requests could be read" in str(render(made, "html"))
