@@ -152,17 +152,17 @@ class Sleeper:
     Options: ClassVar[type[Any]] = object
     long: ClassVar[str] = "86399.5"
 
-    def available(self, options: Any) -> str | None:
+    def available(self, options: Any) -> str | None:  # noqa: ARG002 - the port's signature
         return None
 
     def start(self, site: Site) -> Start:
         (site.folder / "root's").mkdir()
         return Start(["/bin/sleep", self.long], Endpoint(), before=[["/bin/mkdir", "own"]], as_nobody=True)
 
-    def ready(self, endpoint: Endpoint, options: Any) -> str | None:
+    def ready(self, endpoint: Endpoint, options: Any) -> str | None:  # noqa: ARG002 - the port's signature
         return None
 
-    def facts(self, endpoint: Endpoint, options: Any) -> Mapping[str, str]:
+    def facts(self, endpoint: Endpoint, options: Any) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
         return {}
 
 
