@@ -1,0 +1,22 @@
+"""A service of Prony's own in, one that runs while a test does out; where its program is not here, a skip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from prony.ports.driver import Endpoint
+from prony.ports.service import Service
+from prony.run.services.host import started
+from servers.packaged import program
+
+_PROGRAMS = {"seaweedfs": "weed", "chroma": "chroma"}
+
+
+@contextmanager
+def running(service: Service, folder: Path) -> Iterator[Endpoint]:
+    """Start it, with what it says in the folder."""
+    options = service.Options(program=program(_PROGRAMS[service.name]))
+    with started(service, options, log=folder / "log") as found:
+        yield found.endpoint
