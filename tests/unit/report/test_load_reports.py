@@ -15,6 +15,7 @@ from prony.report.findings import findings
 from prony.report.terminal import print_dossier
 
 from . import load_dossiers
+from .test_html import assert_harmless, page
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,16 @@ def test_the_page_draws_time_percentiles_and_the_sweep(one: Dossier, sweep: Doss
     assert "Against load." in swept
     assert "Against load." not in alone
     assert render(sweep, "html") == swept
+
+
+@pytest.mark.parametrize("which", ["one", "sweep"])
+def test_the_page_is_well_formed_and_harmless(which: str, request: pytest.FixtureRequest) -> None:
+    shown = page(request.getfixturevalue(which))
+    assert shown.open == []
+    assert len(shown.ids) == len(set(shown.ids))
+    assert_harmless(shown)
+    wanted = {value.removeprefix("#") for _, name, value in shown.attributes if name == "href"}
+    assert wanted <= set(shown.ids)
 
 
 def test_the_findings_say_what_went_through_and_what_failed(one: Dossier) -> None:

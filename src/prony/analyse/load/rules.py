@@ -12,6 +12,7 @@ from prony.analyse.load.goodput import JUDGED, request_limits
 from prony.analyse.load.scenario import outcome_of
 from prony.analyse.load.window import UNKNOWN
 from prony.measure.requests import CAUSES
+from prony.measure.window import is_open
 from prony.model.clients import ClientSide
 from prony.model.estimate import Reason
 from prony.model.metric import METRICS, key_of
@@ -136,11 +137,13 @@ def no_steady_state(evidence: LoadEvidence) -> Iterator[Reason]:
     """Throughput or latency still changes near the end."""
     restless = sum(run.window.steady is False for run in evidence.used)
     if restless:
+        behind = (
+            " Where latency only grows, the server cannot keep up with this rate." if is_open(evidence.load) else ""
+        )
         yield suspect(
             "no_steady_state",
             f"No steady state in {restless} of {runs_text(len(evidence.used))}: throughput or latency still changes "
-            "near the end, so everything after the first requests counts. Make load.duration longer; under an open "
-            "load, latency that only grows means that the server cannot keep up.",
+            f"near the end, so everything after the first requests counts. Make load.duration longer.{behind}",
         )
 
 
@@ -156,7 +159,8 @@ def few_runs(evidence: LoadEvidence) -> Iterator[Reason]:
             f"narrower than the truth. Use load.repeats: {_FEWEST_RUNS} or more.",
         )
     elif evidence.used and clean < _FEWEST_RUNS:
-        yield suspect("few_runs", f"Only {runs_text(clean, 'clean')} behind these numbers; {_FEWEST_RUNS} are needed.")
+        stand = f"Only {runs_text(clean, 'clean')} stand{'s' if clean == 1 else ''}" if clean else "No clean run stands"
+        yield suspect("few_runs", f"{stand} behind these numbers; {_FEWEST_RUNS} are needed.")
 
 
 def partial_result(evidence: LoadEvidence) -> Iterator[Reason]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from prony.analyse.load.goodput import JUDGED
 from prony.analyse.load.window import Requests
-from prony.load.search import Found, Wanted, all_held, judged, machine, wanted
+from prony.load.search import Found, Wanted, machine, wanted
 from prony.model.estimate import Estimate
 from prony.model.load import Load
 from prony.model.result import Repetition
@@ -59,18 +59,17 @@ def search_of(load: Load, repetitions: Iterable[Repetition], runs: Mapping[int, 
     for repetition in sorted(repetitions, key=lambda one: one.index):
         if repetition.level is not None:
             run = runs.get(repetition.index)
-            held = False if run is None else all_held(_held(run, one) for one in wanted(load.slo))
-            search.tell(repetition.level, held)
+            if run is None:
+                search.tell(repetition.level, held=False)
+            else:
+                search.count(repetition.level, [(_good(run, one), run.count, one.share) for one in wanted(load.slo)])
     return Searched(search.found(), "users" if load.search.over == "concurrency" else "requests a second")
 
 
-def _held(run: Requests, one: Wanted) -> bool | None:
-    """Say whether so large a share of the requests is within the limit; one that failed is not."""
+def _good(run: Requests, one: Wanted) -> int:
+    """Return how many requests are within the limit; one that failed is not."""
     reading = JUDGED.get(one.metric)
-    if reading is None:
-        return False
-    good = run.succeeded & (reading(run) <= one.limit)
-    return judged(int(np.count_nonzero(good)), run.count, one.share)
+    return 0 if reading is None else int(np.count_nonzero(run.succeeded & (reading(run) <= one.limit)))
 
 
 def _level(repetition: Repetition) -> str:
