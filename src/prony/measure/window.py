@@ -14,7 +14,9 @@ from prony.stats.steady import FEWEST, steady_from
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_MOST_BLOCKS = 1000
+# Waiting requests are alike: in short blocks a queue that is quite steady looks like one that drifts. With a hundred, a
+# simulated queue at 70 % of its capacity is steady in each of 40 runs, and one at 110 % in one of them.
+_MOST_BLOCKS = 100
 # A block holds so many requests on average. One in which completions are counted lasts so many median latencies: users
 # who began together are answered in waves, and blocks that hold no whole wave would see nothing else.
 _LEAST_IN_BLOCK = 10
@@ -57,7 +59,7 @@ def is_open(load: Load) -> bool:
     if load.way == "stages":
         return any(stage.rate is not None for stage in load.stages or ())
     if load.way == "mlperf":
-        return load.mlperf is not None and load.mlperf.scenario in ("server", "offline")
+        return load.mlperf is not None and load.mlperf.scenario == "server"
     if load.way == "search":
         return load.search is not None and load.search.over == "rate"
     return load.way in ("open", "replay")

@@ -65,6 +65,18 @@ def test_latency_that_only_grows_is_never_steady() -> None:
     assert (found.begin_ns, found.end_ns) == (0, 10 * S)
 
 
+@pytest.mark.parametrize(("share", "steady"), [(0.5, True), (0.7, True), (1.1, False)])
+def test_a_queue_is_steady_below_its_capacity_and_not_above(share: float, steady: bool) -> None:
+    rng = np.random.default_rng(11)
+    dues = np.cumsum(rng.exponential(1 / (share * 1000), 6000))
+    taken = rng.exponential(1 / 1000, 6000)
+    ends, free = np.zeros(6000), 0.0
+    for place, (due, took) in enumerate(zip(dues, taken, strict=True)):
+        free = ends[place] = max(free, due) + took
+    found = find_window(sent(dues * S, ends * S, dues[-1]), load(open={"rate": share * 1000}))
+    assert found.steady is steady
+
+
 def test_a_first_request_that_takes_nearly_all_the_time_leaves_no_steady_state() -> None:
     one = users(8)
     ends = one.end_ns.copy()
