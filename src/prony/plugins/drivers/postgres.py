@@ -15,6 +15,7 @@ from prony.model.base import Noun
 from prony.plugins.drivers import postgres_messages as messages
 from prony.plugins.drivers import postgres_tables as tables
 from prony.plugins.drivers.amounts import how_many, shared_out
+from prony.plugins.drivers.clearing import cleared
 from prony.plugins.drivers.postgres_session import PostgresSession
 from prony.plugins.drivers.postgres_values import Script
 from prony.plugins.drivers.sockets import with_password
@@ -80,7 +81,7 @@ class PostgresDriver:
     """Tables are made in a schema of their own, which is dropped at the end; nothing else is touched."""
 
     name: ClassVar[str] = "postgres"
-    schemes: ClassVar[tuple[str, ...]] = ("postgresql", "unix")
+    schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres", "unix")
     asks: ClassVar[bool] = False
     Options: ClassVar[type[Any]] = PostgresOptions
 
@@ -95,7 +96,7 @@ class PostgresDriver:
             raise InputError("the postgres driver does not speak TLS", hint="use an endpoint without it")
         self._endpoint = with_password(wants.endpoint, options.password_env)
         self._settings = _settings(wants.endpoint, options)
-        with PostgresSession(self._endpoint, self._settings) as session:
+        with cleared(self.finish), PostgresSession(self._endpoint, self._settings) as session:
             server = session.facts.get("server_version", "unknown")
             made = self._made(session, options)
             built = _built(wants, options if made else _at_scale(session, options))

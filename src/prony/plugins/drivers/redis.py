@@ -11,6 +11,7 @@ from pydantic import Field
 
 from prony.model.base import Noun
 from prony.plugins.drivers.amounts import how_many, picked, shared_out
+from prony.plugins.drivers.clearing import cleared
 from prony.plugins.drivers.redis_session import RedisSession, greeting
 from prony.plugins.drivers.resp import ERROR_WORDS, command
 from prony.plugins.drivers.sockets import with_password
@@ -53,7 +54,7 @@ class RedisDriver:
     def prepare(self, wants: Wants) -> Prepared:
         options: RedisOptions = wants.options
         endpoint = with_password(wants.endpoint, options.password_env)
-        with RedisSession(endpoint) as session:
+        with cleared(self.finish), RedisSession(endpoint) as session:
             about = session.ask(command(b"INFO", b"server"))
             self._made = (endpoint, options)
             if options.operation != "set":

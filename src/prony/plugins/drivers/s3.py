@@ -17,6 +17,7 @@ from prony.errors import InputError
 from prony.load.http import request_bytes
 from prony.model.base import Noun
 from prony.plugins.drivers.amounts import how_many, shared_out
+from prony.plugins.drivers.clearing import cleared
 from prony.plugins.drivers.http_session import HttpSession
 from prony.plugins.drivers.s3_sign import Signer
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants
@@ -69,9 +70,10 @@ class S3Driver:
         bucket = _Bucket(wants.endpoint, options, np.random.default_rng(wants.seed).bytes(4096))
         bucket.make()
         self._made = bucket
-        if options.operation != "put":
-            bucket.fill()
-        requests = _requests(wants, options, bucket)
+        with cleared(self.finish):
+            if options.operation != "put":
+                bucket.fill()
+            requests = _requests(wants, options, bucket)
         return Prepared(
             requests=requests,
             wire=WIRE,

@@ -16,6 +16,7 @@ from pydantic import Field
 from prony.load.http import request_bytes
 from prony.model.base import Noun
 from prony.plugins.drivers.amounts import how_many, shared_out
+from prony.plugins.drivers.clearing import cleared
 from prony.plugins.drivers.http_session import HttpSession
 from prony.plugins.drivers.vectors import BLOCK, Metric, Vectors, exact_answers
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants
@@ -90,7 +91,7 @@ class VectorDriver:
         store = self.store(options)
         self._endpoint = wants.endpoint
         filled = 0 if options.operation == "insert" else options.count
-        with HttpSession(wants.endpoint, {**_JSON, **store.headers}) as session:
+        with cleared(self.finish), HttpSession(wants.endpoint, {**_JSON, **store.headers}) as session:
             version = store.make(session)
             self._store = store
             for number in range(-(-filled // BLOCK)):

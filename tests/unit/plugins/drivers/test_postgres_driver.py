@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +17,7 @@ from prony.plugins.drivers.postgres import PostgresDriver, PostgresOptions
 from prony.plugins.drivers.postgres_session import PostgresSession
 from prony.ports.driver import Cause, Endpoint, Prepared, Wants
 from servers.postgres import Postgres
+from servers.shared import Shared
 
 SINGLE = ["insert", "point_lookup", "range_scan", "like_scan", "aggregation"]
 
@@ -148,6 +150,38 @@ def test_wrong_sql_is_told_before_the_load(driver: PostgresDriver, endpoint: End
         prepared(driver, endpoint, operation="sql", sql="SELECT {n}", values={"n": "random:1"})
     with pytest.raises(ValueError, match="belong together"):
         PostgresOptions(operation="sql")
+
+
+def test_tables_that_cannot_be_made_leave_nothing(
+    driver: PostgresDriver, endpoint: Endpoint, empty_postgres_url: str
+) -> None:
+    with psycopg.connect(empty_postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE FUNCTION no() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no''; END'")
+        connection.execute(
+            "CREATE EVENT TRIGGER no ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION no()"
+        )
+    with pytest.raises(SutError, match="P0001"):
+        prepared(driver, endpoint, operation="insert")
+    assert count(empty_postgres_url, "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'prony%'") == 0
+
+
+def test_a_unix_socket_is_spoken_to(postgres: Shared) -> None:
+    folder = postgres.programs.make_folder()
+    try:
+        with Postgres(postgres.programs, settings={"unix_socket_directories": str(folder)}) as server:
+            parts = urlsplit(server.url)
+            path = str(folder / f".s.PGSQL.{server.port}")
+            endpoint = Endpoint(
+                path=path, user=parts.username or "", password=parts.password or "", database="postgres"
+            )
+            driver = PostgresDriver()
+            made = prepared(driver, endpoint, operation="point_lookup")
+            line = SocketLine(endpoint, made)
+            assert line.ask(made.requests[0].content) == (0, Cause.OK)
+            line.close()
+            driver.finish()
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_requests_are_the_same_for_the_same_seed(driver: PostgresDriver, endpoint: Endpoint) -> None:

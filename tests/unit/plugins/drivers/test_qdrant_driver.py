@@ -86,8 +86,7 @@ def test_a_collection_that_does_not_become_green_is_told(server: tuple[Qdrant, E
         store.statuses = statuses
         with pytest.raises(SutError, match="not green"):
             prepared(driver, endpoint, settle_s=settle_s)
-    driver.finish()
-    assert store.collections == {}
+        assert store.collections == {}
 
 
 def test_a_key_is_taken_from_the_environment_and_a_wrong_one_is_told(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from driver_lines import SocketLine
 
-from prony.errors import InputError, TransportError
+from prony.errors import InputError, SutError, TransportError
 from prony.plugins.drivers.redis import RedisDriver, RedisOptions
 from prony.plugins.drivers.redis_session import RedisSession
 from prony.plugins.drivers.resp import command
@@ -96,6 +97,16 @@ def test_a_key_that_has_gone_is_wrong_content_and_a_full_server_says_no(endpoint
     assert line.ask(put.content) == (0, Cause.OK)
     line.close()
     driver.finish()
+
+
+def test_a_server_that_is_full_before_the_load_is_told_and_nothing_is_left(endpoint: Endpoint) -> None:
+    with RedisSession(endpoint) as session:
+        used = int(re.findall(rb"used_memory:(\d+)", session.ask(command(b"INFO", b"memory")))[0])
+        session.ask(command(b"CONFIG", b"SET", b"maxmemory", str(used + 2_000_000).encode()))
+        with pytest.raises(SutError, match="OOM"):
+            prepared(RedisDriver(), endpoint, operation="get", value_size=100_000, key_count=1000)
+        session.ask(command(b"CONFIG", b"SET", b"maxmemory", b"0"))
+    assert keys(endpoint) == 0
 
 
 def test_requests_are_the_same_for_the_same_seed_and_sizes_are_kept(endpoint: Endpoint) -> None:

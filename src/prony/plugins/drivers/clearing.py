@@ -1,0 +1,19 @@
+"""What removes things in, a block out that leaves none behind when it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from prony.errors import PronyError
+
+
+@contextmanager
+def cleared(finish: Callable[[], None]) -> Iterator[None]:
+    """Run the block; where it fails, call `finish`, whose own failure tells less than the first."""
+    try:
+        yield
+    except BaseException:
+        with suppress(PronyError, OSError):
+            finish()
+        raise
