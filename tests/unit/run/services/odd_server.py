@@ -2,7 +2,7 @@
 
 serve: in the foreground. daemon: forks twice, leaves its session, closes what it has, and answers there. brood: has a
 child that did all that, and answers. stubborn: ignores SIGTERM and SIGINT. mute: lives and never listens. slow: says
-503 for a while. die: says why and ends.
+503 for a while. selfish: shares its address with nobody. die: says why and ends.
 """
 
 import os
@@ -27,9 +27,12 @@ def daemonise() -> bool:
     return True
 
 
-def serve(port: int, refusals: int = 0) -> None:
+def serve(port: int, *, refusals: int = 0, reuse: bool = True) -> None:
     """Answer each connection once; the first ones with a refusal."""
-    with socket.create_server(("127.0.0.1", port)) as server:
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(reuse))
+        server.bind(("127.0.0.1", port))
+        server.listen()
         while True:
             line, _ = server.accept()
             with line:
@@ -54,7 +57,7 @@ def main(mode: str, port: int) -> int:
         return 0
     if mode == "brood" and daemonise():
         signal.pause()
-    serve(port, refusals=4 if mode == "slow" else 0)
+    serve(port, refusals=4 if mode == "slow" else 0, reuse=mode != "selfish")
     return 0
 
 

@@ -113,8 +113,9 @@ class TestStarting:
         assert caught.value.code == "service_failed"
 
     def test_one_that_is_never_ready_is_told_with_what_it_lacks(self, log: Path) -> None:
-        failing = pytest.raises(SutError, match=r"not ready within 2 s: .*refused.*thinking")
-        with failing as caught, start("mute", log, timeout_s=2):
+        options = CommandOptions(command=["/bin/sh", "-c", "echo thinking; exec sleep 86398"])
+        failing = pytest.raises(SutError, match=r"not ready within 1 s: .*refused.*thinking")
+        with failing as caught, started(Command(), options, log=log, timeout_s=1):
             pass
         assert caught.value.code == "service_timeout"
 
@@ -184,6 +185,11 @@ class TestPorts:
             with start("serve", log) as running:
                 assert running.endpoint.port != other.endpoint.port
                 assert answering(running.endpoint.port) == running.pid
+
+    def test_a_server_that_shares_its_address_with_nobody_is_given_a_port_that_is_not_held(self, log: Path) -> None:
+        with start("selfish", log) as running:
+            assert answering(running.endpoint.port) == running.pid
+        assert log.read_text().count("Address already in use") == 1
 
     def test_when_every_port_is_taken_it_says_so(self, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with closing(socket.create_server(("127.0.0.1", 0))) as other:
