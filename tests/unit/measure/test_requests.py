@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,12 @@ def test_the_columns_are_those_of_the_schema() -> None:
     assert dict(frame.schema) == request_schema()
     assert frame.columns == empty_frame().columns
     assert frame["repetition"].unique().to_list() == [3]
+
+
+def test_the_page_about_metrics_has_every_column_in_order() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
+    told = re.findall(r"^\| `(\w+)` \|", page.partition("## The requests behind a load")[2], re.MULTILINE)
+    assert told == list(request_schema())
 
 
 def test_latency_begins_at_due_in_an_open_load_and_at_sent_in_a_closed_one() -> None:
