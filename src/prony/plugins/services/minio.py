@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import secrets
+import sys
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -15,7 +17,11 @@ from prony.ports.service import Site, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("minio",)
-HOW = "download https://dl.min.io/server/minio/release/linux-amd64/minio, or settings.image: quay.io/minio/minio"
+_BUILT = "arm64" if platform.machine().lower() in ("aarch64", "arm64") else "amd64"
+HOW = (
+    f"curl -O https://dl.min.io/server/minio/release/{sys.platform}-{_BUILT}/minio && chmod +x minio, "
+    "or settings.image: quay.io/minio/minio"
+)
 _METRICS = "/minio/v2/metrics/cluster"
 
 
