@@ -116,5 +116,10 @@ def instrument(calibration: Calibration | None) -> str:
         parts.append(f"harness overhead {number.text(overhead)} for each inference")
     if noise is not None:
         parts.append(f"machine noise {number.share(noise.value)} between fresh processes")
+    rate, late = (calibration.figures.get(name) for name in ("load_rate_per_s", "load_sent_late_ms"))
+    if rate is not None and late is not None:
+        parts.append(
+            f"one client process sends up to {number.text(rate)}, at half of it {number.text(late)} late (p99)"
+        )
     told = "; ".join(parts) or "no figure was kept"
     return f"{told} (calibrated {calibration.taken_at:%Y-%m-%d})"

@@ -74,6 +74,7 @@ class LoadCourse:
             count=count,
             prompts=self._prompts(count),
             scratch=self._scratch,
+            base=self._base,
         )
         self._prepared = chosen.driver.prepare(wants)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.errors import InputError
-from prony.load.search import all_held, judged, machine, probe_load, wanted
+from prony.load.search import machine, probe_load, wanted
 from prony.model.load import Load
 from prony.model.result import Repetition
 
@@ -50,11 +50,11 @@ class Searching:
         import polars as pl
 
         frame = pl.read_parquet(requests)
-        self._search.tell(level, held=all_held(_held(frame, one) for one in self._wanted))
+        self._search.count(level, [(*_good(frame, one), one.share) for one in self._wanted])
 
 
-def _held(frame: pl.DataFrame, one: Wanted) -> bool | None:
-    """Say whether so large a share of the requests is within the limit; one that failed is not."""
+def _good(frame: pl.DataFrame, one: Wanted) -> tuple[int, int]:
+    """Return how many requests are within the limit, and how many there are; one that failed is not within it."""
     import polars as pl
 
     first = pl.coalesce(pl.col("token_ns").list.first(), pl.col("first_ns"))
@@ -65,4 +65,4 @@ def _held(frame: pl.DataFrame, one: Wanted) -> bool | None:
         "tpot_ms": (pl.col("end_ns") - first) / (pl.col("output_tokens") - 1),
     }[one.metric]
     known = frame.select(good=(pl.col("cause") == "ok") & (taken / 1e6 <= one.limit))["good"]
-    return judged(int(known.fill_null(value=False).sum()), known.len(), one.share)
+    return int(known.fill_null(value=False).sum()), known.len()
