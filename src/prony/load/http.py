@@ -62,13 +62,8 @@ class HttpWire(Wire):
             framing.on_headers_complete = self._complete
         return httptools.HttpResponseParser(framing)
 
-    def send(self, content: bytes) -> None:
-        self._fresh = True
-        self.line.write(content)
-
     def received(self, data: bytes) -> None:
         if self._fresh:
-            self._fresh = False
             head = data.find(_BLANK) + 4
             known = self.heads.get(data[:head])
             if known is not None and known[0] == len(data):
@@ -76,6 +71,7 @@ class HttpWire(Wire):
                     self._keep(data[head:])
                 self.line.done(known[1], known[2])
                 return
+            self._fresh = False
             self._count, self._head, self._is_headed = 1, data, head > 3
         else:
             self._count += 1
@@ -101,7 +97,7 @@ class HttpWire(Wire):
             self.line.last()
 
     def _finish(self) -> None:
-        self._whole = False
+        self._whole, self._fresh = False, True
         status = self._status
         cause = _STATUS if status >= 400 and status not in self._good else _OK
         if self._bodyless:
@@ -117,6 +113,9 @@ class HttpWire(Wire):
         has_length = b"\r\ncontent-length:" in words and b"\r\ntransfer-encoding:" not in words
         if has_length and words.startswith(b"http/1.1 ") and len(self.heads) < _MOST_HEADS:
             self.heads[head] = (len(data), status, cause)
+
+    def dropped(self) -> None:
+        del self._parser
 
     def closed(self) -> int:
         if self._fresh:

@@ -56,9 +56,9 @@ class Line:
     """One connection, one request at a time. `user` belongs to the owner."""
 
     __slots__ = (
-        "_axis", "_most", "_owner", "_raw", "_receive", "_received", "_rest", "_send", "_site", "_sock", "bytes_in",
-        "cause", "due_ns", "end_ns", "first_ns", "index", "is_last", "keeps", "lag_ns", "pieces", "place", "reads",
-        "request", "sent_ns", "since_ns", "stamps", "state", "status", "user", "wire",
+        "_axis", "_most", "_out", "_owner", "_raw", "_receive", "_received", "_rest", "_send", "_site", "_sock",
+        "bytes_in", "cause", "due_ns", "end_ns", "first_ns", "index", "is_last", "keeps", "lag_ns", "pieces", "place",
+        "reads", "request", "sent_ns", "since_ns", "stamps", "state", "status", "user", "wire",
     )  # fmt: skip
 
     def __init__(self, site: Site, owner: Owner) -> None:
@@ -71,7 +71,9 @@ class Line:
         self._raw: Callable[[bytes], int] = _nothing
         self._receive: Receive = _nothing
         self._received: Callable[[bytes], None] = _nothing
+        self._out: Callable[[bytes], None] = _nothing
         self._rest = b""
+        self._most = _READ_BYTES
         self.state = CLOSED
         self.user: Any = None
         self.place = -1
@@ -98,7 +100,7 @@ class Line:
         self.state = BUSY
         self.sent_ns = now = clock()
         self.due_ns = due_ns or now
-        self.wire.send(content)  # type: ignore[union-attr]
+        self._out(content)
 
     def write(self, content: bytes) -> None:
         """Hand bytes to the kernel at once; what it does not take follows when it can."""
@@ -136,10 +138,11 @@ class Line:
         if not self.reads:
             self.first_ns = end
         self.reads += 1
-        self.bytes_in += len(data)
+        size = len(data)
+        self.bytes_in += size
+        if size == self._most < _READ_MOST:
+            self._most = size * 4
         self._received(data)
-        if len(data) == self._most and self._most < _READ_MOST:
-            self._most *= 4
 
     def keep(self, piece: bytes) -> None:
         """Keep a piece of the body for the digest, with the stamp of the read that brought it."""
@@ -201,6 +204,8 @@ class Line:
         self._clear()
         self.wire = self._site.wire(self, self._site.options)
         self._received = self.wire.received
+        # A wire that only writes is passed by.
+        self._out = self.write if self._site.wire.send is Wire.send else self.wire.send
         self._site.poll.rewatch(sock.fileno(), self.readable, READ)
         self._stands()
 
@@ -242,11 +247,13 @@ class Line:
         """Close without a word; a request that runs is the owner's to record."""
         if self._sock is not None:
             self._site.poll.discard(self._sock)
+        if self.wire is not None:
+            self.wire.dropped()
         self.state = CLOSED
         # The wire knows the line and the line the wire: nothing collects circles while a load runs.
         self._sock = self.wire = None
         self._rest = b""
-        self._received = self._send = self._raw = self._receive = _nothing
+        self._received = self._out = self._send = self._raw = self._receive = _nothing
 
     def _broken(self) -> None:
         self.failed(Cause.RESET)

@@ -34,6 +34,10 @@ class Wire:
         """Frame the bytes of one read. Each whole reply is told by `line.done(status, cause)`."""
         raise NotImplementedError
 
+    def dropped(self) -> None:
+        """The line is closed for good. What refers back to the wire is let go here: nothing collects circles while a
+        load runs."""
+
     def closed(self) -> int:
         """The other side closed within a reply: which cause is it? OK where the reply ends in just this way."""
         return Cause.TRUNCATED if self.line.reads else Cause.RESET
