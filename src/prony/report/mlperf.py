@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prony.errors import InputError, NotFoundError
+from prony.measure.window import window_of
 from prony.model.dossier import Entry
 from prony.model.load import Mlperf
 from prony.model.metric import key_of
@@ -75,7 +76,9 @@ def _judged(part: pl.DataFrame, entry: Entry, mlperf: Mlperf) -> Judged:
     latencies = np.where(good, ends - begins, FAILED) if whole else query_latencies(
         begins, ends, good, rule.samples_per_query
     )  # fmt: skip
-    issued, done = (int(stamps.max()) - int(begins.min()) for stamps in (begins, ends))
+    known = {one.index: one for one in entry.result.repetitions}
+    window = window_of(begins, ends, good, entry.job.load, known.get(int(rows["repetition"][0])))
+    issued, done = int(begins.max()) - int(begins.min()), window.length_ns
     lasted = issued if mlperf.scenario == "server" else done
     outcome = judge(mlperf, latencies, lasted_ns=lasted, limits=_limits(rows, entry.job.load.slo))
     ordered = np.sort(latencies[latencies != FAILED])
@@ -187,12 +190,13 @@ def _rates(mlperf: Mlperf, judged: Judged) -> dict[str, Any]:
 
 def _parameters(entry: Entry, mlperf: Mlperf, judged: Judged) -> dict[str, Any]:
     load = entry.job.load
-    return {
+    asked = {
         "samples_per_query": judged.rules.samples_per_query, "target_qps": mlperf.rate,
         "target_latency_percentile": judged.rules.percentile, "min_duration_ms": judged.rules.min_duration_ns // 10**6,
         "min_query_count": judged.rules.min_queries, "sample_index_rng_seed": load.seeds.prompts,
         "schedule_rng_seed": load.seeds.arrivals,
     }  # fmt: skip
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def _sut(entry: Entry) -> str:

@@ -14,13 +14,13 @@ from prony.model.metric import key_of
 def outcome_of(run: Requests, mlperf: Mlperf, load: Load) -> Outcome:
     """Judge all requests of a run; of the server scenario, the limits are those of the recipe's `slo`."""
     begins, ends = run.numbers["begin_ns"], run.numbers["end_ns"]
-    begin = int(begins.min())
     if mlperf.scenario == "offline":
         latencies = np.where(run.succeeded, ends - begins, FAILED)
     else:
         latencies = query_latencies(begins, ends, run.succeeded, rules(mlperf).samples_per_query)
-    last = begins if mlperf.scenario == "server" else ends
-    return judge(mlperf, latencies, lasted_ns=int(last.max()) - begin, limits=_limits(run, load))
+    # A stream ends when its client sees that the time is over, which is a little after its last reply came.
+    lasted = int(begins.max()) - int(begins.min()) if mlperf.scenario == "server" else run.window.length_ns
+    return judge(mlperf, latencies, lasted_ns=lasted, limits=_limits(run, load))
 
 
 def _limits(run: Requests, load: Load) -> list[Limit]:
