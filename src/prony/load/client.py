@@ -25,6 +25,7 @@ from prony.load.line import Site
 from prony.load.orders import Order
 from prony.load.poll import Poll
 from prony.load.sender import Sender
+from prony.load.stamps import Warmth
 from prony.load.users import Users
 
 _IN, _OUT = 0, 1
@@ -57,6 +58,8 @@ class Client:
         self.poll.watch(woken.fileno(), lambda: _drain(woken))
         os.set_blocking(_IN, False)
         self.poll.watch(_IN, self._hear)
+        warmth = Warmth()
+        warmth.wait()
         # All that is made from here on is let go by hand, so that nothing is searched for garbage while a load runs.
         gc.collect()
         gc.freeze()
@@ -64,6 +67,7 @@ class Client:
         self.sender.preopen(self.sender.order.lines, self._ready)
         self.poll.run()
         facts = self.sender.close()
+        warmth.close()
         if not self._was_left:
             tell({"done": facts})
         return 0

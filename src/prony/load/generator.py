@@ -65,9 +65,11 @@ def generate(
     with ExitStack() as stack:
         clients = [stack.enter_context(_Client(order)) for order in written]
         _wait(clients, lambda client: client.is_ready, _READY_S, stop_asked)
+        # One that is stopped before it begins is told so in one breath: it sends nothing.
+        stop = "\nstop" if stop_asked() else ""
         begin_ns = time.perf_counter_ns() + _LEAD_NS
         for client in clients:
-            client.say(f"start {begin_ns}")
+            client.say(f"start {begin_ns}{stop}")
         on_start(begin_ns)
         was_stopped = _attend(ground, clients, begin_ns, on_tick, stop_asked)
     return _outcome(written, clients, begin_ns, was_stopped=was_stopped)

@@ -15,7 +15,7 @@ import pytest
 from prony.load.http import HttpWire
 from prony.load.line import CLOSED, IDLE, Line, Site
 from prony.load.poll import Poll
-from prony.load.stamps import Axis
+from prony.load.stamps import Axis, Warmth
 from prony.ports.driver import Cause, Endpoint
 
 from .house import OK, Server, Visit, serving
@@ -53,6 +53,8 @@ class Bench:
 
     def __init__(self, server: Server) -> None:
         self.poll = Poll()
+        self.warmth = Warmth()
+        self.warmth.wait()
         place = (server.endpoint.host, server.endpoint.port)
         self.site = Site((int(socket.AF_INET), place), self.poll, HttpWire, {})
         self.owner = Owner(self.poll)
@@ -77,6 +79,7 @@ def bench_on(server: Server) -> Iterator[Bench]:
     finally:
         bench.line.close()
         bench.poll.close()
+        bench.warmth.close()
 
 
 def test_a_line_opens_asks_and_is_idle_again() -> None:
