@@ -143,7 +143,7 @@ def no_steady_state(evidence: LoadEvidence) -> Iterator[Reason]:
         yield suspect(
             "no_steady_state",
             f"No steady state in {restless} of {runs_text(len(evidence.used))}: throughput or latency still changes "
-            f"near the end, so everything after the first requests counts. Make load.duration longer.{behind}",
+            f"near the end, so everything after the first requests counts. Make {_lasting(evidence)} longer.{behind}",
         )
 
 
@@ -183,7 +183,7 @@ def too_short(evidence: LoadEvidence) -> Iterator[Reason]:
         why = f"the window of a run is {shortest_s:.3g} s long, and a request takes {median_s:.3g} s at the median"
     else:
         return
-    yield suspect("too_short", f"The load was too short: {why}. Make load.duration longer.")
+    yield suspect("too_short", f"The load was too short: {why}. Make {_lasting(evidence)} longer.")
 
 
 def tokens_uncounted(evidence: LoadEvidence) -> Iterator[Reason]:
@@ -256,6 +256,12 @@ def rules_of_mlperf(evidence: LoadEvidence) -> Iterator[Reason]:
 def _lag_ms(side: ClientSide) -> float:
     """Return how late a client was: by the kernel's stamps where it has them, else by its loop's own."""
     return side.kernel_lag_p99_ms if side.kernel_lag_p99_ms is not None else side.loop_lag_p99_ms or 0.0
+
+
+def _lasting(evidence: LoadEvidence) -> str:
+    """Return the key of the recipe that says how long it lasts."""
+    keys = {"search": "load.search.probe", "mlperf": "load.mlperf.min_duration", "stages": "load.stages"}
+    return keys.get(evidence.load.way, "load.duration")
 
 
 def _is_offline(evidence: LoadEvidence) -> bool:
