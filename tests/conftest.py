@@ -23,6 +23,8 @@ from servers.postgres import Postgres
 from servers.shared import Shared, shared, wait_ended
 
 FAULTY = Path(__file__).parent / "faulty"
+# What `make servers` installed is found by whoever looks for a server's program; last, for it has a python too.
+os.environ["PATH"] = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(__file__).parents[1] / '.venv-servers' / 'bin'}"
 
 
 @pytest.fixture(scope="session")

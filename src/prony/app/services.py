@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from prony.model.base import Noun
 from prony.model.job import Job
 from prony.model.recipe import Option, ServiceWorkload
@@ -100,10 +98,8 @@ def _plug(group: str, name: str, kind: str) -> Plug:
 def _service(name: str) -> Plug:
     kind = plugins.load(plugins.SERVICES, name)
     service = kind()
-    try:
-        lacks = service.available(kind.Options()) or ""
-    except ValidationError:  # it cannot be asked without being told more: which model, which command
-        lacks = ""
+    # Not checked: which model or which command is another question than whether its program is here.
+    lacks = service.available(kind.Options.model_construct()) or ""
     return Plug(name=name, kind="service", about=_about(kind), driver=service.driver, lacks=lacks)
 
 

@@ -178,6 +178,8 @@ class ServiceRunner:
         try:
             repetition = course.run(load, beside, seen, started_at, level=level)
             client = repetition.client
+            if scene.running is not None:
+                scene.running.check()  # one that died under the load failed, however many answers it gave before
             check_answers(repetition)
         except PronyError as exc:
             failure = failure_of(exc, phase="load")
