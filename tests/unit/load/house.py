@@ -156,3 +156,8 @@ def column(outcome: Outcome, name: str) -> list[int]:
 def numbers_of(visits: Sequence[tuple[int, bytes]]) -> list[int]:
     """Return which of the prepared requests came, in order."""
     return [int(request.split()[1][1:]) for _, request in visits]
+
+
+def endless(host: str, port: int, scratch: str) -> None:
+    """Load a server until somebody ends this process; the entry of a process of its own."""
+    load_on(Server(Endpoint(host=host, port=port)), Path(scratch), closed={"concurrency": 2}, duration="10m")

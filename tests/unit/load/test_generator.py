@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import random
+import select
 import shutil
 import signal
 import socket
@@ -27,7 +29,7 @@ from prony.load.live import Live
 from prony.load.schedule import Schedule, Step
 from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Request
 
-from .house import OK, WIRE, Server, Visit, column, ground_of, load_on, numbers_of, prepared, serving
+from .house import OK, WIRE, Server, Visit, column, endless, ground_of, load_on, numbers_of, prepared, serving
 
 CHUNKS = (b"data: one\n\n", b"data: two\n\n", b"data: [DONE]\n\n")
 
@@ -564,6 +566,27 @@ def test_a_client_process_that_dies_voids_the_load_and_leaves_no_other_behind(tm
     assert isinstance(problem, MeasurementError)
     assert "ended before its load did (exit code -9)" in problem.message
     assert clients_of(os.getpid()) == []
+
+
+@linux_only
+def test_a_client_process_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    seen = threading.Event()
+
+    async def noted(visit: Visit) -> None:
+        visit.write(OK)
+        seen.set()
+
+    with serving(noted) as server:
+        place = (server.endpoint.host, server.endpoint.port, str(tmp_path))
+        parent = multiprocessing.get_context("spawn").Process(target=endless, args=place)
+        parent.start()
+        assert seen.wait(60)
+        (client,) = clients_of(parent.pid or 0)
+        watched = os.pidfd_open(client)
+        parent.kill()
+        parent.join()
+        assert select.select([watched], [], [], 60)[0] == [watched]
+        os.close(watched)
 
 
 def test_a_client_that_cannot_begin_says_why(tmp_path: Path) -> None:
