@@ -64,7 +64,7 @@ class Digests:
 
 @dataclass(frozen=True)
 class Taken:
-    """One run of a load: `records` by their names, `operations` by the position of a prepared request.
+    """One run of a load: `records` by their names, `operations` and `items` by the position of a prepared request.
 
     `is_open`: latencies begin when a request was due, else when it was sent. `window_ns` is the part that counts.
     """
@@ -75,6 +75,7 @@ class Taken:
     is_open: bool
     window_ns: tuple[int, int]
     digests: Digests = field(default_factory=Digests)
+    items: Sequence[int] = (1,)
 
 
 def request_frame(taken: Taken) -> pl.DataFrame:
@@ -93,7 +94,7 @@ def request_frame(taken: Taken) -> pl.DataFrame:
         "status": np.clip(records["status"], -(2**15), 2**15 - 1),
     }  # fmt: skip
     columns |= {name: records[name] for name in ("end_ns", "due_ns", "sent_ns", "first_ns", "bytes_in", "lag_ns")}
-    columns |= _digested(taken.digests, count)
+    columns |= _digested(taken, count)
     frame = pl.DataFrame({name: _series(name, columns[name]) for name in schema})
     return frame.sort("index", maintain_order=True)
 
@@ -171,13 +172,15 @@ def _series(name: str, values: Any) -> pl.Series:
     return series.alias(name) if series.dtype == pl.List(pl.Int64) else series.cast(kind).alias(name)
 
 
-def _digested(digests: Digests, count: int) -> dict[str, pl.Series]:
-    """Return the columns that only a digest can fill, null where none did; each request is one item unless told."""
+def _digested(taken: Taken, count: int) -> dict[str, pl.Series]:
+    """Return the columns that only a digest can fill, null where none did; items are the request's unless told."""
     import polars as pl
 
+    digests = taken.digests
     rows = np.asarray(digests.rows, dtype=np.int64)
     found = {name: _numbers(rows, digests.column(name), count, request_schema()[name]) for name in _NUMBERS}
-    items = np.ones(count, dtype=np.int32)
+    each = np.asarray(taken.items or (1,), dtype=np.int32)
+    items = each[taken.records["request"] % each.size]
     items[rows] = digests.column("items")
     stamps = [np.asarray(one, dtype=np.int64) for one in digests.column("token_ns") if one is not None]
     told = [row for row, one in zip(digests.rows, digests.column("token_ns"), strict=True) if one is not None]

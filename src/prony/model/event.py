@@ -23,8 +23,8 @@ class Live(Noun):
 
 
 class Event(Noun):
-    """`started` and `finished` speak of a job, `repetition` and `phase` of one fresh process in it, `load` of how a load
-    goes just now."""
+    """`started` and `finished` speak of a job, `repetition` and `phase` of one fresh process in it, `load` of how a
+    load goes just now."""
 
     kind: Literal["prepare", "started", "repetition", "phase", "load", "finished"]
     job_id: str

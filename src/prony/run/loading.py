@@ -121,6 +121,7 @@ class LoadCourse:
             repetition=index,
             records=records,
             operations=[request.operation for request in requests],
+            items=[request.items for request in requests],
             is_open=is_open,
             window_ns=find_window(sent, load).pair,
             digests=self._digested(outcome),
@@ -141,8 +142,6 @@ class LoadCourse:
     def finish(self) -> str:
         """Remove what was made at the endpoint; return what could not be."""
         shutil.rmtree(self._scratch, ignore_errors=True)
-        if self._prepared is None:
-            return ""
         try:
             self.chosen.driver.finish()
         except (PronyError, OSError) as exc:

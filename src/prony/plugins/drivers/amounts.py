@@ -26,7 +26,8 @@ def picked(rng: np.random.Generator, among: int, count: int, *, skew: float) -> 
     weights = np.arange(1, among + 1, dtype=np.float64) ** -skew
     edges = np.cumsum(weights)
     found = np.searchsorted(edges, rng.random(count) * edges[-1], side="right")
-    return np.minimum(found, among - 1).astype(np.int64)
+    numbers: Numbers = np.minimum(found, among - 1).astype(np.int64)
+    return numbers
 
 
 def shared_out(rng: np.random.Generator, shares: dict[str, float], count: int) -> list[str]:

@@ -36,13 +36,16 @@ def grade_of(summary: Summary, code: str) -> Grade | None:
     [
         ({"delivered_concurrency": 7.9}, "client_bound", None),
         ({"delivered_concurrency": 7.5}, "client_bound", Grade.SUSPECT),
-        ({"delivered_concurrency": 7.0}, "client_bound", Grade.VOID),
+        ({"delivered_concurrency": 4.1}, "client_bound", Grade.SUSPECT),
+        ({"delivered_concurrency": 3.9}, "client_bound", Grade.VOID),
         ({"asked_concurrency": None, "delivered_concurrency": 3.0}, "client_bound", None),
         ({"asked_concurrency": None, "asked_rate_per_s": 100, "delivered_rate_per_s": 95}, "client_bound",
          Grade.SUSPECT),
+        ({"asked_concurrency": None, "asked_rate_per_s": 100, "delivered_rate_per_s": 85}, "client_bound", Grade.VOID),
         ({"kernel_lag_p99_ms": 0.15}, "client_late", None),
-        ({"kernel_lag_p99_ms": 1.2}, "client_late", Grade.SUSPECT),
-        ({"kernel_lag_p99_ms": 11.0}, "client_late", Grade.VOID),
+        ({"kernel_lag_p99_ms": 9.0}, "client_late", None),
+        ({"kernel_lag_p99_ms": 11.0}, "client_late", Grade.SUSPECT),
+        ({"kernel_lag_p99_ms": None, "loop_lag_p99_ms": 11.0}, "client_late", Grade.VOID),
         ({"kernel_lag_p99_ms": None, "loop_lag_p99_ms": 2.0}, "client_late", Grade.SUSPECT),
         ({"kernel_lag_p99_ms": 0.01, "loop_lag_p99_ms": 2.0}, "client_late", None),
         ({"sent_late_p99_ms": 0.5}, "sent_late", None),
@@ -58,7 +61,7 @@ def test_the_client_side_is_judged(side: dict[str, Any], code: str, grade: Grade
 
 def test_the_worst_run_decides_on_the_client() -> None:
     runs = {i: made.closed_records(seed=i) for i in range(3)}
-    worse = made.GOOD_SIDE.model_copy(update={"delivered_concurrency": 4.0})
+    worse = made.GOOD_SIDE.model_copy(update={"delivered_concurrency": 3.0})
     repetitions = [made.repetition(i, client=worse if i == 1 else made.GOOD_SIDE) for i in runs]
     summary = summarise_load(made.job(), made.result(repetitions), made.frame(runs))
     assert summary.verdict.grade is Grade.VOID
