@@ -5,7 +5,7 @@ from __future__ import annotations
 from prony.errors import InputError
 from prony.model.base import Noun
 from prony.model.load import Load
-from prony.model.recipe import Limits, Measure, ModelWorkload, Scalar, ServiceWorkload, Workload
+from prony.model.recipe import Limits, Measure, ModelWorkload, Scalar, ServiceWorkload, Workload, model_of
 
 
 class Job(Noun):
@@ -23,9 +23,7 @@ class Job(Noun):
     @property
     def model(self) -> ModelWorkload:
         """The workload of a job that runs a model; asked only where that is known."""
-        if not isinstance(self.workload, ModelWorkload):
-            raise InputError(f"job {self.id} is a {self.workload.kind} and no model")
-        return self.workload
+        return model_of(self.workload, f"job {self.id}")
 
     @property
     def service(self) -> ServiceWorkload:

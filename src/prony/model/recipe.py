@@ -8,6 +8,7 @@ from pydantic import Field, GetJsonSchemaHandler, SerializerFunctionWrapHandler,
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from prony.errors import InputError
 from prony.model.base import Noun
 from prony.model.load import Load
 from prony.model.place import Place
@@ -151,6 +152,13 @@ Workload = Annotated[
 ]
 
 
+def model_of(workload: ModelWorkload | ServiceWorkload, whose: str) -> ModelWorkload:
+    """Return a workload that must be a model's."""
+    if not isinstance(workload, ModelWorkload):
+        raise InputError(f"{whose} is a {workload.kind} and no model")
+    return workload
+
+
 class Matrix(Noun):
     """Dotted paths into the recipe with lists of values; one job for each combination that `exclude` leaves.
 
@@ -246,6 +254,11 @@ class Recipe(Noun):
     limits: Limits = Field(default=Limits(), description="what one repetition may take before it is ended")
     place: Place = Field(default=Place(), description="which devices may run the jobs when a server hands them out")
     labels: dict[str, str] = Field(default={}, description="words of your own, kept with every result")
+
+    @property
+    def model(self) -> ModelWorkload:
+        """The workload of a recipe for models; asked only where that is known."""
+        return model_of(self.workload, self.name)
 
     @model_validator(mode="after")
     def _own_section(self) -> Self:

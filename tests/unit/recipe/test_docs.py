@@ -84,6 +84,6 @@ def test_the_three_yolo_recipes_are_one() -> None:
 
 def test_the_quickstart_crosses_two_models_with_two_engines() -> None:
     jobs = load(ROOT / "recipes" / "quickstart.yaml").jobs("x1")
-    assert {(job.workload.model, job.workload.engine) for job in jobs} == {
+    assert {(job.model.model, job.model.engine) for job in jobs} == {
         (model, engine) for model in ("zoo:mobilenet-v2", "zoo:bert-mini") for engine in ("onnxruntime", "openvino")
     }

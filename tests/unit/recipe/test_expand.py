@@ -36,7 +36,7 @@ def test_no_matrix_is_one_job_with_everything_in_it() -> None:
 
 def test_the_product_keeps_the_written_order_and_the_last_axis_turns_fastest() -> None:
     made = jobs("  workload.engine: [p, q]\n  workload.threads: [1, 2]\n")
-    assert [(job.id, job.workload.engine, job.workload.threads) for job in made] == [
+    assert [(job.id, job.model.engine, job.model.threads) for job in made] == [
         ("x1-001", "p", 1),
         ("x1-002", "p", 2),
         ("x1-003", "q", 1),

@@ -30,7 +30,7 @@ def test_a_small_recipe_loads_with_defaults_and_keeps_its_text(tmp_path: Path) -
     path = tmp_path / "r.yaml"
     path.write_text(GOOD)
     loaded = load(path)
-    assert loaded.recipe.workload.model == "zoo:tiny"
+    assert loaded.recipe.model.model == "zoo:tiny"
     assert loaded.recipe.measure.repeats == 5
     assert (loaded.text, loaded.path) == (GOOD, path)
     assert loaded.document["workload"]["engine"] == "onnxruntime"
@@ -118,7 +118,7 @@ def test_a_missing_engine_says_what_it_is() -> None:
 
 def test_what_the_matrix_supplies_is_not_missing() -> None:
     loaded = loads("name: a\nworkload: {kind: model}\nmatrix: {workload.model: [m, n], workload.engine: [e]}\n")
-    assert [job.workload.model for job in loaded.jobs("x")] == ["m", "n"]
+    assert [job.model.model for job in loaded.jobs("x")] == ["m", "n"]
 
 
 def test_a_misspelt_key_is_not_told_a_second_time_as_missing() -> None:

@@ -141,4 +141,4 @@ def test_an_editor_knows_the_names_of_facts() -> None:
 def test_the_example_runs_on_each_device() -> None:
     loaded = load(RECIPES / "fleet.yaml")
     assert loaded.recipe.place == Place(devices="each", where={"engine.onnxruntime": ">=1.18"})
-    assert {job.workload.model for job in loaded.jobs("e1")} == {"zoo:tiny", "zoo:mlp"}
+    assert {job.model.model for job in loaded.jobs("e1")} == {"zoo:tiny", "zoo:mlp"}
