@@ -17,6 +17,7 @@ ALL = (
     "fleet_many_agents",
     "fleet_events",
     "fleet_growth",
+    "load_generator",
 )
 
 
