@@ -82,6 +82,7 @@ class Poll:
         else:
             self._alarm = None
         self.is_exact = False  # wait for instants awake, and look at the clock between any two events
+        self.after: Call | None = None  # made after each batch of events
         self.is_over = False
 
     # Descriptors
@@ -127,6 +128,8 @@ class Poll:
                     call()
                     if self.is_exact and timers and timers[0][0] <= clock():
                         self._ring()
+            if self.after is not None:
+                self.after()
             if self._ended:
                 self._close_ended()
 

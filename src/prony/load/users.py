@@ -13,6 +13,7 @@ from prony.load.sender import PAUSE_NS, Sender
 from prony.ports.driver import Cause
 
 _NEVER = 2**62
+_MOST_TOGETHER = 16
 
 
 class User:
@@ -52,7 +53,10 @@ class Users(Sender):
         self._active = 0
         self._opening = 0
         self._until_ns = _NEVER
-        # Then a reply is followed by the next request on the spot.
+        self._answered_lines: list[Line] = []
+        self._together = min(max(order.lines // 8, 1), _MOST_TOGETHER)
+        self.poll.after = self._send_again
+        # Then nothing but the next request follows a reply.
         self._is_plain = not (order.think_ns or order.burst > 1 or order.sessions or order.at_least)
 
     # The hot path
@@ -71,12 +75,29 @@ class Users(Sender):
             and line.user.number < self._wanted
         ):
             self._next = index + self._stride
-            self.in_flight += 1
-            self.sent += 1
-            number = index % self.requests
-            line.begin(index, number, 0, self.content_of(number))
+            line.index = index
+            self._answered_lines.append(line)
+            if len(self._answered_lines) >= self._together:
+                self._send_again()
         else:
             self._answered(line.user, line)
+
+    def _send_again(self) -> None:
+        """Send the next request on each line that was answered.
+
+        A server that waits must be woken, at the sender's cost: once for several that follow one another, but each time
+        where a reply is read between two. So it is done after a few replies, and when there are no more to read.
+        """
+        lines = self._answered_lines
+        if not lines:
+            return
+        self._answered_lines = []
+        self.in_flight += len(lines)
+        self.sent += len(lines)
+        content_of, requests = self.content_of, self.requests
+        for line in lines:
+            number = line.index % requests
+            line.begin(line.index, number, 0, content_of(number))
 
     # Users
 

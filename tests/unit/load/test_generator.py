@@ -362,9 +362,10 @@ def test_whatever_a_server_does_every_request_is_one_row(tmp_path: Path, way: st
     assert column(outcome, "index") == list(range(120))
     counted = causes(column(outcome, "cause"))
     assert counted["OK"] > 20
-    assert set(counted) <= {"OK", "RESET", "TRUNCATED", "MALFORMED", "TIMEOUT"}
+    # On a machine that is slow enough even a connection may take longer than the time-out.
+    assert set(counted) <= {"OK", "RESET", "TRUNCATED", "MALFORMED", "TIMEOUT", "REFUSED"}
     assert (outcome.records["end_ns"] >= outcome.records["sent_ns"]).all()
-    assert sum(facts.sent for facts in outcome.clients) == 120
+    assert sum(facts.rows for facts in outcome.clients) == 120
 
 
 # Ways to the server
