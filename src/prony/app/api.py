@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from prony.app import results
 from prony.app.execution import execute
@@ -72,10 +72,12 @@ class Bench:
         on_start: Callable[[Experiment, Sequence[Job]], None],
         on_event: Callable[[Event], None],
         rerun_of: str | None = None,
+        apart: bool = True,
     ) -> Dossier:
         """Run a recipe here to its end, or until Ctrl-C; what was measured is kept either way.
 
-        Relative paths in the recipe are relative to `base`, or else to the folder that the recipe lies in.
+        Relative paths in the recipe are relative to `base`, or else to the folder that the recipe lies in. `apart`: in
+        a runner of its own, which every measurement of this machine needs; one load of a service does not.
         """
         folder = (base or (loaded.path.parent if loaded.path else Path())).resolve()
         experiment_id = new_id(time.time())
@@ -97,17 +99,20 @@ class Bench:
         )
         self.store.save_experiment(experiment, jobs)
         on_start(experiment, jobs)
-        self._execute(experiment, jobs, on_event)
+        self._execute(experiment, jobs, on_event, apart=apart)
         return results.dossier_of(self.store, experiment_id)
 
-    def _execute(self, experiment: Experiment, jobs: Sequence[Job], on_event: Callable[[Event], None]) -> None:
+    def _execute(
+        self, experiment: Experiment, jobs: Sequence[Job], on_event: Callable[[Event], None], *, apart: bool
+    ) -> None:
         out = self.home.experiment_folder(experiment.id)
         out = out / jobs[0].id if len(jobs) == 1 else out
         stopped = False
         try:
             calibration = self.store.latest_calibration(detect().hardware_id)
             calibration_id = calibration.id if calibration else None
-            stopped = execute(jobs, out, self.home, on_event=on_event, calibration_id=calibration_id)
+            carry_out = execute if apart or len(jobs) > 1 else _run_here
+            stopped = carry_out(jobs, out, self.home, on_event=on_event, calibration_id=calibration_id)
         except KeyboardInterrupt:  # before the runner was there to hear it
             stopped = True
             raise
@@ -237,6 +242,12 @@ class Bench:
     def _disturbing(self) -> tuple[str, ...]:
         found = [one for one in self.conditions().conditions if one.status in ("warn", "block")]
         return tuple(f"{one.title}: {one.value}. {one.hint}".strip() for one in found)
+
+
+def _run_here(jobs: Sequence[Job], out: Path, home: Home, **more: Any) -> bool:
+    from prony.app.runner import run_here
+
+    return run_here(jobs, out, home, **more)
 
 
 def new_id(now_s: float, chance: int = 3) -> str:

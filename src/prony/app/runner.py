@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from prony.run.child.spawner import die_with_parent
 from prony.run.environment import look_around
 from prony.run.jobs import run_jobs
 from prony.run.runner import Stopped, Surroundings
-from prony.store.home import home
+from prony.store.home import Home, home
 
 
 def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, parent: int | None) -> int:
@@ -33,33 +33,57 @@ def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, p
         die_with_parent(signal.SIGTERM, parent)  # a polite end: what was measured is kept
     jobs = [_job(file) for file in files]
     folders = [out] if len(jobs) == 1 else [out / job.id for job in jobs]
+    results = run_jobs(jobs, folders, _surroundings(home().create(), calibration_id, _emit, stop))
+    return 0 if all(result.state is ResultState.COMPLETE for result in results) else 1
+
+
+def run_here(
+    jobs: Sequence[Job], out: Path, home: Home, *, on_event: Callable[[Event], None], calibration_id: str | None = None
+) -> bool:
+    """Run jobs in this very process; return whether they were stopped early.
+
+    For a load whose clients are processes of their own anyway, and which somebody waits for: a process less to start.
+    The first Ctrl-C (or SIGTERM) asks the load to stop, the second ends it at once.
+    """
+    stop = _Stop(then_interrupts=True)
+    try:
+        run_jobs(jobs, [out], _surroundings(home, calibration_id, on_event, stop))
+    finally:
+        stop.close()
+    return stop.asked
+
+
+def _surroundings(here: Home, calibration_id: str | None, emit: Callable[[Event], None], stop: _Stop) -> Surroundings:
     base = Path.cwd()
-    here = home().create()
-    around = Surroundings(
+    return Surroundings(
         cache=here.cache,
         engines=here.engines,
         base=base,
         clock=SystemClock(),
         environment=lambda: look_around(base, here.root, calibration_id),
-        emit=_emit,
+        emit=emit,
         stop_asked=lambda: stop.asked,
         interruptible=stop.interrupting,
         policy=policy_of(os.environ),
     )
-    results = run_jobs(jobs, folders, around)
-    return 0 if all(result.state is ResultState.COMPLETE for result in results) else 1
 
 
 class _Stop:
     """Remembers that SIGINT or SIGTERM came; the runner looks at it between steps."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, then_interrupts: bool = False) -> None:
         self.asked = False
         self._interrupts = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._ask)
+        self._then_interrupts = then_interrupts
+        self._before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def close(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def _ask(self, *_: object) -> None:
+        if self.asked and self._then_interrupts:
+            raise KeyboardInterrupt
         self.asked = True
         if self._interrupts:
             self._interrupts = False  # once: whoever cleans up on the way out is not disturbed again

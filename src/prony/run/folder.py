@@ -155,6 +155,11 @@ def _take(hold: int | None) -> bool:
 def compile_samples(folder: Path, result: Result) -> None:
     """Write `samples.parquet` from the parts; also how a folder that was left partial is mended."""
     runs = sorted((folder / PARTS).glob("*.parquet"))
+    if len(runs) == 1:  # it is whole already; a link, for the part goes only when all is done
+        with _replacing(folder / SAMPLES) as unfinished:
+            unfinished.unlink(missing_ok=True)
+            os.link(runs[0], unfinished)
+        return
     frame = _requests(runs) if runs else sample_frame(_blocks(folder, result))
     write_frame(folder / SAMPLES, frame)
 
