@@ -17,6 +17,7 @@ _AT_ONCE = 32
 # lines enough, and connections in their place would make it later still.
 _LATE_NS = 1_000_000
 _OPENING_LATE = 8
+_PATIENCE_NS = 5 * 10**9
 _DROPPED, _REFUSED, _CUT = int(Cause.DROPPED), int(Cause.REFUSED), int(Cause.CUT)
 
 Issue = tuple[int, int, int]  # index, request, due
@@ -51,8 +52,13 @@ class Dues(Sender):
                 self._connecting += 1
         if len(self._dues):
             # A client that is hopelessly late is not left to send until tomorrow.
-            self.poll.at(self.begin_ns + self._dues[-1] + self.order.drain_ns, self._cut)
+            patience_ns = max(self.order.drain_ns, _PATIENCE_NS)
+            self.poll.at(self.begin_ns + self._dues[-1] + patience_ns, self._give_up)
         self._pace()
+
+    def _give_up(self) -> None:
+        if self.is_sending:
+            self._cut()
 
     def _pace(self) -> None:
         """Send what is due, and come again when the next is.
