@@ -85,7 +85,7 @@ def _others(ground: Ground, costs: dict[str, Spent]) -> list[Bound]:
     """Judge the start, of a few requests and several times, and the memory of 100,000 requests."""
     starts = []
     url, folder = nowhere()
-    for _ in range(ground.size.starts):
+    for _ in range(ground.size.starts):  # its home is there already, as it is for whoever has run it once
         found = ground.load(ground.prony, FAST, Ask(url, folder, False, _SHORT_TOKENS, _FEW, 8))
         if found and found[0].spent.first_s is not None:
             starts.append((found[0].spent.first_s, found[0].spent.start_cpu_s))

@@ -18,7 +18,10 @@ PACED = Options(ttft_ns=50_000_000, itl_ns=10_000_000, tokens=64)
 
 @dataclass(frozen=True)
 class Size:
-    """How much is asked for each figure. The peers get fewer requests, because theirs take longer."""
+    """How much is asked for each figure. The peers get fewer requests, because theirs take longer.
+
+    For timing, each of the `streams` in flight comes `rounds` times, but at least and at most so many in all.
+    """
 
     short: int
     short_peers: int
@@ -28,6 +31,7 @@ class Size:
     streams: tuple[int, ...]
     rounds: int
     least_streams: int
+    most_streams: int
     stalls: int
     starts: int
 
@@ -39,8 +43,9 @@ FULL = Size(
     bursts_peers=1000,
     seconds=10.0,
     streams=(1, 32, 128, 512),
-    rounds=6,
+    rounds=12,
     least_streams=100,
+    most_streams=3072,
     stalls=400,
     starts=5,
 )
@@ -51,8 +56,9 @@ QUICK = Size(
     bursts_peers=200,
     seconds=3.0,
     streams=(1, 32, 512),
-    rounds=2,
+    rounds=4,
     least_streams=8,
+    most_streams=2048,
     stalls=40,
     starts=1,
 )

@@ -89,11 +89,12 @@ class Prony:
         file = folder / "bench.json"
         file.write_text(json.dumps(recipe))
         home = folder / "home"
-        shutil.rmtree(home, ignore_errors=True)
         command = [str(Path(sys.executable).with_name("prony")), "run", str(file), "--json", "--no-report"]
         spent = run(command, mock, limit_s=LIMIT_S, asked=asked, words={"PRONY_HOME": str(home)})
-        job = json.loads(spent.output[spent.output.index("{\n") : spent.output.rindex("}") + 1])["jobs"][0]
-        reported, stored = _estimates(job["estimates"]), _from_samples(home)
+        said = json.loads(spent.output[spent.output.index("{\n") : spent.output.rindex("}") + 1])
+        job, results = said["jobs"][0], home / "results" / said["experiment"]["id"]
+        reported, stored = _estimates(job["estimates"]), _from_samples(results)
+        shutil.rmtree(results)
         about = dict(job["result"]["repetitions"][0]["client"])
         about["from_samples"] = [name for name in stored if name not in reported]
         return Told(spent, stored | reported, about)
@@ -120,11 +121,11 @@ def _estimates(found: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     return named
 
 
-def _from_samples(home: Path) -> dict[str, float]:
+def _from_samples(results: Path) -> dict[str, float]:
     """Return the p99 of TTFT from the stored samples: Prony itself reports none of so few requests."""
     import polars as pl
 
-    frame = pl.concat([pl.read_parquet(path) for path in home.rglob("samples.parquet")])
+    frame = pl.concat([pl.read_parquet(path) for path in results.rglob("samples.parquet")])
     first = pl.col("token_ns").list.first() - pl.col("begin_ns")
     p99 = frame.filter(pl.col("cause") == "ok").select(first.quantile(0.99, "linear")).item()
     return {} if p99 is None else {"ttft.p99": p99 / 1e6}

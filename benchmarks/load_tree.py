@@ -31,7 +31,8 @@ class FailedError(Exception):
 @dataclass(frozen=True)
 class Spent:
     """What one command took, with all its processes: `start_` is until its first request, `phase_` from there to its
-    last answer. `rss_mib` counts pages that processes share for each of them, `pss_mib` once."""
+    last answer, and `phase_idle` the share of the machine that nobody used in it. `rss_mib` counts pages that processes
+    share for each of them, `pss_mib` once."""
 
     wall_s: float
     cpu_s: float
@@ -39,6 +40,7 @@ class Spent:
     start_cpu_s: float
     phase_s: float
     phase_cpu_s: float
+    phase_idle: float
     rss_mib: float
     pss_mib: float
     output: str
@@ -48,6 +50,7 @@ class Spent:
 class _Seen:
     at_s: float
     cpu_s: float
+    idle_s: float
     came: int
     in_flight: int
 
@@ -71,7 +74,7 @@ class _Watch(threading.Thread):
             now = time.perf_counter()
             pids = list(_tree(self._pid))
             came, in_flight = _counters(counters) if self._url else (0, 0)
-            self.seen.append(_Seen(now, sum(map(_cpu_s, pids)), came, in_flight))
+            self.seen.append(_Seen(now, sum(map(_cpu_s, pids)), _idle_s(), came, in_flight))
             self.rss = max(self.rss, sum(map(_rss, pids)))
             if now - shared_s >= _SHARED_S:
                 shared_s = now
@@ -130,7 +133,7 @@ def run(
         why = f"took longer than {limit_s:g} s" if wall_s >= limit_s else _words(output)
         raise FailedError(f"{Path(command[0]).name} ended with {process.returncode}: {why}")
     phase = watch.phase(asked)
-    first, last = phase or (_Seen(begin, 0.0, 0, 0),) * 2
+    first, last = phase or (_Seen(begin, 0.0, 0.0, 0, 0),) * 2
     return Spent(
         wall_s=wall_s,
         cpu_s=usage.ru_utime + usage.ru_stime,
@@ -138,6 +141,7 @@ def run(
         start_cpu_s=first.cpu_s,
         phase_s=last.at_s - first.at_s,
         phase_cpu_s=last.cpu_s - first.cpu_s,
+        phase_idle=(last.idle_s - first.idle_s) / max((last.at_s - first.at_s) * (os.cpu_count() or 1), _TICK_S),
         rss_mib=watch.rss / _MIB,
         pss_mib=watch.pss / _MIB,
         output=output,
@@ -186,6 +190,12 @@ def _cpu_s(pid: int) -> float:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:15])) * _TICK_S
     return 0.0
+
+
+def _idle_s() -> float:
+    """Return the seconds in which a core of the machine had nothing to do, of all cores together."""
+    with Path("/proc/stat").open() as lines:
+        return sum(map(int, lines.readline().split()[4:6])) * _TICK_S
 
 
 def _rss(pid: int) -> int:
