@@ -97,7 +97,8 @@ def _write(ground: Ground) -> list[Order]:
     for number in range(processes):
         order = Order(
             **common, process=number, processes=processes, name=f"client-{number}",
-            lines=len(range(number, lines, processes)),
+            lines=_lines(lines, schedule.burst, number, processes),
+            most_lines=_lines(most, schedule.burst, number, processes),
             most_in_flight=_share(schedule.most_in_flight, number, processes),
         )  # fmt: skip
         _write_dues(schedule, order)
@@ -142,6 +143,11 @@ def _write_dues(schedule: Schedule, order: Order) -> None:
     mine = indices[keys % order.processes == order.process]
     mine.tofile(order.file("indices"))
     schedule.dues_ns[mine].astype(np.int64).tofile(order.file("dues"))
+
+
+def _lines(lines: int, burst: int, number: int, processes: int) -> int:
+    """Return how many of the connections are this process's: those of a user stay together."""
+    return len(range(number, lines // burst, processes)) * burst
 
 
 def _share(most: int | None, number: int, processes: int) -> int | None:
@@ -318,7 +324,7 @@ def _facts(client: _Client) -> ClientFacts:
             "in_flight_max", "rss_peak_mib")  # fmt: skip
     return ClientFacts(
         pid=client.pid,
-        connections_asked=client.order.lines,
+        connections_asked=client.order.lines if client.order.is_open else client.order.most_lines,
         loop_lag_p50_ns=median,
         loop_lag_p99_ns=p99,
         loop_lag_max_ns=most,

@@ -45,7 +45,8 @@ class Order:
     count: int | None = None
     at_least: int = 0
     most_in_flight: int | None = None
-    lines: int = 1
+    lines: int = 1  # opened before the load begins
+    most_lines: int = 1  # as many as it may come to, where that is known
     timeout_ns: int = 60 * 10**9
     drain_ns: int = 30 * 10**9
     sessions: bool = False

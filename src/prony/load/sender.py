@@ -6,6 +6,7 @@ import resource
 import sys
 from array import array
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter_ns as clock
 from time import process_time
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,8 @@ _TICK_NS = 10_000_000
 _AXIS_TICKS = 10
 # Lines have this long to open before the load begins; a server that lets them wait is the load's to find out.
 _PREOPEN_NS = (10**9, 10 * 10**9)
-_OPENING_AT_ONCE = 128
+_OPENING_AT_ONCE = 32
+_OPENING_PAUSE_NS = 5_000_000
 _TRIES = 3
 PAUSE_NS = 100_000_000  # before a server that refused is asked again
 _STOP_DRAIN_NS = 10**9
@@ -49,7 +51,7 @@ class Sender:
         self.end_ns = 0
         self.is_sending = False
         self._secrets = _secrets(order.endpoint)
-        self._waiting: list[tuple[Line, int]] = []
+        self._waiting: list[Line] = []
         self._unsettled = 0
         self._on_ready: Callable[[], None] | None = None
         self._tick_due = 0
@@ -80,29 +82,35 @@ class Sender:
     def preopen(self, lines: int, on_ready: Callable[[], None]) -> None:
         """Open lines before the load begins, some at a time; one that will not open is tried again in the load."""
         self._on_ready = on_ready
-        self._waiting = [(self.new_line(), _TRIES) for _ in range(lines)]
+        self._waiting = [self.new_line() for _ in range(lines)]
         self._unsettled = lines
         least_ns, most_ns = _PREOPEN_NS
-        self.poll.at(clock() + min(max(self.order.timeout_ns, least_ns), most_ns), self._are_open)
-        for _ in range(_OPENING_AT_ONCE):
-            self._open_next()
+        patience_ns = min(max(self.order.timeout_ns, least_ns), most_ns) if lines else 0
+        self.poll.at(clock() + patience_ns, self._are_open)
+        self._open_some()
 
-    def _open_next(self) -> None:
-        if self._waiting:
-            line, tries = self._waiting.pop()
-            line.user = tries
+    def _open_some(self) -> None:
+        """Open a few, and more a little later: servers have short queues, and who does not get in waits a second."""
+        for _ in range(min(_OPENING_AT_ONCE, len(self._waiting))):
+            line = self._waiting.pop()
+            line.user = _TRIES
             line.open()
-        elif not self._unsettled:
-            self._are_open()
+        if self._waiting:
+            self.poll.at(clock() + _OPENING_PAUSE_NS, self._open_some)
 
     def _tried(self, line: Line, *, is_open: bool) -> None:
         tries, line.user = line.user - 1, None
-        if is_open or tries <= 0:
-            self._unsettled -= 1
-            self._open_next()
-        else:
-            self._waiting.append((line, tries))
-            self.poll.at(clock() + PAUSE_NS // 2, self._open_next)
+        if not is_open and tries > 0:
+            self.poll.at(clock() + PAUSE_NS // 2, partial(self._try_again, line, tries))
+            return
+        self._unsettled -= 1
+        if not self._unsettled:
+            self._are_open()
+
+    def _try_again(self, line: Line, tries: int) -> None:
+        if self._on_ready is not None:
+            line.user = tries
+            line.open()
 
     def _are_open(self) -> None:
         told, self._on_ready = self._on_ready, None

@@ -54,7 +54,7 @@ class Users(Sender):
         self._opening = 0
         self._until_ns = _NEVER
         self._answered_lines: list[Line] = []
-        self._together = min(max(order.lines // 8, 1), _MOST_TOGETHER)
+        self._together = min(max(order.most_lines // 8, 1), _MOST_TOGETHER)
         self.poll.after = self._send_again
         # Then nothing but the next request follows a reply.
         self._is_plain = not (order.think_ns or order.burst > 1 or order.sessions or order.at_least)

@@ -142,6 +142,16 @@ def test_users_come_and_go_in_steps(tmp_path: Path) -> None:
     assert most_in_flight(110_000_000, 240_000_000) == 4
 
 
+def test_a_process_whose_users_come_later_is_not_waited_for(tmp_path: Path) -> None:
+    stages = [{"duration": "50ms", "concurrency": 1}, {"duration": "100ms", "concurrency": 3}]
+    with serving() as server:
+        outcome = load_on(server, tmp_path, processes=3, stages=stages, timeout="60s")
+    assert [facts.connections_asked for facts in outcome.clients] == [1, 1, 1]
+    assert {facts.connections_opened for facts in outcome.clients} == {1}
+    assert set(column(outcome, "client")) == {0, 1, 2}
+    assert causes(column(outcome, "cause")) == {"OK": len(outcome)}
+
+
 def test_a_burst_is_sent_at_once_and_waited_for(tmp_path: Path) -> None:
     with serving() as server:
         ground = ground_of(server, tmp_path, closed={"concurrency": 1})
