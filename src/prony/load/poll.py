@@ -19,8 +19,6 @@ from prony.load.pacing import Alarm
 READ = 1
 WRITE = 4
 _NEVER = 2**62
-# A sleeping process wakes some tens of microseconds late; where instants matter, the rest is waited for awake.
-_AWAKE_NS = 60_000
 
 Call = Callable[[], None]
 
@@ -81,7 +79,8 @@ class Poll:
             self._waiting.register(self._alarm.fd, READ)
         else:
             self._alarm = None
-        self.is_exact = False  # wait for instants awake, and look at the clock between any two events
+        self.is_exact = False  # look at the clock between any two events
+        self.awake_ns = 0  # of the time before an instant: not slept through, because sleepers wake late
         self.after: Call | None = None  # made after each batch of events
         self.is_over = False
 
@@ -135,9 +134,9 @@ class Poll:
 
     def _patience(self, next_ns: int, left_ns: int) -> float | None:
         """Return how long to sleep: not at all shortly before an instant that matters."""
-        if left_ns <= (_AWAKE_NS if self.is_exact else 0):
+        if left_ns <= self.awake_ns:
             return 0
-        early_ns = next_ns - (_AWAKE_NS if self.is_exact else 0)
+        early_ns = next_ns - self.awake_ns
         if self._alarm is None:
             return None if next_ns == _NEVER else max(early_ns - clock(), 0) / 1e9
         if self._armed_ns != early_ns:
