@@ -47,6 +47,9 @@ class Dues(Sender):
         self._after = numbers(order.shared("requests.after")) if order.sessions else None
         self._unanswered: set[int] = set()
         self._held: dict[int, Issue] = {}
+        # When a turn was answered whose next one has not been due yet.
+        self._followed = frozenset(self._after or ())
+        self._answered_ns: dict[int, int] = {}
         self.poll.is_exact = True
         self.poll.awake_ns = _awake_ns(self._dues)
 
@@ -93,9 +96,11 @@ class Dues(Sender):
         if self._after is not None:
             before = self._after[number]
             self._unanswered.add(index)
-            if before >= 0 and index - number + before in self._unanswered:
-                self._held[index - number + before] = (index, number, due_ns)
+            before_index = index - number + before
+            if before >= 0 and before_index in self._unanswered:
+                self._held[before_index] = (index, number, due_ns)
                 return
+            due_ns = max(due_ns, self._answered_ns.pop(before_index, 0))
         self._dispatch((index, number, due_ns))
 
     def _dispatch(self, issue: Issue) -> None:
@@ -146,6 +151,8 @@ class Dues(Sender):
         held = self._held.pop(index, None)
         if held is not None:
             self._dispatch((held[0], held[1], max(held[2], clock())))
+        elif index % self.requests in self._followed:
+            self._answered_ns[index] = clock()
 
     # What lines tell
 

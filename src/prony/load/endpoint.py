@@ -19,6 +19,7 @@ _SCHEMES = {
     "postgres": (5432, False),
 }
 _PROBE_S = 1.0
+_LONGEST_PATH = 103  # what every system allows
 _HINT = "write it as http://host:port/path, redis://host:6379, postgresql://user@host/database or unix:///path"
 
 
@@ -65,6 +66,11 @@ def _unix(url: str, parts: SplitResult, wishes: dict[str, str]) -> Endpoint:
 def resolve(endpoint: Endpoint) -> tuple[int, Any]:
     """Return the family and what `connect` wants; of several addresses the first that answers."""
     if endpoint.path:
+        if len(endpoint.path.encode()) > _LONGEST_PATH:
+            raise InputError(
+                f"the path of a unix socket has at most {_LONGEST_PATH} bytes: {endpoint.path}",
+                hint="put the socket into a folder with a shorter name",
+            )
         return int(socket.AF_UNIX), endpoint.path
     try:
         found = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from prony.errors import InputError
 from prony.ports.driver import Endpoint, Request, Stamps
 
 # Up to here all requests are held as bytes; beyond, each is cut from the mapped file when it is sent.
@@ -85,6 +86,12 @@ def write_requests(requests: Sequence[Request], folder: Path) -> None:
             stream.write(request.content)
     offsets.tofile(folder / "requests.offsets")
     after = np.array([-1 if request.after is None else request.after for request in requests], np.int64)
+    early = np.flatnonzero(after >= np.arange(len(after)))
+    if early.size:
+        raise InputError(
+            f"request {early[0]} follows request {after[early[0]]}, which is not before it",
+            hint="the turns of a session stand in the order in which they are sent",
+        )
     after.tofile(folder / "requests.after")
 
 

@@ -41,4 +41,7 @@ def test_a_host_that_nobody_knows_is_told() -> None:
 
 
 def test_a_unix_socket_is_its_path(tmp_path: Path) -> None:
-    assert resolve(Endpoint(path=str(tmp_path)))[1] == str(tmp_path)
+    path = str(tmp_path / "s")[-100:]
+    assert resolve(Endpoint(path=path))[1] == path
+    with pytest.raises(InputError, match="at most 103 bytes"):
+        resolve(Endpoint(path="/" + "x" * 103))

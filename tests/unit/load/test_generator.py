@@ -615,6 +615,12 @@ def test_a_load_without_requests_is_refused(tmp_path: Path) -> None:
         load_on(Server(Endpoint(host="h", port=1)), tmp_path, Prepared([], WIRE))
 
 
+def test_a_turn_that_stands_before_the_one_it_follows_is_refused(tmp_path: Path) -> None:
+    wrong = Prepared([Request(b"a", after=1), Request(b"b")], WIRE)
+    with pytest.raises(InputError, match="request 0 follows request 1"):
+        load_on(Server(Endpoint(host="127.0.0.1", port=1)), tmp_path, wrong)
+
+
 @pytest.mark.parametrize(
     ("schedule", "processes"),
     [
