@@ -51,6 +51,14 @@ class Ground:
     processes: int | None = None
 
 
+class LostClientError(MeasurementError):
+    """A client process died; `rest` is what it and the others had recorded until then."""
+
+    def __init__(self, message: str, *, hint: str, rest: Outcome) -> None:
+        super().__init__(message, hint=hint)
+        self.rest = rest
+
+
 def generate(
     ground: Ground,
     *,
@@ -71,7 +79,12 @@ def generate(
         for client in clients:
             client.say(f"start {begin_ns}{stop}")
         on_start(begin_ns)
-        was_stopped = _attend(ground, clients, begin_ns, on_tick, stop_asked)
+        try:
+            was_stopped = _attend(ground, clients, begin_ns, on_tick, stop_asked)
+        except MeasurementError as exc:
+            stack.close()
+            rest = _outcome(written, clients, begin_ns, was_stopped=True)
+            raise LostClientError(exc.message, hint=exc.hint, rest=rest) from exc
     return _outcome(written, clients, begin_ns, was_stopped=was_stopped)
 
 
@@ -235,7 +248,7 @@ class _Client:
         said = text or "it said nothing"
         return MeasurementError(
             f"client process {self.order.process} ended before its load did (exit code {code}): {said}",
-            hint="what the others recorded is kept beside its log",
+            hint="was it killed, or out of memory?",
         )
 
     def __exit__(self, *_: object) -> None:
@@ -303,7 +316,7 @@ def _attend(
 
 
 def _outcome(written: list[Order], clients: list[_Client], begin_ns: int, *, was_stopped: bool) -> Outcome:
-    facts = tuple(_facts(client) for client in clients)
+    facts = tuple(_facts(client) for client in clients if client.facts is not None)
     problems = [text for client in clients if client.facts and (text := client.facts["spool_problem"])]
     if problems:
         raise MeasurementError(f"replies could not be kept: {problems[0]}", hint="is the disk full?")
@@ -311,7 +324,7 @@ def _outcome(written: list[Order], clients: list[_Client], begin_ns: int, *, was
         records=merged([order.file("records") for order in written]),
         clients=facts,
         begin_ns=begin_ns,
-        end_ns=max((int(client.facts["end_ns"]) for client in clients if client.facts), default=begin_ns),
+        end_ns=max((int(client.facts["end_ns"]) for client in clients if client.facts), default=time.perf_counter_ns()),
         was_stopped=was_stopped,
         spools=[order.file("spool") for order in written],
     )

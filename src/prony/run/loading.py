@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
+import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -103,13 +106,19 @@ class LoadCourse:
             outcome = generate(ground, on_tick=_ticking(beside, seen), stop_asked=seen.stop_asked)
             beside.end(sum(one.cpu_s for one in outcome.clients))
             users = None if level is None else round(level)
-            taken = self._taken(outcome, schedule, load, index, users)
-            write_frame(self.folder.requests_part(index), request_frame(taken))
+            self._write(outcome, schedule, load, index, users)
             repetition = _repetition(outcome, schedule, index, started_at, stopped=seen.stop_asked())
+            del outcome
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+            del ground
+            give_back_memory()
             self.telemetry += beside.rows(index)
         return beside.told(repetition.model_copy(update={"level": level}))
+
+    def _write(self, outcome: Outcome, schedule: Schedule, load: Load, index: int, users: int | None) -> None:
+        taken = self._taken(outcome, schedule, load, index, users)
+        write_frame(self.folder.requests_part(index), request_frame(taken))
 
     def _taken(self, outcome: Outcome, schedule: Schedule, load: Load, index: int, users: int | None) -> Taken:
         """Gather what is written down of a run, and find the part of it that counts."""
@@ -161,6 +170,13 @@ def _repetition(outcome: Outcome, schedule: Schedule, index: int, started_at: da
         client=client_side(outcome, schedule),
         stopped_by="stop" if stopped else None,
     )
+
+
+def give_back_memory() -> None:
+    """Let the system have what a run's records took: glibc keeps it, though as much may never be needed again."""
+    if sys.platform == "linux":
+        with suppress(AttributeError, OSError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def check_answers(repetition: Repetition) -> None:

@@ -12,19 +12,33 @@ from prony.stats.quantiles import Array
 
 Interval = tuple[float, float]
 _FEWEST_FOR_BOOTSTRAP = 20
+_MANY = 500
 
 
 def mean_interval(values: Array, confidence: float = 0.95) -> Interval | None:
     """Return Student's t interval of the mean; None of fewer than two values or of one that is not finite."""
-    from scipy.special import stdtrit
-
     if values.size < 2 or not np.all(np.isfinite(values)):
         return None
     mean = float(np.mean(values))
-    reach = (
-        float(stdtrit(values.size - 1, (1 + confidence) / 2)) * float(np.std(values, ddof=1)) / math.sqrt(values.size)
-    )
+    reach = student(values.size - 1, (1 + confidence) / 2) * float(np.std(values, ddof=1)) / math.sqrt(values.size)
     return mean - reach, mean + reach
+
+
+def student(freedom: int, share: float) -> float:
+    """Return the quantile of Student's t.
+
+    With many degrees of freedom by the first terms of its expansion about the normal quantile, which are then exact to
+    nine digits: scipy.special costs a third of a second and fifteen megabytes, which a quick look at a load can spare.
+    """
+    if freedom < _MANY:
+        from scipy.special import stdtrit
+
+        return float(stdtrit(freedom, share))
+    z = NormalDist().inv_cdf(share)
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / freedom + second / freedom**2 + third / freedom**3
 
 
 def bootstrap_interval(

@@ -106,19 +106,27 @@ class Requests:
 
 def runs_of(samples: pl.DataFrame, load: Load, repetitions: Iterable[Repetition]) -> dict[int, Requests]:
     """Return the runs that have requests, by repetition, each with its window."""
-    import polars as pl
-
     known = {repetition.index: repetition for repetition in repetitions}
-    keys = ["repetition", "index", "begin_ns", "end_ns"]
-    ordered = samples.filter(~pl.col("phase").cast(pl.String).is_in(["load", "first"])).sort(keys)
     found = {}
-    for rows in ordered.partition_by("repetition", maintain_order=True):
+    for rows in _by_repetition(samples):
         repetition = int(rows["repetition"][0])
         begins, ends = rows["begin_ns"].to_numpy(), rows["end_ns"].to_numpy()
         succeeded = rows["cause"].to_physical().to_numpy() == Cause.OK
         window = window_of(begins, ends, succeeded, load, known.get(repetition))
         found[repetition] = Requests.of(rows, repetition, window)
     return found
+
+
+def _by_repetition(samples: pl.DataFrame) -> list[pl.DataFrame]:
+    """Return the requests of each run in their order. One that is in order already is not copied: it may be large."""
+    import polars as pl
+
+    others = samples["phase"].cast(pl.String).is_in(["load", "first"])
+    taken = samples.filter(~others) if others.any() else samples
+    index = taken["index"].to_numpy()
+    if taken["repetition"].n_unique() == 1 and bool(np.all(index[1:] > index[:-1])):
+        return [taken]
+    return taken.sort("repetition", "index", "begin_ns", "end_ns").partition_by("repetition", maintain_order=True)
 
 
 def _codes(operations: pl.Series, names: tuple[str, ...]) -> Array:
