@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from prony.errors import InputError, MeasurementError
-from prony.load.generator import default_processes, generate, lines_asked
+from prony.load.generator import LostClientError, default_processes, generate, lines_asked
 from prony.load.http import request_bytes
 from prony.load.limits import check_lines
 from prony.load.live import Live
@@ -576,6 +576,10 @@ def test_a_client_process_that_dies_voids_the_load_and_leaves_no_other_behind(tm
     _, problem = signalled(tmp_path, signal.SIGKILL)
     assert isinstance(problem, MeasurementError)
     assert "ended before its load did (exit code -9)" in problem.message
+    # Nothing that was recorded is lost, of the others or of the one that died.
+    assert isinstance(problem, LostClientError)
+    assert set(column(problem.rest, "client")) == {0, 1}
+    assert causes(column(problem.rest, "cause")) == {"OK": len(problem.rest)}
     assert clients_of(os.getpid()) == []
 
 
