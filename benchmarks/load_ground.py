@@ -45,7 +45,7 @@ FULL = Size(
     streams=(1, 32, 128, 512),
     rounds=12,
     least_streams=100,
-    most_streams=3072,
+    most_streams=4096,
     stalls=400,
     starts=5,
 )
