@@ -157,6 +157,14 @@ class Dues(Sender):
     # What lines tell
 
     def finished(self, line: Line) -> None:
+        if line.cause and self.was_stale(line):
+            self.in_flight -= 1
+            self.sent -= 1
+            self.asked_again += 1
+            issue = (line.index, line.request, line.due_ns)
+            self.drop_line(line)
+            self._dispatch(issue)
+            return
         self.record(line)
         index = line.index
         if line.state == IDLE:

@@ -58,7 +58,7 @@ class Line:
     __slots__ = (
         "_axis", "_most", "_out", "_owner", "_raw", "_receive", "_received", "_rest", "_send", "_site", "_sock",
         "bytes_in", "cause", "due_ns", "end_ns", "first_ns", "index", "is_last", "keeps", "lag_ns", "pieces", "place",
-        "reads", "request", "sent_ns", "since_ns", "stamps", "state", "status", "user", "wire",
+        "reads", "request", "sent_ns", "served", "since_ns", "stamps", "state", "status", "user", "wire",
     )  # fmt: skip
 
     def __init__(self, site: Site, owner: Owner) -> None:
@@ -79,6 +79,7 @@ class Line:
         self.place = -1
         self.wire: Wire | None = None
         self.is_last = False
+        self.served = False  # has this connection brought a reply already?
         self.since_ns = 0
         self.index = self.request = self.due_ns = self.sent_ns = 0
         self._clear()
@@ -161,6 +162,7 @@ class Line:
             self.close()
         else:
             self.state = IDLE
+            self.served = True
         self._owner.finished(self)
 
     # Opening
@@ -170,6 +172,7 @@ class Line:
         family, address = self._site.address
         is_unix = family == getattr(socket, "AF_UNIX", None)
         self.state, self.is_last, self._rest, self._most = CONNECTING, False, b"", _READ_BYTES
+        self.served = False
         self.cause, self.since_ns = int(Cause.REFUSED), clock()
         try:
             sock = socket.socket(family, socket.SOCK_STREAM)

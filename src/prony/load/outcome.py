@@ -25,6 +25,7 @@ class ClientFacts:
     connections_opened: int
     connections_asked: int
     sessions_resumed: int
+    asked_again: int  # requests sent a second time, because the server had just closed the connection
     in_flight_mean: float
     in_flight_max: int
     loop_lag_p50_ns: int

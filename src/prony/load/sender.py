@@ -29,7 +29,8 @@ _OPENING_PAUSE_NS = 5_000_000
 _TRIES = 3
 PAUSE_NS = 100_000_000  # before a server that refused is asked again
 _STOP_DRAIN_NS = 10**9
-_CUT, _TIMEOUT = int(Cause.CUT), int(Cause.TIMEOUT)
+_STALE_NS = 100_000_000
+_CUT, _RESET, _TIMEOUT = int(Cause.CUT), int(Cause.RESET), int(Cause.TIMEOUT)
 
 
 class Sender:
@@ -47,6 +48,7 @@ class Sender:
         self.in_flight = 0
         self.sent = 0
         self.failed = 0
+        self.asked_again = 0
         self.begin_ns = 0
         self.end_ns = 0
         self.is_sending = False
@@ -78,6 +80,12 @@ class Sender:
         line.place = -1
         if line.state != CLOSED:
             line.close()
+
+    def was_stale(self, line: Line) -> bool:
+        """Did the server close a connection that had served, in the moment in which it was used again? Servers may, and
+        some do after each streamed reply: the request is sent once more, on a new one. Later than that, it was had."""
+        is_reset = line.cause == _RESET and line.served and not line.reads and line.state == CLOSED
+        return is_reset and line.end_ns - line.sent_ns < _STALE_NS
 
     def preopen(self, lines: int, on_ready: Callable[[], None]) -> None:
         """Open lines before the load begins, some at a time; one that will not open is tried again in the load."""
@@ -276,6 +284,7 @@ class Sender:
             "wall_s": (clock() - self.begin_ns) / 1e9 if self.begin_ns else 0.0,
             "cpu_s": cpu_s,
             "connections_opened": self.site.opened,
+            "asked_again": self.asked_again,
             "sessions_resumed": self._secrets.resumed if self._secrets is not None else 0,
             "loop_lags_ns": _quantiles(self._lags),
             "in_flight_mean": sum(self._in_flights) / max(len(self._in_flights), 1),

@@ -62,6 +62,9 @@ class Users(Sender):
     # The hot path
 
     def finished(self, line: Line) -> None:
+        if line.cause and self.was_stale(line):
+            self._ask_again(line)
+            return
         self.in_flight -= 1
         if line.cause:
             self.failed += 1
@@ -176,6 +179,12 @@ class Users(Sender):
         self._opening += 1
         if line.state == CLOSED:
             line.open()
+
+    def _ask_again(self, line: Line) -> None:
+        self.in_flight -= 1
+        self.sent -= 1
+        self.asked_again += 1
+        self._issue(line, (line.index, line.request))
 
     def _take(self, user: User) -> tuple[int, int] | None:
         """Return index and request of what the user sends next, in a session the next turn; None where all is sent."""

@@ -29,6 +29,8 @@ class ClientSide(Noun):
     cpu_shares: tuple[float, ...] = ()
     connections_asked: int | None = None
     connections_opened: int | None = None
+    # Requests sent a second time, because the server had closed the connection just when it was used again.
+    asked_again: int = 0
     # How many requests of the whole run ended how, by the name of the cause; `ok` is one of them.
     causes: dict[str, int] = Field(default={})
 

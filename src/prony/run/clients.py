@@ -42,6 +42,7 @@ def client_side(outcome: Outcome, schedule: Schedule) -> ClientSide:
         cpu_shares=tuple(one.cpu_s / one.wall_s if one.wall_s > 0 else 0.0 for one in outcome.clients),
         connections_asked=sum(one.connections_asked for one in outcome.clients),
         connections_opened=sum(one.connections_opened for one in outcome.clients),
+        asked_again=sum(one.asked_again for one in outcome.clients),
         causes=causes(records),
     )
 

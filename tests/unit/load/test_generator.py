@@ -262,7 +262,7 @@ def one_by_one(server: Server, scratch: Path, count: int = 6, **load: Any) -> Co
 
 def test_a_connection_that_breaks_within_a_reply_is_a_reset_or_a_cut_reply(tmp_path: Path) -> None:
     async def breaks(visit: Visit) -> None:
-        if visit.number == 1:
+        if visit.number == 0:
             visit.reset()
         elif visit.number == 3:
             visit.write(OK[:-1])
@@ -272,6 +272,32 @@ def test_a_connection_that_breaks_within_a_reply_is_a_reset_or_a_cut_reply(tmp_p
 
     with serving(breaks) as server:
         assert one_by_one(server, tmp_path) == {"OK": 4, "RESET": 1, "TRUNCATED": 1}
+
+
+@pytest.mark.parametrize("way", [{"closed": {"concurrency": 2}}, {"open": {"rate": 300, "arrivals": "constant"}}])
+def test_a_server_that_closes_behind_each_reply_without_a_word_is_asked_again(
+    tmp_path: Path, way: dict[str, Any]
+) -> None:
+    """As llama.cpp's does after a stream: it promises to keep the connection, and closes it."""
+
+    async def forgetful(visit: Visit) -> None:
+        visit.write(OK)
+        visit.close()
+
+    with serving(forgetful) as server:
+        outcome = load_on(server, tmp_path, requests=60, **way)
+    assert column(outcome, "index") == list(range(60))
+    assert causes(column(outcome, "cause")) == {"OK": 60}
+
+
+def test_a_fresh_connection_that_is_closed_at_once_is_not_asked_for_ever(tmp_path: Path) -> None:
+    async def hostile(visit: Visit) -> None:
+        visit.close()
+
+    with serving(hostile) as server:
+        outcome = load_on(server, tmp_path, closed={"concurrency": 1}, requests=3)
+    assert causes(column(outcome, "cause")) == {"RESET": 3}
+    assert sum(one.asked_again for one in outcome.clients) == 0
 
 
 def test_a_reset_in_the_middle_of_a_reply_is_a_reset(tmp_path: Path) -> None:

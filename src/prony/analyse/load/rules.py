@@ -145,6 +145,17 @@ def fewer_connections(evidence: LoadEvidence) -> Iterator[Reason]:
             return
 
 
+def asked_again(evidence: LoadEvidence) -> Iterator[Reason]:
+    """Some were sent twice: what a server does to the connections that it promised to keep."""
+    count = sum(side.asked_again for side in evidence.used_sides)
+    if count:
+        yield note(
+            "asked_again",
+            f"{_requests(count)} sent a second time, on a new connection: the server had closed the old one behind its "
+            "last reply.",
+        )
+
+
 def no_steady_state(evidence: LoadEvidence) -> Iterator[Reason]:
     """Throughput or latency still changes near the end."""
     restless = sum(run.window.steady is False for run in evidence.used)

@@ -32,6 +32,7 @@ RULES: tuple[Callable[[LoadEvidence], Iterator[Reason]], ...] = (
     rules.few_runs,
     rules.no_steady_state,
     rules.too_short,
+    rules.asked_again,
     rules.limits_of_requests,
     rules.tokens_uncounted,
     rules.limits_of_runs,
