@@ -177,9 +177,11 @@ def test_jobs_run_on_the_agent_and_their_results_and_logs_are_at_the_server(grou
     [seen] = client.agents().items
     assert seen.capabilities.facts["label.room"] == "lab2"
     assert seen.state in (AgentState.ACTIVE, AgentState.CLEANUP)
+    # The server has a result an instant before the agent has heard so.
+    spool = ground.folder / "agent" / "agents" / "1" / "spool"
+    until(lambda: list(spool.iterdir()) == [])
     assert agent.stop() == 0
     assert client.agent(seen.id).state is AgentState.DRAINING
-    assert list((ground.folder / "agent" / "agents" / "1" / "spool").iterdir()) == []
 
 
 def test_an_agent_that_is_killed_leaves_no_process_and_is_the_same_when_it_is_back(ground: Ground) -> None:

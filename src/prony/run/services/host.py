@@ -145,8 +145,8 @@ class ServiceHost:
         usage.begin()
         self._wait_ready(start, begin_ns, deadline, port)
         ready_ns = time.perf_counter_ns()
-        if not start.clear and ports.is_foreign(port, reaper.descendants(pid)):
-            raise _TakenError(f"another server listens on {port} too")
+        if not start.clear and _is_another(port, pid):
+            raise _TakenError(f"another server listens on {port}")
         return Running(
             endpoint=start.endpoint,
             facts=self._facts(start.endpoint),
@@ -288,6 +288,12 @@ class ServiceHost:
             if watchdog.returncode != 0:  # it was killed before it could end the service
                 reaper.ended(self._orphans, within_s=_END_S)
         site.removed(self._folder)
+
+
+def _is_another(port: int, watchdog: int) -> bool:
+    """Did another server answer, beside ours or in its place? Ours may have ended a moment ago, its port being taken."""
+    is_foreign = ports.is_foreign(port, reaper.descendants(watchdog))
+    return is_foreign or (sys.platform == "linux" and not list(reaper.descendants(watchdog)))
 
 
 def _environment(start: Start, home: Path | None) -> dict[str, str]:
