@@ -291,7 +291,7 @@ class ServiceHost:
 
 
 def _is_another(port: int, watchdog: int) -> bool:
-    """Did another server answer, beside ours or in its place? Ours may have ended a moment ago, its port being taken."""
+    """Did another server answer, beside ours or in its place? Ours may just have ended, its port being taken."""
     is_foreign = ports.is_foreign(port, reaper.descendants(watchdog))
     return is_foreign or (sys.platform == "linux" and not list(reaper.descendants(watchdog)))
 
