@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from prony.model.base import Noun
+from prony.model.metric import METRICS, STATISTICS
 from prony.model.quantity import DurationNs, duration_text
 
 Arrivals = Literal["constant", "poisson", "gamma"]
 Scenario = Literal["single-stream", "multi-stream", "server", "offline"]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+# What a limit of each request may be of, without a statistic.
+REQUEST_LIMITS = ("e2e_ms", "service_ms", "ttfb_ms", "ttft_ms", "ttft_content_ms", "tpot_ms", "itl_ms")
 WAYS = ("closed", "open", "stages", "replay", "mlperf", "search")
 
 
@@ -157,6 +160,17 @@ class Load(Noun):
         if self.search is not None and not self.slo:
             raise ValueError("search needs an slo to hold")
         return self
+
+    @field_validator("slo")
+    @classmethod
+    def _known(cls, slo: dict[str, float]) -> dict[str, float]:
+        for key in slo:
+            metric, dot, statistic = key.partition(".")
+            if not dot and metric not in REQUEST_LIMITS:
+                raise ValueError(f"{key} is nothing that one request has; it may be {', '.join(REQUEST_LIMITS)}")
+            if dot and (metric not in METRICS or statistic not in STATISTICS):
+                raise ValueError(f"{key} is no metric with a statistic, such as ttft_ms.p99 or throughput_per_s.p50")
+        return slo
 
     @property
     def way(self) -> str:

@@ -125,8 +125,8 @@ class Reply:
 class Digest:
     """What a reply was. Tokens are None where nobody counted them: characters and chunks are never called tokens.
 
-    `token_ns` are the stamps of the pieces that carried tokens (any channel), in order, and `token_counts` how many
-    each carried where that is known; `content_ns` is the first that was an answer rather than reasoning."""
+    `token_ns` are the stamps of the pieces that carried tokens (any channel), in order;
+    `content_ns` is the first that was an answer rather than reasoning."""
 
     cause: Cause = Cause.OK
     detail: str = ""

@@ -191,3 +191,19 @@ def test_a_random_option_raises_nothing_but_input_errors(path: str, value: str) 
             loads(json.dumps(DOCUMENT), "json", overrides=[option])
         except InputError as exc:
             exc.message.encode()
+
+
+@pytest.mark.parametrize(
+    ("slo", "said"),
+    [
+        ({"ttft_m": 20}, "ttft_m is nothing that one request has"),
+        ({"inference_ms": 20}, "inference_ms is nothing that one request has"),
+        ({"ttft_ms.p98": 20}, "ttft_ms.p98 is no metric with a statistic"),
+    ],
+)
+def test_a_limit_that_nothing_could_meet_is_refused(slo: dict[str, float], said: str) -> None:
+    workload = {"kind": "service", "endpoint": "http://127.0.0.1:1", "driver": "http"}
+    with pytest.raises(RecipeError) as caught:
+        loads(json.dumps({"name": "a", "workload": workload, "load": {"slo": slo}}), "json")
+    assert "load.slo" in caught.value.message
+    assert said in caught.value.message

@@ -173,7 +173,9 @@ class TestLimits:
         assert both.estimates["goodput_per_s.p50"].value < half.estimates["goodput_per_s.p50"].value
 
     def test_a_limit_on_what_no_request_has_is_met_by_none_and_told(self) -> None:
-        summary = self.goodput(inference_ms=20)
+        runs = {i: made.closed_records(seed=i) for i in range(3)}  # of replies in which nobody looked for tokens
+        sent = made.result([made.repetition(i) for i in runs])
+        summary = summarise_load(made.job(slo={"ttft_ms": 20}), sent, made.frame(runs))
         assert summary.estimates["goodput_per_s.p50"].value == 0
         assert reasons(summary)["slo_unjudged"] is Grade.SUSPECT
 
