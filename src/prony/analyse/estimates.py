@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from prony.analyse.figures import Figures
 from prony.analyse.runs import NS_PER_MS, PERCENTILES, Run
 from prony.model.estimate import Estimate, Missing
-from prony.model.metric import METRICS, STATISTICS
+from prony.model.metric import METRICS, STATISTICS, key_text
 from prony.stats.intervals import mean_interval
 from prony.stats.quantiles import Array, interval_ranks, least_count, lower_rank, median_ranks, quantile
 
@@ -17,10 +18,12 @@ _PLURALS = {"p50": "medians", "mean": "means", "min": "minima", "max": "maxima",
 _SINGULARS = {"p50": "median", "mean": "mean", "min": "minimum", "max": "maximum", "sd": "standard deviation"}
 
 
-def inference_estimates(runs: Sequence[Run]) -> dict[str, Estimate]:
+def inference_estimates(runs: Sequence[Run]) -> Figures:
     """Return every statistic of `inference_ms` that all runs have enough samples for."""
-    found = {name: _inference(runs, name) for name in STATISTICS}
-    return {f"inference_ms.{name}": estimate for name, estimate in found.items() if estimate is not None}
+    found = Figures()
+    for name in STATISTICS:
+        found |= _inference(runs, name)
+    return found
 
 
 def missing_percentiles(runs: Sequence[Run]) -> tuple[Missing, ...]:
@@ -36,19 +39,18 @@ def missing_percentiles(runs: Sequence[Run]) -> tuple[Missing, ...]:
     )
 
 
-def single_estimates(metric: str, values: Sequence[float], noun: str, *, full: bool) -> dict[str, Estimate]:
+def single_estimates(metric: str, values: Sequence[float], noun: str, *, full: bool, operation: str = "") -> Figures:
     """Return the estimates of a metric that has one number a run; `noun` says what the numbers are, in the plural.
 
-    `full` adds mean, minimum, maximum and standard deviation to the median.
+    `full` adds mean, minimum, maximum and standard deviation to the median, which alone stands for the runs.
     """
     numbers = np.array([value for value in values if math.isfinite(value)], dtype=np.float64)
     if numbers.size == 0:
-        return {}
+        return Figures()
     unit = METRICS[metric].unit
-    found = {f"{metric}.p50": across_runs(numbers, unit, noun)}
-    if full:
-        found |= {f"{metric}.{name}": estimate for name, estimate in _described(numbers, unit, noun).items()}
-    return found
+    found = Figures.one(key_text(metric, "p50", operation), across_runs(numbers, unit, noun), numbers.tolist())
+    described = _described(numbers, unit, noun) if full else {}
+    return found | Figures({key_text(metric, name, operation): one for name, one in described.items()})
 
 
 def across_runs(values: Array, unit: str, noun: str) -> Estimate:
@@ -75,14 +77,16 @@ def plural(statistic: str) -> str:
     return _PLURALS.get(statistic) or f"{singular(statistic)}s"
 
 
-def _inference(runs: Sequence[Run], name: str) -> Estimate | None:
+def _inference(runs: Sequence[Run], name: str) -> Figures:
     values = [run.statistic(name) for run in runs]
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     if known.size == 0 or known.size < len(values):
-        return None
+        return Figures()
     if len(runs) == 1:
-        return _within(runs[0], name, float(known[0]))
-    return across_runs(known, "ms", f"runs' {plural(name)}")
+        estimate = _within(runs[0], name, float(known[0]))
+    else:
+        estimate = across_runs(known, "ms", f"runs' {plural(name)}")
+    return Figures.one(key_text("inference_ms", name), estimate, known.tolist())
 
 
 def _within(run: Run, name: str, value: float) -> Estimate:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from prony.analyse.estimates import single_estimates
+from prony.analyse.figures import Figures
 from prony.analyse.runs import NS_PER_MS, Run
 from prony.analyse.selection import Selection
-from prony.model.estimate import Estimate
 from prony.model.recipe import ModelWorkload
 from prony.model.result import Phase, Repetition
 
@@ -21,7 +21,7 @@ Reading = Callable[[Repetition], float | None]
 
 def cold_estimates(
     selection: Selection, durations_ms: Mapping[int, Mapping[str, float]], imports: Iterable[Repetition]
-) -> dict[str, Estimate]:
+) -> Figures:
     """Return load, first inference, both together, and import."""
     taken = [durations_ms[repetition.index] for repetition in selection.cold]
     whole = [phases for phases in taken if "load" in phases and "first" in phases]
@@ -30,15 +30,16 @@ def cold_estimates(
         "first_inference_ms": [phases["first"] for phases in taken if "first" in phases],
         "cold_start_ms": [phases["load"] + phases["first"] for phases in whole],
     }
-    found: dict[str, Estimate] = {}
+    found = Figures()
     for metric, values in columns.items():
         found |= single_estimates(metric, values, "cold starts", full=True)
     # Children forked from one spawner share its import: the same nanoseconds are one event, however often told.
-    imported = sorted({repetition.import_ns for repetition in imports if repetition.import_ns is not None})
+    known = sorted(imports, key=lambda repetition: repetition.index)
+    imported = dict.fromkeys(repetition.import_ns for repetition in known if repetition.import_ns is not None)
     return found | single_estimates("import_ms", [ns / NS_PER_MS for ns in imported], "imports", full=False)
 
 
-def run_estimates(selection: Selection, runs: Mapping[int, Run], workload: ModelWorkload) -> dict[str, Estimate]:
+def run_estimates(selection: Selection, runs: Mapping[int, Run], workload: ModelWorkload) -> Figures:
     """Return throughput, CPU time, memory and energy; a counter that the machine lacks leaves no entry."""
     rates = [_throughput_per_s(runs[repetition.index], workload.batch_size) for repetition in selection.used]
     used = [_on_cpu(repetition) if workload.unit == "cpu" else repetition for repetition in selection.used]

@@ -47,13 +47,13 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
         restless={index for index, run in measured.items() if run.steady_from is None},
     )
     runs = tuple(measured[repetition.index] for repetition in selection.used)
-    estimates = inference_estimates(runs) | cold_estimates(selection, durations_ms, result.repetitions)
-    estimates |= run_estimates(selection, measured, job.model)
+    figures = inference_estimates(runs) | cold_estimates(selection, durations_ms, result.repetitions)
+    figures |= run_estimates(selection, measured, job.model)
     listed, outlier_count = outliers(runs)
-    evidence = Evidence(job, result, selection, runs, estimates.get(HEADLINE), environment)
+    evidence = Evidence(job, result, selection, runs, figures.estimates.get(HEADLINE), environment)
     return Summary(
         job_id=job.id, title=job.title, cell=job.cell,
-        estimates=estimates, missing=missing_percentiles(runs), spread=_spread(runs),
+        estimates=figures.estimates, runs=figures.runs, missing=missing_percentiles(runs), spread=_spread(runs),
         outliers=listed, outlier_count=outlier_count,
         steady_from={index: run.steady_from for index, run in measured.items()},
         used=tuple(run.repetition for run in runs), excluded=selection.excluded,

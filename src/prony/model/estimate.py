@@ -81,6 +81,9 @@ class Summary(Noun):
     title: str
     cell: dict[str, Scalar] = {}
     estimates: dict[str, Estimate] = {}
+    # By the keys of `estimates`: the numbers of the used runs in the order of their repetitions, and (failed, total).
+    runs: dict[str, tuple[float, ...]] = {}
+    counts: dict[str, tuple[int, int]] = {}
     missing: tuple[Missing, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     outlier_count: int = 0

@@ -334,3 +334,29 @@ def test_the_interval_over_runs_covers_the_truth_as_often_as_it_says(count: int)
         stated = estimate.confidence or 0.0
         covered += (estimate.low or 0.0) <= 1.0 <= (estimate.high or 0.0)
     assert covered / 4000 == pytest.approx(stated, abs=0.015)
+
+
+class TestRuns:
+    def test_the_numbers_of_the_single_runs_are_kept_in_the_order_of_the_repetitions(self) -> None:
+        runs = {i: np.full(50, level) for i, level in enumerate((9_000_000, 1_000_000, 2_000_000))}
+        summary = summary_of(runs)
+        assert summary.runs["inference_ms.p50"] == (9.0, 1.0, 2.0)
+        assert len(summary.runs["throughput_per_s.p50"]) == 3
+        assert summary.runs["load_ms.p50"] == (5.0, 5.001, 5.002)
+        assert summary.counts == {}
+
+    def test_one_run_alone_is_a_number_of_its_own(self) -> None:
+        summary = summary_of(steady_runs(1))
+        assert summary.runs["inference_ms.p50"] == (summary.estimates["inference_ms.p50"].value,)
+
+    def test_only_runs_that_count_are_among_them(self) -> None:
+        runs = steady_runs(6)
+        repetitions = [repetition(index, contamination=("other load",) if index == 2 else ()) for index in runs]
+        summary = summarise(job(), result(repetitions), samples(runs))
+        assert summary.used == (0, 1, 3, 4, 5)
+        assert len(summary.runs["inference_ms.p50"]) == 5
+
+    def test_every_key_of_the_runs_is_one_of_the_estimates(self) -> None:
+        summary = summary_of(steady_runs(6, size=400))
+        assert summary.runs.keys() <= summary.estimates.keys()
+        assert {key for key in summary.estimates if key.endswith((".p50", "inference_ms.p99"))} <= summary.runs.keys()

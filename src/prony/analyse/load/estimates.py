@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from prony.analyse.estimates import across_runs, plural, single_estimates, singular
+from prony.analyse.figures import Figures
 from prony.analyse.load.latency import Values, by_operation, latencies
 from prony.analyse.load.rates import operation_rate, rates
 from prony.analyse.load.tokens import token_latencies
@@ -28,12 +29,12 @@ _WANTED: dict[str, tuple[str, ...]] = {
 _MISSED = ("e2e_ms", "ttft_ms", "itl_ms", "tpot_ms")
 
 
-def load_estimates(runs: Sequence[Requests], slo: Mapping[str, float]) -> tuple[dict[str, Estimate], list[Missing]]:
+def load_estimates(runs: Sequence[Requests], slo: Mapping[str, float]) -> tuple[Figures, list[Missing]]:
     """Return every estimate of a load, and the percentiles that its requests are too few for."""
     if not runs:
-        return {}, []
+        return Figures(), []
     sampled = [latencies(run) | token_latencies(run) for run in runs]
-    found: dict[str, Estimate] = {}
+    found = Figures()
     missing: list[Missing] = []
     for metric in dict.fromkeys(metric for one in sampled for metric in one):
         values = [one[metric] for one in sampled if metric in one]
@@ -48,24 +49,24 @@ def load_estimates(runs: Sequence[Requests], slo: Mapping[str, float]) -> tuple[
     return found | _by_operation(runs), missing
 
 
-def of_requests(metric: str, runs: Sequence[Values], operation: str = "") -> dict[str, Estimate]:
+def of_requests(metric: str, runs: Sequence[Values], operation: str = "") -> Figures:
     """Return the statistics of a metric that all runs have enough numbers for."""
     known = [values for values in runs if values.count]
     unit = METRICS[metric].unit
-    found = {}
+    found = Figures()
     for name in _WANTED.get(metric, STATISTICS):
         numbers = [value for values in known if (value := values.statistic(name)) is not None]
         if not known or len(numbers) < len(known) or not all(map(math.isfinite, numbers)):
             continue
         if len(known) == 1:
-            found[key_text(metric, name, operation)] = _within(known[0], name, numbers[0], unit)
+            estimate = _within(known[0], name, numbers[0], unit)
         else:
-            noun = f"runs' {plural(name)}"
-            found[key_text(metric, name, operation)] = across_runs(np.array(numbers), unit, noun)
+            estimate = across_runs(np.array(numbers), unit, f"runs' {plural(name)}")
+        found |= Figures.one(key_text(metric, name, operation), estimate, numbers)
     return found
 
 
-def error_estimate(runs: Iterable[Requests], operation: str = "") -> dict[str, Estimate]:
+def error_estimate(runs: Iterable[Requests], operation: str = "") -> Figures:
     """Return the share of the window's requests that failed, with Wilson's interval: a count of all runs together."""
     total = failed = taken = 0
     for run in runs:
@@ -81,27 +82,26 @@ def error_estimate(runs: Iterable[Requests], operation: str = "") -> dict[str, E
         taken += 1
     interval = rate_interval(failed, total)
     if interval is None:
-        return {}
-    return {
-        key_text("error_rate", "mean", operation): Estimate(
-            value=failed / total, unit="1", low=interval[0], high=interval[1], confidence=0.95, count=total,
-            level="sample", method=f"{failed} of {total} requests of {taken} run{'' if taken == 1 else 's'}; Wilson",
-        )
-    }  # fmt: skip
+        return Figures()
+    key = key_text("error_rate", "mean", operation)
+    estimate = Estimate(
+        value=failed / total, unit="1", low=interval[0], high=interval[1], confidence=0.95, count=total,
+        level="sample", method=f"{failed} of {total} requests of {taken} run{'' if taken == 1 else 's'}; Wilson",
+    )  # fmt: skip
+    return Figures({key: estimate}, counts={key: (failed, total)})
 
 
-def _by_operation(runs: Sequence[Requests]) -> dict[str, Estimate]:
+def _by_operation(runs: Sequence[Requests]) -> Figures:
     """Return end to end and throughput by operation, where there are several."""
     names = sorted({name for run in runs for name in run.operations})
     if len(names) < 2:
-        return {}
-    found: dict[str, Estimate] = {}
+        return Figures()
+    found = Figures()
     for name in names:
         mine = [(run, run.operations.index(name)) for run in runs if name in run.operations]
         found |= of_requests("e2e_ms", [by_operation(run, code) for run, code in mine], name)
         through = [rate for run, code in mine if (rate := operation_rate(run, code)) is not None]
-        for key, estimate in single_estimates("throughput_per_s", through, "runs", full=False).items():
-            found[key_text("throughput_per_s", key.partition(".")[2], name)] = estimate
+        found |= single_estimates("throughput_per_s", through, "runs", full=False, operation=name)
         found |= error_estimate(runs, name)
     return found
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from prony.analyse.figures import Figures
 from prony.analyse.load.goodput import JUDGED
 from prony.analyse.load.window import Requests
 from prony.load.search import Found, Wanted, machine, wanted
@@ -32,23 +33,22 @@ class Searched:
         return {one.index: f"a probe at {_level(one)} {self.noun}" for one in others}
 
     @property
-    def estimates(self) -> dict[str, Estimate]:
+    def figures(self) -> Figures:
         """The load between its two limits; they are what was shown and no interval of confidence."""
         held, not_held = self.found.highest_held, self.found.lowest_not_held
         if held is None:
-            return {}
+            return Figures()
         probes = len(self.found.probes)
         how = f"highest load that held of {probes} probes; up to the lowest that did not"
-        return {
-            "highest_load.p50": Estimate(
-                value=held,
-                unit="1",
-                low=held if not_held is not None else None,
-                high=not_held,
-                count=probes,
-                method=how,
-            )
-        }
+        estimate = Estimate(
+            value=held,
+            unit="1",
+            low=held if not_held is not None else None,
+            high=not_held,
+            count=probes,
+            method=how,
+        )
+        return Figures.one("highest_load.p50", estimate, [held])
 
 
 def search_of(load: Load, repetitions: Iterable[Repetition], runs: Mapping[int, Requests]) -> Searched | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from prony.analyse.figures import Figures
 from prony.analyse.load.estimates import error_estimate, load_estimates
 from prony.analyse.load.evidence import LoadEvidence
 from prony.analyse.load.searched import Searched, search_of
@@ -48,18 +49,19 @@ def summarise_load(
     selection = _selected(job.load, result.repetitions, good, searched)
     used = tuple(good[repetition.index] for repetition in selection.used)
     judged = used if searched is not None else tuple(good.values())
-    estimates, missing = load_estimates(used, job.load.slo)
-    estimates |= error_estimate(judged) | (searched.estimates if searched is not None else {})
+    figures, missing = load_estimates(used, job.load.slo)
+    figures |= error_estimate(judged) | (searched.figures if searched is not None else Figures())
     measured = tuple(_measured(run) for run in used)
     listed, outlier_count = outliers(measured, _METRIC)
     evidence = LoadEvidence(
-        job, result, selection, measured, estimates.get(HEADLINES["service"]), environment,
-        load=job.load, used=used, all_runs=judged, estimates=estimates, searched=searched,
+        job, result, selection, measured, figures.estimates.get(HEADLINES["service"]), environment,
+        load=job.load, used=used, all_runs=judged, estimates=figures.estimates, searched=searched,
         sides={index: one.client for index, one in known.items() if one.client is not None},
     )  # fmt: skip
     return Summary(
         job_id=job.id, title=job.title, cell=job.cell,
-        estimates=estimates, missing=tuple(missing), spread=_spread(measured),
+        estimates=figures.estimates, runs=figures.runs, counts=figures.counts,
+        missing=tuple(missing), spread=_spread(measured),
         outliers=listed, outlier_count=outlier_count,
         steady_from={index: _measured(run).steady_from for index, run in good.items() if run.timed.any()},
         used=tuple(run.repetition for run in used), excluded=selection.excluded,

@@ -270,3 +270,17 @@ def test_a_million_requests_take_about_a_second() -> None:
     summary = summarise_load(made.open_job(), sent, samples)
     assert time.process_time() - begin < 4
     assert summary.estimates["e2e_ms.p99.9"].count > 900_000
+
+
+class TestRuns:
+    def test_one_number_a_run_is_kept_beside_each_estimate_of_runs(self) -> None:
+        summary = closed()
+        assert len(summary.runs["e2e_ms.p50"]) == len(summary.runs["throughput_per_s.p50"]) == 3
+        assert np.median(summary.runs["e2e_ms.p99"]) == summary.estimates["e2e_ms.p99"].value
+        assert summary.runs.keys() <= summary.estimates.keys()
+
+    def test_a_share_of_failures_is_kept_as_its_counts(self) -> None:
+        summary = closed()
+        total = summary.estimates["error_rate.mean"].count
+        assert summary.counts == {"error_rate.mean": (0, total)}
+        assert "error_rate.mean" not in summary.runs
