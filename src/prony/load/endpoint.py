@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
@@ -18,45 +21,98 @@ _SCHEMES = {
     "postgresql": (5432, False),
     "postgres": (5432, False),
 }
+# What PostgreSQL's own clients call it: is there TLS, is the certificate checked, and the name in it?
+_SSL_MODES = {
+    "disable": (False, False, False),
+    "require": (True, False, False),
+    "verify-ca": (True, True, False),
+    "verify-full": (True, True, True),
+}
 _PROBE_S = 1.0
 _LONGEST_PATH = 103  # what every system allows
 _HINT = "write it as http://host:port/path, redis://host:6379, postgresql://user@host/database or unix:///path"
 
 
-def parse(url: str) -> Endpoint:
-    """Return where requests go; `?verify=no` leaves a server's certificate unchecked."""
+def parse(url: str, base: Path = Path()) -> Endpoint:
+    """Return where requests go; a certificate's path is relative to `base`.
+
+    `?verify=no` leaves a server's certificate unchecked, `?ca=FILE` names who vouches for it; of PostgreSQL these are
+    `sslmode` and `sslrootcert`. The rest of an HTTP address's query goes with every request."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as exc:
         raise InputError(f"{url!r} is no endpoint: {exc}", hint=_HINT) from exc
-    wishes = {key: values[-1] for key, values in parse_qs(parts.query).items()}
     if parts.scheme == "unix":
-        return _unix(url, parts, wishes)
+        return _unix(url, parts)
     if parts.scheme not in _SCHEMES:
         raise InputError(f"{url!r} is no endpoint: its scheme is not one of {', '.join(_SCHEMES)}, unix", hint=_HINT)
     if not parts.hostname:
         raise InputError(f"{url!r} is no endpoint: it names no host", hint=_HINT)
     default, tls = _SCHEMES[parts.scheme]
-    is_http = parts.scheme.startswith("http")
-    return Endpoint(
+    found = Endpoint(
         host=parts.hostname,
         port=port or default,
         tls=tls,
-        base=parts.path.rstrip("/") if is_http else "",
         user=unquote(parts.username or ""),
         password=unquote(parts.password or ""),
-        database="" if is_http else unquote(parts.path.strip("/")),
-        verify=wishes.get("verify", "yes").lower() not in ("no", "0", "false"),
     )
+    if parts.scheme.startswith("http"):
+        wishes, query = _taken(parts.query, ("verify", "ca"))
+        return replace(_checked(found, wishes, base), base=parts.path, query=query)
+    found = replace(found, database=unquote(parts.path.strip("/")))
+    if parts.scheme.startswith("redis"):
+        return _checked(found, _only(parts.query, ("verify", "ca")), base)
+    return _secured(found, _only(parts.query, ("sslmode", "sslrootcert")), base)
 
 
-def _unix(url: str, parts: SplitResult, wishes: dict[str, str]) -> Endpoint:
+def _taken(query: str, names: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Return the wishes of these names, and the query without them, as it was written."""
+    parts = [part for part in query.split("&") if part]
+    mine = [part for part in parts if part.partition("=")[0] in names]
+    rest = "&".join(part for part in parts if part not in mine)
+    return {key: values[-1] for key, values in parse_qs("&".join(mine)).items()}, rest
+
+
+def _only(query: str, names: Sequence[str]) -> dict[str, str]:
+    wishes, rest = _taken(query, names)
+    if rest:
+        raise InputError(f"{rest!r} is nothing that this endpoint can be told", hint=f"it takes {', '.join(names)}")
+    return wishes
+
+
+def _checked(found: Endpoint, wishes: Mapping[str, str], base: Path) -> Endpoint:
+    verify = wishes.get("verify", "yes").lower() not in ("no", "0", "false")
+    return replace(found, verify=verify, ca=_file(wishes.get("ca", ""), base))
+
+
+def _secured(found: Endpoint, wishes: Mapping[str, str], base: Path) -> Endpoint:
+    mode, ca = wishes.get("sslmode", "disable"), _file(wishes.get("sslrootcert", ""), base)
+    if mode not in _SSL_MODES:
+        raise InputError(
+            f"sslmode={mode} does not say whether there is TLS", hint=f"say one of {', '.join(_SSL_MODES)}"
+        )
+    tls, verify, check_name = _SSL_MODES["verify-ca" if mode == "require" and ca else mode]
+    return replace(found, tls=tls, verify=verify or not tls, check_name=check_name or not tls, ca=ca)
+
+
+def _file(name: str, base: Path) -> str:
+    """Return the path of certificates that somebody names; it must be there."""
+    if not name:
+        return ""
+    path = (base / Path(name).expanduser()).absolute()
+    if not path.is_file():
+        raise InputError(f"no certificates at {path}", hint="name a file in PEM, relative to the recipe")
+    return str(path)
+
+
+def _unix(url: str, parts: SplitResult) -> Endpoint:
     if parts.netloc or not parts.path.startswith("/"):
         raise InputError(f"{url!r} is no endpoint: a unix socket has three slashes", hint=_HINT)
+    wishes = _only(parts.query, ("base", "user", "password", "database"))
     return Endpoint(
         path=unquote(parts.path),
-        base=wishes.get("base", "").rstrip("/"),
+        base=wishes.get("base", ""),
         user=wishes.get("user", ""),
         password=wishes.get("password", ""),
         database=wishes.get("database", ""),

@@ -132,7 +132,7 @@ def request_bytes(
     method: str, path: str, endpoint: Endpoint, headers: Mapping[str, str] | None = None, body: bytes = b""
 ) -> bytes:
     """Return one whole request; what the caller's headers leave out is added: host, length."""
-    target = quote(endpoint.base.rstrip("/") + path, safe="/?&=%:@!$'()*+,;~#[]-._") or "/"
+    target = quote(target_of(endpoint, path), safe="/?&=%:@!$'()*+,;~#[]-._")
     given = {name.lower(): (name, value) for name, value in (headers or {}).items()}
     given.setdefault("host", ("Host", _host(endpoint)))
     if body or method.upper() in ("POST", "PUT", "PATCH"):
@@ -141,6 +141,12 @@ def request_bytes(
     if any("\r" in line or "\n" in line for line in lines):
         raise ValueError("a header or a path may not hold a line break")
     return "\r\n".join(lines).encode("latin-1") + _BLANK + body
+
+
+def target_of(endpoint: Endpoint, path: str) -> str:
+    """Return a request's path behind what the endpoint's address has; without one it is the address itself."""
+    whole = (endpoint.base.rstrip("/") + path if path else endpoint.base) or "/"
+    return f"{whole}{'&' if '?' in whole else '?'}{endpoint.query}" if endpoint.query else whole
 
 
 def _host(endpoint: Endpoint) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter_ns as clock
 from time import process_time
@@ -52,7 +52,7 @@ class Sender:
         self.begin_ns = 0
         self.end_ns = 0
         self.is_sending = False
-        self._secrets = _secrets(order.endpoint)
+        self._secrets = _secrets(order.endpoint, site.wire.tls_protocols)
         self._waiting: list[Line] = []
         self._unsettled = 0
         self._on_ready: Callable[[], None] | None = None
@@ -294,13 +294,13 @@ class Sender:
         }
 
 
-def _secrets(endpoint: Endpoint) -> Secrets | None:
+def _secrets(endpoint: Endpoint, protocols: Sequence[str]) -> Secrets | None:
     if not endpoint.tls:
         return None
     # A client without TLS starts faster without it.
     from prony.load.tls import Secrets
 
-    return Secrets(endpoint.host, verify=endpoint.verify)
+    return Secrets(endpoint, protocols)
 
 
 def _quantiles(values: array[int]) -> list[int]:

@@ -7,25 +7,34 @@ during the load costs less than the first.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Sequence
 from typing import Any
 
 from prony.load.line import GREETING, Line, Owner, Site
-from prony.ports.driver import Cause
+from prony.ports.driver import Cause, Endpoint
 
 _PLAIN_BYTES = 2**16
+
+
+def context_of(endpoint: Endpoint, protocols: Sequence[str] = ()) -> ssl.SSLContext:
+    """Return how TLS is spoken to an endpoint; `protocols` are offered by ALPN."""
+    context = ssl.create_default_context(cafile=endpoint.ca or None)
+    context.check_hostname = endpoint.verify and endpoint.check_name
+    if not endpoint.verify:
+        context.verify_mode = ssl.CERT_NONE
+    if protocols:
+        context.set_alpn_protocols(list(protocols))
+    return context
 
 
 class Secrets:
     """What TLS lines share."""
 
-    def __init__(self, host: str, *, verify: bool) -> None:
-        self.host = host
+    def __init__(self, endpoint: Endpoint, protocols: Sequence[str] = ()) -> None:
+        self.host = endpoint.host
         self.session: ssl.SSLSession | None = None
         self.resumed = 0
-        self.context = ssl.create_default_context()
-        if not verify:
-            self.context.check_hostname = False
-            self.context.verify_mode = ssl.CERT_NONE
+        self.context = context_of(endpoint, protocols)
 
     def line(self, site: Site, owner: Owner) -> TlsLine:
         return TlsLine(site, owner, self)
@@ -41,6 +50,22 @@ class TlsLine(Line):
         self._secrets = secrets
 
     def _stands(self) -> None:
+        asking = self._site.wire.tls_asking
+        if not asking:
+            self._secure()
+            return
+        self._received = self._answered
+        self.write(asking)
+
+    def _answered(self, data: bytes) -> None:
+        """Go on when the server grants TLS; more than its word may not come before TLS, for anybody could have put it
+        there."""
+        if data == self._site.wire.tls_granted:
+            self._secure()
+        else:
+            self.failed(Cause.REFUSED)
+
+    def _secure(self) -> None:
         self._inward, self._outward = ssl.MemoryBIO(), ssl.MemoryBIO()
         shared = self._secrets
         self._tls = shared.context.wrap_bio(
@@ -65,6 +90,10 @@ class TlsLine(Line):
         self._flush()
         shared = self._secrets
         shared.resumed += bool(self._tls.session_reused)
+        wanted = self._site.wire.tls_protocols
+        if wanted and self._tls.selected_alpn_protocol() not in wanted:
+            self.failed(Cause.REFUSED)
+            return
         if self.state == GREETING and self.wire is not None:
             self.wire.opened()
 

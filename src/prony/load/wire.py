@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from prony.ports.driver import Cause
 
@@ -15,8 +15,13 @@ class Wire:
     """One line's protocol. Made once for each connection, in the client process.
 
     It frames replies and does nothing else: no decoding, no judging. The stamps are the line's: they are taken before
-    `received` is called.
+    `received` is called. Of TLS: `tls_protocols` are those that the server must choose from (ALPN); a protocol that
+    begins without TLS sends `tls_asking` first, and the server grants it by `tls_granted`.
     """
+
+    tls_protocols: ClassVar[tuple[str, ...]] = ()
+    tls_asking: ClassVar[bytes] = b""
+    tls_granted: ClassVar[bytes] = b""
 
     def __init__(self, line: Line, options: Mapping[str, Any]) -> None:
         self.line = line

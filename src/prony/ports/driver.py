@@ -42,7 +42,9 @@ class Keeps(IntEnum):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where requests go: TCP, TLS, or a unix socket (`path`). `base` is what comes before a request's own path."""
+    """Where requests go: TCP, TLS, or a unix socket (`path`). `base` is what comes before a request's own path, `query`
+    what goes with each. Of TLS: is the certificate checked (`verify`), is the name in it (`check_name`), and who
+    vouches for it (`ca`, a file; else those whom the system trusts)?"""
 
     host: str = ""
     port: int = 0
@@ -52,7 +54,10 @@ class Endpoint:
     user: str = ""
     password: str = ""
     database: str = ""
-    verify: bool = True  # of TLS: is the server's certificate checked?
+    query: str = ""
+    verify: bool = True
+    check_name: bool = True
+    ca: str = ""
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class ServiceRunner:
         workload, job = folder.job.service, folder.job
         if picked.service is None:
             url = workload.endpoint or ""
-            yield _Scene(parse(url), ServiceFacts(endpoint=_shown(url)), workload.metrics_url or "")
+            yield _Scene(parse(url, self.around.base), ServiceFacts(endpoint=_shown(url)), workload.metrics_url or "")
             return
         self._say("prepare", job, message=f"starting {workload.service}")
         starting = started(

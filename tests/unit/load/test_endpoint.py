@@ -15,12 +15,21 @@ from prony.ports.driver import Endpoint
     ("url", "endpoint"),
     [
         ("http://host", Endpoint(host="host", port=80)),
-        ("http://host:8000/v1/", Endpoint(host="host", port=8000, base="/v1")),
+        ("http://host:8000/v1", Endpoint(host="host", port=8000, base="/v1")),
+        ("http://host:8000/v1/", Endpoint(host="host", port=8000, base="/v1/")),
+        ("http://host?x=1&verify=no&y=%20", Endpoint(host="host", port=80, verify=False, query="x=1&y=%20")),
         ("https://host?verify=no", Endpoint(host="host", port=443, tls=True, verify=False)),
         ("http://[::1]:81", Endpoint(host="::1", port=81)),
         ("redis://:secret@host/3", Endpoint(host="host", port=6379, password="secret", database="3")),
         ("rediss://host", Endpoint(host="host", port=6379, tls=True)),
         ("postgresql://me:p%40ss@host/db", Endpoint(host="host", port=5432, user="me", password="p@ss", database="db")),
+        ("postgresql://host/db?sslmode=disable", Endpoint(host="host", port=5432, database="db")),
+        (
+            "postgresql://host?sslmode=require",
+            Endpoint(host="host", port=5432, tls=True, verify=False, check_name=False),
+        ),
+        ("postgresql://host?sslmode=verify-ca", Endpoint(host="host", port=5432, tls=True, check_name=False)),
+        ("postgresql://host?sslmode=verify-full", Endpoint(host="host", port=5432, tls=True)),
         ("unix:///run/a.sock?base=/v1", Endpoint(path="/run/a.sock", base="/v1")),
     ],
 )
@@ -33,6 +42,30 @@ def test_what_is_no_endpoint_is_refused_with_a_hint(url: str) -> None:
     with pytest.raises(InputError, match="is no endpoint") as caught:
         parse(url)
     assert "http://host:port" in caught.value.hint
+
+
+def test_who_vouches_for_a_certificate_is_a_file_beside_the_recipe(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").touch()
+    ca = str(tmp_path / "ca.pem")
+    assert parse("rediss://host?ca=ca.pem", tmp_path) == Endpoint(host="host", port=6379, tls=True, ca=ca)
+    # As PostgreSQL's own clients have it: who names an authority wants it asked.
+    found = parse("postgresql://host?sslmode=require&sslrootcert=ca.pem", tmp_path)
+    assert found == Endpoint(host="host", port=5432, tls=True, check_name=False, ca=ca)
+    with pytest.raises(InputError, match="no certificates at"):
+        parse("https://host?ca=other.pem", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://host?sslmode=prefer", "does not say whether there is TLS"),
+        ("postgresql://host?options=-c", "is nothing that this endpoint can be told"),
+        ("redis://host?timeout=3", "is nothing that this endpoint can be told"),
+    ],
+)
+def test_a_wish_that_cannot_be_honoured_is_refused(url: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        parse(url)
 
 
 def test_a_host_that_nobody_knows_is_told() -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prony.errors import InputError, TransportError
-from prony.load.http import request_bytes
+from prony.load.http import request_bytes, target_of
+from prony.load.tls import context_of
 from prony.ports.driver import Endpoint
+
+if TYPE_CHECKING:
+    import httpx
 
 _PATIENCE_S = 10.0
 
@@ -19,10 +23,9 @@ def ask_json(endpoint: Endpoint, path: str, headers: Mapping[str, str]) -> Any:
     import httpx
 
     where = f"{endpoint.path or address(endpoint)}{endpoint.base}{path}"
-    transport = httpx.HTTPTransport(verify=endpoint.verify, trust_env=False, uds=endpoint.path or None)
     try:
-        with httpx.Client(transport=transport, trust_env=False, timeout=_PATIENCE_S) as client:
-            answer = client.get(f"{address(endpoint)}{endpoint.base}{path}", headers=dict(headers))
+        with httpx.Client(transport=transport_to(endpoint), trust_env=False, timeout=_PATIENCE_S) as client:
+            answer = client.get(f"{address(endpoint)}{target_of(endpoint, path)}", headers=dict(headers))
             answer.raise_for_status()
             return answer.json()
     except httpx.HTTPStatusError as exc:
@@ -33,6 +36,14 @@ def ask_json(endpoint: Endpoint, path: str, headers: Mapping[str, str]) -> Any:
         raise TransportError(f"{where} cannot be asked: {exc}", hint="does the server run there?") from exc
     except ValueError as exc:
         raise TransportError(f"{where} did not answer in JSON", hint="does this server speak this protocol?") from exc
+
+
+def transport_to(endpoint: Endpoint) -> httpx.HTTPTransport:
+    """Return how httpx connects as the load does: the same certificates are trusted, and no proxy is asked."""
+    import httpx
+
+    verify = context_of(endpoint) if endpoint.tls else False
+    return httpx.HTTPTransport(verify=verify, trust_env=False, uds=endpoint.path or None)
 
 
 def address(endpoint: Endpoint) -> str:

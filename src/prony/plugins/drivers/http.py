@@ -76,9 +76,7 @@ class _Kind:
     def request(self, wants: Wants, number: int, rng: np.random.Generator) -> Request:
         headers = {name: text.filled(number, rng) for name, text in self.headers.items()}
         body = b"" if self.body is None else self.body.filled(number, rng).encode("utf-8", "replace")
-        # An address that ends in a slash means the folder; the slash is the request's, not the server's.
-        path = self.path.filled(number, rng) or ("/" if wants.endpoint.base.endswith("/") else "")
-        content = request_to(wants.endpoint, self.method, path, headers, body)
+        content = request_to(wants.endpoint, self.method, self.path.filled(number, rng), headers, body)
         return Request(content, operation=self.name)
 
 

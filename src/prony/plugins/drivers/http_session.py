@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from prony.errors import SutError, TransportError
-from prony.plugins.drivers.asking import address
+from prony.load.http import target_of
+from prony.plugins.drivers.asking import address, transport_to
 from prony.plugins.drivers.sockets import shown
 from prony.ports.driver import Endpoint
 
@@ -23,10 +24,13 @@ class HttpSession:
     def __init__(self, endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> None:
         import httpx
 
-        transport = httpx.HTTPTransport(verify=endpoint.verify, trust_env=False, uds=endpoint.path or None)
         self._endpoint = endpoint
         self._client = httpx.Client(
-            base_url=address(endpoint), transport=transport, trust_env=False, timeout=_TIMEOUT_S, headers=headers
+            base_url=address(endpoint),
+            transport=transport_to(endpoint),
+            trust_env=False,
+            timeout=_TIMEOUT_S,
+            headers=headers,
         )
 
     def __enter__(self) -> Self:
@@ -40,7 +44,7 @@ class HttpSession:
         import httpx
 
         try:
-            answer = self._client.request(method, self._endpoint.base + path, content=content or None)
+            answer = self._client.request(method, target_of(self._endpoint, path), content=content or None)
         except httpx.HTTPError as exc:
             raise TransportError(
                 f"{shown(self._endpoint)} cannot be asked: {exc}",

@@ -92,8 +92,6 @@ class PostgresDriver:
 
     def prepare(self, wants: Wants) -> Prepared:
         options: PostgresOptions = wants.options
-        if wants.endpoint.tls:
-            raise InputError("the postgres driver does not speak TLS", hint="use an endpoint without it")
         self._endpoint = with_password(wants.endpoint, options.password_env)
         self._settings = _settings(wants.endpoint, options)
         with cleared(self.finish), PostgresSession(self._endpoint, self._settings) as session:

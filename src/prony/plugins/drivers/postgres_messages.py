@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 
 PROTOCOL = 196_608  # 3.0
 SYNC = b"S\x00\x00\x00\x04"
+TLS_ASKING = struct.pack(">II", 8, 80_877_103)
+TLS_GRANTED = b"S"
 TERMINATE = b"X\x00\x00\x00\x04"
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

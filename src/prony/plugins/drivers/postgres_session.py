@@ -27,7 +27,7 @@ class PostgresSession:
 
     def __init__(self, endpoint: Endpoint, settings: dict[str, str]) -> None:
         self._endpoint = endpoint
-        self._socket = connected(endpoint, timeout_s=600.0)
+        self._socket = connected(endpoint, timeout_s=600.0, asking=(messages.TLS_ASKING, messages.TLS_GRANTED))
         self._waiting = bytearray()
         self.facts: dict[str, str] = {}
         try:

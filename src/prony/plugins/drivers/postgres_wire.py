@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from prony.errors import InputError
 from prony.load.wire import Wire
@@ -40,6 +40,9 @@ class PostgresWire(Wire):
     """Options: `settings` of the session, `user` and `database` among them; `password`; `statements` to prepare, named
     s0, s1, ...; `steps`: how many round trips a request has; `must_match`: a statement that finds no row is no success.
     """
+
+    tls_asking: ClassVar[bytes] = messages.TLS_ASKING
+    tls_granted: ClassVar[bytes] = messages.TLS_GRANTED
 
     def __init__(self, line: Line, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)

@@ -9,15 +9,27 @@ import ssl
 from dataclasses import replace
 
 from prony.errors import InputError, TransportError
+from prony.load.tls import context_of
 from prony.ports.driver import Endpoint
 
 _TIMEOUT_S = 60.0
+_HANDSHAKE_S = 10.0
+_TLS_HINT = (
+    "a certificate of your own needs who vouches for it: ?ca=FILE (PostgreSQL: sslrootcert=FILE); "
+    "?verify=no (sslmode=require) leaves it unchecked"
+)
 
 
-def connected(endpoint: Endpoint, *, timeout_s: float = _TIMEOUT_S) -> socket.socket:
-    """Connect by TCP, TLS or a unix socket; a TransportError says where nobody answered."""
+def connected(
+    endpoint: Endpoint, *, timeout_s: float = _TIMEOUT_S, asking: tuple[bytes, bytes] | None = None
+) -> socket.socket:
+    """Connect by TCP, TLS or a unix socket; a TransportError says where nobody answered.
+
+    `asking`: what asks for TLS where a protocol begins without it, and what grants it."""
     try:
-        return _connected(endpoint, timeout_s)
+        return _connected(endpoint, timeout_s, asking)
+    except ssl.SSLError as exc:
+        raise TransportError(f"no TLS with {shown(endpoint)}: {exc}", hint=_TLS_HINT, code="no_tls") from exc
     except OSError as exc:
         raise TransportError(
             f"nobody answers at {shown(endpoint)}: {exc}", hint="is the server running, and is this its address?"
@@ -49,7 +61,7 @@ def received(connection: socket.socket, endpoint: Endpoint) -> bytes:
     return data
 
 
-def _connected(endpoint: Endpoint, timeout_s: float) -> socket.socket:
+def _connected(endpoint: Endpoint, timeout_s: float, asking: tuple[bytes, bytes] | None) -> socket.socket:
     if endpoint.path:
         local = socket.socket(socket.AF_UNIX)
         local.settimeout(timeout_s)
@@ -62,16 +74,26 @@ def _connected(endpoint: Endpoint, timeout_s: float) -> socket.socket:
     plain = socket.create_connection((endpoint.host, endpoint.port), timeout=timeout_s)
     with contextlib.suppress(OSError):
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return _secured(plain, endpoint) if endpoint.tls else plain
-
-
-def _secured(plain: socket.socket, endpoint: Endpoint) -> socket.socket:
-    context = ssl.create_default_context()
-    if not endpoint.verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
+    if not endpoint.tls:
+        return plain
     try:
-        return context.wrap_socket(plain, server_hostname=endpoint.host)
-    except OSError:
+        if asking is not None:
+            _ask(plain, asking, endpoint)
+        plain.settimeout(min(timeout_s, _HANDSHAKE_S))
+        secure = context_of(endpoint).wrap_socket(plain, server_hostname=endpoint.host)
+        secure.settimeout(timeout_s)
+    except TimeoutError as exc:
+        plain.close()
+        raise ssl.SSLError(f"nothing is said within {_HANDSHAKE_S:g} s") from exc
+    except (OSError, TransportError):
         plain.close()
         raise
+    return secure
+
+
+def _ask(plain: socket.socket, asking: tuple[bytes, bytes], endpoint: Endpoint) -> None:
+    """Ask for TLS; more than the server's word may not come before it."""
+    asked, granted = asking
+    plain.sendall(asked)
+    if received(plain, endpoint) != granted:
+        raise TransportError(f"{shown(endpoint)} offers no TLS", hint="switch it on there", code="no_tls")

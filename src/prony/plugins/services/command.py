@@ -57,7 +57,7 @@ class Command:
         program, *words = [_filled(word, site) for word in _split(options.command)]
         return Start(
             command=[str(programs.located((), program, site.base)), *words],
-            endpoint=parse(_filled(options.endpoint, site)),
+            endpoint=parse(_filled(options.endpoint, site), site.base),
             environment={name: _filled(text(value), site) for name, value in options.environment.items()},
             before=[[_filled(word, site) for word in shlex.split(line)] for line in options.before],
             as_nobody=options.as_nobody,

@@ -216,5 +216,3 @@ def test_who_may_not_come_in_is_told(endpoint: Endpoint) -> None:
         prepared(PostgresDriver(), replace(endpoint, password=""))
     with pytest.raises(InputError, match="3D000"):
         PostgresSession(endpoint, {"user": endpoint.user, "database": "nowhere"})
-    with pytest.raises(InputError, match="TLS"):
-        prepared(PostgresDriver(), replace(endpoint, tls=True))
