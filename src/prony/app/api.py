@@ -191,12 +191,27 @@ class Bench:
         return inspect_engines(self.home, names)
 
     def add_engine(
-        self, name: str, *, python: str | None, requirements: Sequence[str], say: Callable[[str], None]
+        self,
+        name: str,
+        *,
+        version: str | None = None,
+        python: str | None = None,
+        requirements: Sequence[str] = (),
+        say: Callable[[str], None],
     ) -> EngineReport:
+        """Give an engine, or one version of it, an environment of its own, and report what it can do there."""
+        from prony.app.engines import inspect_version
         from prony.run.engines import add
 
-        add(name, self.home.engines, python=python, requirements=requirements, say=say)
-        return self.engines([name])[0]
+        add(name, self.home.engines, version=version, python=python, requirements=requirements, say=say)
+        return self.engines([name])[0] if version is None else inspect_version(self.home, name, version)
+
+    def engine_versions(self) -> list[EngineReport]:
+        """Report the versions of engines that have an environment beside the usual one."""
+        from prony.app.engines import inspect_version
+        from prony.run.engines import versions
+
+        return [inspect_version(self.home, name, version) for name, version in versions(self.home.engines)]
 
     def conditions(self) -> State:
         """Look at everything that would make a measurement noisy."""

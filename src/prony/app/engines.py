@@ -21,3 +21,12 @@ def inspect_engines(home: Home, names: Sequence[str] = ()) -> list[EngineReport]
     with tempfile.TemporaryDirectory(prefix="prony-") as scratch, ThreadPoolExecutor(2) as pool:
         folder = Path(scratch)
         return list(pool.map(lambda name: inspect(name, home.engines, folder / f"{name}.log"), wanted))
+
+
+def inspect_version(home: Home, name: str, version: str) -> EngineReport:
+    """Start one version of an engine that has an environment of its own; its report is named `NAME@VERSION`."""
+    from prony.run.engines import inspect
+
+    with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
+        report = inspect(name, home.engines, Path(scratch) / f"{name}.log", version)
+    return report.model_copy(update={"name": f"{name}@{version}"})

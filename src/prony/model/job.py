@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from prony.errors import InputError
 from prony.model.base import Noun
 from prony.model.load import Load
@@ -19,6 +21,9 @@ class Job(Noun):
     limits: Limits = Limits()
     labels: dict[str, str] = {}
     seed: int = 0
+    # Of a duet: which side it is, and, where each run is a job of its own, which pair.
+    side: Literal["a", "b"] | None = None
+    pair: int | None = None
 
     @property
     def model(self) -> ModelWorkload:
@@ -35,6 +40,8 @@ class Job(Noun):
     @property
     def title(self) -> str:
         """What tells this job from its siblings, as a person would say it."""
-        if not self.cell:
-            return self.name
-        return ", ".join(f"{path.removeprefix('workload.')}={value}" for path, value in self.cell.items())
+        cell = ", ".join(f"{path.removeprefix('workload.')}={value}" for path, value in self.cell.items())
+        if self.side is None:
+            return cell or self.name
+        pair = "" if self.pair is None else f" of pair {self.pair + 1}"
+        return f"side {self.side}{pair}: {cell or 'as written'}"

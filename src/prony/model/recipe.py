@@ -74,6 +74,12 @@ class ModelWorkload(Noun):
         description="the engine that runs the model; `prony engines` lists those found here",
         examples=["onnxruntime", "openvino"],
     )
+    engine_version: str | None = Field(
+        default=None,
+        pattern=r"^[0-9]+(\.[0-9A-Za-z]+)*$",
+        description="the engine's version, or its beginning; `prony engines add NAME --version` gives it a place",
+        examples=["1.20", "1.20.1"],
+    )
     unit: str = Field(
         default="cpu", min_length=1, description="compute unit: cpu, cuda, coreml-gpu, neural-engine, directml, ..."
     )
@@ -196,6 +202,20 @@ class Matrix(Noun):
         return schema
 
 
+class Duet(Noun):
+    """Two sides of one recipe, run in turns on one machine: what disturbs the machine disturbs both alike."""
+
+    a: dict[str, Scalar] = Field(default={}, max_length=50, description="paths with their values on side a, the first")
+    b: dict[str, Scalar] = Field(default={}, max_length=50, description="the same on side b, which is held against it")
+    pairs: int = Field(default=10, ge=5, le=1000, description="runs of each side; five tell only what is large")
+
+    @model_validator(mode="after")
+    def _two_sides(self) -> Self:
+        if self.a == self.b:
+            raise ValueError("both sides are the same; give each at least one value of its own")
+        return self
+
+
 class Until(Noun):
     """Go on until the interval of the headline number is this tight, at the run level."""
 
@@ -249,6 +269,7 @@ class Recipe(Noun):
     description: str = Field(default="", description="what this recipe is for, in a person's words")
     workload: Workload
     matrix: Matrix = Field(default=Matrix(), description="what is varied: one job for each combination")
+    duet: Duet | None = Field(default=None, description="two sides to run in turns and to compare pair by pair")
     measure: Measure = Field(default=Measure(), description="how much is measured and what counts as warm")
     load: Load = Field(default=Load(), description="of a service: how requests come, how many and for how long")
     limits: Limits = Field(default=Limits(), description="what one repetition may take before it is ended")
@@ -266,6 +287,8 @@ class Recipe(Noun):
             raise ValueError("`load` is for services: a model's `measure` says how much is measured")
         if self.workload.kind == "service" and self.measure != Measure():
             raise ValueError("`measure` is for models: a service's `load` says how much is measured")
+        if self.duet is not None and (self.measure.until is not None or self.load.search is not None):
+            raise ValueError("a duet has a fixed number of pairs: `until` and `search` do not go with it")
         return self
 
 

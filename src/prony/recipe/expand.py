@@ -4,48 +4,97 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from prony.model.job import Job
-from prony.model.recipe import Recipe, Scalar
+from prony.model.recipe import Duet, Recipe, Scalar
 from prony.recipe.marks import Marks, problem_at, with_value
-from prony.recipe.matrix import combinations, matrix_problems
+from prony.recipe.matrix import combinations, duet_problems, matrix_problems
 from prony.recipe.problems import Problem, recipe_error
 from prony.recipe.shape import follow
 from prony.recipe.validate import problems_of, validated
 
 Cell = dict[str, Scalar]
+Side = Literal["a", "b"]
 
 
-def expand(recipe: Recipe, experiment_id: str, marks: Marks | None = None) -> list[Job]:
+@dataclass(frozen=True)
+class Piece:
+    """One combination of the matrix, on one side where there is a duet, with the whole recipe that it makes."""
+
+    cell: Cell
+    side: Side | None
+    recipe: Recipe
+
+
+def expand(recipe: Recipe, experiment_id: str, marks: Marks | None = None, *, apart: bool = False) -> list[Job]:
     """Return the jobs of one submission, the last axis turning fastest.
 
-    With the marks of the text that the recipe came from, a problem names its line.
+    With the marks of the text that the recipe came from, a problem names its line. `apart`: each run of a duet is a
+    job of its own, in the order in which they are to be run, because they are handed out one by one.
     """
-    cells = recipe_cells(recipe, marks or {})
-    return [_job(experiment_id, number, cell, whole) for number, (cell, whole) in enumerate(cells, start=1)]
+    pieces = recipe_pieces(recipe, marks or {})
+    if recipe.duet is not None:
+        return _duet_jobs(recipe.duet, pieces, experiment_id, apart=apart)
+    return [_job(experiment_id, number, piece) for number, piece in enumerate(pieces, start=1)]
 
 
-def recipe_cells(recipe: Recipe, marks: Marks) -> list[tuple[Cell, Recipe]]:
+def recipe_pieces(recipe: Recipe, marks: Marks) -> list[Piece]:
     """Return each combination with the whole recipe that it makes; whatever is wrong is raised, all at once."""
-    document = recipe.model_dump(mode="json", exclude={"matrix"})
+    document = recipe.model_dump(mode="json", exclude={"matrix", "duet"})
     problems = matrix_problems(recipe.matrix, document, marks)
+    problems += duet_problems(recipe.duet, document, marks) if recipe.duet is not None else []
     if problems:
         raise recipe_error(problems)
-    cells: list[tuple[Cell, Recipe]] = []
-    for cell in combinations(recipe.matrix):
+    pieces: list[Piece] = []
+    for cell, side in _combined(recipe):
         try:
-            cells.append((cell, validated(_substituted(document, cell))))
+            pieces.append(Piece(cell, side, validated(_substituted(document, cell))))
         except ValidationError as exc:
             problems += _in_cell(cell, exc, document, marks)
-    problems += _twins(cells, marks)
-    if not cells and not problems:
+    problems += _twins(pieces, marks)
+    if not pieces and not problems:
         problems = [problem_at(marks, ("matrix", "exclude"), "leaves no combination to run", "exclude less")]
     if problems:
         raise recipe_error(problems)
-    return cells
+    return pieces
+
+
+def _combined(recipe: Recipe) -> Iterator[tuple[Cell, Side | None]]:
+    for cell in combinations(recipe.matrix):
+        if recipe.duet is None:
+            yield cell, None
+        else:
+            yield cell | recipe.duet.a, "a"
+            yield cell | recipe.duet.b, "b"
+
+
+def _duet_jobs(duet: Duet, pieces: list[Piece], experiment_id: str, *, apart: bool) -> list[Job]:
+    """Return both sides of each combination with as many runs as there are pairs; or each run as a job of its own, a
+    pair in an order by chance and the next in the other."""
+    jobs: list[Job] = []
+    for first, second in zip(pieces[::2], pieces[1::2], strict=True):
+        if not apart:
+            jobs += [_job(experiment_id, len(jobs) + offset, _repeated(one, duet.pairs))
+                     for offset, one in enumerate((first, second), start=1)]  # fmt: skip
+            continue
+        is_first = _seed(experiment_id, len(jobs)) % 2 == 0
+        for pair in range(duet.pairs):
+            order = (first, second) if (pair % 2 == 0) == is_first else (second, first)
+            for one in order:
+                job = _job(experiment_id, len(jobs) + 1, _repeated(one, 1))
+                jobs.append(job.model_copy(update={"pair": pair}))
+    return jobs
+
+
+def _repeated(piece: Piece, repeats: int) -> Piece:
+    recipe = piece.recipe
+    part = "measure" if recipe.workload.kind == "model" else "load"
+    section = getattr(recipe, part).model_copy(update={"repeats": repeats})
+    return replace(piece, recipe=recipe.model_copy(update={part: section}))
 
 
 def _substituted(document: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
@@ -62,31 +111,34 @@ def _in_cell(cell: Cell, exc: ValidationError, document: Any, marks: Marks) -> I
         yield problem_at(marks, ("matrix",), said, problem.hint or "exclude this combination")
 
 
-def _twins(cells: list[tuple[Cell, Recipe]], marks: Marks) -> Iterator[Problem]:
+def _twins(pieces: list[Piece], marks: Marks) -> Iterator[Problem]:
     """Tell of combinations that are written differently and mean the same, such as `60s` and `1m`."""
-    seen: dict[str, Cell] = {}
-    for cell, whole in cells:
-        first = seen.setdefault(whole.model_dump_json(exclude={"matrix"}), cell)
-        if first is not cell:
-            yield problem_at(marks, ("matrix",), f"{_spoken(cell)} is the same job as {_spoken(first)}")
+    seen: dict[str, Piece] = {}
+    for piece in pieces:
+        first = seen.setdefault(piece.recipe.model_dump_json(exclude={"matrix", "duet"}), piece)
+        if first is not piece:
+            place = ("matrix",) if piece.side is None else ("duet",)
+            yield problem_at(marks, place, f"{_spoken(piece.cell)} is the same job as {_spoken(first.cell)}")
 
 
 def _spoken(cell: Cell) -> str:
-    return ", ".join(f"{path}={value}" for path, value in cell.items())
+    return ", ".join(f"{path}={value}" for path, value in cell.items()) or "the recipe as written"
 
 
-def _job(experiment_id: str, number: int, cell: Cell, recipe: Recipe) -> Job:
+def _job(experiment_id: str, number: int, piece: Piece) -> Job:
+    recipe = piece.recipe
     return Job(
         id=f"{experiment_id}-{number:03d}",
         experiment_id=experiment_id,
         name=recipe.name,
-        cell=cell,
+        cell=piece.cell,
         workload=recipe.workload,
         measure=recipe.measure,
         load=recipe.load,
         limits=recipe.limits,
         labels=recipe.labels,
         seed=_seed(experiment_id, number),
+        side=piece.side,
     )
 
 

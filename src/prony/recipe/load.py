@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from prony.errors import InputError, NotFoundError
 from prony.model.job import Job
 from prony.model.recipe import Matrix, Recipe
-from prony.recipe.expand import expand, recipe_cells
+from prony.recipe.expand import expand, recipe_pieces
 from prony.recipe.formats import LARGEST_BYTES, SUFFIXES, Format, format_of, parse
 from prony.recipe.marks import Marks, Parsed
 from prony.recipe.matrix import matrix_problems
@@ -35,9 +35,9 @@ class Loaded:
     document: dict[str, Any]
     marks: Marks = field(default_factory=dict, repr=False, compare=False)
 
-    def jobs(self, experiment_id: str) -> list[Job]:
-        """Return the jobs of one submission of this recipe."""
-        return expand(self.recipe, experiment_id, self.marks)
+    def jobs(self, experiment_id: str, *, apart: bool = False) -> list[Job]:
+        """Return the jobs of one submission of this recipe; `apart` where each run of a duet is handed out alone."""
+        return expand(self.recipe, experiment_id, self.marks, apart=apart)
 
 
 def load(path: Path, overrides: Sequence[str] = ()) -> Loaded:
@@ -65,7 +65,7 @@ def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> tuple
         told = {problem.path.removeprefix("matrix.").rpartition("[")[0] for problem in in_matrix}
         raise recipe_error([problem for problem in problems if problem.path not in told] + in_matrix)
     # A recipe that cannot become jobs is wrong now, not when it is submitted.
-    recipe_cells(recipe, parsed.marks)
+    recipe_pieces(recipe, parsed.marks)
     return recipe, parsed
 
 

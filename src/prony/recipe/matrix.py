@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from prony.model.recipe import Matrix, Scalar
+from prony.model.recipe import Duet, Matrix, Scalar
 from prony.recipe.marks import Keys, Mark, Marks, problem_at, with_value
 from prony.recipe.problems import Problem
 from prony.recipe.shape import axis_trouble, follow, nearest
@@ -25,14 +25,27 @@ def matrix_problems(matrix: Matrix, document: Mapping[str, Any], marks: Marks) -
     if count > MOST_JOBS:
         message = f"{count:,} combinations are too many: the most is {MOST_JOBS:,}"
         return [problem_at(marks, ("matrix",), message, "split it into several recipes")]
-    found = [problem for path, values in matrix.axes.items() for problem in _axis(path, values, document, marks)]
+    found = [
+        problem
+        for path, values in matrix.axes.items()
+        for problem in _axis(("matrix", path), path, values, document, marks)
+    ]
     for index, entry in enumerate(matrix.exclude):
         found += _exclusion(index, entry, matrix.axes, marks)
     return found
 
 
-def _axis(path: str, values: list[Scalar], document: Mapping[str, Any], marks: Marks) -> Iterator[Problem]:
-    place: Keys = ("matrix", path)
+def duet_problems(duet: Duet, document: Mapping[str, Any], marks: Marks) -> list[Problem]:
+    """Find every path of a side that leads nowhere, and every value that does not fit."""
+    return [
+        problem
+        for side in ("a", "b")
+        for path, value in getattr(duet, side).items()
+        for problem in _axis(("duet", side, path), path, [value], document, marks)
+    ]
+
+
+def _axis(place: Keys, path: str, values: list[Scalar], document: Mapping[str, Any], marks: Marks) -> Iterator[Problem]:
     trouble = axis_trouble(path)
     if trouble:
         yield problem_at(marks, place, *trouble)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -18,27 +19,57 @@ from prony.run.host import EngineHost, Watch
 
 _PROBE_TIMEOUT_NS = 120 * 10**9
 _RECORD = "interpreter.json"
+_AT = "@"
 _STATES = {"engine_missing": "missing", "engine_unsupported": "unsupported"}
 
 
-def interpreter(name: str, engines: Path) -> str:
-    """Return the Python that hosts an engine: its own environment where one was added, else this one."""
-    record = engines / name / _RECORD
-    if not record.exists():
+def interpreter(name: str, engines: Path, version: str | None = None) -> str:
+    """Return the Python that hosts an engine: the environment that was added for it, or else this one.
+
+    With a version, the one that was added for that version goes first; whether what it finds has that version is for
+    `check_version` to say.
+    """
+    records = [engines / _place(name, one) / _RECORD for one in dict.fromkeys((version, None))]
+    record = next((one for one in records if one.exists()), None)
+    if record is None:
         return sys.executable
     python = str(json.loads(record.read_text())["python"])
     if not Path(python).exists():
-        hint = f"prony engines add {name}"
+        hint = _adding(name, version if record == records[0] else None)
         raise CapacityError(f"the interpreter of {name} is gone: {python}", hint=hint, code="engine_broken")
     return python
 
 
-def inspect(name: str, engines: Path, log: Path) -> EngineReport:
+def versions(engines: Path) -> list[tuple[str, str]]:
+    """Return every engine and version that was given an environment of its own."""
+    found = sorted(path.parent.name for path in engines.glob(f"*{_AT}*/{_RECORD}"))
+    return [(name, version) for name, _, version in (text.partition(_AT) for text in found)]
+
+
+def check_version(name: str, wanted: str | None, found: str) -> None:
+    """Refuse an engine of another version than the one that was asked for: `1.20` is any 1.20."""
+    number = found.partition("-")[0].partition("+")[0]
+    if wanted is None or number == wanted or number.startswith(f"{wanted}."):
+        return
+    raise CapacityError(
+        f"{name} {wanted} is wanted, and {found} is here", hint=_adding(name, wanted), code="engine_version"
+    )
+
+
+def _place(name: str, version: str | None) -> str:
+    return name if version is None else f"{name}{_AT}{version}"
+
+
+def _adding(name: str, version: str | None) -> str:
+    return f"prony engines add {name}" + (f" --version {version}" if version else "")
+
+
+def inspect(name: str, engines: Path, log: Path, version: str | None = None) -> EngineReport:
     """Start one engine and ask what it can do; a broken one is reported, not raised."""
     engine = plugins.load(plugins.ENGINES, name)
     python = sys.executable
     try:
-        python = interpreter(name, engines)
+        python = interpreter(name, engines, version)
         with EngineHost(name, python, log) as host:
             answer = host.perform(Order(op="probe"), Watch(timeout_ns=_PROBE_TIMEOUT_NS))
     except CapacityError as exc:
@@ -87,22 +118,27 @@ def add(
     name: str,
     engines: Path,
     *,
+    version: str | None = None,
     python: str | None = None,
     requirements: Sequence[str] = (),
     say: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """Give an engine an interpreter of its own: `python`, or a new virtual environment. Return that interpreter."""
+    """Give an engine an interpreter of its own: `python`, or a new virtual environment. Return that interpreter.
+
+    With a version it stands beside the usual one, for the jobs that ask for that version.
+    """
     engine = plugins.load(plugins.ENGINES, name)()
     reason = engine.unsupported()
     if reason is not None:
         raise CapacityError(f"{name} cannot run here: {reason}", code="engine_unsupported")
     if python is not None and not Path(python).is_file():
         raise InputError(f"no interpreter at {python}", hint="give the path of a python executable")
-    folder = engines / name
+    folder = engines / _place(name, version)
     folder.mkdir(parents=True, exist_ok=True)
     earlier = list(folder.glob("environment*"))
     if python is None:
-        python = _new_environment(folder, ["numpy", *(requirements or engine.requirements)], say)
+        wanted = requirements or _pinned(engine.requirements, version)
+        python = _new_environment(folder, ["numpy", *wanted], say)
     python = str(Path(python).absolute())  # never resolved: the link itself is what makes it that environment's
     record = folder / f".{_RECORD}.tmp"
     record.write_text(json.dumps({"python": python}))
@@ -111,6 +147,16 @@ def add(
         if not Path(python).is_relative_to(environment):
             shutil.rmtree(environment, ignore_errors=True)
     return python
+
+
+def _pinned(requirements: Sequence[str], version: str | None) -> list[str]:
+    """Return what an engine needs, the engine itself, which stands first, in the version that is wanted."""
+    if version is None:
+        return list(requirements)
+    if not requirements:
+        raise InputError("this engine is part of Prony and has no versions of its own", hint="leave --version away")
+    engine = re.split(r"[<>=!~ ;\[]", requirements[0])[0]
+    return [f"{engine}=={version}.*", *requirements[1:]]
 
 
 def _new_environment(folder: Path, requirements: Sequence[str], say: Callable[[str], None]) -> str:

@@ -58,6 +58,10 @@ def _hopeless(done: Sequence[Repetition]) -> bool:
 
 
 def shuffled(jobs: Sequence[T], *, round_number: int, seed: int) -> list[T]:
-    """Return the jobs of one round in an order of its own: slow drift of the machine then spreads over all of them."""
-    rng = random.Random(f"{seed}/{round_number}")
-    return rng.sample(list(jobs), k=len(jobs))
+    """Return the jobs of one round in an order by chance, and in every second round in the last one's reversed.
+
+    A steady drift of the machine then falls on all of them alike, and anything else spreads over them.
+    """
+    rng = random.Random(f"{seed}/{round_number // 2}")
+    order = rng.sample(list(jobs), k=len(jobs))
+    return order[::-1] if round_number % 2 else order

@@ -26,7 +26,7 @@ from prony.ports.clock import Clock
 from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy
 from prony.run.checking import Checker
 from prony.run.course import Course, repetition_of
-from prony.run.engines import interpreter
+from prony.run.engines import check_version, interpreter
 from prony.run.folder import ResultFolder
 from prony.run.host import Answer, EngineHost, Watch
 from prony.run.models import fetch
@@ -82,9 +82,11 @@ class Runner:
 
     def _start_engines(self, jobs: Sequence[Job]) -> None:
         """Let every engine import itself while this process gets ready; what is wrong with one is told by its jobs."""
-        for name in dict.fromkeys(job.model.engine for job in jobs):
+        for name, version in dict.fromkeys((job.model.engine, job.model.engine_version) for job in jobs):
             with suppress(PronyError):
-                python = interpreter(name, self.around.engines)
+                python = interpreter(name, self.around.engines, version)
+                if (name, python) in self._starting:
+                    continue
                 self._starting[name, python] = self._started(name, python, alone=False)
         import polars  # noqa: F401 - needed when a folder is finished; now it costs no time of its own
 
@@ -121,8 +123,9 @@ class Runner:
         self._heed_stop()
         name = job.model.engine
         engine = plugins.load(plugins.ENGINES, name)
-        python = interpreter(name, self.around.engines)
-        self._host(name, python)
+        python = interpreter(name, self.around.engines, job.model.engine_version)
+        host = self._host(name, python)
+        check_version(name, job.model.engine_version, host.hello["version"])
         options = FetchOptions(
             cache=self.around.cache,
             formats=engine.formats,

@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,8 +61,8 @@ class ServiceRunner:
             self.environment = self.around.environment()
             self._probes = open_probes()
             begun = [self._begin(job, path) for job, path in zip(jobs, folders, strict=True)]
-            for group in _groups(begun):
-                self._together(group)
+            for groups in _stages(begun):
+                self._together(groups)
             for probe in self._probes:
                 probe.close()
             return [folder.result for folder in begun]
@@ -74,20 +74,29 @@ class ServiceRunner:
         folder.write_environment(self.environment)
         return folder
 
-    def _together(self, folders: Sequence[ResultFolder]) -> None:
-        """Start what the jobs share, let them take turns, and stop it; what fails of it is each one's failure."""
+    def _together(self, groups: Sequence[Sequence[ResultFolder]]) -> None:
+        """Start what the jobs of each group share, let all take turns, and stop it; what fails of it is each one's
+        failure."""
+        folders = [folder for group in groups for folder in group]
         try:
-            picked = [chosen(folder.job.service) for folder in folders]
-            with self._scene(folders[0], picked[0]) as scene:
-                courses = [self._prepared(folder, one, scene) for folder, one in zip(folders, picked, strict=True)]
-                ready = [course for course in courses if course is not None]
-                self._take_turns(ready, scene)
-                for course in ready:
+            with ExitStack() as stack:
+                placed = [pair for group in groups for pair in self._opened(stack, group)]
+                self._take_turns(placed)
+                for course, _ in placed:
                     self._finish(course)
         except Stopped:
             self._give_up(folders, Failure(code="cancelled", message="stopped before it began", whose="prony"))
         except PronyError as exc:
             self._give_up(folders, failure_of(exc, phase="start"))
+
+    def _opened(self, stack: ExitStack, folders: Sequence[ResultFolder]) -> Iterator[tuple[LoadCourse, _Scene]]:
+        """Start what the jobs of one group share and get each ready; yield those that are, with what they load."""
+        picked = [chosen(folder.job.service) for folder in folders]
+        scene = stack.enter_context(self._scene(folders[0], picked[0]))
+        for folder, one in zip(folders, picked, strict=True):
+            course = self._prepared(folder, one, scene)
+            if course is not None:
+                yield course, scene
 
     @contextmanager
     def _scene(self, folder: ResultFolder, picked: Chosen) -> Iterator[_Scene]:
@@ -138,16 +147,17 @@ class ServiceRunner:
 
     # Turns
 
-    def _take_turns(self, courses: Sequence[LoadCourse], scene: _Scene) -> None:
-        pending, round_number = list(courses), 0
-        searches = {id(course): Searching(course.job.load) for course in courses if course.job.load.search is not None}
+    def _take_turns(self, placed: Sequence[tuple[LoadCourse, _Scene]]) -> None:
+        pending, round_number = list(placed), 0
+        loads = [(course, course.job.load) for course, _ in placed]
+        searches = {id(course): Searching(load) for course, load in loads if load.search is not None}
         while pending and not self.around.stop_asked():
-            for course in shuffled(pending, round_number=round_number, seed=pending[0].job.seed):
+            for pair in shuffled(pending, round_number=round_number, seed=pending[0][0].job.seed):
                 if self.around.stop_asked():
                     return
-                search = searches.get(id(course))
-                if not self._again(course, scene, search):
-                    pending.remove(course)
+                course, scene = pair
+                if not self._again(course, scene, searches.get(id(course))):
+                    pending.remove(pair)
             round_number += 1
 
     def _again(self, course: LoadCourse, scene: _Scene, search: Searching | None) -> bool:
@@ -229,6 +239,13 @@ def _groups(folders: Sequence[ResultFolder]) -> list[list[ResultFolder]]:
         work = folder.job.service
         groups.setdefault(json.dumps([work.service, work.settings, work.endpoint]), []).append(folder)
     return list(groups.values())
+
+
+def _stages(folders: Sequence[ResultFolder]) -> list[list[list[ResultFolder]]]:
+    """Return the groups that are up at the same time: both sides of a duet, or else each by itself."""
+    groups = _groups(folders)
+    is_duet = any(folder.job.side is not None for folder in folders)
+    return [groups] if is_duet else [[group] for group in groups]
 
 
 def _planned(job: Job) -> int:

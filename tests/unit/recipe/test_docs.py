@@ -53,7 +53,7 @@ def shown_recipes() -> list[tuple[Format, str]]:
 
 def test_the_recipes_on_the_page_load() -> None:
     loaded = [loads(text, form) for form, text in shown_recipes()]
-    assert len(loaded) == 4
+    assert len(loaded) == 5
     assert len(list(WRONG.finditer(PAGE))) == 2
     assert [len(one.jobs("x")) for one in loaded] == [1, 5, 5, 1]
 

@@ -80,3 +80,34 @@ def test_what_is_missing_is_to_be_installed_where_the_engine_lives(tmp_path: Pat
     with pytest.raises(CapacityError) as caught, EngineHost("litert", str(python), tmp_path / "log"):
         pass
     assert caught.value.hint.startswith(f"{python} -m pip install numpy ai-edge-litert")
+
+
+def test_a_version_stands_beside_the_usual_one_and_is_found_only_by_who_asks_for_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = calls(monkeypatch)
+    python = engines.add("onnxruntime", tmp_path, version="1.20")
+    assert made[1][-2:] == ["numpy", "onnxruntime==1.20.*"]
+    assert engines.interpreter("onnxruntime", tmp_path, "1.20") == python
+    assert engines.interpreter("onnxruntime", tmp_path) == sys.executable
+    assert engines.interpreter("onnxruntime", tmp_path, "1.21") == sys.executable
+    assert engines.versions(tmp_path) == [("onnxruntime", "1.20")]
+
+
+@pytest.mark.parametrize(("wanted", "found"), [("1.20", "1.20.1"), ("1.20.1", "1.20.1"), ("2.7", "2.7.0+cpu"),
+                                               ("2025.1", "2025.1.0-18503-abc"), (None, "3")])  # fmt: skip
+def test_the_beginning_of_a_version_is_enough(wanted: str | None, found: str) -> None:
+    engines.check_version("any", wanted, found)
+
+
+@pytest.mark.parametrize(("wanted", "found"), [("1.2", "1.20.1"), ("1.20.1", "1.20"), ("1.21", "1.20.1")])
+def test_another_version_is_refused_with_the_way_to_get_the_right_one(wanted: str, found: str) -> None:
+    with pytest.raises(CapacityError) as caught:
+        engines.check_version("onnxruntime", wanted, found)
+    assert caught.value.code == "engine_version"
+    assert caught.value.hint == f"prony engines add onnxruntime --version {wanted}"
+
+
+def test_an_engine_of_our_own_has_no_versions(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no versions"):
+        engines.add("null", tmp_path, version="1")

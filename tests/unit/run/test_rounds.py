@@ -87,6 +87,12 @@ def test_rounds_differ_in_their_order() -> None:
     assert len(orders) > 5
 
 
+@given(st.lists(st.integers(), unique=True), st.integers(0, 100), st.integers(0, 1000))
+def test_every_second_round_reverses_the_one_before(jobs: list[int], turn: int, seed: int) -> None:
+    there = shuffled(jobs, round_number=2 * turn, seed=seed)
+    assert shuffled(jobs, round_number=2 * turn + 1, seed=seed) == there[::-1]
+
+
 def test_the_plan_counts_what_will_be_run() -> None:
     assert planned(Measure(repeats=5)) == 5
     assert planned(Measure(repeats=2, cold_starts=7)) == 7

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from prony.app.api import check_names, new_id
 from prony.dispatch.matching import demand_of, lacks
-from prony.errors import InputError
+from prony.errors import CapacityError, InputError
 from prony.model.agent import Fact
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
@@ -77,7 +77,7 @@ def plan(
     priority = loaded.recipe.place.priority if submission.priority is None else submission.priority
     identity = replaced.id if replaced else new_id(time.time(), chance=6)
     recipe = loaded.recipe
-    cells = loaded.jobs(identity)
+    cells = loaded.jobs(identity, apart=True)
     _check_size(len(cells))
     check_names(cells)
     # Lots of another recipe are other lots: who has the old ones in mind must not take them for these.
@@ -119,6 +119,8 @@ def _loaded(submission: Submission) -> Loaded:
 def _placed(
     cells: Sequence[Job], recipe: Recipe, offers: Offers, make: Callable[..., Lot]
 ) -> tuple[tuple[Job, ...], dict[str, Lot]]:
+    if recipe.duet is not None:
+        return _on_one(cells, recipe, offers, make)
     jobs: list[Job] = []
     lots: dict[str, Lot] = {}
     known: dict[tuple[str, str | None], Lot] = {}
@@ -133,6 +135,26 @@ def _placed(
             jobs.append(job)
             lots[job.id] = known[key]
     return tuple(jobs), lots
+
+
+def _on_one(
+    cells: Sequence[Job], recipe: Recipe, offers: Offers, make: Callable[..., Lot]
+) -> tuple[tuple[Job, ...], dict[str, Lot]]:
+    """Give a duet to one agent that can run both sides, as one lot: a lot's jobs are handed out in their order."""
+    wanted = {demand.id: demand for demand in (demand_of(cell, recipe.place) for cell in cells)}
+    fitting = [
+        agent_id
+        for agent_id, offer in sorted(offers().items())
+        if not any(lacks(demand, offer.facts) for demand in wanted.values())
+    ]
+    if not fitting:
+        raise CapacityError(
+            "no agent that is known here can run both sides of this duet",
+            hint="both sides must fit one device; prony agents shows what each offers",
+            code="no_agent",
+        )
+    lot = make(0, demand=next(iter(wanted.values())), agent_id=fitting[0])
+    return tuple(cells), {cell.id: lot for cell in cells}
 
 
 def _places(demand: Demand, recipe: Recipe, offers: Mapping[str, Offer]) -> list[str | None]:

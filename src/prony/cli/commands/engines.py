@@ -21,6 +21,9 @@ def arguments(parser: ArgumentParser) -> None:
     adding.add_argument("name", help="an engine, as prony engines lists it")
     adding.add_argument("--python", metavar="PATH", help="use this interpreter instead of a new environment")
     adding.add_argument(
+        "--version", metavar="V", help="beside the usual one, for jobs with engine_version: 1.20, 1.20.1"
+    )
+    adding.add_argument(
         "--package", action="append", default=[], help="install this instead of the usual, as onnxruntime==1.20.1"
     )
     add_json(adding)
@@ -33,11 +36,10 @@ def command(options: Namespace) -> int:
     adding = options.action == "add"
     with Bench.open() as bench:
         if adding:
-            reports = [
-                bench.add_engine(options.name, python=options.python, requirements=options.package, say=print_note)
-            ]
+            wanted = {"version": options.version, "python": options.python, "requirements": options.package}
+            reports = [bench.add_engine(options.name, **wanted, say=print_note)]
         else:
-            reports = bench.engines()
+            reports = [*bench.engines(), *bench.engine_versions()]
     if options.json:
         print_json([report.model_dump(mode="json") for report in reports])
     else:
