@@ -151,7 +151,7 @@ def _on_one(
         raise CapacityError(
             "no agent that is known here can run both sides of this duet",
             hint="both sides must fit one device; prony agents shows what each offers",
-            code="no_agent",
+            code="no_common_agent",
         )
     lot = make(0, demand=next(iter(wanted.values())), agent_id=fitting[0])
     return tuple(cells), {cell.id: lot for cell in cells}
