@@ -17,6 +17,7 @@ from prony.model.access import NewToken, Role
 from prony.model.agent import Capabilities, Enrolment, Heartbeat
 from prony.model.lease import LeaseRequest, Progress
 from prony.model.queue import JobBatch, Modification, Submission
+from prony.model.schedule import NewSchedule
 from prony.store.home import Home
 from servers.canned import canned, problem
 
@@ -43,6 +44,14 @@ CALLS: dict[str, tuple[str, ...]] = {
     "cancel": ("cancel",),
     "retry": ("retry",),
     "logs": ("logs",),
+    "add_schedule": ("schedule",),
+    "schedules": ("schedule",),
+    "schedule": ("schedule",),
+    "fires": ("schedule",),
+    "pause_schedule": ("schedule",),
+    "resume_schedule": ("schedule",),
+    "run_schedule": ("schedule",),
+    "remove_schedule": ("schedule",),
     "agents": ("agents",),
     "drain": ("agents",),
     "reset": ("agents",),
@@ -87,6 +96,7 @@ ARGUMENTS: dict[str, Any] = {
     "enrolment": Enrolment(name="x", device_key="x", incarnation="x"),
     "heartbeat": Heartbeat(incarnation="x"),
     "capabilities": Capabilities(),
+    "new": NewSchedule(submission=Submission(text="name: x")),
     "request": LeaseRequest(agent_id="x", incarnation="x"),
     "progress": Progress(),
     "token": NewToken(name="x", role=Role.VIEWER),

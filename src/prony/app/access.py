@@ -15,14 +15,13 @@ from threading import Lock
 from sqlalchemy import Engine
 
 from prony.app.failures import Failures
+from prony.app.local import database
 from prony.errors import AccessError, InputError, StoreError
 from prony.model.access import AuditEntry, MadeToken, NewToken, Principal, Role, Token
 from prony.model.queue import Page
 from prony.ports.clock import Clock, SystemClock
 from prony.store import audit, tokens
-from prony.store.database import connected, reading, writing
-from prony.store.home import home
-from prony.store.schema import upgrade
+from prony.store.database import reading, writing
 
 # How long a token that was revoked elsewhere may still be taken here.
 _CACHE_NS = 4 * 10**9
@@ -61,13 +60,8 @@ def require_agent(principal: Principal, agent_id: str) -> None:
 @contextmanager
 def opened(url: str = "") -> Iterator[Access]:
     """The access of a database without a server: the home's own, or the one at `url`."""
-    place = home().create()
-    engine = connected(place, url)
-    try:
-        upgrade(engine, place)
+    with database(url) as engine:
         yield Access(engine, SystemClock())
-    finally:
-        engine.dispose()
 
 
 @dataclass

@@ -6,8 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from prony.model.agent import Agent
+from prony.model.cron import zone_of
 from prony.model.place import Demand
 from prony.model.queue import Attempt, ExperimentView, Fit, JobState, LotView, QueuedJob
+from prony.model.schedule import Fire, Schedule
 from prony.report.safe import one_line
 
 Cells = tuple[str, ...]
@@ -17,6 +19,8 @@ JOB = ("ID", "STATE", "AGENT", "TRY", "SINCE", "TITLE", "WHY")
 ATTEMPT = ("TRY", "STATE", "AGENT", "BEGAN", "ENDED", "WHY")
 AGENT = ("ID", "NAME", "STATE", "JOB", "SEEN", "DEVICE", "WHY")
 LOT = ("EXPERIMENT", "NAME", "PRIORITY", "WANTS", "WAITING", "LEASED", "FITTING", "WHY")
+SCHEDULE = ("ID", "NAME", "STATE", "CRON", "ZONE", "NEXT THERE", "LAST", "FIRED", "MISSED")
+FIRE = ("DUE", "FIRED", "CAUSE", "EXPERIMENT", "MISSED", "WHY")
 FIT = ("AGENT", "STATE", "FITS", "LACKS")
 
 _LONGEST_REASON = 100
@@ -83,6 +87,26 @@ def fit_cells(fit: Fit) -> Cells:
     return _shown(
         fit.agent_name, fit.state, "yes" if fit.fits else "no", "; ".join(str(lack) for lack in fit.lacks) or "-"
     )
+
+
+def schedule_cells(schedule: Schedule) -> Cells:
+    timing = schedule.timing
+    return _shown(
+        schedule.id,
+        schedule.name,
+        schedule.state,
+        timing.cron,
+        timing.zone,
+        f"{schedule.next_at.astimezone(zone_of(timing.zone)):%Y-%m-%d %H:%M}" if schedule.next_at else "-",
+        _at(schedule.last_at) if schedule.last_at else "-",
+        schedule.fires,
+        schedule.missed,
+    )
+
+
+def fire_cells(fire: Fire) -> Cells:
+    due = _at(fire.due_at)
+    return _shown(due, _at(fire.fired_at), fire.cause, fire.experiment_id or "-", fire.missed, fire.reason or "-")
 
 
 def wants(demand: Demand) -> str:

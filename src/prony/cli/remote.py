@@ -39,6 +39,13 @@ def connect(options: Namespace, *, attempts: int = 4) -> Client:
     return Client(url, _token(options), attempts=attempts)
 
 
+def is_served() -> bool:
+    """Does a server run in this home, as far as the file that it leaves there tells?"""
+    from prony.store.home import home
+
+    return _running_here(home()) is not None
+
+
 def again(options: Namespace) -> str:
     """Return what must be added to a command that is to reach the same server."""
     return f" --server {options.server}" if options.server else ""

@@ -24,11 +24,14 @@ class Experiments(Asking):
         *,
         state: ExperimentState | None = None,
         name: str | None = None,
+        schedule: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
     ) -> Page[ExperimentView]:
         """Return the newest first, a page at a time."""
-        return self._get(Page[ExperimentView], "experiments", state=state, name=name, limit=limit, cursor=cursor)
+        return self._get(
+            Page[ExperimentView], "experiments", state=state, name=name, schedule=schedule, limit=limit, cursor=cursor
+        )
 
     def experiment(self, experiment_id: str) -> ExperimentView:
         return self._get(ExperimentView, "experiments", experiment_id)

@@ -32,3 +32,5 @@ class Experiment(Noun):
     base: str = ""
     # Whose token submitted it to a server.
     submitted_by: str = ""
+    # The schedule that it is of.
+    schedule_id: str | None = None

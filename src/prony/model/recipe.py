@@ -13,6 +13,7 @@ from prony.model.base import Noun
 from prony.model.load import Load
 from prony.model.place import Place
 from prony.model.quantity import DurationNs, Share, SizeBytes, duration_text
+from prony.model.timing import Timing
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Scalar = str | int | Finite | bool
@@ -274,6 +275,7 @@ class Recipe(Noun):
     load: Load = Field(default=Load(), description="of a service: how requests come, how many and for how long")
     limits: Limits = Field(default=Limits(), description="what one repetition may take before it is ended")
     place: Place = Field(default=Place(), description="which devices may run the jobs when a server hands them out")
+    schedule: Timing | None = Field(default=None, description="on a server: when it is submitted again, by itself")
     labels: dict[str, str] = Field(default={}, description="words of your own, kept with every result")
 
     @property

@@ -15,13 +15,13 @@ from prony.server.gate import Gate
 from prony.server.metrics import Metrics
 from prony.server.openapi import document
 from prony.server.operation import Operation
-from prony.server.routes import access, agents, experiments, fleet, jobs, leases
+from prony.server.routes import access, agents, experiments, fleet, jobs, leases, schedules
 from prony.server.waiting import Waits
 
 if TYPE_CHECKING:
     from prony.app.fleet import Fleet
 
-_ROUTERS = (experiments.router, jobs.router, agents.router, leases.router, fleet.router, access.router, pages.router)
+_PARTS = (experiments, jobs, schedules, agents, leases, fleet, access, pages)
 
 
 class Application(FastAPI):
@@ -49,7 +49,7 @@ def create_app(fleet: Fleet, *, open_to_all: bool) -> FastAPI:
     app.state.gate = gate
     app.state.metrics = metrics
     app.state.waits = Waits()
-    operations = [route for router in _ROUTERS for route in router.routes if isinstance(route, Operation)]
+    operations = [route for part in _PARTS for route in part.router.routes if isinstance(route, Operation)]
     app.router.routes = list(operations)
     app.state.edge = Edge(gate, metrics, Directory(operations))
     return app

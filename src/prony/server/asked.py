@@ -42,6 +42,7 @@ class PageAsked(Asked):
 class ExperimentsAsked(PageAsked):
     state: ExperimentState | None = None
     name: Plain | None = Field(default=None, description="of the recipe, whole")
+    schedule: Reference | None = Field(default=None, description="only those that it made: its id, or its name")
 
 
 class JobsAsked(PageAsked):

@@ -35,6 +35,7 @@ ROLES: dict[str, Role | None] = {
     **dict.fromkeys(
         (
             "submit", "modify", "delete", "cancel_experiment", "retry_experiment", "rerun", "cancel", "retry", "batch",
+            "add_schedule", "pause_schedule", "resume_schedule", "remove_schedule", "run_schedule",
         ),
         Role.SUBMITTER,
     ),
@@ -42,7 +43,7 @@ ROLES: dict[str, Role | None] = {
         (
             "experiments", "experiment", "watch", "results", "report", "export", "jobs", "job", "logs", "result",
             "samples", "telemetry", "agents", "agent", "leases", "compatibility", "queue", "stats", "metrics", "docs",
-            "openapi", "docs_asset",
+            "openapi", "docs_asset", "schedules", "schedule", "fires",
         ),
         Role.VIEWER,
     ),

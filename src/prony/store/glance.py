@@ -26,6 +26,7 @@ def glance(
     *,
     name: str | None = None,
     state: str | None = None,
+    schedule: str | None = None,
     refresh: Callable[[Home], None] | None = None,
 ) -> list[dict[str, Any]]:
     """Return the newest experiments first; none where nothing was ever stored.
@@ -45,7 +46,7 @@ def glance(
         with suppress(StoreError):
             refresh(home)
     with _opened(home) as connection:
-        return _rows(connection, limit, name, state)
+        return _rows(connection, limit, name, state, schedule)
 
 
 def _is_ours(home: Home) -> bool:
@@ -60,13 +61,17 @@ def _has_abandoned(home: Home) -> bool:
 
 
 def _rows(
-    connection: sqlite3.Connection, limit: int | None, name: str | None, state: str | None
+    connection: sqlite3.Connection, limit: int | None, name: str | None, state: str | None, schedule: str | None
 ) -> list[dict[str, Any]]:
     query = """
-        SELECT * FROM experiment_overview WHERE name = coalesce(?, name) AND state = coalesce(?, state)
-        ORDER BY created_at DESC, id DESC LIMIT ?
+        SELECT * FROM experiment_overview WHERE name = coalesce(:name, name) AND state = coalesce(:state, state)
+        AND (:schedule IS NULL OR id IN (
+            SELECT experiment_id FROM scheduled WHERE schedule_id IN (
+                SELECT :schedule UNION SELECT id FROM schedule WHERE name = :schedule)))
+        ORDER BY created_at DESC, id DESC LIMIT :most
     """
-    found = connection.execute(query, (name, state, -1 if limit is None else limit))
+    asked = {"name": name, "state": state, "schedule": schedule, "most": -1 if limit is None else limit}
+    found = connection.execute(query, asked)
     columns = [column[0] for column in found.description]
     return [_shown(dict(zip(columns, row, strict=True))) for row in found]
 

@@ -262,3 +262,42 @@ audit = Table(
     Column("address", String(64), nullable=False),
     Column("status", Integer, nullable=False),
 )
+
+# `next_at` is the due instant that has not fired yet; None while it is paused.
+schedule = Table(
+    "schedule",
+    metadata,
+    Column("id", String(128), primary_key=True),
+    Column("name", String(128), nullable=False, unique=True),
+    Column("recipe", String(128), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("timing", Text, nullable=False),
+    Column("next_at", Instant),
+    Column("created_at", Instant, nullable=False),
+    Column("created_by", String(128), nullable=False),
+    Column("submission", Text, nullable=False),
+    Index("schedule_by_next", "next_at"),
+)
+
+# Its key is why a due instant fires once, however many servers see it come: the row is written in the transaction that
+# makes the experiment.
+fire = Table(
+    "fire",
+    metadata,
+    Column("schedule_id", String(128), ForeignKey("schedule.id", ondelete="CASCADE"), primary_key=True),
+    Column("due_at", Instant, primary_key=True),
+    Column("fired_at", Instant, nullable=False),
+    Column("cause", String(16), nullable=False),
+    Column("experiment_id", String(128)),
+    Column("missed", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+
+# Which experiments are of a schedule; it outlives the schedule, as they do.
+scheduled = Table(
+    "scheduled",
+    metadata,
+    Column("experiment_id", String(128), ForeignKey("experiment.id", ondelete="CASCADE"), primary_key=True),
+    Column("schedule_id", String(128), nullable=False),
+    Index("scheduled_by_schedule", "schedule_id"),
+)

@@ -12,8 +12,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, delete, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, delete, or_, select, update
 
+from prony.app.fleet import keeping, timetable
 from prony.app.fleet import submission as submissions
 from prony.app.fleet.views import OVER, require, row_of, view_of, views
 from prony.app.fleet.watching import Watching
@@ -22,7 +23,7 @@ from prony.model.access import Principal
 from prony.model.experiment import ExperimentState
 from prony.model.queue import ExperimentView, JobState, Modification, Page, Submission
 from prony.model.states import ENDED, IDLE_ONLY
-from prony.store import ledger, lots, queue, tables
+from prony.store import ledger, lots, queue, schedules, tables
 from prony.store.rows import experiment_of, experiment_row
 from prony.store.writer import Desk
 
@@ -38,8 +39,11 @@ class Experiments(Watching):
     async def submit(
         self, submission: Submission, *, key: str | None = None, who: Principal
     ) -> tuple[ExperimentView, bool]:
-        """Store a recipe's jobs; False where the key was used before, for the same: the answer is the same too."""
-        return await self._submit(submission, key=key, who=who)
+        """Store a recipe's jobs, and its schedule where it has one.
+
+        False where the key was used before, for the same: the answer is the same too.
+        """
+        return await self._submit(submission, key=key, who=who, is_first=True)
 
     async def rerun(self, experiment_id: str, *, key: str | None = None, who: Principal) -> tuple[ExperimentView, bool]:
         """Submit the recipe of an earlier experiment again, as it was after its overrides."""
@@ -47,11 +51,17 @@ class Experiments(Watching):
         return await self._submit(submissions.for_again(earlier), key=key, who=who, rerun_of=experiment_id)
 
     async def _submit(
-        self, submission: Submission, *, key: str | None, who: Principal, rerun_of: str | None = None
+        self,
+        submission: Submission,
+        *,
+        key: str | None,
+        who: Principal,
+        rerun_of: str | None = None,
+        is_first: bool = False,
     ) -> tuple[ExperimentView, bool]:
         now = self.clock.now()
         made = await asyncio.to_thread(
-            submissions.plan, submission, self._offers(), now=now, who=who.name, rerun_of=rerun_of
+            submissions.plan, submission, self.offers(), now=now, who=who.name, rerun_of=rerun_of
         )
         digest = submissions.digest(submission, rerun_of)
 
@@ -61,7 +71,8 @@ class Experiments(Watching):
                 known = _created(desk.connection, row | {"experiment_id": made.experiment.id, "created_at": now})
                 if known is not None:
                     return known
-            self._keep(desk, made)
+            schedule_id = timetable.keep_own(desk, made, submission, now=now) if is_first else None
+            keeping.keep(desk, made.of_schedule(schedule_id))
             return None
 
         with self.about_to_come(made.lots.values()):
@@ -69,9 +80,10 @@ class Experiments(Watching):
         if known is not None:
             return await self.experiment(known), False
         self.hook("submitted", experiment=made.experiment.id, jobs=len(made.jobs), who=who.name)
-        return made.view, True
+        is_scheduled = is_first and made.experiment.recipe.schedule is not None
+        return (await self.experiment(made.experiment.id) if is_scheduled else made.view), True
 
-    def _offers(self) -> submissions.Offers:
+    def offers(self) -> submissions.Offers:
         """Return who could be given work; of several agents of a device, one that is known longer comes first."""
         cards = tuple(self.floor.cards.values())
         return lambda: {
@@ -79,18 +91,6 @@ class Experiments(Watching):
             for card in cards
             if card.state not in IDLE_ONLY
         }
-
-    def _keep(self, desk: Desk, made: submissions.Plan) -> None:
-        desk.connection.execute(insert(tables.experiment).values(experiment_row(made.experiment) | {"owner": None}))
-        self._queue(desk, made)
-
-    def _queue(self, desk: Desk, made: submissions.Plan) -> None:
-        queue.add(desk.connection, made.jobs, made.lots, tries=made.tries, now=made.experiment.created_at)
-        sizes: dict[str, int] = {}
-        for lot in made.lots.values():
-            sizes[lot.id] = sizes.get(lot.id, 0) + 1
-        for lot_id, count in sizes.items():
-            desk.tell("lot", lot_id, count)
 
     async def experiment(self, experiment_id: str) -> ExperimentView:
         return await self.read(lambda connection: view_of(connection, experiment_id))
@@ -100,6 +100,7 @@ class Experiments(Watching):
         *,
         state: ExperimentState | None = None,
         name: str | None = None,
+        schedule: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[ExperimentView]:
@@ -107,6 +108,7 @@ class Experiments(Watching):
         query = select(table).order_by(table.c.created_at.desc(), table.c.id.desc()).limit(limit + 1)
         query = query if state is None else query.where(table.c.state == state.value)
         query = query if name is None else query.where(table.c.name == name)
+        query = query if schedule is None else query.where(schedules.is_of(schedule))
         if cursor is not None:
             at, last = _read_cursor(cursor)
             query = query.where(or_(table.c.created_at < at, and_(table.c.created_at == at, table.c.id < last)))
@@ -127,7 +129,7 @@ class Experiments(Watching):
             made = await asyncio.to_thread(
                 submissions.plan,
                 modification.submission,
-                self._offers(),
+                self.offers(),
                 now=view.experiment.created_at,
                 who=view.experiment.submitted_by,
                 replaced=view.experiment,
@@ -152,7 +154,7 @@ class Experiments(Watching):
         if made is not None:
             queue.clear(connection, experiment_id)
             found = made.experiment
-            self._queue(desk, made)
+            keeping.enqueue(desk, made)
         if modification.labels is not None:
             found = found.model_copy(
                 update={"recipe": found.recipe.model_copy(update={"labels": dict(modification.labels)})}

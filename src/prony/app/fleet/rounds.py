@@ -1,4 +1,4 @@
-"""What a server does by itself: looks after leases and agents, finds work that it forgot, closes what has ended.
+"""What a server does by itself: looks after leases, agents and schedules, finds lost work, closes what has ended.
 
 Whether a lease lives is judged by whether its beat moves between two looks, by this process's own monotonic time:
 a clock that is set forward or back makes nobody late. Time in which this process did not look does not count.
@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Row
 from prony.app.fleet import uploads
 from prony.app.fleet.agents import Agents
 from prony.app.fleet.leases import held_of
+from prony.app.fleet.schedules import Schedules
 from prony.app.fleet.wire import Listener
 from prony.errors import NotFoundError, PronyError
 from prony.model.agent import AgentState
@@ -31,7 +32,7 @@ _LOST_AFTER = 3  # times the life of a lease
 _LAST_WORK_S = 10.0
 
 
-class Rounds(Agents):
+class Rounds(Schedules, Agents):
     """Started with the server and ended with it."""
 
     async def start(self, *, sweeping: bool = True) -> None:
@@ -83,6 +84,7 @@ class Rounds(Agents):
         """Go one round."""
         await self._flush()
         await self._look_after_leases()
+        await self.look_after_schedules()
         if self.missed_notes or self.now() - self._reconciled >= self.settings.reconcile_s:
             await self._reconcile()
             self._reconciled = self.now()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -47,6 +47,11 @@ class Plan:
     def tries(self) -> int:
         return self.experiment.recipe.place.attempts
 
+    def of_schedule(self, schedule_id: str | None) -> Plan:
+        if schedule_id is None:
+            return self
+        return replace(self, experiment=self.experiment.model_copy(update={"schedule_id": schedule_id}))
+
     @property
     def view(self) -> ExperimentView:
         """What is shown of it when it is stored, and nothing of it lent yet."""
@@ -73,7 +78,7 @@ def plan(
     rerun_of: str | None = None,
 ) -> Plan:
     """Read the recipe and lay out its jobs; `replaced` is an experiment that gets another recipe."""
-    loaded = _loaded(submission)
+    loaded = loaded_of(submission)
     priority = loaded.recipe.place.priority if submission.priority is None else submission.priority
     identity = replaced.id if replaced else new_id(time.time(), chance=6)
     recipe = loaded.recipe
@@ -101,7 +106,7 @@ def plan(
 
 def demands(submission: Submission) -> list[tuple[Demand, int]]:
     """Return what the recipe's jobs want, each with how many want it."""
-    loaded = _loaded(submission)
+    loaded = loaded_of(submission)
     cells = loaded.jobs("compatibility")
     _check_size(len(cells))
     check_names(cells)
@@ -112,7 +117,8 @@ def demands(submission: Submission) -> list[tuple[Demand, int]]:
     return list(found.values())
 
 
-def _loaded(submission: Submission) -> Loaded:
+def loaded_of(submission: Submission) -> Loaded:
+    """Read the recipe."""
     return loads(submission.text, format_of(Path(submission.name)), submission.name, submission.overrides)
 
 

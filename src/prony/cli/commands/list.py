@@ -17,6 +17,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--limit", "-n", type=int, default=20, help="how many of the newest (20)")
     parser.add_argument("--name", help="only recipes of this name")
     parser.add_argument("--state", choices=_STATES, help="only those")
+    parser.add_argument("--schedule", metavar="NAME", help="only those that this schedule made: its name or id")
     add_json(parser)
     add_server(parser)
 
@@ -29,7 +30,7 @@ def command(options: Namespace) -> int:
         print_json(rows)
     elif rows:
         print_columns(heads, cells)
-    elif options.name or options.state:
+    elif options.name or options.state or options.schedule:
         print_note("no experiment is like that; prony list shows all")
     else:
         print_note("no experiment yet: prony run recipes/quickstart.yaml makes one")
@@ -39,7 +40,9 @@ def command(options: Namespace) -> int:
 def _here(options: Namespace) -> tuple[tuple[str, ...], list[dict[str, Any]], list[tuple[str, ...]]]:
     from prony.store.glance import glance
 
-    rows = glance(home(), options.limit, name=options.name, state=options.state, refresh=_recover)
+    rows = glance(
+        home(), options.limit, name=options.name, state=options.state, schedule=options.schedule, refresh=_recover
+    )
     heads = ("ID", "NAME", "STATE", "JOBS", "STARTED", "VERDICT", "FASTEST")
     return heads, rows, [_cells(row) for row in rows]
 
@@ -54,7 +57,7 @@ def _there(options: Namespace) -> tuple[tuple[str, ...], list[dict[str, Any]], l
 
     state = ExperimentState(options.state) if options.state else None
     with connect(options) as client:
-        ask = partial(client.experiments, state=state, name=options.name)
+        ask = partial(client.experiments, state=state, name=options.name, schedule=options.schedule)
         views = list(listed(ask, options.limit))
     return EXPERIMENT, [experiment_row(view) for view in views], [experiment_cells(view) for view in views]
 

@@ -36,8 +36,10 @@ def command(options: Namespace) -> int:
     from prony.app.api import Bench
     from prony.cli.outcome import finish
     from prony.cli.progress import following
+    from prony.cli.submitting import note_server_only
 
     loaded = load(options.recipe, options.set)
+    note_server_only(loaded.recipe, options.recipe)
     with Bench.open() as bench:
         with following() as follower:
             dossier = bench.run(loaded, on_start=follower.start, on_event=follower.event)

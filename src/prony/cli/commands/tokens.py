@@ -151,17 +151,10 @@ def _shown(at: datetime | None) -> str:
 
 def _record(access: Access, action: str, target: str, *, status: int) -> None:
     """Leave the same trace as a request to a server would; here the system says who it was."""
-    import getpass
     from datetime import UTC, datetime
 
+    from prony.app.local import whoever
     from prony.model.access import AuditEntry
 
-    try:
-        who = getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a user id without a name, as in some containers
-        who = "unknown"
-    now = datetime.now(UTC)
-    entry = AuditEntry(
-        id=0, at=now, who=who, role="admin", action=action, target=target, address="local", status=status
-    )
-    access.record(entry)
+    trace = {"action": action, "target": target, "address": "local", "status": status}
+    access.record(AuditEntry(id=0, at=datetime.now(UTC), who=whoever(), role="admin", **trace))

@@ -49,7 +49,7 @@ async def submit(request: Request, body: Submission) -> Response:
 async def experiments(request: Request, query: Annotated[ExperimentsAsked, Query()]) -> Response:
     """The newest first."""
     page = await fleet_of(request).experiments(
-        state=query.state, name=query.name, limit=query.limit, cursor=query.cursor
+        state=query.state, name=query.name, schedule=query.schedule, limit=query.limit, cursor=query.cursor
     )
     return tagged(request, page)
 

@@ -1,0 +1,233 @@
+"""A cron expression and a zone in, the instants at which it is due out: exact, and never minute by minute.
+
+The wall of the zone decides. An hour that the zone skips is due once, at the first minute after it. An hour that it
+goes through twice is due the first time; only an expression for every hour (`*` or `*/2` there) is due both times.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from itertools import takewhile
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, Field
+
+_NICKNAMES = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_MONTHS = {name: number for number, name in enumerate(re.findall("...", "janfebmaraprmayjunjulaugsepoctnovdec"), 1)}
+_DAYS = {name: number for number, name in enumerate(re.findall("...", "sunmontuewedthufrisat"))}
+_SUNDAY = 7  # as the end of a range; alone it is day 0
+_PART = re.compile(r"(?P<all>\*)(?:/(?P<each>\d{1,3}))?|(?P<low>\w{1,3})(?:-(?P<high>\w{1,3})(?:/(?P<step>\d{1,3}))?)?")
+_TURNED = timedelta(days=1)  # no zone was ever set back by more
+_MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class _Field:
+    name: str
+    low: int
+    high: int
+    names: dict[str, int]
+
+
+_FIELDS = (
+    _Field("minute", 0, 59, {}),
+    _Field("hour", 0, 23, {}),
+    _Field("day of the month", 1, 31, {}),
+    _Field("month", 1, 12, _MONTHS),
+    _Field("day of the week", 0, _SUNDAY, _DAYS),
+)
+
+
+@dataclass(frozen=True)
+class Cron:
+    """`is_any_day` and `is_any_weekday`: it begins with `*`: the other decides then; else either is enough."""
+
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    is_every_hour: bool
+    is_any_day: bool
+    is_any_weekday: bool
+
+    def after(self, instant: datetime, zone: ZoneInfo) -> datetime:
+        """Return the first due instant after this one, in UTC."""
+        return next(self.dues(instant, zone))
+
+    def dues(self, after: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+        """Yield every due instant after this one, in UTC, for as long as the calendar lasts."""
+        begin = after.astimezone(zone).replace(tzinfo=None, fold=0)
+        last = after.astimezone(UTC)
+        for wall in self._walls(begin):
+            due = _instant(wall, zone)
+            if due <= last:
+                continue
+            yield from self._second(last, due, zone)
+            yield due
+            last = due
+
+    def _second(self, last: datetime, due: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+        """Yield what is due between the two because the zone goes through an hour for the second time."""
+        if not self.is_every_hour or _offset(last - _TURNED, zone) <= _offset(due, zone):
+            return
+        offset = _offset(due, zone)
+        begin, end = ((one.astimezone(UTC) + offset).replace(tzinfo=None) for one in (last, due))
+        again = (wall.replace(tzinfo=zone, fold=1) for wall in takewhile(lambda wall: wall < end, self._walls(begin)))
+        for wall in again:
+            instant = wall.astimezone(UTC)
+            if last < instant < due and instant != wall.replace(fold=0).astimezone(UTC):
+                yield instant
+
+    def _walls(self, begin: datetime) -> Iterator[datetime]:
+        """Yield every time on the wall that fits, from this one on."""
+        for day in self._dates(begin.date()):
+            midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - what a wall shows has no zone
+            first = begin - _MINUTE if day == begin.date() else midnight - _MINUTE
+            for hour in self.hours:
+                for minute in self.minutes:
+                    wall = midnight.replace(hour=hour, minute=minute)
+                    if wall > first:
+                        yield wall
+
+    def _dates(self, begin: date) -> Iterator[date]:
+        year, month = begin.year, begin.month
+        while year < 9999:
+            if month in self.months:
+                first = begin.day if (year, month) == (begin.year, begin.month) else 1
+                for number in range(first, monthrange(year, month)[1] + 1):
+                    if self._fits(date(year, month, number)):
+                        yield date(year, month, number)
+            year, month = (year + 1, 1) if month == 12 else (year, month + 1)
+
+    def _fits(self, day: date) -> bool:
+        by_day, by_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
+        if self.is_any_day or self.is_any_weekday:
+            return by_day and by_weekday
+        return by_day or by_weekday
+
+
+@lru_cache(maxsize=256)
+def parse(text: str) -> Cron:
+    """Read an expression of five fields, or a nickname such as @daily; a ValueError says what is wrong with it."""
+    words = _NICKNAMES.get(text.strip().lower(), text).split()
+    if len(words) != len(_FIELDS):
+        known = ", ".join(sorted(_NICKNAMES))
+        raise ValueError(
+            f"a cron expression has five fields (minute, hour, day of the month, month, day of the week), as in "
+            f"'0 3 * * *', or is one of {known}: not {text[:60]!r}"
+        )
+    minutes, hours, days, months, weekdays = (_values(word, field) for word, field in zip(words, _FIELDS, strict=True))
+    found = Cron(
+        minutes=tuple(sorted(minutes)),
+        hours=tuple(sorted(hours)),
+        days=frozenset(days),
+        months=frozenset(months),
+        weekdays=frozenset(one % _SUNDAY for one in weekdays),
+        is_every_hour=words[1].startswith("*"),
+        is_any_day=words[2].startswith("*"),
+        is_any_weekday=words[4].startswith("*"),
+    )
+    # By the day of the month alone, some dates never come; a weekday comes in every month.
+    never = all(min(found.days) > monthrange(2000, month)[1] for month in found.months)
+    if found.is_any_weekday and never:
+        raise ValueError(f"{text!r} is never due: no such day is in that month")
+    return found
+
+
+def _values(word: str, field: _Field) -> set[int]:
+    return {value for part in word.split(",") for value in _part(part, field)}
+
+
+def _part(text: str, field: _Field) -> range:
+    found = _PART.fullmatch(text.lower())
+    if found is None:
+        hint = " (a step follows a range or *: 5-59/15)" if re.fullmatch(r"\w+/\d+", text) else ""
+        raise ValueError(f"{text!r} is no {field.name}{hint}")
+    if found["all"]:
+        top = 6 if field.high == _SUNDAY else field.high
+        return range(field.low, top + 1, _step(found["each"], text, field))
+    low = _value(found["low"], field)
+    if found["high"] is None:
+        return range(low, low + 1)
+    high = _value(found["high"], field)
+    high = _SUNDAY if field.high == _SUNDAY and high == 0 and low > 0 else high
+    if high < low:
+        raise ValueError(f"the {field.name} {text!r} ends before it begins")
+    return range(low, high + 1, _step(found["step"], text, field))
+
+
+def _step(text: str | None, whole: str, field: _Field) -> int:
+    step = 1 if text is None else int(text)
+    if step < 1:
+        raise ValueError(f"{whole!r} is no {field.name}: a step is at least 1")
+    return step
+
+
+def _value(text: str, field: _Field) -> int:
+    if text in field.names:
+        return field.names[text]
+    if not (text.isascii() and text.isdigit()):
+        known = f", nor one of {', '.join(field.names)}" if field.names else ""
+        raise ValueError(f"{text!r} is no number{known}: the {field.name} is from {field.low} to {field.high}")
+    if not field.low <= int(text) <= field.high:
+        raise ValueError(f"the {field.name} is from {field.low} to {field.high}: not {text}")
+    return int(text)
+
+
+# Walls and instants
+
+
+def _instant(wall: datetime, zone: ZoneInfo) -> datetime:
+    """Return when a wall first shows this; where it never does, the instant at which it jumps over it."""
+    instant = wall.replace(tzinfo=zone).astimezone(UTC)
+    if instant.astimezone(zone).replace(tzinfo=None) == wall:
+        return instant
+    before = int(wall.replace(tzinfo=zone, fold=1).timestamp())
+    after = int(instant.timestamp())
+    old = _offset(datetime.fromtimestamp(before, UTC), zone)
+    while after - before > 1:
+        middle = (before + after) // 2
+        is_old = _offset(datetime.fromtimestamp(middle, UTC), zone) == old
+        before, after = (middle, after) if is_old else (before, middle)
+    return datetime.fromtimestamp(after, UTC)
+
+
+def _offset(instant: datetime, zone: ZoneInfo) -> timedelta:
+    return instant.astimezone(zone).utcoffset() or timedelta(0)
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """Return a zone by its name; a ValueError says that there is none."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
+        raise ValueError(f"no time zone is called {name[:60]!r}: it is a name such as Europe/Paris or UTC") from exc
+
+
+def _good_cron(text: str) -> str:
+    parse(text)
+    return " ".join(text.split())
+
+
+def _good_zone(name: str) -> str:
+    zone_of(name)
+    return name
+
+
+CronText = Annotated[str, Field(min_length=1, max_length=200, examples=["0 3 * * *"]), AfterValidator(_good_cron)]
+ZoneName = Annotated[str, Field(min_length=1, max_length=64, examples=["Europe/Paris"]), AfterValidator(_good_zone)]
