@@ -6,7 +6,7 @@ framed by its length alone: servers repeat themselves, and this is most of what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -132,15 +132,23 @@ def request_bytes(
     method: str, path: str, endpoint: Endpoint, headers: Mapping[str, str] | None = None, body: bytes = b""
 ) -> bytes:
     """Return one whole request; what the caller's headers leave out is added: host, length."""
-    target = quote(target_of(endpoint, path), safe="/?&=%:@!$'()*+,;~#[]-._")
+    target = quoted(endpoint, path)
     given = {name.lower(): (name, value) for name, value in (headers or {}).items()}
-    given.setdefault("host", ("Host", _host(endpoint)))
+    given.setdefault("host", ("Host", host_of(endpoint)))
     if body or method.upper() in ("POST", "PUT", "PATCH"):
         given["content-length"] = ("Content-Length", str(len(body)))
     lines = [f"{method.upper()} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in given.values())]
+    checked_lines(lines)
+    return "\r\n".join(lines).encode("latin-1") + _BLANK + body
+
+
+def checked_lines(lines: Iterable[str]) -> None:
     if any("\r" in line or "\n" in line for line in lines):
         raise ValueError("a header or a path may not hold a line break")
-    return "\r\n".join(lines).encode("latin-1") + _BLANK + body
+
+
+def quoted(endpoint: Endpoint, path: str) -> str:
+    return quote(target_of(endpoint, path), safe="/?&=%:@!$'()*+,;~#[]-._")
 
 
 def target_of(endpoint: Endpoint, path: str) -> str:
@@ -149,7 +157,7 @@ def target_of(endpoint: Endpoint, path: str) -> str:
     return f"{whole}{'&' if '?' in whole else '?'}{endpoint.query}" if endpoint.query else whole
 
 
-def _host(endpoint: Endpoint) -> str:
+def host_of(endpoint: Endpoint) -> str:
     if endpoint.path:
         return "localhost"
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from prony.errors import InputError, TransportError
 from prony.load.http import request_bytes, target_of
+from prony.load.http2 import request_frames
 from prony.load.tls import context_of
+from prony.plugins.drivers.http2_session import Http2Session
 from prony.ports.driver import Endpoint
 
 if TYPE_CHECKING:
@@ -18,24 +21,48 @@ if TYPE_CHECKING:
 _PATIENCE_S = 10.0
 
 
-def ask_json(endpoint: Endpoint, path: str, headers: Mapping[str, str]) -> Any:
+HttpVersion = Literal[1, 2]
+HTTP_HELP = "the version of HTTP; 2 where the server needs it: one request at a time on each connection, as with 1"
+_WIRES = {1: "prony.load.http:HttpWire", 2: "prony.load.http2:Http2Wire"}
+
+
+def wire_of(version: HttpVersion) -> str:
+    """Return the wire that frames replies of a version of HTTP."""
+    return _WIRES[version]
+
+
+def check_version(endpoint: Endpoint, version: HttpVersion) -> None:
+    """See that the server speaks it: every one speaks 1, and of 2 a TransportError says that it does not."""
+    if version == 2:
+        Http2Session(endpoint).__exit__(None, None, None)
+
+
+def ask_json(endpoint: Endpoint, path: str, headers: Mapping[str, str], version: HttpVersion = 1) -> Any:
     """GET a page of JSON; no proxy is asked."""
+    where = f"{endpoint.path or address(endpoint)}{endpoint.base}{path}"
+    try:
+        status, body = _got(endpoint, path, headers, version, where)
+        if status >= 400:
+            raise TransportError(f"{where} answered {status}: {body[:200].decode(errors='replace')}", code="bad_status")
+        return json.loads(body)
+    except ValueError as exc:
+        raise TransportError(f"{where} did not answer in JSON", hint="does this server speak this protocol?") from exc
+
+
+def _got(
+    endpoint: Endpoint, path: str, headers: Mapping[str, str], version: HttpVersion, where: str
+) -> tuple[int, bytes]:
+    if version == 2:
+        with Http2Session(endpoint) as session:
+            return session.get(path, headers)
     import httpx
 
-    where = f"{endpoint.path or address(endpoint)}{endpoint.base}{path}"
     try:
         with httpx.Client(transport=transport_to(endpoint), trust_env=False, timeout=_PATIENCE_S) as client:
             answer = client.get(f"{address(endpoint)}{target_of(endpoint, path)}", headers=dict(headers))
-            answer.raise_for_status()
-            return answer.json()
-    except httpx.HTTPStatusError as exc:
-        raise TransportError(
-            f"{where} answered {exc.response.status_code}: {exc.response.text[:200]}", code="bad_status"
-        ) from exc
     except httpx.HTTPError as exc:
         raise TransportError(f"{where} cannot be asked: {exc}", hint="does the server run there?") from exc
-    except ValueError as exc:
-        raise TransportError(f"{where} did not answer in JSON", hint="does this server speak this protocol?") from exc
+    return answer.status_code, answer.content
 
 
 def transport_to(endpoint: Endpoint) -> httpx.HTTPTransport:
@@ -68,10 +95,13 @@ def whose(endpoint: Endpoint, variable: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def request_to(endpoint: Endpoint, method: str, path: str, headers: Mapping[str, str], body: bytes) -> bytes:
+def request_to(
+    endpoint: Endpoint, method: str, path: str, headers: Mapping[str, str], body: bytes, version: HttpVersion = 1
+) -> bytes:
     """Return the bytes of a request."""
     try:
-        return request_bytes(method, path, endpoint, headers, body)
+        made = request_bytes if version == 1 else request_frames
+        return made(method, path, endpoint, headers, body)
     except ValueError as exc:
         raise InputError(f"{method} {path} cannot be written as a request: {exc}", hint="look at its headers") from exc
 

@@ -13,8 +13,7 @@ from pydantic import Field, model_validator
 from prony.errors import InputError
 from prony.model.base import Noun
 from prony.plugins.drivers.answer import refused
-from prony.plugins.drivers.asking import request_to, whose
-from prony.plugins.drivers.openai import HTTP_WIRE
+from prony.plugins.drivers.asking import HTTP_HELP, HttpVersion, check_version, request_to, whose, wire_of
 from prony.plugins.drivers.template import Template
 from prony.ports.driver import Cause, Digest, Keeps, Prepared, Reply, Request, Wants
 
@@ -43,6 +42,7 @@ class HttpOptions(Noun):
         le=10_000_000,
         description="different requests made beforehand; used again from the first when more are sent",
     )
+    http: HttpVersion = Field(default=1, description=HTTP_HELP)
     api_key_env: str | None = Field(
         default=None, min_length=1, description="the NAME of the environment variable that holds the key"
     )
@@ -67,6 +67,7 @@ class _Kind:
     path: Template
     headers: dict[str, Template]
     body: Template | None
+    version: HttpVersion
 
     @property
     def varies(self) -> bool:
@@ -76,7 +77,7 @@ class _Kind:
     def request(self, wants: Wants, number: int, rng: np.random.Generator) -> Request:
         headers = {name: text.filled(number, rng) for name, text in self.headers.items()}
         body = b"" if self.body is None else self.body.filled(number, rng).encode("utf-8", "replace")
-        content = request_to(wants.endpoint, self.method, self.path.filled(number, rng), headers, body)
+        content = request_to(wants.endpoint, self.method, self.path.filled(number, rng), headers, body, self.version)
         return Request(content, operation=self.name)
 
 
@@ -94,6 +95,7 @@ class Http:
     def prepare(self, wants: Wants) -> Prepared:
         options: HttpOptions = wants.options
         self._expects = options
+        check_version(wants.endpoint, options.http)
         kinds, weights = _kinds(options, wants)
         count = 1
         if len(kinds) > 1 or kinds[0].varies:
@@ -104,7 +106,7 @@ class Http:
         looks = options.status or options.contains is not None or options.json_equals
         return Prepared(
             requests,
-            HTTP_WIRE,
+            wire_of(options.http),
             wire_options={"good": options.status, "bodyless": _is_bodyless(kinds)},
             keeps=Keeps.REPLY if looks else Keeps.NOTHING,
             notes={"requests": str(count), "operations": ", ".join(kind.name for kind in kinds)},
@@ -135,7 +137,8 @@ def _kinds(options: HttpOptions, wants: Wants) -> tuple[list[_Kind], list[float]
         texts = {header: Template(text) for header, text in headers.items()}
         method = (match[1] or options.method).upper()
         path = Template(match[2])
-        kinds.append(_Kind(name.strip(), method, path, texts, None if body is None else Template(body)))
+        filled = None if body is None else Template(body)
+        kinds.append(_Kind(name.strip(), method, path, texts, filled, options.http))
     return kinds, list(options.operations.values()) or [1.0]
 
 

@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from prony.model.base import Noun
-from prony.plugins.drivers.answer import Answer, Asked, Counts, Said, complaint, counted, parsed, refused
-from prony.plugins.drivers.asking import ask_json, only_model, request_to, whose
+from prony.plugins.drivers.answer import Answer, Counts, Said, complaint, counted, parsed, refused
+from prony.plugins.drivers.asking import ask_json, only_model, whose
 from prony.plugins.drivers.messages import said_in
-from prony.plugins.drivers.openai import HTTP_WIRE, followed, needed, plain, written
-from prony.plugins.tokenizer import tokenizer_at
-from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Prompt, Reply, Request, Wants
+from prony.plugins.drivers.texts import Call, asked, counting, needed, plain
+from prony.ports.driver import Cause, Digest, Endpoint, Prepared, Prompt, Reply, Request, Wants
 
 
 class OllamaOptions(Noun):
@@ -52,25 +51,13 @@ class Ollama:
 
     def prepare(self, wants: Wants) -> Prepared:
         options: OllamaOptions = wants.options
-        prompts = needed(wants.prompts, self.name)
-        tokenizer = tokenizer_at(options.tokenizer, wants.base)
-        self._count = None if tokenizer is None else tokenizer.count
+        self._count = counting(options.tokenizer, wants)
+        needed(wants.prompts, self.name)
         who = whose(wants.endpoint, options.api_key_env)
         headers = {"Content-Type": "application/json", **who, **options.headers}
         model = options.model or _only_model(wants.endpoint, headers)
-        path = f"/api/{options.api}"
-        requests = [
-            Request(
-                request_to(wants.endpoint, "POST", path, headers, written(_body(prompt, model, options))),
-                operation=options.api,
-                after=after,
-                expected=prompt.expected,
-                about=Asked(options.stream, prompt.input_tokens),
-            )
-            for prompt, after in zip(prompts, followed(prompts), strict=True)
-        ]
-        notes = {"model": model, "prompts": str(len(requests)), "streamed": "yes" if options.stream else "no"}
-        return Prepared(requests, HTTP_WIRE, keeps=Keeps.REPLY, notes=notes)
+        call = Call(f"/api/{options.api}", headers, model, options.api, streamed=options.stream)
+        return asked(wants, call, lambda prompt: _body(prompt, model, options))
 
     def digest(self, request: Request, reply: Reply) -> Digest:
         if reply.status >= 400:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from prony.errors import InputError
 from prony.model.base import Noun
 from prony.plugins.drivers.answer import Asked, Counts, Said, refused
-from prony.plugins.drivers.asking import ask_json, only_model, request_to, whose
+from prony.plugins.drivers.asking import HTTP_HELP, HttpVersion, ask_json, only_model, whose
 from prony.plugins.drivers.chunks import streamed, whole
-from prony.plugins.tokenizer import tokenizer_at
-from prony.ports.driver import Digest, Endpoint, Keeps, Prepared, Prompt, Reply, Request, Wants
-
-HTTP_WIRE = "prony.load.http:HttpWire"
+from prony.plugins.drivers.texts import Call, asked, counting, needed
+from prony.ports.driver import Digest, Endpoint, Prepared, Prompt, Reply, Request, Wants
 
 
 class OpenAiOptions(Noun):
@@ -29,6 +24,7 @@ class OpenAiOptions(Noun):
         default=None, min_length=1, description="the NAME of the environment variable that holds the key"
     )
     headers: dict[str, str] = Field(default={}, description="more headers of every request")
+    http: HttpVersion = Field(default=1, description=HTTP_HELP)
     extra: dict[str, Any] = Field(default={}, description="more fields of every request's body, as they are")
 
 
@@ -65,36 +61,10 @@ def model_of(options: OpenAiOptions, endpoint: Endpoint) -> str:
     """Return the model that is named, or ask the server which one it has."""
     if options.model is not None:
         return options.model
-    answer = ask_json(endpoint, under_v1(endpoint, "/models"), headers_of(options, endpoint))
+    answer = ask_json(endpoint, under_v1(endpoint, "/models"), headers_of(options, endpoint), options.http)
     listed = answer.get("data") if isinstance(answer, dict) else None
     known = [one.get("id") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     return only_model([name for name in known if isinstance(name, str)], "the server")
-
-
-def followed(prompts: Sequence[Prompt]) -> list[int | None]:
-    """Return, for each prompt, the one of the same session that must be answered before it."""
-    last: dict[int, int] = {}
-    before: list[int | None] = []
-    for index, prompt in enumerate(prompts):
-        before.append(None if prompt.session is None else last.get(prompt.session))
-        if prompt.session is not None:
-            last[prompt.session] = index
-    return before
-
-
-def plain(prompt: Prompt) -> str:
-    """Return a prompt as one text: no template is known here, so messages are only put below each other."""
-    return "\n\n".join(message["content"] for message in prompt.messages)
-
-
-def written(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
-def needed(prompts: Sequence[Prompt], name: str) -> Sequence[Prompt]:
-    if not prompts:
-        raise InputError(f"{name} has nothing to ask", hint="does the task's data set hold any prompts?")
-    return prompts
 
 
 class OpenAiText:
@@ -121,29 +91,23 @@ class OpenAiText:
 
     def prepare(self, wants: Wants) -> Prepared:
         options: TextOptions = wants.options
-        prompts = needed(wants.prompts, self.name)
-        tokenizer = tokenizer_at(options.tokenizer, wants.base)
-        self._count = None if tokenizer is None else tokenizer.count
-        model = model_of(options, wants.endpoint)
-        path, headers = under_v1(wants.endpoint, self.path), headers_of(options, wants.endpoint)
-        requests = [
-            Request(
-                request_to(wants.endpoint, "POST", path, headers, written(self._body(prompt, model, options))),
-                operation=self.operation,
-                after=after,
-                expected=prompt.expected,
-                about=Asked(options.stream, prompt.input_tokens),
-            )
-            for prompt, after in zip(prompts, followed(prompts), strict=True)
-        ]
-        notes = {"model": model, "prompts": str(len(requests)), "streamed": "yes" if options.stream else "no"}
-        return Prepared(requests, HTTP_WIRE, keeps=Keeps.REPLY, notes=notes)
+        self._count = counting(options.tokenizer, wants)
+        needed(wants.prompts, self.name)
+        call = Call(
+            under_v1(wants.endpoint, self.path),
+            headers_of(options, wants.endpoint),
+            model_of(options, wants.endpoint),
+            self.operation,
+            streamed=options.stream,
+            version=options.http,
+        )
+        return asked(wants, call, lambda prompt: self._body(prompt, call.model, options))
 
     def digest(self, request: Request, reply: Reply) -> Digest:
         if reply.status >= 400:
             return refused(reply)
-        asked = request.about if isinstance(request.about, Asked) else Asked()
-        read = streamed(reply.body, self.says, self.text_key) if asked.streamed else whole(reply.body, self.says)
+        about = request.about if isinstance(request.about, Asked) else Asked()
+        read = streamed(reply.body, self.says, self.text_key) if about.streamed else whole(reply.body, self.says)
         return read.digest(request, reply, self._count)
 
     def finish(self) -> None:

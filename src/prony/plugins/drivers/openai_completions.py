@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from prony.plugins.drivers.answer import Said
-from prony.plugins.drivers.openai import OpenAiText, plain
+from prony.plugins.drivers.openai import OpenAiText
+from prony.plugins.drivers.texts import plain
 from prony.ports.driver import Prompt
 
 

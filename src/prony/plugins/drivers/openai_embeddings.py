@@ -9,17 +9,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from prony.plugins.drivers.answer import LONGEST_DETAIL, complaint, counted, parsed, refused
-from prony.plugins.drivers.asking import request_to
-from prony.plugins.drivers.openai import (
-    HTTP_WIRE,
-    OpenAiOptions,
-    headers_of,
-    model_of,
-    needed,
-    plain,
-    under_v1,
-    written,
-)
+from prony.plugins.drivers.asking import check_version, request_to, wire_of
+from prony.plugins.drivers.openai import OpenAiOptions, headers_of, model_of, under_v1
+from prony.plugins.drivers.texts import needed, plain, written
 from prony.ports.driver import Cause, Digest, Keeps, Prepared, Reply, Request, Wants
 
 
@@ -46,6 +38,7 @@ class OpenAiEmbeddings:
         prompts = needed(wants.prompts, self.name)
         model = model_of(options, wants.endpoint)
         path, headers = under_v1(wants.endpoint, "/embeddings"), headers_of(options, wants.endpoint)
+        check_version(wants.endpoint, options.http)
         fields: dict[str, Any] = {"model": model, "encoding_format": options.encoding}
         if options.dimensions is not None:
             fields["dimensions"] = options.dimensions
@@ -53,10 +46,10 @@ class OpenAiEmbeddings:
         for begin in range(0, len(prompts), options.batch):
             texts = [plain(prompt) for prompt in prompts[begin : begin + options.batch]]
             body = written({**fields, "input": texts} | options.extra)
-            content = request_to(wants.endpoint, "POST", path, headers, body)
+            content = request_to(wants.endpoint, "POST", path, headers, body, options.http)
             requests.append(Request(content, operation="embed", expected=options.dimensions, about=len(texts)))
         notes = {"model": model, "requests": str(len(requests)), "texts in a request": str(options.batch)}
-        return Prepared(requests, HTTP_WIRE, keeps=Keeps.REPLY, notes=notes)
+        return Prepared(requests, wire_of(options.http), keeps=Keeps.REPLY, notes=notes)
 
     def digest(self, request: Request, reply: Reply) -> Digest:
         if reply.status >= 400:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import ssl
+from collections.abc import Sequence
 from dataclasses import replace
 
 from prony.errors import InputError, TransportError
@@ -14,6 +15,7 @@ from prony.ports.driver import Endpoint
 
 _TIMEOUT_S = 60.0
 _HANDSHAKE_S = 10.0
+_NOT_OFFERED = "no application protocol"
 _TLS_HINT = (
     "a certificate of your own needs who vouches for it: ?ca=FILE (PostgreSQL: sslrootcert=FILE); "
     "?verify=no (sslmode=require) leaves it unchecked"
@@ -21,14 +23,22 @@ _TLS_HINT = (
 
 
 def connected(
-    endpoint: Endpoint, *, timeout_s: float = _TIMEOUT_S, asking: tuple[bytes, bytes] | None = None
+    endpoint: Endpoint,
+    *,
+    timeout_s: float = _TIMEOUT_S,
+    asking: tuple[bytes, bytes] | None = None,
+    protocols: Sequence[str] = (),
 ) -> socket.socket:
     """Connect by TCP, TLS or a unix socket; a TransportError says where nobody answered.
 
-    `asking`: what asks for TLS where a protocol begins without it, and what grants it."""
+    `asking`: what asks for TLS where a protocol begins without it, and what grants it; `protocols`: which may be spoken
+    over TLS."""
     try:
-        return _connected(endpoint, timeout_s, asking)
+        return _connected(endpoint, timeout_s, asking, protocols)
     except ssl.SSLError as exc:
+        if _NOT_OFFERED in str(exc):
+            told = f"{shown(endpoint)} does not offer {' or '.join(protocols)} over TLS (ALPN)"
+            raise TransportError(told, hint="leave options.http out, or 1", code="no_http2") from exc
         raise TransportError(f"no TLS with {shown(endpoint)}: {exc}", hint=_TLS_HINT, code="no_tls") from exc
     except OSError as exc:
         raise TransportError(
@@ -61,7 +71,9 @@ def received(connection: socket.socket, endpoint: Endpoint) -> bytes:
     return data
 
 
-def _connected(endpoint: Endpoint, timeout_s: float, asking: tuple[bytes, bytes] | None) -> socket.socket:
+def _connected(
+    endpoint: Endpoint, timeout_s: float, asking: tuple[bytes, bytes] | None, protocols: Sequence[str]
+) -> socket.socket:
     if endpoint.path:
         local = socket.socket(socket.AF_UNIX)
         local.settimeout(timeout_s)
@@ -80,7 +92,7 @@ def _connected(endpoint: Endpoint, timeout_s: float, asking: tuple[bytes, bytes]
         if asking is not None:
             _ask(plain, asking, endpoint)
         plain.settimeout(min(timeout_s, _HANDSHAKE_S))
-        secure = context_of(endpoint).wrap_socket(plain, server_hostname=endpoint.host)
+        secure = context_of(endpoint, protocols).wrap_socket(plain, server_hostname=endpoint.host)
         secure.settimeout(timeout_s)
     except TimeoutError as exc:
         plain.close()
@@ -88,6 +100,10 @@ def _connected(endpoint: Endpoint, timeout_s: float, asking: tuple[bytes, bytes]
     except (OSError, TransportError):
         plain.close()
         raise
+    if protocols and secure.selected_alpn_protocol() not in protocols:
+        # A server that knows nothing of ALPN says nothing, where others say that there is no such protocol.
+        secure.close()
+        raise ssl.SSLError(_NOT_OFFERED)
     return secure
 
 
