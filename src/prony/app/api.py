@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from prony.app import results
 from prony.app.execution import execute
 from prony.app.services import anchored_service, check_service
 from prony.errors import ConflictError
+from prony.load.processes import Clients
 from prony.measure.device import detect
 from prony.model.calibration import Calibration
 from prony.model.device import EngineReport
@@ -72,12 +73,12 @@ class Bench:
         on_start: Callable[[Experiment, Sequence[Job]], None],
         on_event: Callable[[Event], None],
         rerun_of: str | None = None,
-        apart: bool = True,
+        clients: Clients | None = None,
     ) -> Dossier:
         """Run a recipe here to its end, or until Ctrl-C; what was measured is kept either way.
 
-        Relative paths in the recipe are relative to `base`, or else to the folder that the recipe lies in. `apart`: in
-        a runner of its own, which every measurement of this machine needs; one load of a service does not.
+        Relative paths in the recipe are relative to `base`, or else to the folder that the recipe lies in. `clients`
+        are those of a load, where some were started ahead.
         """
         folder = (base or (loaded.path.parent if loaded.path else Path())).resolve()
         experiment_id = new_id(time.time())
@@ -99,11 +100,11 @@ class Bench:
         )
         self.store.save_experiment(experiment, jobs)
         on_start(experiment, jobs)
-        self._execute(experiment, jobs, on_event, apart=apart)
+        self._execute(experiment, jobs, on_event, clients or Clients())
         return results.dossier_of(self.store, experiment_id)
 
     def _execute(
-        self, experiment: Experiment, jobs: Sequence[Job], on_event: Callable[[Event], None], *, apart: bool
+        self, experiment: Experiment, jobs: Sequence[Job], on_event: Callable[[Event], None], clients: Clients
     ) -> None:
         out = self.home.experiment_folder(experiment.id)
         out = out / jobs[0].id if len(jobs) == 1 else out
@@ -111,8 +112,14 @@ class Bench:
         try:
             calibration = self.store.latest_calibration(detect().hardware_id)
             calibration_id = calibration.id if calibration else None
-            carry_out = execute if apart or len(jobs) > 1 else _run_here
-            stopped = carry_out(jobs, out, self.home, on_event=on_event, calibration_id=calibration_id)
+            if isinstance(experiment.recipe.workload, ServiceWorkload):
+                from prony.app.runner import run_here
+
+                stopped = run_here(
+                    jobs, out, self.home, on_event=on_event, calibration_id=calibration_id, clients=clients
+                )
+            else:
+                stopped = execute(jobs, out, self.home, on_event=on_event, calibration_id=calibration_id)
         except KeyboardInterrupt:  # before the runner was there to hear it
             stopped = True
             raise
@@ -257,12 +264,6 @@ class Bench:
     def _disturbing(self) -> tuple[str, ...]:
         found = [one for one in self.conditions().conditions if one.status in ("warn", "block")]
         return tuple(f"{one.title}: {one.value}. {one.hint}".strip() for one in found)
-
-
-def _run_here(jobs: Sequence[Job], out: Path, home: Home, **more: Any) -> bool:
-    from prony.app.runner import run_here
-
-    return run_here(jobs, out, home, **more)
 
 
 def new_id(now_s: float, chance: int = 3) -> str:

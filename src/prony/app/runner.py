@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from prony.errors import InputError, NotFoundError
+from prony.load.processes import Clients
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import ResultState
@@ -19,7 +21,7 @@ from prony.ports.models import policy_of
 from prony.run.child.spawner import die_with_parent
 from prony.run.environment import look_around
 from prony.run.jobs import run_jobs
-from prony.run.runner import Stopped, Surroundings
+from prony.run.surroundings import Stopped, Surroundings
 from prony.store.home import Home, home
 
 
@@ -32,28 +34,67 @@ def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, p
     if parent is not None:
         die_with_parent(signal.SIGTERM, parent)  # a polite end: what was measured is kept
     jobs = [_job(file) for file in files]
-    folders = [out] if len(jobs) == 1 else [out / job.id for job in jobs]
-    results = run_jobs(jobs, folders, _surroundings(home().create(), calibration_id, _emit, stop))
+    results = run_jobs(
+        jobs, _folders(jobs, out), _surroundings(home().create(), calibration_id, _emit, stop, Clients())
+    )
     return 0 if all(result.state is ResultState.COMPLETE for result in results) else 1
 
 
 def run_here(
-    jobs: Sequence[Job], out: Path, home: Home, *, on_event: Callable[[Event], None], calibration_id: str | None = None
+    jobs: Sequence[Job],
+    out: Path,
+    home: Home,
+    *,
+    on_event: Callable[[Event], None],
+    calibration_id: str | None = None,
+    clients: Clients,
 ) -> bool:
     """Run jobs in this very process; return whether they were stopped early.
 
-    For a load whose clients are processes of their own anyway, and which somebody waits for: a process less to start.
-    The first Ctrl-C (or SIGTERM) asks the load to stop, the second ends it at once.
+    For loads, whose clients are processes of their own anyway, and which somebody waits for: a process less to start.
+    The first Ctrl-C (or SIGTERM, or the end of the terminal) asks the load to stop, the second ends it at once.
     """
     stop = _Stop(then_interrupts=True)
+    told = _Told(on_event, stop)
     try:
-        run_jobs(jobs, [out], _surroundings(home, calibration_id, on_event, stop))
+        run_jobs(jobs, _folders(jobs, out), _surroundings(home, calibration_id, told, stop, clients))
     finally:
         stop.close()
+    told.complain()
     return stop.asked
 
 
-def _surroundings(here: Home, calibration_id: str | None, emit: Callable[[Event], None], stop: _Stop) -> Surroundings:
+def _folders(jobs: Sequence[Job], out: Path) -> list[Path]:
+    return [out] if len(jobs) == 1 else [out / job.id for job in jobs]
+
+
+class _Told:
+    """Hands on events. When whoever shows them has gone, the load stops as if asked to, and what it measured is kept
+    before anybody complains."""
+
+    def __init__(self, on_event: Callable[[Event], None], stop: _Stop) -> None:
+        self._on_event = on_event
+        self._stop = stop
+        self._trouble: BaseException | None = None
+
+    def __call__(self, event: Event) -> None:
+        if self._trouble is not None:
+            return
+        try:
+            self._on_event(event)
+        except (KeyboardInterrupt, OSError) as exc:
+            if self._stop.asked and isinstance(exc, KeyboardInterrupt):
+                raise  # the second time
+            self._trouble, self._stop.asked = exc, True
+
+    def complain(self) -> None:
+        if self._trouble is not None:
+            raise self._trouble
+
+
+def _surroundings(
+    here: Home, calibration_id: str | None, emit: Callable[[Event], None], stop: _Stop, clients: Clients
+) -> Surroundings:
     base = Path.cwd()
     return Surroundings(
         cache=here.cache,
@@ -65,17 +106,22 @@ def _surroundings(here: Home, calibration_id: str | None, emit: Callable[[Event]
         stop_asked=lambda: stop.asked,
         interruptible=stop.interrupting,
         policy=policy_of(os.environ),
+        clients=clients,
     )
 
 
 class _Stop:
-    """Remembers that SIGINT or SIGTERM came; the runner looks at it between steps."""
+    """Remembers that SIGINT or SIGTERM came (or SIGHUP, of a terminal); the runner looks at it between steps."""
 
     def __init__(self, *, then_interrupts: bool = False) -> None:
         self.asked = False
         self._interrupts = False
         self._then_interrupts = then_interrupts
-        self._before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        # Whoever began with nohup wants to go on when the terminal ends.
+        if then_interrupts and sys.platform != "win32" and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        self._before = {number: signal.signal(number, self._ask) for number in numbers}
 
     def close(self) -> None:
         for number, handler in self._before.items():

@@ -1,8 +1,8 @@
 """An order in, rows of requests out: one client process.
 
-Started by the generator as `python -P -m prony.load.client ORDER`. It opens its lines, says `{"ready": ...}` on its
-standard output, hears `start NS` on its standard input, sends, and says `{"done": ...}`. `stop` and SIGTERM end it
-shortly; so does the end of its standard input, because then nobody wants its rows any more.
+Started as `python -P -m prony.load.client`, maybe before there is an order. It hears the order's path on its standard
+input, opens its lines, says `{"ready": ...}` on its standard output, hears `start NS`, sends, and says `{"done": ...}`.
+`stop` and SIGTERM end it shortly; so does the end of its standard input, because then nobody wants its rows any more.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ class Client:
     def run(self) -> int:
         raise_files()
         signal.signal(signal.SIGTERM, self._asked_to_stop)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal's Ctrl-C the generator hears too
         # A signal must end the wait for events too: it writes where the loop reads.
         woken, wakes = socket.socketpair()
         for end in (woken, wakes):
@@ -105,9 +104,15 @@ def tell(message: dict[str, Any]) -> None:
     os.write(_OUT, json.dumps(message).encode() + b"\n")
 
 
-def main(arguments: list[str]) -> int:
-    return Client(orders.read(Path(arguments[0]))).run()
+def main() -> int:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal's Ctrl-C the generator hears too
+    path = b""
+    while (byte := os.read(_IN, 1)) != b"\n":  # no more than the path: what follows it is the loop's to read
+        if not byte:
+            return 0
+        path += byte
+    return Client(orders.read(Path(os.fsdecode(path)))).run()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -6,12 +6,10 @@ import json
 import math
 import os
 import selectors
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +22,7 @@ from prony.load.limits import check_files, check_lines
 from prony.load.live import Live, Watch
 from prony.load.orders import Order
 from prony.load.outcome import ClientFacts, Outcome, merged
+from prony.load.processes import Clients
 from prony.load.schedule import Schedule
 from prony.ports.driver import Endpoint, Keeps, Prepared
 
@@ -35,13 +34,12 @@ _RATE_EACH = 20_000.0
 _TICK_S = 0.25
 _READY_S = 60.0
 _LEAD_NS = 20_000_000  # from when all are ready to the common start
-_GRACE_S = 20.0
-_LOG_TAIL = 2000
 
 
 @dataclass(frozen=True)
 class Ground:
-    """What a load needs. `scratch` is a folder for this load alone; `processes` None: as many as it needs."""
+    """What a load needs. `scratch` is a folder for this load alone; `processes` None: as many as it needs. Of `clients`
+    some may wait already."""
 
     requests: Prepared
     endpoint: Endpoint
@@ -49,6 +47,7 @@ class Ground:
     load: Load
     scratch: Path
     processes: int | None = None
+    clients: Clients = field(default_factory=Clients)
 
 
 class LostClientError(MeasurementError):
@@ -71,7 +70,7 @@ def generate(
         raise InputError("there is no request to send", hint="the driver or its task prepared none")
     written = _write(ground)
     with ExitStack() as stack:
-        clients = [stack.enter_context(_Client(order)) for order in written]
+        clients = [stack.enter_context(_Client(order, ground.clients)) for order in written]
         _wait(clients, lambda client: client.is_ready, _READY_S, stop_asked)
         # One that is stopped before it begins is told so in one breath: it sends nothing.
         stop = "\nstop" if stop_asked() else ""
@@ -204,32 +203,23 @@ def _rate(schedule: Schedule) -> float:
 class _Client:
     """One client process as the generator sees it. Leaving the block ends it."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, clients: Clients) -> None:
         self.order = order
-        self.pid = 0
         self.facts: Mapping[str, Any] | None = None
         self.is_ready = False
         self.is_gone = False
+        self._clients = clients
         self._heard = b""
 
     def __enter__(self) -> Self:
-        command = [sys.executable, "-P", "-m", "prony.load.client", str(self.order.file("json"))]
-        self._log = self.order.file("log").open("wb")
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
+        self._process = self._clients.take()
         self.pid = self._process.pid
-        os.set_blocking(self.output, False)
+        self.output = self._process.output
+        self.say(str(self.order.file("json")))
         return self
 
-    @property
-    def output(self) -> int:
-        assert self._process.stdout is not None
-        return self._process.stdout.fileno()
-
     def say(self, line: str) -> None:
-        assert self._process.stdin is not None
-        try:
-            os.write(self._process.stdin.fileno(), line.encode() + b"\n")
-        except BrokenPipeError:
+        if not self._process.say(line):
             self.is_gone = True
 
     def hear(self) -> None:
@@ -243,25 +233,14 @@ class _Client:
             self.facts = message.get("done", self.facts)
 
     def died(self) -> MeasurementError:
-        code = self._process.wait(_GRACE_S)
-        text = self.order.file("log").read_text(errors="replace").strip()[-_LOG_TAIL:]
-        said = text or "it said nothing"
+        code, said = self._process.code(), self._process.last_words() or "it said nothing"
         return MeasurementError(
             f"client process {self.order.process} ended before its load did (exit code {code}): {said}",
             hint="was it killed, or out of memory?",
         )
 
     def __exit__(self, *_: object) -> None:
-        # The end of its input ends it.
-        for stream in (self._process.stdin, self._process.stdout):
-            assert stream is not None
-            stream.close()
-        try:
-            self._process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._log.close()
+        self._process.end()
 
 
 def _wait(

@@ -9,7 +9,7 @@ from prony.errors import InputError
 from prony.model.job import Job
 from prony.model.result import Result
 from prony.run.folder import held
-from prony.run.runner import Runner, Surroundings
+from prony.run.surroundings import Surroundings
 
 
 def run_jobs(jobs: Sequence[Job], folders: Sequence[Path], around: Surroundings) -> list[Result]:
@@ -22,4 +22,6 @@ def run_jobs(jobs: Sequence[Job], folders: Sequence[Path], around: Surroundings)
             from prony.run.service import ServiceRunner
 
             return ServiceRunner(around).run(jobs, folders)
+        from prony.run.runner import Runner
+
         return Runner(around).run(jobs, folders)

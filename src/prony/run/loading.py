@@ -28,6 +28,7 @@ from prony.run.beside import Beside
 from prony.run.clients import client_side
 from prony.run.folder import ResultFolder, TelemetryRow, write_frame
 from prony.run.loads import Chosen
+from prony.run.surroundings import Surroundings
 
 # So many prompts are made where time and no count decides: then they come again from the first.
 _PROMPTS = 1000
@@ -44,12 +45,13 @@ class Seen:
 class LoadCourse:
     """A job on its way."""
 
-    def __init__(self, job: Job, folder: ResultFolder, chosen: Chosen, *, base: Path, scratch: Path) -> None:
+    def __init__(self, job: Job, folder: ResultFolder, chosen: Chosen, around: Surroundings, *, scratch: Path) -> None:
         self.job = job
         self.folder = folder
         self.chosen = chosen
         self.telemetry: list[TelemetryRow] = []
-        self._base = base
+        self._base = around.base
+        self._clients = around.clients
         self._scratch = scratch / job.id
         self._endpoint = Endpoint()
         self._prepared: Prepared | None = None
@@ -100,7 +102,7 @@ class LoadCourse:
         scratch = self._scratch / f"{index:04d}"
         scratch.mkdir()
         processes = load.clients.processes
-        ground = Ground(self._prepared, self._endpoint, schedule, load, scratch, processes)
+        ground = Ground(self._prepared, self._endpoint, schedule, load, scratch, processes, self._clients)
         try:
             beside.begin()
             outcome = generate(ground, on_tick=_ticking(beside, seen), stop_asked=seen.stop_asked)

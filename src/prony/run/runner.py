@@ -10,20 +10,17 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
-from dataclasses import dataclass, field
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from prony import __version__
-from prony.errors import PronyError, whose_move
+from prony.errors import PronyError
 from prony.measure.counters import oom_kills
-from prony.model.device import Environment
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import Failure, ModelFacts, Repetition, Result, ResultState
 from prony.ports import plugins
-from prony.ports.clock import Clock
-from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy
+from prony.ports.models import FetchOptions, ModelFiles
 from prony.run.checking import Checker
 from prony.run.course import Course, repetition_of
 from prony.run.engines import check_version, interpreter
@@ -33,22 +30,7 @@ from prony.run.models import fetch
 from prony.run.observer import Observer, open_probes
 from prony.run.pagecache import arrange, resident_share
 from prony.run.rounds import Op, next_step, planned, shuffled
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What the runner may use: where models are cached, where engines live, what relative paths are relative to."""
-
-    cache: Path
-    engines: Path
-    base: Path
-    clock: Clock
-    environment: Callable[[], Environment]
-    emit: Callable[[Event], None]
-    stop_asked: Callable[[], bool]
-    # A block in which a stop is not waited for: it raises Stopped at once, out of whatever call the block is in.
-    interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
-    policy: ModelPolicy = field(default_factory=ModelPolicy)
+from prony.run.surroundings import Stopped, Surroundings, failure_of
 
 
 class Runner:
@@ -248,15 +230,6 @@ class Runner:
 
     def _say(self, kind: str, job: Job, **details: str | int) -> None:
         self.around.emit(Event.read({"kind": kind, "job_id": job.id} | details))
-
-
-class Stopped(Exception):  # noqa: N818 - not an error: somebody asked
-    """Somebody asked the runner to stop while it was getting ready."""
-
-
-def failure_of(error: PronyError, *, phase: str) -> Failure:
-    """Turn what was raised on purpose into what a result keeps."""
-    return Failure.read(error.to_dict() | {"phase": phase, "whose": whose_move(error)})
 
 
 def _state(course: Course, *, stopped: bool) -> ResultState:

@@ -26,10 +26,10 @@ from prony.run.loading import LoadCourse, Seen, check_answers
 from prony.run.loads import Chosen, chosen
 from prony.run.observer import open_probes
 from prony.run.rounds import shuffled
-from prony.run.runner import Stopped, Surroundings, failure_of
 from prony.run.scrape import Page
 from prony.run.searching import Probed, Searching
 from prony.run.services.host import Running, started
+from prony.run.surroundings import Stopped, Surroundings, failure_of
 
 if TYPE_CHECKING:
     from prony.ports.probe import Probe
@@ -128,7 +128,7 @@ class ServiceRunner:
     def _prepared(self, folder: ResultFolder, picked: Chosen, scene: _Scene) -> LoadCourse | None:
         job = folder.job
         self._say("prepare", job, message="making requests")
-        course = LoadCourse(job, folder, picked, base=self.around.base, scratch=self._scratch)
+        course = LoadCourse(job, folder, picked, self.around, scratch=self._scratch)
         try:
             with self.around.interruptible():
                 course.prepare(scene.endpoint)

@@ -34,21 +34,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     import json
-    import os
 
-    # polars' allocator keeps what it has freed for ten seconds: more than all the rest of this process.
-    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
-
-    from prony.app.api import Bench
-    from prony.cli.outcome import finish
-    from prony.cli.progress import following
+    from prony.cli.running import run_here
     from prony.recipe import loads
 
     loaded = loads(json.dumps(recipe(options)), "json", "the options", options.set)
-    with Bench.open() as bench:
-        with following() as follower:
-            dossier = bench.run(loaded, base=Path.cwd(), on_start=follower.start, on_event=follower.event, apart=False)
-        return finish(dossier, as_json=options.json, report=bench.write_report if options.report else None)
+    return run_here(loaded, options, base=Path.cwd())
 
 
 def recipe(options: Namespace) -> dict[str, Any]:

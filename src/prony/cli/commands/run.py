@@ -33,17 +33,12 @@ def command(options: Namespace) -> int:
         return submit(load(options.recipe, options.set), options)
     _check_here(options)
 
-    from prony.app.api import Bench
-    from prony.cli.outcome import finish
-    from prony.cli.progress import following
+    from prony.cli.running import run_here
     from prony.cli.submitting import note_server_only
 
     loaded = load(options.recipe, options.set)
     note_server_only(loaded.recipe, options.recipe)
-    with Bench.open() as bench:
-        with following() as follower:
-            dossier = bench.run(loaded, on_start=follower.start, on_event=follower.event)
-        return finish(dossier, as_json=options.json, report=bench.write_report if options.report else None)
+    return run_here(loaded, options)
 
 
 def _clients(text: str | None) -> list[str]:

@@ -27,7 +27,8 @@ from prony.run.services.usage import Usage
 
 _TRIES = 5
 _WATCHDOG = ("-P", "-m", "prony.run.services.watchdog")
-_ASTRAY = {"PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__"}
+# What leads another interpreter astray, and what lets our owner speak to a server.
+_ASTRAY = {"PRONY_TOKEN", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__"}
 _TAIL = 4000
 _END_S = 120.0  # longer than the watchdog needs at its worst
 _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.001, 0.1
