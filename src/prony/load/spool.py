@@ -11,6 +11,7 @@ import mmap
 import os
 import queue
 import struct
+import sys
 import threading
 from array import array
 from pathlib import Path
@@ -23,6 +24,7 @@ from prony.ports.driver import Reply
 _head = struct.Struct("@4q")
 _BLOCK_BYTES = 2**18
 _WAITING_BLOCKS = 64
+_MAPPED_BYTES = 2**21
 
 
 class Spool:
@@ -84,6 +86,7 @@ class Kept:
     """The reading side: replies by where they stand."""
 
     def __init__(self, path: Path) -> None:
+        self._mapped = 0
         self._bytes: mmap.mmap | bytes = b""
         if path.exists() and path.stat().st_size:
             with path.open("rb") as stream:
@@ -100,7 +103,16 @@ class Kept:
             return None
         numbers = np.frombuffer(self._bytes[stamps_at:body_at], np.int64)
         body = self._bytes[body_at : body_at + length]
+        self._let_go(_head.size + 16 * count + length)
         return Reply(status=status, stamps_ns=numbers[:count], sizes=numbers[count:].tolist(), body=bytes(body))
+
+    def _let_go(self, length: int) -> None:
+        """Have what was read not count as memory of this process; what is wanted again is mapped again."""
+        self._mapped += length
+        if self._mapped >= _MAPPED_BYTES and isinstance(self._bytes, mmap.mmap):
+            self._mapped = 0
+            if sys.platform == "linux":
+                self._bytes.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
         if isinstance(self._bytes, mmap.mmap):

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from prony.measure.digests import NUMBERS, Digests
 from prony.measure.samples import SAMPLE_PHASES, SAMPLES, read_frame
-from prony.ports.driver import Cause, Digest
+from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,29 +38,6 @@ def request_schema() -> dict[str, Any]:
         "reasoning_tokens": pl.Int32, "content_ns": pl.Int64, "token_ns": pl.List(pl.Int64), "items": pl.Int32,
         "quality": pl.Float32,
     }  # fmt: skip
-
-
-_NUMBERS = ("input_tokens", "output_tokens", "reasoning_tokens", "content_ns", "quality")
-_KEPT = ("cause", "token_ns", "items", *_NUMBERS)
-
-
-class Digests:
-    """What was found in the replies of one run, row by row of its records; only told where somebody looked.
-
-    Texts are not kept: no column is made of them, and they would hold every reply in memory.
-    """
-
-    def __init__(self) -> None:
-        self.rows: list[int] = []
-        self._columns: dict[str, list[Any]] = {name: [] for name in _KEPT}
-
-    def add(self, row: int, digest: Digest) -> None:
-        self.rows.append(row)
-        for name, column in self._columns.items():
-            column.append(getattr(digest, name))
-
-    def column(self, name: str) -> list[Any]:
-        return self._columns[name]
 
 
 @dataclass(frozen=True)
@@ -95,8 +73,9 @@ def request_frame(taken: Taken) -> pl.DataFrame:
     }  # fmt: skip
     columns |= {name: records[name] for name in ("end_ns", "due_ns", "sent_ns", "first_ns", "bytes_in", "lag_ns")}
     columns |= _digested(taken, count)
-    frame = pl.DataFrame({name: _series(name, columns[name]) for name in schema})
-    return frame.sort("index", maintain_order=True)
+    # A column at a time, so that there are never two copies of all.
+    frame = pl.DataFrame({name: _series(name, columns.pop(name)) for name in schema})
+    return frame if frame["index"].is_sorted() else frame.sort("index", maintain_order=True)
 
 
 def begin_ns(records: Mapping[str, Array], *, is_open: bool) -> Array:
@@ -142,8 +121,7 @@ def joined(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
 def _causes(taken: Taken) -> Array:
     """Return the cause of each request: the wire's, unless that is none and the digest found one."""
     causes: Array = taken.records["cause"].astype(np.uint8)
-    rows = np.asarray(taken.digests.rows, dtype=np.int64)
-    told = np.asarray(taken.digests.column("cause"), dtype=np.uint8)
+    rows, told = taken.digests.rows, taken.digests.causes
     good = causes[rows] == Cause.OK
     causes[rows[good]] = told[good]
     return causes
@@ -177,36 +155,34 @@ def _digested(taken: Taken, count: int) -> dict[str, pl.Series]:
     import polars as pl
 
     digests = taken.digests
-    rows = np.asarray(digests.rows, dtype=np.int64)
-    found = {name: _numbers(rows, digests.column(name), count, request_schema()[name]) for name in _NUMBERS}
+    found = {name: _numbers(digests, name, count) for name in NUMBERS}
     each = np.asarray(taken.items or (1,), dtype=np.int32)
     items = each[taken.records["request"] % each.size]
-    items[rows] = digests.column("items")
-    stamps = [np.asarray(one, dtype=np.int64) for one in digests.column("token_ns") if one is not None]
-    told = [row for row, one in zip(digests.rows, digests.column("token_ns"), strict=True) if one is not None]
-    return found | {"items": pl.Series(items), "token_ns": _lists(stamps, told, count)}
+    items[digests.rows] = digests.items
+    return found | {"items": pl.Series(items), "token_ns": _lists(digests, count)}
 
 
-def _numbers(rows: Array, told: Sequence[Any], count: int, kind: Any) -> pl.Series:
+def _numbers(digests: Digests, name: str, count: int) -> pl.Series:
     """Return one number a row; null where none was told."""
     import polars as pl
 
-    has = np.zeros(count, dtype=bool)
-    has[rows] = [value is not None for value in told]
-    values = np.zeros(count, dtype=np.float64 if kind == pl.Float32 else np.int64)
-    values[rows] = [0 if value is None else value for value in told]
-    return pl.Series(values).cast(kind).set(~pl.Series(has), None)
+    values, has = digests.numbers(name)
+    if not has.any():
+        return pl.Series([None], dtype=request_schema()[name]).new_from_index(0, count)
+    known = np.zeros(count, dtype=bool)
+    known[digests.rows] = has
+    placed = np.zeros(count, dtype=values.dtype)
+    placed[digests.rows] = values
+    return pl.Series(placed).cast(request_schema()[name]).set(~pl.Series(known), None)
 
 
-def _lists(stamps: Sequence[Array], rows: Sequence[int], count: int) -> pl.Series:
+def _lists(digests: Digests, count: int) -> pl.Series:
     """Return the stamps of each row as a list; null where a row has none."""
     import polars as pl
 
-    if not any(one.size for one in stamps):
+    stamps, counts = digests.stamps()
+    if not stamps.size:
         return pl.Series([None], dtype=pl.List(pl.Int64)).new_from_index(0, count)
-    flat = pl.DataFrame(
-        {"row": np.repeat(np.asarray(rows, dtype=np.int64), [one.size for one in stamps]),
-         "token_ns": np.concatenate(list(stamps))}
-    )  # fmt: skip
+    flat = pl.DataFrame({"row": np.repeat(digests.rows, counts), "token_ns": stamps})
     lists = flat.group_by("row", maintain_order=True).agg("token_ns")
     return pl.DataFrame({"row": np.arange(count)}).join(lists, on="row", how="left", maintain_order="left")["token_ns"]

@@ -17,7 +17,8 @@ from prony.load.generator import Ground, generate
 from prony.load.live import Live
 from prony.load.outcome import Outcome
 from prony.load.schedule import Schedule, plan
-from prony.measure.requests import Digests, Taken, begin_ns, request_frame
+from prony.measure.digests import Digests
+from prony.measure.requests import Taken, begin_ns, request_frame
 from prony.measure.window import Sent, find_window
 from prony.model.event import Live as Shown
 from prony.model.job import Job

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from prony.analyse.load.summary import summarise_load
-from prony.measure.requests import Digests, Taken, joined, request_frame
+from prony.measure.digests import Digests
+from prony.measure.requests import Taken, joined, request_frame
 from prony.measure.samples import SAMPLES
 from prony.model.clients import ClientSide, ServiceFacts
 from prony.model.dossier import Dossier, Entry

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prony.measure.requests import Digests, Taken, joined, request_frame
+from prony.measure.digests import Digests
+from prony.measure.requests import Taken, joined, request_frame
 from prony.model.clients import ClientSide
 from prony.model.job import Job
 from prony.model.load import Load
