@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from prony.app import results
-from prony.app.execution import execute
 from prony.app.services import anchored_service, check_service
 from prony.errors import ConflictError
 from prony.load.processes import Clients
@@ -28,7 +27,6 @@ from prony.ports import plugins
 from prony.ports.clock import SystemClock
 from prony.ports.models import scheme_of
 from prony.recipe import Loaded, loads
-from prony.store import transfer
 from prony.store.home import Home
 from prony.store.ledger import outcome
 from prony.store.store import Store
@@ -119,6 +117,8 @@ class Bench:
                     jobs, out, self.home, on_event=on_event, calibration_id=calibration_id, clients=clients
                 )
             else:
+                from prony.app.execution import execute
+
                 stopped = execute(jobs, out, self.home, on_event=on_event, calibration_id=calibration_id)
         except KeyboardInterrupt:  # before the runner was there to hear it
             stopped = True
@@ -174,6 +174,8 @@ class Bench:
         return experiment_id
 
     def export(self, text: str, to: Path, *, overwrite: bool = False) -> Path:
+        from prony.store import transfer
+
         experiment_id = self.store.resolve_id(text)
         if self.store.experiment(experiment_id).state is ExperimentState.RUNNING:
             raise ConflictError(f"experiment {experiment_id} is running", hint="wait for it, or stop it")
@@ -187,6 +189,8 @@ class Bench:
         return export(self.dossier(text), export_format, to)
 
     def import_(self, path: Path) -> Experiment:
+        from prony.store import transfer
+
         return transfer.import_(self.store, path, summarise=results.summary_of)
 
     # The machine

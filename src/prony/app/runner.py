@@ -18,7 +18,6 @@ from prony.model.job import Job
 from prony.model.result import ResultState
 from prony.ports.clock import SystemClock
 from prony.ports.models import policy_of
-from prony.run.child.spawner import die_with_parent
 from prony.run.environment import look_around
 from prony.run.jobs import run_jobs
 from prony.run.surroundings import Stopped, Surroundings
@@ -32,6 +31,8 @@ def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, p
     """
     stop = _Stop()
     if parent is not None:
+        from prony.run.child.spawner import die_with_parent
+
         die_with_parent(signal.SIGTERM, parent)  # a polite end: what was measured is kept
     jobs = [_job(file) for file in files]
     results = run_jobs(

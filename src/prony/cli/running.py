@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,17 +17,38 @@ if TYPE_CHECKING:
 
 def run_here(loaded: Loaded, options: Namespace, *, base: Path | None = None) -> int:
     """Run a recipe to its end; relative paths in it are relative to `base`, or else to its own folder."""
+    _note_server_only(loaded)
     with _clients_ahead(loaded.recipe) as clients:  # first of all: they import while this process does
-        from prony.app.api import Bench
-        from prony.cli.outcome import finish
-        from prony.cli.progress import following
-
+        with uncollected():
+            from prony.app.api import Bench
+            from prony.cli.outcome import finish
+            from prony.cli.progress import following
         with Bench.open() as bench:
             with following() as follower:
                 dossier = bench.run(
                     loaded, base=base, on_start=follower.start, on_event=follower.event, clients=clients
                 )
             return finish(dossier, as_json=options.json, report=bench.write_report if options.report else None)
+
+
+def _note_server_only(loaded: Loaded) -> None:
+    """Say what of a recipe that runs here only a server could do."""
+    if loaded.recipe.schedule is not None:
+        from prony.cli.output import print_note
+
+        print_note(f"note: this runs once; a schedule needs a server: prony schedule add {loaded.path} on its machine, or "
+                   f"prony run {loaded.path} --server URL")  # fmt: skip
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Import what the block imports without searching it for garbage again and again: it all stays."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _clients_ahead(recipe: Recipe) -> Clients:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.outcome import finish_there
@@ -13,7 +12,7 @@ from prony.cli.remote import again, connect
 from prony.cli.watching import follow
 from prony.errors import InputError
 from prony.model.queue import ExperimentView, Submission
-from prony.model.recipe import Recipe, ServiceWorkload
+from prony.model.recipe import ServiceWorkload
 from prony.ports.models import scheme_of
 
 if TYPE_CHECKING:
@@ -44,13 +43,6 @@ def submission_of(loaded: Loaded, overrides: Sequence[str], *, priority: int | N
     """Return a recipe as it travels: its text as it was written, for the server reads it anew."""
     name = loaded.path.name if loaded.path else "recipe.yaml"
     return Submission(text=loaded.text, name=name, overrides=tuple(overrides), priority=priority)
-
-
-def note_server_only(recipe: Recipe, path: Path) -> None:
-    """Say what of a recipe that runs here only a server could do."""
-    if recipe.schedule is not None:
-        print_note(f"note: this runs once; a schedule needs a server: prony schedule add {path} on its machine, or "
-                   f"prony run {path} --server URL")  # fmt: skip
 
 
 def see_through(client: Client, view: ExperimentView, options: Namespace) -> int:

@@ -18,6 +18,7 @@ from prony.load.endpoint import parse
 from prony.model.clients import ServiceFacts
 from prony.model.event import Event, Live
 from prony.model.job import Job
+from prony.model.load import Load
 from prony.model.result import Failure, Repetition, Result, ResultState
 from prony.ports.driver import Endpoint
 from prony.run.beside import Beside
@@ -27,12 +28,12 @@ from prony.run.loads import Chosen, chosen
 from prony.run.observer import open_probes
 from prony.run.rounds import shuffled
 from prony.run.scrape import Page
-from prony.run.searching import Probed, Searching
-from prony.run.services.host import Running, started
 from prony.run.surroundings import Stopped, Surroundings, failure_of
 
 if TYPE_CHECKING:
     from prony.ports.probe import Probe
+    from prony.run.searching import Probed, Searching
+    from prony.run.services.host import Running
 
 _GIVE_UP_AFTER = 2
 
@@ -105,6 +106,8 @@ class ServiceRunner:
             url = workload.endpoint or ""
             yield _Scene(parse(url, self.around.base), ServiceFacts(endpoint=_shown(url)), workload.metrics_url or "")
             return
+        from prony.run.services.host import started
+
         self._say("prepare", job, message=f"starting {workload.service}")
         starting = started(
             picked.service,
@@ -150,7 +153,7 @@ class ServiceRunner:
     def _take_turns(self, placed: Sequence[tuple[LoadCourse, _Scene]]) -> None:
         pending, round_number = list(placed), 0
         loads = [(course, course.job.load) for course, _ in placed]
-        searches = {id(course): Searching(load) for course, load in loads if load.search is not None}
+        searches = {id(course): _searching(load) for course, load in loads if load.search is not None}
         while pending and not self.around.stop_asked():
             for pair in shuffled(pending, round_number=round_number, seed=pending[0][0].job.seed):
                 if self.around.stop_asked():
@@ -246,6 +249,12 @@ def _stages(folders: Sequence[ResultFolder]) -> list[list[list[ResultFolder]]]:
     groups = _groups(folders)
     is_duet = any(folder.job.side is not None for folder in folders)
     return [groups] if is_duet else [[group] for group in groups]
+
+
+def _searching(load: Load) -> Searching:
+    from prony.run.searching import Searching
+
+    return Searching(load)
 
 
 def _planned(job: Job) -> int:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from sqlalchemy import Connection, Insert, Table, and_, bindparam, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.experiment import Experiment, ExperimentState
@@ -53,8 +53,9 @@ def insert_new(connection: Connection, table: Table, values: Values) -> bool:
 @cache
 def _inserting(table: Table, dialect: str) -> Insert:
     """Return the statement without values: to build it takes longer than to run it."""
-    make = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    return make(table).on_conflict_do_nothing().returning(*table.primary_key.columns)
+    inserting = import_module(f"sqlalchemy.dialects.{dialect}").insert(table)  # what is not used is not loaded
+    statement: Insert = inserting.on_conflict_do_nothing().returning(*table.primary_key.columns)
+    return statement
 
 
 def _check_lengths(table: Table, values: Values) -> None:

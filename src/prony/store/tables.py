@@ -6,6 +6,7 @@ Documents are text and not JSON columns: a noun may hold NaN or infinity, which 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 
 from sqlalchemy import (
     BigInteger,
@@ -167,11 +168,6 @@ queue = Table(
     Column("labels", Text, nullable=False),
     # Not a partial one of those that wait: SQLite would rather go through all that wait, of every lot.
     Index("queue_by_lot", "lot_id", "state", "number"),
-    # The database itself sees to it that a device measures one job at a time.
-    Index("queue_device", "device_key", unique=True,
-          sqlite_where=text("state = 'leased'"), postgresql_where=text("state = 'leased'")),
-    Index("queue_unended", "experiment_id",
-          sqlite_where=text("ended_at IS NULL"), postgresql_where=text("ended_at IS NULL")),
     Index("queue_by_lease", "lease_id"),
     Index("queue_by_experiment", "experiment_id", "number"),
     Index("queue_by_state", "state", "number"),
@@ -301,3 +297,16 @@ scheduled = Table(
     Column("schedule_id", String(128), nullable=False),
     Index("scheduled_by_schedule", "schedule_id"),
 )
+
+
+@cache
+def schema() -> MetaData:
+    """Return all tables with their partial indices too, which only those need who make or compare a schema: to name
+    one loads what SQLAlchemy knows of every database."""
+    for name, column, unique, where in (
+        # The database itself sees to it that a device measures one job at a time.
+        ("queue_device", queue.c.device_key, True, text("state = 'leased'")),
+        ("queue_unended", queue.c.experiment_id, False, text("ended_at IS NULL")),
+    ):
+        Index(name, column, unique=unique, sqlite_where=where, postgresql_where=where)
+    return metadata

@@ -22,7 +22,7 @@ from prony.store.home import Home
 from prony.store.revision import HEAD
 from prony.store.schema import configuration, downgrade, revision, upgrade
 from prony.store.store import Store
-from prony.store.tables import metadata
+from prony.store.tables import schema
 
 from .nouns import NOW, calibration, experiment, overview
 
@@ -45,13 +45,13 @@ def test_the_constant_is_the_newest_migration() -> None:
 def test_the_migrations_make_the_tables_that_the_code_uses(store: Store) -> None:
     with reading(store.engine) as connection:
         options = {"compare_type": True, "compare_server_default": True}
-        assert compare_metadata(MigrationContext.configure(connection, opts=options), metadata) == []
+        assert compare_metadata(MigrationContext.configure(connection, opts=options), schema()) == []
         assert inspect(connection).get_view_names() == ["experiment_overview"]
 
 
 def test_every_column_index_and_key_is_the_same_to_the_letter(store: Store, home: Home, other_url: str) -> None:
     made = connected(Home(home.root / "made").create(), other_url)
-    metadata.create_all(made)
+    schema().create_all(made)
     assert _described(store.engine) == _described(made)
     assert any("queue_unended" in str(one) and "WHERE" in str(one) for one in _described(store.engine))
     made.dispose()

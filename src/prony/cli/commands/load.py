@@ -35,9 +35,10 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     import json
 
-    from prony.cli.running import run_here
-    from prony.recipe import loads
+    from prony.cli.running import run_here, uncollected
 
+    with uncollected():
+        from prony.recipe import loads
     loaded = loads(json.dumps(recipe(options)), "json", "the options", options.set)
     return run_here(loaded, options, base=Path.cwd())
 

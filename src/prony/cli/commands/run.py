@@ -24,21 +24,17 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.remote import address
-    from prony.recipe import load
+    from prony.cli.running import run_here, uncollected
 
+    with uncollected():
+        from prony.recipe import load
     options.set = [*options.set, *_clients(options.clients)]
     if address(options) is not None:
         from prony.cli.submitting import submit
 
         return submit(load(options.recipe, options.set), options)
     _check_here(options)
-
-    from prony.cli.running import run_here
-    from prony.cli.submitting import note_server_only
-
-    loaded = load(options.recipe, options.set)
-    note_server_only(loaded.recipe, options.recipe)
-    return run_here(loaded, options)
+    return run_here(load(options.recipe, options.set), options)
 
 
 def _clients(text: str | None) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from alembic import context
 
-from prony.store.tables import metadata
+from prony.store.tables import schema
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+context.configure(connection=context.config.attributes["connection"], target_metadata=schema())
 with context.begin_transaction():
     context.run_migrations()
