@@ -36,8 +36,9 @@ def _note_server_only(loaded: Loaded) -> None:
     if loaded.recipe.schedule is not None:
         from prony.cli.output import print_note
 
-        print_note(f"note: this runs once; a schedule needs a server: prony schedule add {loaded.path} on its machine, or "
-                   f"prony run {loaded.path} --server URL")  # fmt: skip
+        path = loaded.path
+        print_note(f"note: this runs once; a schedule needs a server: prony schedule add {path} on its machine, or "
+                   f"prony run {path} --server URL")  # fmt: skip
 
 
 @contextmanager
