@@ -15,6 +15,7 @@ from prony.client import Client
 from prony.errors import NotFoundError
 from prony.model.access import NewToken, Role
 from prony.model.agent import Capabilities, Enrolment, Heartbeat
+from prony.model.comparison import Terms
 from prony.model.lease import LeaseRequest, Progress
 from prony.model.queue import JobBatch, Modification, Submission
 from prony.model.schedule import NewSchedule
@@ -30,7 +31,7 @@ REACHED = ("prony.cli.", "prony.client.names", "prony.client.carrying")
 CALLS: dict[str, tuple[str, ...]] = {
     "submit": ("run",),
     "experiments": ("list",),
-    "experiment": ("show", "report", "rerun", "export", "delete", "watch"),
+    "experiment": ("show", "compare", "report", "rerun", "export", "delete", "watch"),
     "delete": ("delete",),
     "cancel_experiment": ("cancel", "run", "rerun"),
     "retry_experiment": ("retry",),
@@ -58,6 +59,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "remove": ("agents",),
     "compatibility": ("agents",),
     "queue": ("queue",),
+    "comparison": ("compare",),
 }
 AN_AGENT_S = "only an agent asks this, and it has a connection of its own"
 IN_THE_DATABASE = "prony tokens works on the database, so that it needs no server and no first token"
@@ -99,6 +101,7 @@ ARGUMENTS: dict[str, Any] = {
     "new": NewSchedule(submission=Submission(text="name: x")),
     "request": LeaseRequest(agent_id="x", incarnation="x"),
     "progress": Progress(),
+    "terms": Terms(metrics=("x",), across=("x",), anyway=True),
     "token": NewToken(name="x", role=Role.VIEWER),
     "content": b"x",
     "offset": 0,

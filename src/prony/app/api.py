@@ -17,6 +17,7 @@ from prony.errors import ConflictError
 from prony.load.processes import Clients
 from prony.measure.device import detect
 from prony.model.calibration import Calibration
+from prony.model.comparison import Comparison, Terms
 from prony.model.device import EngineReport
 from prony.model.dossier import Dossier
 from prony.model.event import Event
@@ -158,6 +159,12 @@ class Bench:
         from prony.report import render
 
         return render(self.dossier(text), report_format)
+
+    def compare(self, names: Sequence[str], terms: Terms) -> Comparison:
+        """Say how later experiments or jobs stand against the first."""
+        from prony.app.comparing import compare
+
+        return compare(self.store, names, terms)
 
     def write_report(self, dossier: Dossier) -> Path:
         """Write the HTML report beside the results and return its path."""

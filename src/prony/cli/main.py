@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("list", "list experiments"),
     "show": ("show", "show one experiment's numbers"),
     "report": ("report", "write a report: html, md, json, csv or junit"),
+    "compare": ("compare", "say whether one experiment is worse than another"),
     "rerun": ("rerun", "run an earlier experiment again"),
     "export": ("export", "copy an experiment to a folder of its own"),
     "import": ("import_", "bring in an exported experiment or a result folder"),

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from prony.client.agents import Agents, Leases
+from prony.client.comparisons import Comparisons
 from prony.client.connection import Connection
 from prony.client.experiments import Experiments
 from prony.client.house import House
@@ -15,7 +16,7 @@ from prony.client.jobs import Jobs
 from prony.client.schedules import Schedules
 
 
-class Client(Experiments, Jobs, Schedules, Agents, Leases, House):
+class Client(Experiments, Comparisons, Jobs, Schedules, Agents, Leases, House):
     """Open it as a block. Every method is one operation of the API, under its name there.
 
     Errors are those that the server raised, or a TransportError where it cannot be reached. What may be done twice

@@ -11,7 +11,9 @@ from starlette.requests import Request
 
 from prony.model.agent import AgentState
 from prony.model.base import Noun
+from prony.model.comparison import Rule, Terms
 from prony.model.experiment import ExperimentState
+from prony.model.quantity import Share
 from prony.model.queue import JobState
 from prony.server.body import header
 from prony.server.problems import RequestError, invalid
@@ -74,6 +76,29 @@ class ReportAsked(Asked):
     format: Literal["html", "md", "json", "csv", "junit"] = "html"
 
 
+class ComparisonAsked(Asked):
+    of: str = Field(
+        max_length=2000, pattern=r"^[A-Za-z0-9][A-Za-z0-9._,-]*$",
+        description="experiments or jobs, with commas between; the first is the baseline",
+    )  # fmt: skip
+    threshold: Share = Field(default=0.03, description="the smallest change that matters; a percent sign is `%25`")
+    metric: Plain = Field(default="", description="what decides, with commas between; default: the headlines")
+    across: Plain = Field(default="", description="settings that may differ, with commas between")
+    anyway: bool = Field(default=False, description="compare what is not comparable, and say what differs")
+    rule: Rule = Field(default="prony", description="ai-factory: fixed limits, one number against one")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return _listed(self.of)
+
+    @property
+    def terms(self) -> Terms:
+        return Terms.model_construct(
+            threshold=self.threshold, metrics=_listed(self.metric), across=_listed(self.across),
+            anyway=self.anyway, rule=self.rule,
+        )  # fmt: skip
+
+
 class LogsAsked(Asked):
     attempt: int | None = Field(default=None, ge=1, le=10_000, description="the last, by default")
     offset: Offset = Field(default=0, description="where to begin, in bytes")
@@ -91,6 +116,10 @@ class UploadAsked(Asked):
 class FinishAsked(Asked):
     next: bool = Field(default=False, description="lease the next job with the same request")
     wait_s: WaitS = Field(default=0, description="how long to wait for it")
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.split(",") if part)
 
 
 def asked(request: Request, noun: type[Asked]) -> Asked:

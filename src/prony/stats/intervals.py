@@ -69,3 +69,16 @@ def rate_interval(successes: int, trials: int, confidence: float = 0.95) -> Inte
     reach = math.sqrt(rate * (1 - rate) * spare + spare * spare / 4) / (1 + spare)
     # At the ends the exact limits are 0 and 1; rounding must not leave the rate itself outside.
     return min(rate, max(0.0, centre - reach)), max(rate, min(1.0, centre + reach))
+
+
+def rate_difference_interval(
+    before: tuple[int, int], after: tuple[int, int], confidence: float = 0.95
+) -> Interval | None:
+    """Return Newcombe's interval of the second rate less the first, each as (successes, trials); None of no trials."""
+    first, second = (rate_interval(*counts, confidence) for counts in (before, after))
+    if first is None or second is None:
+        return None
+    rate, other = before[0] / before[1], after[0] / after[1]
+    down = math.hypot(other - second[0], first[1] - rate)
+    up = math.hypot(second[1] - other, rate - first[0])
+    return other - rate - down, other - rate + up

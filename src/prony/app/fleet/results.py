@@ -6,12 +6,14 @@ import asyncio
 import os
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from prony.app import results as local
 from prony.app.fleet.arrivals import Arrivals
 from prony.errors import ConflictError, NotFoundError
 from prony.measure.samples import SAMPLES, TELEMETRY
+from prony.model.comparison import Comparison, Terms
 from prony.model.dossier import Dossier, Entry
 from prony.store import transfer
 from prony.store.folder import read_nouns
@@ -27,6 +29,11 @@ class Results(Arrivals):
         from prony.report import render
 
         return await asyncio.to_thread(lambda: render(local.dossier_of(self.store, experiment_id), report_format))
+
+    async def comparison(self, names: Sequence[str], terms: Terms) -> Comparison:
+        from prony.app.comparing import compare
+
+        return await asyncio.to_thread(compare, self.store, names, terms)
 
     async def result(self, job_id: str) -> Entry:
         def gather() -> Entry:

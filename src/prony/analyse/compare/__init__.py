@@ -1,0 +1,1 @@
+"""Results in, findings on how they differ out."""

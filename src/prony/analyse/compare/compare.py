@@ -1,0 +1,127 @@
+"""What was named and the terms in, the whole comparison out; refused where the numbers do not mean the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from prony.analyse.compare.contrasts import contrast, drafts, title_of
+from prony.analyse.compare.differences import check_across, differences
+from prony.analyse.compare.fixed import fixed_contrasts
+from prony.analyse.compare.matching import Side, match
+from prony.errors import InputError
+from prony.model.comparison import Compared, Comparison, Conclusion, Contrast, Difference, Match, Terms
+from prony.model.dossier import Entry
+from prony.model.estimate import Grade
+from prony.stats.discovery import adjusted
+
+_MOST_NAMED = 12
+_APART = (
+    "The sides were measured one after the other. On a machine that drifts, that alone can look like a change; "
+    "jobs of one experiment take turns, and so does `prony duet`."
+)
+_ORDER = (
+    Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.INSUFFICIENT, Conclusion.DIFFERENT,
+    Conclusion.IMPROVEMENT, Conclusion.WITHIN, Conclusion.EQUIVALENT,
+)  # fmt: skip
+
+Pair = tuple[Entry, Entry]
+
+
+def compare(sides: Sequence[Side], terms: Terms) -> Comparison:
+    """Compare the first with each other, or one with itself along `terms.across`. The same input, the same answer."""
+    check_across(terms.across, [entry for side in sides for entry in side.entries])
+    found = match(sides, terms.across)
+    unlike = [differences(*pair, terms.across) for pair in found.pairs]
+    if not terms.anyway:
+        _refuse(unlike)
+    judged = _fixed(found.pairs) if terms.rule == "ai-factory" else _judged(found.pairs, terms)
+    matches = tuple(
+        Match(
+            title=title_of(*pair), baseline=_compared(pair[0]), candidate=_compared(pair[1]),
+            interleaved=_interleaved(*pair), differences=unlike[place], contrasts=tuple(judged[place]),
+        )
+        for place, pair in enumerate(found.pairs)
+    )  # fmt: skip
+    conclusion, said = _overall([one for match in matches for one in match.contrasts], len(matches))
+    return Comparison(
+        terms=terms, baseline=sides[0].name, candidates=tuple(side.name for side in sides[1:]),
+        matches=matches, unmatched=found.unmatched, notes=_notes(found.pairs, terms),
+        conclusion=conclusion, sentence=said,
+    )  # fmt: skip
+
+
+def _refuse(unlike: Sequence[Sequence[Difference]]) -> None:
+    told: dict[str, None] = {}
+    for several in unlike:
+        for one in several:
+            if not one.allowed:
+                told[f"{one.kind}: {one.path} is {one.baseline} and {one.candidate}"] = None
+    if told:
+        shown = list(told)[:_MOST_NAMED]
+        more = f"; and {len(told) - len(shown)} more" if len(told) > len(shown) else ""
+        raise InputError(
+            f"these are not comparable: {'; '.join(shown)}{more}",
+            hint="--across NAME lets a setting (or device, or model) differ; --anyway compares all the same",
+            code="not_comparable",
+        )
+
+
+def _judged(pairs: Sequence[Pair], terms: Terms) -> list[list[Contrast]]:
+    drawn = [drafts(*pair, terms, interleaved=_interleaved(*pair)) for pair in pairs]
+    tests = [draft.p for several in drawn for draft in several if draft.p is not None]
+    among: dict[float | None, float] = dict(
+        zip(tests, adjusted(tests), strict=True)
+    )  # equal probabilities are adjusted alike
+    return [
+        [contrast(draft, pair, terms, q=among.get(draft.p), tests=len(tests)) for draft in several]
+        for pair, several in zip(pairs, drawn, strict=True)
+    ]
+
+
+def _fixed(pairs: Sequence[Pair]) -> list[list[Contrast]]:
+    return [list(fixed_contrasts(*pair)) for pair in pairs]
+
+
+def _compared(entry: Entry) -> Compared:
+    job = entry.job
+    return Compared(
+        experiment_id=job.experiment_id, job_id=job.id, title=job.title, cell=job.cell, verdict=entry.summary.verdict
+    )
+
+
+def _interleaved(baseline: Entry, candidate: Entry) -> bool:
+    """Did they take turns? Jobs of one experiment do, where one machine ran them in the same stretch of time."""
+    first, second = baseline.result, candidate.result
+    if baseline.job.experiment_id != candidate.job.experiment_id or first.ended_at is None or second.ended_at is None:
+        return False
+    if baseline.environment.device.hardware_id != candidate.environment.device.hardware_id:
+        return False
+    return max(first.started_at, second.started_at) < min(first.ended_at, second.ended_at)
+
+
+def _notes(pairs: Sequence[Pair], terms: Terms) -> tuple[str, ...]:
+    told: dict[str, None] = {}
+    for path in terms.across:
+        told[f"{path} was allowed to differ."] = None
+    if not all(_interleaved(*pair) for pair in pairs):
+        told[_APART] = None
+    for pair in pairs:
+        for entry in pair:
+            verdict = entry.summary.verdict
+            if verdict.grade is not Grade.VALID:
+                why = next((one.text for one in verdict.reasons if one.grade is verdict.grade), "")
+                told[f"{entry.job.title} ({entry.job.id}) is {verdict.grade}. {why}".strip()] = None
+    return tuple(told)
+
+
+def _overall(contrasts: Sequence[Contrast], pairs: int) -> tuple[Conclusion, str]:
+    headlines = [one.conclusion for one in contrasts if one.role == "headline"]
+    if not headlines:
+        return Conclusion.INSUFFICIENT, "There is no number that both sides have."
+    counts = Counter(headlines)
+    worst = next(one for one in _ORDER if counts[one])
+    told = ", ".join(f"{counts[one]} {one}" for one in _ORDER if counts[one])
+    jobs = f"{pairs} pair{'' if pairs == 1 else 's'} of jobs"
+    noun = "headline metric" if len(headlines) == 1 else "headline metrics"
+    return worst, f"{told} among {len(headlines)} {noun} of {jobs}."

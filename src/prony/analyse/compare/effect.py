@@ -1,0 +1,79 @@
+"""The runs of two sides in, the effect between them out, or the reason why there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from prony.model.comparison import Effect
+from prony.stats.intervals import rate_difference_interval
+from prony.stats.permutation import robust_p, robust_sign_flip_p
+from prony.stats.power import FEWEST_RUNS, noise_of
+from prony.stats.shift import cliffs_delta, paired_ratio, ratio
+from prony.stats.spread import detectable_change
+
+FEWEST_PAIRS = 8  # signs of seven pairs never come below 1.6 %
+
+
+def effect_of(before: Sequence[float], after: Sequence[float], *, paired: bool = False) -> Effect | str:
+    """Return by how much `after` differs from `before`, one number a run; a text where that cannot be said.
+
+    The same in every unit, and of a rate as of its inverse. `paired`: the runs with one index were made together.
+    """
+    if trouble := trouble_with(before, after, paired=paired):
+        return trouble
+    first, second = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    logs = np.log(first), np.log(second)
+    found = paired_ratio(first, second) if paired else ratio(first, second)
+    noise = noise_of(np.exp(logs[1] - logs[0])) if paired else noise_of(first, second)
+    # Of pairs the noise is that of their quotients, which holds the noise of both sides already.
+    runs = 2 * len(before) if paired else min(len(before), len(after))
+    how = "paired Hodges-Lehmann ratio; sign-flip test" if paired else "Hodges-Lehmann ratio; permutation test"
+    return Effect(
+        value=found.value, low=found.low, high=found.high, confidence=found.confidence,
+        p=robust_sign_flip_p(logs[1] - logs[0]) if paired else robust_p(*logs),
+        delta=cliffs_delta(first, second), runs=(len(before), len(after)),
+        noise=noise, detectable=detectable_change(noise, runs) if noise is not None else None, method=how,
+    )  # fmt: skip
+
+
+def trouble_with(before: Sequence[float], after: Sequence[float], *, paired: bool = False) -> str:
+    """Return why these runs cannot be compared as a ratio; an empty text where they can."""
+    for name, values in (("baseline", before), ("candidate", after)):
+        odd = next((value for value in values if not math.isfinite(value) or value <= 0), None)
+        if odd is not None:
+            return f"a run of the {name} has the value {odd:g}, which cannot be compared as a ratio"
+    if paired and len(before) != len(after):
+        return f"{len(before)} runs and {len(after)} runs make no pairs"
+    fewest = FEWEST_PAIRS if paired else FEWEST_RUNS
+    if min(len(before), len(after)) < fewest:
+        return f"{len(before)} {_runs(len(before))} against {len(after)}, and a verdict needs {fewest} on each side"
+    return ""
+
+
+def share_effect(before: tuple[int, int], after: tuple[int, int]) -> Effect | str:
+    """Return by how much the share of failures differs, each as (failed, total)."""
+    interval = rate_difference_interval(before, after)
+    if interval is None:
+        return "a side has no requests"
+    return Effect(
+        scale="difference", value=after[0] / after[1] - before[0] / before[1],
+        low=interval[0], high=interval[1], confidence=0.95,
+        p=_fisher_p(before, after), runs=(before[1], after[1]),
+        method="difference of shares of all requests; Newcombe's interval; Fisher's exact test",
+    )  # fmt: skip
+
+
+def _fisher_p(before: tuple[int, int], after: tuple[int, int]) -> float:
+    if before[0] == after[0] == 0 or (before[0], after[0]) == (before[1], after[1]):
+        return 1.0
+    from scipy.stats import fisher_exact
+
+    table = [[failed, total - failed] for failed, total in (before, after)]
+    return float(fisher_exact(table).pvalue)
+
+
+def _runs(count: int) -> str:
+    return "run" if count == 1 else "runs"

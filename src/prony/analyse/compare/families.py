@@ -1,0 +1,83 @@
+"""The keys of two summaries in, which of them decide and which stand behind those out.
+
+Medians, tails and means of the same runs rise and fall together: they are one family, and only its headline counts when
+the number of tests is corrected for. What a family's own headline lacks is told there and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+from prony.errors import InputError
+from prony.model.metric import METRICS, key_of
+
+# Extremes and spreads of a run say little of the next run.
+_SHOWN = ("p50", "mean", "p90", "p95", "p99", "p99.9")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    key: str
+    role: Literal["headline", "supporting"]
+    family: str
+
+
+# By kind of workload: each family's headline, and the metrics that belong to it.
+_FAMILIES: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
+    "model": {
+        "inference": ("inference_ms.p50", ("inference_ms", "throughput_per_s", "inference_cpu_ms", "energy_j")),
+        "cold start": ("cold_start_ms.p50", ("cold_start_ms", "load_ms", "first_inference_ms", "import_ms")),
+        "memory": ("rss_peak_mib.p50", ("rss_peak_mib", "memory_mib", "vram_peak_mib")),
+    },
+    "service": {
+        "latency": ("e2e_ms.p50", ("e2e_ms", "service_ms", "ttfb_ms")),
+        "first token": ("ttft_ms.p50", ("ttft_ms", "ttft_content_ms")),
+        "tokens": ("tpot_ms.p50", ("tpot_ms", "itl_ms", "tokens_per_s_per_user")),
+        "throughput": (
+            "throughput_per_s.p50",
+            ("throughput_per_s", "output_tokens_per_s", "total_tokens_per_s", "goodput_per_s", "items_per_s"),
+        ),
+        "errors": ("error_rate.mean", ("error_rate",)),
+        "quality": ("quality.mean", ("quality",)),
+        "highest load": ("highest_load.p50", ("highest_load",)),
+    },
+}
+
+
+def wanted(kind: str, known: Collection[str], metrics: Collection[str]) -> list[Wanted]:
+    """Return what to compare, each headline before what stands behind it; `metrics` are those a person named."""
+    if metrics:
+        return [Wanted(key, "headline", METRICS[key_of(key).metric].name) for key in _named(metrics, known)]
+    found: list[Wanted] = []
+    for family, (headline, members) in _FAMILIES.get(kind, {}).items():
+        mine = [key for key in known if key_of(key).metric in members and _is_shown(key)]
+        if headline in known:
+            found.append(Wanted(headline, "headline", family))
+        found += [Wanted(key, "supporting", family) for key in sorted(mine, key=_order) if key != headline]
+    return found
+
+
+def _named(metrics: Collection[str], known: Collection[str]) -> list[str]:
+    """Return the keys that a person means: whole ones, or a metric's middle where no statistic is said."""
+    found = []
+    for text in metrics:
+        key = key_of(text)
+        if key.metric not in METRICS:
+            near = get_close_matches(key.metric, METRICS, n=1)
+            hint = f"did you mean {near[0]}?" if near else "docs/metrics.md lists them"
+            raise InputError(f"there is no metric {text!r}", hint=hint, code="unknown_metric")
+        whole = [text] if key.statistic else [f"{text}.p50", f"{text}.mean"]
+        found.append(next((one for one in whole if one in known), whole[0]))
+    return list(dict.fromkeys(found))
+
+
+def _is_shown(key: str) -> bool:
+    return key_of(key).statistic in _SHOWN
+
+
+def _order(key: str) -> tuple[str, str, int]:
+    parts = key_of(key)
+    return parts.operation, parts.metric, _SHOWN.index(parts.statistic)

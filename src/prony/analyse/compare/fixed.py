@@ -1,0 +1,58 @@
+"""Two entries in, the fixed limits of AI Factory applied to them out: one number against one, and no noise considered.
+
+Mean, 95th and 99th percentile of the latency may rise by at most 10 %, throughput may fall by 10 % and the share of
+successes by 1 %, each relative to the baseline.
+"""
+
+from __future__ import annotations
+
+from prony.analyse.compare.contrasts import title_of
+from prony.analyse.compare.sentences import value_text
+from prony.model.comparison import Conclusion, Contrast, Effect, percent_text
+from prony.model.dossier import Entry
+from prony.model.estimate import Estimate
+from prony.model.metric import metric_of
+
+_LATENCY = {"model": "inference_ms", "service": "e2e_ms"}
+_METHOD = "one number against one; fixed limit"
+
+
+def fixed_contrasts(baseline: Entry, candidate: Entry) -> tuple[Contrast, ...]:
+    """Return a contrast for each limit; those that a side has no number for are insufficient."""
+    kind = baseline.job.workload.kind
+    limits = {f"{_LATENCY[kind]}.{name}": 0.10 for name in ("mean", "p95", "p99")} | {"throughput_per_s.p50": 0.10}
+    if kind == "service":
+        limits["error_rate.mean"] = 0.01
+    return tuple(_contrast(key, limit, baseline, candidate) for key, limit in limits.items())
+
+
+def _contrast(key: str, limit: float, baseline: Entry, candidate: Entry) -> Contrast:
+    before, after = (entry.summary.estimates.get(key) for entry in (baseline, candidate))
+    metric, is_share = metric_of(key), key.startswith("error_rate")
+    title = f"{title_of(baseline, candidate)}: {'success rate' if is_share else key}"
+    first, second = _number(before, is_share=is_share), _number(after, is_share=is_share)
+    effect, conclusion = None, Conclusion.INSUFFICIENT
+    if first is None or second is None:
+        told = f"{title} cannot be judged: {'the baseline' if first is None else 'the candidate'} has no such number."
+    elif first <= 0:
+        told = f"{title} cannot be judged: the baseline is 0, and nothing is a percentage of that."
+    else:
+        ratio = second / first
+        worse = ratio < 1 - limit if is_share or metric.better == "higher" else ratio > 1 + limit
+        conclusion = Conclusion.REGRESSION if worse else Conclusion.WITHIN
+        effect = Effect(value=ratio, method=_METHOD)
+        verb = "passes" if worse else "is within"
+        told = (
+            f"{title} {verb} the fixed limit of {percent_text(limit)}, {effect.change} "
+            f"({value_text(before)} to {value_text(after)}); one number against one, however much runs vary."
+        )
+    return Contrast(
+        key=key, unit=metric.unit, better=metric.better, role="headline", family=metric.name,
+        baseline=before, candidate=after, effect=effect, conclusion=conclusion, sentence=told,
+    )  # fmt: skip
+
+
+def _number(estimate: Estimate | None, *, is_share: bool) -> float | None:
+    if estimate is None:
+        return None
+    return 1 - estimate.value if is_share else estimate.value

@@ -1,0 +1,44 @@
+"""What a person named and the terms in, the comparison out: from the store of this machine or of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from prony.app.results import dossier_of, summary_of
+from prony.errors import InputError, NotFoundError
+from prony.model.comparison import Comparison, Terms
+from prony.model.dossier import Entry
+from prony.store.store import Store
+
+
+def compare(store: Store, names: Sequence[str], terms: Terms) -> Comparison:
+    """Compare experiments, or single jobs of them; the first is the baseline."""
+    from prony.analyse.compare.compare import compare as compared
+    from prony.analyse.compare.matching import Side
+
+    if len(set(names)) < len(names):
+        raise InputError("the same experiment or job is named twice", hint="it would be compared with itself")
+    sides = [Side(name, tuple(_whole(entry) for entry in _entries(store, name))) for name in names]
+    return compared(sides, terms)
+
+
+def _entries(store: Store, name: str) -> tuple[Entry, ...]:
+    """Return the entries of an experiment, or the one of a job: its id is the experiment's with a number."""
+    experiment, dash, number = name.rpartition("-")
+    if not (dash and number.isdigit()):
+        return dossier_of(store, store.resolve_id(name)).entries
+    experiment_id = store.resolve_id(experiment)
+    job_id = f"{experiment_id}-{number}"
+    mine = tuple(entry for entry in dossier_of(store, experiment_id).entries if entry.job.id == job_id)
+    if mine:
+        return mine
+    known = any(job.id == job_id for job in store.jobs(experiment_id))
+    hint = "wait for it" if known else f"`prony show {experiment_id}` shows its jobs"
+    raise NotFoundError(f"job {job_id} has no result" if known else f"no job {job_id!r}", hint=hint, code="no_result")
+
+
+def _whole(entry: Entry) -> Entry:
+    """Return it with the numbers of its runs, which summaries of earlier versions lack."""
+    if entry.summary.runs or not entry.summary.estimates:
+        return entry
+    return entry.model_copy(update={"summary": summary_of(entry.folder)})

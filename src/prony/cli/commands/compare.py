@@ -1,0 +1,92 @@
+"""`prony compare`: experiments or jobs in, what got worse, better or stayed the same out; exit code 1 if worse."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.cli.arguments import add_json, add_server
+
+if TYPE_CHECKING:
+    from prony.model.comparison import Comparison, Terms
+
+_FAILING = ("regression", "inconclusive", "insufficient", "different")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Compare experiments or jobs with the first one named: by how much they differ, how sure that is, and what would
+    settle it. Exit code 1 on a regression."""
+    parser.add_argument("names", metavar="ID", nargs="+", help="experiments or jobs; the first is the baseline")
+    parser.add_argument("--threshold", metavar="SHARE", default="3%", help="the smallest change that matters (3%%)")
+    parser.add_argument("--metric", metavar="KEY", action="append", default=[], help="what decides; may be repeated")
+    parser.add_argument("--across", metavar="NAME", action="append", default=[], help="a setting that may differ")
+    parser.add_argument("--anyway", action="store_true", help="compare what is not comparable")
+    parser.add_argument("--rule", choices=("prony", "ai-factory"), default="prony", help="how to decide (prony)")
+    parser.add_argument(
+        "--fail-on", metavar="WORD", action="append", choices=(*_FAILING, "never"),
+        help="which conclusion of a headline gives exit code 1; may be repeated (regression)",
+    )  # fmt: skip
+    parser.add_argument("--markdown", action="store_true", help="print Markdown, as for a pull request")
+    parser.add_argument("--html", metavar="PATH", type=Path, help="also write a page with plots")
+    add_json(parser)
+    add_server(parser)
+
+
+def command(options: Namespace) -> int:
+    from prony.cli.output import print_json, print_note, print_text, terminal
+    from prony.cli.remote import address
+    from prony.model.comparison import Conclusion
+    from prony.report import comparison_html, comparison_markdown, comparison_terminal
+
+    terms = _terms(options)
+    found = _there(options, terms) if address(options) else _here(options, terms)
+    if options.html is not None:
+        options.html.parent.mkdir(parents=True, exist_ok=True)
+        options.html.write_text(comparison_html.render(found), encoding="utf-8")
+        print_note(f"page: {options.html}")
+    if options.json:
+        print_json(found.model_dump(mode="json"))
+    elif options.markdown:
+        print_text(comparison_markdown.render(found))
+    else:
+        comparison_terminal.print_comparison(found, terminal())
+    failing = [Conclusion(word) for word in options.fail_on or ["regression"] if word != "never"]
+    return 1 if found.has(*failing) else 0
+
+
+def _terms(options: Namespace) -> Terms:
+    from pydantic import ValidationError
+
+    from prony.errors import InputError
+    from prony.model.comparison import Terms
+
+    try:
+        return Terms(
+            threshold=options.threshold, metrics=tuple(options.metric), across=tuple(options.across),
+            anyway=options.anyway, rule=options.rule,
+        )  # fmt: skip
+    except ValidationError as exc:
+        said = str(exc.errors()[0]["msg"]).removeprefix("Value error, ")
+        raise InputError(f"--threshold: {said}") from None
+
+
+def _here(options: Namespace, terms: Terms) -> Comparison:
+    from prony.app.api import Bench
+
+    with Bench.open() as bench:
+        return bench.compare(options.names, terms)
+
+
+def _there(options: Namespace, terms: Terms) -> Comparison:
+    from prony.cli.remote import connect
+    from prony.client.names import experiment_named
+
+    with connect(options) as client:
+        ids = []
+        for name in options.names:
+            experiment, dash, number = name.rpartition("-")
+            is_job = bool(dash) and number.isdigit()
+            whole = experiment_named(client, experiment if is_job else name)
+            ids.append(f"{whole}-{number}" if is_job else whole)
+        return client.comparison(ids, terms)

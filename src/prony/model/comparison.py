@@ -1,0 +1,161 @@
+"""What was asked of a comparison, and what came out: pairs of jobs, and for each metric of a pair one conclusion."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from prony.model.base import Noun
+from prony.model.estimate import Estimate, Verdict
+from prony.model.metric import Better
+from prony.model.quantity import Share
+from prony.model.recipe import Scalar
+
+Rule = Literal["prony", "ai-factory"]
+
+
+class Conclusion(StrEnum):
+    """`different` is of metrics of which neither way is better, `within` of a fixed limit that was not passed."""
+
+    REGRESSION = "regression"
+    IMPROVEMENT = "improvement"
+    EQUIVALENT = "equivalent"
+    INCONCLUSIVE = "inconclusive"
+    INSUFFICIENT = "insufficient"
+    DIFFERENT = "different"
+    WITHIN = "within"
+
+
+class Terms(Noun):
+    """How to compare: the smallest change that matters, which metrics decide, and what may differ."""
+
+    threshold: Share = Field(default=0.03, description="the smallest change that matters")
+    metrics: tuple[str, ...] = Field(default=(), description="what decides; default: the headlines of each workload")
+    across: tuple[str, ...] = Field(default=(), description="settings that may differ, such as engine")
+    anyway: bool = Field(default=False, description="compare what is not comparable, and say what differs")
+    rule: Rule = Field(default="prony", description="ai-factory: fixed limits, one number against one")
+
+
+class Effect(Noun):
+    """By how much the candidate differs: as a ratio to the baseline, or of shares as a difference.
+
+    `p` is how often chance alone would show as much, `q` the same among all that were compared at once; `delta` is
+    Cliff's, `noise` the relative spread between runs, `detectable` the smallest change that these runs could show.
+    """
+
+    scale: Literal["ratio", "difference"] = "ratio"
+    value: float
+    low: float | None = None
+    high: float | None = None
+    confidence: float | None = None
+    p: float | None = None
+    q: float | None = None
+    delta: float | None = None
+    runs: tuple[int, int] = (0, 0)
+    noise: float | None = None
+    detectable: float | None = None
+    method: str
+
+    @property
+    def change(self) -> str:
+        """`+5.1 %`, or of shares `+0.20 points`."""
+        return self._written(self.value)
+
+    @property
+    def interval(self) -> str:
+        """`[+4.2 %, +6.0 %]`; empty where there is none."""
+        return (
+            "" if self.low is None or self.high is None else f"[{self._written(self.low)}, {self._written(self.high)}]"
+        )
+
+    @property
+    def chance(self) -> str:
+        """`p` as people write it; empty where nothing was tested."""
+        return "" if self.p is None else chance_text(self.p)
+
+    def _written(self, value: float) -> str:
+        return f"{value * 100:+.2f} points" if self.scale == "difference" else percent_text(value - 1, sign="+")
+
+
+def percent_text(share: float, sign: Literal["+", ""] = "") -> str:
+    """Return `5.1 %`, with a digit more where it is small and none where it is large."""
+    value = share * 100
+    digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 0.995 or value == 0 else 2
+    text = f"{value:{sign}.{digits}f}"
+    return f"{text if sign else text.removesuffix('.0')} %"
+
+
+def chance_text(p: float) -> str:
+    """Return a probability with two digits, and a bound below what can be told."""
+    return f"{p:.2g}" if p >= 0.0001 else "<0.0001"
+
+
+class Contrast(Noun):
+    """One metric of two jobs. Those in the role `headline` decide; the others show what lies behind it."""
+
+    key: str
+    unit: str
+    better: Better
+    role: Literal["headline", "supporting"]
+    family: str
+    baseline: Estimate | None = None
+    candidate: Estimate | None = None
+    effect: Effect | None = None
+    conclusion: Conclusion
+    sentence: str
+    # How many more runs on each side would settle it; None where that is not the question.
+    more_runs: int | None = None
+
+
+class Difference(Noun):
+    """One thing in which two jobs are not the same. `allowed`: software, or what was named to differ."""
+
+    kind: Literal["hardware", "model", "settings", "software"]
+    path: str
+    baseline: str
+    candidate: str
+    allowed: bool
+
+
+class Compared(Noun):
+    """One job of a comparison, and whether its own numbers may be quoted."""
+
+    experiment_id: str
+    job_id: str
+    title: str
+    cell: dict[str, Scalar] = {}
+    verdict: Verdict
+
+
+class Match(Noun):
+    """Two jobs that were compared. `interleaved`: they took turns on one machine, so a drift falls on both alike."""
+
+    title: str
+    baseline: Compared
+    candidate: Compared
+    interleaved: bool = False
+    differences: tuple[Difference, ...] = ()
+    contrasts: tuple[Contrast, ...] = ()
+
+
+class Comparison(Noun):
+    """`baseline` and `candidates` are what was named; `unmatched` tells of jobs that have no partner."""
+
+    terms: Terms
+    baseline: str
+    candidates: tuple[str, ...]
+    matches: tuple[Match, ...] = ()
+    unmatched: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    conclusion: Conclusion
+    sentence: str
+
+    @property
+    def headlines(self) -> list[Contrast]:
+        return [one for match in self.matches for one in match.contrasts if one.role == "headline"]
+
+    def has(self, *conclusions: Conclusion) -> bool:
+        """Does a headline end so?"""
+        return any(one.conclusion in conclusions for one in self.headlines)

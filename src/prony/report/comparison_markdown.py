@@ -1,0 +1,41 @@
+"""A Comparison in, GitHub-flavoured Markdown out: short enough for a comment on a pull request."""
+
+from __future__ import annotations
+
+from prony.model.comparison import Comparison, Match
+from prony.report import comparison as shown
+from prony.report.markdown import escaped
+
+
+def render(comparison: Comparison) -> str:
+    """Return the sentences and the headlines; what lies behind them is folded away."""
+    lines = [f"### {escaped(shown.title(comparison))}: {comparison.conclusion}", "", escaped(comparison.sentence), ""]
+    forbidden = shown.unlike(comparison, allowed=False)
+    if forbidden:
+        lines += ["**Not comparable, compared anyway:**", ""]
+        lines += [f"- {escaped(shown.difference_text(one))}" for one in forbidden] + [""]
+    lines += [*(f"- {escaped(sentence)}" for sentence in shown.heads(comparison)), ""]
+    for match in comparison.matches:
+        lines += [f"**{escaped(match.title)}**", "", *_grid(match, supporting=False), ""]
+    lines += _folded(comparison)
+    lines += [f"- {escaped(one)}" for one in (*comparison.unmatched, *comparison.notes)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _folded(comparison: Comparison) -> list[str]:
+    lines = ["<details><summary>Every metric, and what differs</summary>", ""]
+    for match in comparison.matches:
+        if any(one.role == "supporting" for one in match.contrasts):
+            lines += [f"**{escaped(match.title)}**", "", *_grid(match, supporting=True), ""]
+    allowed = shown.unlike(comparison, allowed=True)
+    lines += [f"- {escaped(shown.difference_text(one))}" for one in allowed] or ["Nothing else differs."]
+    return [*lines, "", "</details>", ""]
+
+
+def _grid(match: Match, *, supporting: bool) -> list[str]:
+    ruler = ["---", *(["---:"] * (len(shown.HEADINGS) - 2)), "---"]
+    rows = [list(shown.HEADINGS), ruler]
+    for line in shown.lines(match, supporting=supporting):
+        ending = line.contrast.conclusion
+        rows.append([*(escaped(cell) for cell in line.cells), f"{shown.SYMBOLS[ending]} {ending}"])
+    return [f"| {' | '.join(row)} |" for row in rows]

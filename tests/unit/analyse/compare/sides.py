@@ -1,0 +1,96 @@
+"""Entries for comparisons, made by hand: one number a run, a machine and settings that may be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prony.analyse.compare.matching import Side
+from prony.analyse.estimates import across_runs
+from prony.analyse.figures import Figures
+from prony.model.dossier import Entry
+from prony.model.estimate import Estimate, Grade, Missing, Reason, Summary, Verdict
+from prony.model.job import Job
+from prony.model.load import Load
+from prony.model.metric import metric_of
+from prony.model.recipe import Measure, ModelWorkload, Scalar, ServiceWorkload
+
+from ..jobs import AT, effective, environment, model_facts, result
+
+VALID = Verdict(grade=Grade.VALID)
+VOID = Verdict(
+    grade=Grade.VOID,
+    reasons=(Reason(code="contaminated", text="Other programs took 90 % of the CPU.", grade=Grade.VOID),),
+)
+
+
+def noisy(level: float, count: int, *, cv: float = 0.01, seed: int = 0) -> list[float]:
+    return [float(value) for value in level * np.exp(np.random.default_rng(seed).normal(0, cv, count))]
+
+
+def entry(
+    runs: Mapping[str, Sequence[float]],
+    *,
+    experiment: str = "e1",
+    number: int = 1,
+    cell: Mapping[str, Scalar] | None = None,
+    counts: Mapping[str, tuple[int, int]] | None = None,
+    verdict: Verdict = VALID,
+    missing: tuple[Missing, ...] = (),
+    hours: float = 0.0,
+    **workload: Any,
+) -> Entry:
+    """Return one job with these runs; `workload` changes its settings, `kind` makes it a load."""
+    found = Figures()
+    for key, values in runs.items():
+        known = np.array(values, dtype=np.float64)
+        found |= Figures.one(key, across_runs(known, metric_of(key).unit, "runs"), list(values))
+    for key, (failed, total) in (counts or {}).items():
+        share = Estimate(value=failed / total, unit="1", count=total, level="sample", method="share")
+        found |= Figures({key: share}, counts={key: (failed, total)})
+    job = Job(
+        id=f"{experiment}-{number:03d}", experiment_id=experiment, name="mlp", cell=dict(cell or {}),
+        workload=_workload(workload, cell or {}), measure=Measure(), load=Load(),
+    )  # fmt: skip
+    told = result([], job_id=job.id, experiment_id=experiment, started_at=AT + timedelta(hours=hours),
+                  ended_at=AT + timedelta(hours=hours + 1))  # fmt: skip
+    summary = Summary(
+        job_id=job.id, title=job.title, cell=job.cell, estimates=found.estimates, runs=found.runs, counts=found.counts,
+        missing=missing, used=tuple(range(max((len(values) for values in runs.values()), default=0))), verdict=verdict,
+    )  # fmt: skip
+    if job.workload.kind == "service":
+        told = told.model_copy(update={"model": None, "effective": None})
+    return Entry(job=job, result=told, summary=summary, environment=environment({}), folder=Path())
+
+
+def _workload(changes: Mapping[str, Any], cell: Mapping[str, Scalar]) -> ModelWorkload | ServiceWorkload:
+    inside = {path.removeprefix("workload."): value for path, value in cell.items() if path.startswith("workload.")}
+    if changes.get("kind") == "service":
+        return ServiceWorkload(
+            **({"kind": "service", "endpoint": "http://x", "driver": "http"} | inside | dict(changes))
+        )
+    return ModelWorkload(**({"kind": "model", "model": "zoo:mlp", "engine": "onnxruntime"} | inside | dict(changes)))
+
+
+def side(name: str, *entries: Entry) -> Side:
+    return Side(name, entries)
+
+
+def changed(one: Entry, *, precision: str = "", sha256: str = "", hardware_id: str = "", kernel: str = "") -> Entry:
+    """Return the entry with something else behind it."""
+    told = one.result
+    if precision:
+        told = told.model_copy(update={"effective": effective(precision)})
+    if sha256:
+        told = told.model_copy(update={"model": model_facts({}).model_copy(update={"sha256": sha256})})
+    device = one.environment.device
+    if hardware_id:
+        device = device.model_copy(update={"hardware_id": hardware_id})
+    if kernel:
+        device = device.model_copy(update={"software": device.software.model_copy(update={"kernel": kernel})})
+    place = one.environment.model_copy(update={"device": device})
+    return one.model_copy(update={"result": told, "environment": place})
