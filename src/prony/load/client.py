@@ -23,6 +23,7 @@ from prony.load.dues import Dues
 from prony.load.limits import raise_files
 from prony.load.line import Site
 from prony.load.orders import Order
+from prony.load.pacing import come_first
 from prony.load.poll import Poll
 from prony.load.sender import Sender
 from prony.load.stamps import Warmth
@@ -35,6 +36,9 @@ class Client:
     """One process: the sender, and what it hears from the generator."""
 
     def __init__(self, order: Order) -> None:
+        # Instants are kept only by who runs when they come; users wait for replies, which the kernel stamps. Before the
+        # sender is made, because a thread of it must not be overtaken while it holds what all threads need.
+        is_real_time = order.is_open and come_first(order.processes)
         module, _, name = order.wire.partition(":")
         wire = getattr(importlib.import_module(module), name)
         self.poll = Poll()
@@ -43,6 +47,7 @@ class Client:
         content_of, count = orders.content_of(Path(order.folder))
         kind = Dues if order.is_open else Users
         self.sender: Sender = kind(order, site, content_of, count)
+        self.sender.is_real_time = is_real_time
         self._heard = b""
         self._was_left = False
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from prony.load.line import CLOSED, IDLE, Line
 from prony.load.orders import numbers
+from prony.load.poll import NEVER
 from prony.load.sender import PAUSE_NS, Sender
 from prony.ports.driver import Cause
 
@@ -50,7 +51,7 @@ class Dues(Sender):
         # When a turn was answered whose next one has not been due yet.
         self._followed = frozenset(self._after or ())
         self._answered_ns: dict[int, int] = {}
-        self.poll.is_exact = True
+        self.poll.on_due = self._pace
         self.poll.awake_ns = _awake_ns(self._dues)
 
     def on_start(self) -> None:
@@ -86,10 +87,11 @@ class Dues(Sender):
             at += 1
             if not self._idle:
                 break
-        if self._at >= total:
-            self.end()
+        if self._at < total:
+            self.poll.due_ns = begin_ns + dues[at]
         else:
-            self.poll.at(begin_ns + dues[at], self._pace)
+            self.poll.due_ns = NEVER
+            self.end()
 
     def _issue(self, index: int, due_ns: int) -> None:
         number = index % self.requests
@@ -208,6 +210,7 @@ class Dues(Sender):
 
     def on_end(self) -> None:
         self._at = len(self._dues)
+        self.poll.due_ns = NEVER
 
     def on_cut(self) -> None:
         begin_ns = self.begin_ns
@@ -215,6 +218,7 @@ class Dues(Sender):
             index = self._indices[at]
             self.record_unsent(index, index % self.requests, begin_ns + self._dues[at], _CUT)
         self._at = len(self._dues)
+        self.poll.due_ns = NEVER
         waiting = [*self._pending, *self._held.values()]
         self._pending.clear()
         self._held.clear()

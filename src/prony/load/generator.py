@@ -313,7 +313,7 @@ def _facts(client: _Client) -> ClientFacts:
     told = dict(client.facts or {})
     median, p99, most = told["loop_lags_ns"]
     same = ("cpu_s", "wall_s", "rows", "sent", "connections_opened", "sessions_resumed", "asked_again",
-            "in_flight_mean", "in_flight_max", "rss_peak_mib")  # fmt: skip
+            "in_flight_mean", "in_flight_max", "rss_peak_mib", "is_real_time")  # fmt: skip
     return ClientFacts(
         pid=client.pid,
         connections_asked=client.order.lines if client.order.is_open else client.order.most_lines,

@@ -37,7 +37,7 @@ class HttpWire(Wire):
     """Options: `good` are statuses that count as success beside those below 400; `bodyless`: replies to HEAD."""
 
     # Heads of whole replies: what the rest of each is. Shared by all lines, because servers are.
-    heads: dict[bytes, tuple[int, int, int]] = {}  # noqa: RUF012 - one for the process, as said
+    heads: dict[bytes, tuple[bytes, int, int, int]] = {}  # noqa: RUF012 - one for the process, as said
 
     def __init__(self, line: Line, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)
@@ -45,6 +45,8 @@ class HttpWire(Wire):
         self._bodyless = bool(options.get("bodyless", False))
         self._keeps = line.keeps
         self._keep = line.keep
+        self._done = line.done
+        self._last = (b"\n", -1, 0, 0)  # head, size, status and cause of the last reply that was framed by its length
         self._fresh = True
         self._whole = False
         self._status = 0
@@ -64,15 +66,20 @@ class HttpWire(Wire):
 
     def received(self, data: bytes) -> None:
         if self._fresh:
-            head = data.find(_BLANK) + 4
-            known = self.heads.get(data[:head])
-            if known is not None and known[0] == len(data):
-                if self._keeps and head < len(data):
-                    self._keep(data[head:])
-                self.line.done(known[1], known[2])
+            head, size, status, cause = self._last
+            if size == len(data) and data.startswith(head):
+                if self._keeps and size > len(head):
+                    self._keep(data[len(head) :])
+                self._done(status, cause)
+                return
+            at = data.find(_BLANK) + 4
+            known = self.heads.get(data[:at])
+            if known is not None and known[1] == len(data):
+                self._last = known
+                self.received(data)
                 return
             self._fresh = False
-            self._count, self._head, self._is_headed = 1, data, head > 3
+            self._count, self._head, self._is_headed = 1, data, at > 3
         else:
             self._count += 1
             if not self._is_headed:
@@ -112,7 +119,7 @@ class HttpWire(Wire):
         words = head.lower()
         has_length = b"\r\ncontent-length:" in words and b"\r\ntransfer-encoding:" not in words
         if has_length and words.startswith(b"http/1.1 ") and len(self.heads) < _MOST_HEADS:
-            self.heads[head] = (len(data), status, cause)
+            self.heads[head] = (head, len(data), status, cause)
 
     def dropped(self) -> None:
         del self._parser

@@ -56,15 +56,16 @@ class Line:
     """One connection, one request at a time. `user` belongs to the owner."""
 
     __slots__ = (
-        "_axis", "_most", "_out", "_owner", "_raw", "_receive", "_received", "_rest", "_send", "_site", "_sock",
-        "bytes_in", "cause", "due_ns", "end_ns", "first_ns", "index", "is_last", "keeps", "lag_ns", "pieces", "place",
-        "reads", "request", "sent_ns", "served", "since_ns", "stamps", "state", "status", "user", "wire",
+        "_axis", "_finished", "_most", "_out", "_owner", "_raw", "_receive", "_received", "_rest", "_send", "_site",
+        "_sock", "bytes_in", "cause", "due_ns", "end_ns", "first_ns", "index", "is_last", "keeps", "lag_ns", "pieces",
+        "place", "reads", "request", "sent_ns", "served", "since_ns", "stamps", "state", "status", "user", "wire",
     )  # fmt: skip
 
     def __init__(self, site: Site, owner: Owner) -> None:
         self._site = site
         self._axis = site.axis
         self._owner = owner
+        self._finished = owner.finished
         self.keeps = site.keeps
         self._sock: socket.socket | None = None
         self._send: Callable[[bytes], int] = _nothing
@@ -116,8 +117,9 @@ class Line:
             self._later(content[count:])
 
     def readable(self) -> None:
+        most = self._most
         try:
-            data, told, _, _ = self._receive(self._most, ROOM)
+            data, told, _, _ = self._receive(most, ROOM)
         except BlockingIOError:
             return
         except OSError:
@@ -132,16 +134,19 @@ class Line:
                 self.lag_ns = lag
             elif lag < 0:
                 end = now
-        if not data:
+        size = len(data)
+        if not size:
             self._eof(end)
             return
         self.end_ns = end
-        if not self.reads:
+        if self.reads:
+            self.reads += 1
+            self.bytes_in += size
+        else:
             self.first_ns = end
-        self.reads += 1
-        size = len(data)
-        self.bytes_in += size
-        if size == self._most < _READ_MOST:
+            self.reads = 1
+            self.bytes_in = size
+        if size == most < _READ_MOST:
             self._most = size * 4
         self._received(data)
 
@@ -163,7 +168,7 @@ class Line:
         else:
             self.state = IDLE
             self.served = True
-        self._owner.finished(self)
+        self._finished(self)
 
     # Opening
 

@@ -32,6 +32,7 @@ class ClientFacts:
     loop_lag_p99_ns: int
     loop_lag_max_ns: int
     rss_peak_mib: float
+    is_real_time: bool  # it ran before all ordinary processes
 
 
 @dataclass(frozen=True)

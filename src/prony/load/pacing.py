@@ -1,7 +1,8 @@
 """An instant in, a wake-up at that instant out: absolute deadlines that an event loop can wait for.
 
 On Linux an alarm is a timerfd, exact to microseconds where the time-out of epoll only knows milliseconds. Elsewhere
-there is no descriptor, and whoever waits gives the time that is left as its time-out.
+there is no descriptor, and whoever waits gives the time that is left as its time-out. An alarm only makes a process fit
+to run; that it runs at once, though others do, is what `come_first` asks for.
 """
 
 from __future__ import annotations
@@ -30,6 +31,21 @@ def _kernel() -> Any:
         return None
     library = ctypes.CDLL(None, use_errno=True)
     return library if hasattr(library, "timerfd_create") else None
+
+
+def come_first(processes: int) -> bool:
+    """Ask to run as soon as there is something to do, before all ordinary processes; return whether it was granted.
+
+    It is for root and whoever may use real-time priorities. Not asked for where `processes` that do so leave no core
+    to others: the server must run too.
+    """
+    if not hasattr(os, "sched_setscheduler") or processes >= len(os.sched_getaffinity(0)):
+        return False
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(os.sched_get_priority_min(os.SCHED_RR)))
+    except OSError:
+        return False
+    return True
 
 
 class Alarm:

@@ -1,7 +1,8 @@
 """Descriptors and instants in, calls out: the event loop of a client process.
 
-It knows nothing but sockets that became readable and instants that came, and asks for the next due one between any
-two events, because a batch of sixty replies would else hold up a request by a millisecond.
+It knows nothing but sockets that became readable and instants that came. One instant matters more than the others, the
+one at which the next request is due: it is looked for between any two events, because a batch of sixty replies would
+else hold up a request by a millisecond.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from prony.load.pacing import Alarm
 
 READ = 1
 WRITE = 4
-_NEVER = 2**62
+NEVER = 2**62
+# Asked for at once; the room for them is made anew each time.
+_EVENTS = 128
 
 Call = Callable[[], None]
 
@@ -29,7 +32,7 @@ class _Waiting(Protocol):
     def register(self, fd: int, eventmask: int) -> None: ...
     def modify(self, fd: int, eventmask: int) -> None: ...
     def unregister(self, fd: int) -> None: ...
-    def poll(self, timeout: float | None = None) -> list[tuple[int, int]]: ...
+    def poll(self, timeout: float | None, most: int, /) -> list[tuple[int, int]]: ...
     def close(self) -> None: ...
 
 
@@ -48,7 +51,7 @@ class Selected:
     def unregister(self, fd: int) -> None:
         self._selector.unregister(fd)
 
-    def poll(self, timeout: float | None = None) -> list[tuple[int, int]]:
+    def poll(self, timeout: float | None, _most: int, /) -> list[tuple[int, int]]:
         return [(key.fd, mask) for key, mask in self._selector.select(timeout)]
 
     def close(self) -> None:
@@ -70,7 +73,8 @@ class Poll:
     def __init__(self, waiting: _Waiting | None = None) -> None:
         self._waiting = waiting or _waiting()
         self._calls: dict[int, Call] = {}
-        self._timers: list[tuple[int, int, Call]] = []
+        # The last of all is never reached, so that there always is a next one.
+        self._timers: list[tuple[int, int, Call]] = [(NEVER, 0, _nothing)]
         self._made = 0
         self._ended: list[socket.socket] = []
         self._alarm = Alarm() if waiting is None else None
@@ -79,9 +83,10 @@ class Poll:
             self._waiting.register(self._alarm.fd, READ)
         else:
             self._alarm = None
-        self.is_exact = False  # look at the clock between any two events
-        self.awake_ns = 0  # of the time before an instant: not slept through, because sleepers wake late
-        self.after: Call | None = None  # made after each batch of events
+        self.due_ns = NEVER  # when `on_due` is called, which says what follows; looked at between any two events
+        self.on_due: Call = _nothing
+        self.awake_ns = 0  # of the time before `due_ns`: not slept through, because sleepers wake late
+        self.after: Call = _nothing  # made after each batch of events
         self.is_over = False
 
     # Descriptors
@@ -113,46 +118,55 @@ class Poll:
 
     def run(self) -> None:
         """Go on until `is_over`."""
-        poll, calls, timers = self._waiting.poll, self._calls, self._timers
+        poll, timers = self._waiting.poll, self._timers
         while not self.is_over:
-            next_ns = timers[0][0] if timers else _NEVER
-            left_ns = next_ns - clock()
-            if left_ns <= 0:
+            now = clock()
+            if self.due_ns <= now:
+                self.on_due()
+            if timers[0][0] <= now:
                 self._ring()
+            if self.is_over:
+                break  # type: ignore[unreachable] # an instant may have ended it
+            next_ns = self.due_ns - self.awake_ns
+            if timers[0][0] < next_ns:  # noqa: PLR1730 - calling `min` costs twice as much
+                next_ns = timers[0][0]
+            if next_ns <= now:
                 # Whatever the instants ask for, sockets have their turn too.
-                left_ns = 0
-            for fd, _ in poll(self._patience(next_ns, left_ns)):
-                call = calls.get(fd)
-                if call is not None:
-                    call()
-                    if self.is_exact and timers and timers[0][0] <= clock():
-                        self._ring()
-            if self.after is not None:
-                self.after()
+                self._attend(poll(0, _EVENTS))
+            elif next_ns == self._armed_ns:
+                self._attend(poll(None, _EVENTS))
+            else:
+                self._attend(poll(self._patience(next_ns, now), _EVENTS))
+            self.after()
             if self._ended:
                 self._close_ended()
+        self._close_ended()
 
-    def _patience(self, next_ns: int, left_ns: int) -> float | None:
-        """Return how long to sleep: not at all shortly before an instant that matters."""
-        if left_ns <= self.awake_ns:
-            return 0
-        early_ns = next_ns - self.awake_ns
+    def _attend(self, events: list[tuple[int, int]]) -> None:
+        """Make the calls of descriptors, and between any two of them the one that is due."""
+        call_of = self._calls.get
+        if self.due_ns == NEVER:
+            for fd, _ in events:
+                call_of(fd, _nothing)()
+            return
+        for fd, _ in events:
+            call_of(fd, _nothing)()
+            if self.due_ns <= clock():
+                self.on_due()
+
+    def _patience(self, until_ns: int, now_ns: int) -> float | None:
+        """Return how long to wait for events, until that instant; where an alarm ends the wait, for ever."""
         if self._alarm is None:
-            return None if next_ns == _NEVER else max(early_ns - clock(), 0) / 1e9
-        if self._armed_ns != early_ns:
-            self._armed_ns = early_ns
-            self._alarm.set(early_ns)
+            return None if until_ns >= NEVER - self.awake_ns else (until_ns - now_ns) / 1e9
+        self._armed_ns = until_ns
+        self._alarm.set(until_ns)
         return None
 
     def _ring(self) -> None:
         """Make the calls whose instant has come; what these ask for waits for the next round, however late it is."""
         timers, now = self._timers, clock()
-        call = heappop(timers)[2]
-        if not timers or timers[0][0] > now:
-            call()
-            return
-        calls = [call]
-        while timers and timers[0][0] <= now:
+        calls = []
+        while timers[0][0] <= now:
             calls.append(heappop(timers)[2])
         for call in calls:
             call()
@@ -167,3 +181,7 @@ class Poll:
         if self._alarm is not None:
             self._alarm.close()
         self._waiting.close()
+
+
+def _nothing() -> None:
+    """What is called where nobody asked for a call."""

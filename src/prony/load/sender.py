@@ -52,6 +52,7 @@ class Sender:
         self.begin_ns = 0
         self.end_ns = 0
         self.is_sending = False
+        self.is_real_time = False  # does this process run before ordinary ones?
         self._secrets = _secrets(order.endpoint, site.wire.tls_protocols)
         self._waiting: list[Line] = []
         self._unsettled = 0
@@ -285,6 +286,7 @@ class Sender:
             "cpu_s": cpu_s,
             "connections_opened": self.site.opened,
             "asked_again": self.asked_again,
+            "is_real_time": self.is_real_time,
             "sessions_resumed": self._secrets.resumed if self._secrets is not None else 0,
             "loop_lags_ns": _quantiles(self._lags),
             "in_flight_mean": sum(self._in_flights) / max(len(self._in_flights), 1),

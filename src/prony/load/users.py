@@ -53,7 +53,8 @@ class Users(Sender):
         self._active = 0
         self._opening = 0
         self._until_ns = _NEVER
-        self._answered_lines: list[Line] = []
+        self._answered_lines: list[Line] = []  # in flight still, because what follows leaves at once
+        self._add = self.records.add
         self._together = min(max(order.most_lines // 8, 1), _MOST_TOGETHER)
         self.poll.after = self._send_again
         # Then nothing but the next request follows a reply.
@@ -65,24 +66,25 @@ class Users(Sender):
         if line.cause and self.was_stale(line):
             self._ask_again(line)
             return
-        self.in_flight -= 1
         if line.cause:
             self.failed += 1
-        self.records.add(line, -1 if self.spool is None else self.spool.add(line))
+        self._add(line, -1 if self.spool is None else self.spool.add(line))
         index = self._next
         if (
             self._is_plain
-            and line.state == IDLE
             and index < self._limit
+            and line.state == IDLE
             and line.end_ns < self._until_ns
             and line.user.number < self._wanted
         ):
             self._next = index + self._stride
             line.index = index
-            self._answered_lines.append(line)
-            if len(self._answered_lines) >= self._together:
+            lines = self._answered_lines
+            lines.append(line)
+            if len(lines) >= self._together:
                 self._send_again()
         else:
+            self.in_flight -= 1
             self._answered(line.user, line)
 
     def _send_again(self) -> None:
@@ -95,7 +97,6 @@ class Users(Sender):
         if not lines:
             return
         self._answered_lines = []
-        self.in_flight += len(lines)
         self.sent += len(lines)
         content_of, requests = self.content_of, self.requests
         for line in lines:

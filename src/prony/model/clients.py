@@ -27,6 +27,8 @@ class ClientSide(Noun):
     kernel_lag_p99_ms: float | None = None
     # Of one core, one for each client process.
     cpu_shares: tuple[float, ...] = ()
+    # Whether they ran before all ordinary processes of their machine.
+    is_real_time: bool = False
     connections_asked: int | None = None
     connections_opened: int | None = None
     # Requests sent a second time, because the server had closed the connection just when it was used again.

@@ -40,6 +40,7 @@ def client_side(outcome: Outcome, schedule: Schedule) -> ClientSide:
         kernel_lag_p50_ms=_quantile(lags_ms, 0.5),
         kernel_lag_p99_ms=_quantile(lags_ms, 0.99),
         cpu_shares=tuple(one.cpu_s / one.wall_s if one.wall_s > 0 else 0.0 for one in outcome.clients),
+        is_real_time=bool(outcome.clients) and all(one.is_real_time for one in outcome.clients),
         connections_asked=sum(one.connections_asked for one in outcome.clients),
         connections_opened=sum(one.connections_opened for one in outcome.clients),
         asked_again=sum(one.asked_again for one in outcome.clients),

@@ -677,3 +677,19 @@ def test_more_connections_than_ports_are_refused_beforehand(tmp_path: Path) -> N
     check_lines(101, Endpoint(path="/s"), tmp_path / "range")
     with pytest.raises(InputError, match="100 ports"):
         check_lines(101, Endpoint(host="h", port=1), tmp_path / "range")
+
+
+def test_whoever_may_keeps_instants_by_running_first_and_leaves_the_others_a_core(tmp_path: Path) -> None:
+    try:
+        cores = len(os.sched_getaffinity(0))
+        own = os.sched_getscheduler(0)
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        os.sched_setscheduler(0, own, os.sched_param(0))
+    except (AttributeError, OSError):
+        pytest.skip("no real-time priority is to be had here")
+    with serving() as server:
+        few = load_on(server, tmp_path / "few", processes=1, open={"rate": 500}, requests=20)
+        many = load_on(server, tmp_path / "many", processes=cores, open={"rate": 500}, requests=20)
+        users = load_on(server, tmp_path / "users", closed={"concurrency": 1}, requests=20)
+    assert [one.is_real_time for one in few.clients] == [cores > 1]
+    assert not any(one.is_real_time for one in (*many.clients, *users.clients))

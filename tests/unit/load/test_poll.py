@@ -11,16 +11,15 @@ import pytest
 from prony.load.pacing import Alarm
 from prony.load.poll import READ, WRITE, Poll, Selected
 
+LATER_NS = time.perf_counter_ns() + 3600 * 10**9
+
 
 @pytest.fixture(params=["native", "portable"])
 def poll(request: pytest.FixtureRequest) -> Poll:
     return Poll() if request.param == "native" else Poll(Selected(selectors.PollSelector()))
 
 
-@pytest.mark.parametrize("is_exact", [False, True])
-def test_instants_come_in_order_and_never_early(poll: Poll, is_exact: bool) -> None:
-    poll.is_exact = is_exact
-    poll.awake_ns = 60_000 * is_exact
+def test_instants_come_in_order_and_never_early(poll: Poll) -> None:
     came: list[tuple[int, int]] = []
     begin = time.perf_counter_ns()
 
@@ -33,6 +32,64 @@ def test_instants_come_in_order_and_never_early(poll: Poll, is_exact: bool) -> N
     poll.run()
     assert [due for due, _ in came] == sorted(due for due, _ in came)
     assert all(at >= due for due, at in came)
+    poll.close()
+
+
+@pytest.mark.parametrize("awake_ns", [0, 60_000])
+def test_what_is_due_is_called_at_its_instant_and_never_early(poll: Poll, awake_ns: int) -> None:
+    came: list[tuple[int, int]] = []
+    dues = [time.perf_counter_ns() + 1_000_000 * number for number in range(4)]
+
+    def come() -> None:
+        came.append((poll.due_ns, time.perf_counter_ns()))
+        if dues:
+            poll.due_ns = dues.pop(0)
+        else:
+            poll.is_over = True
+
+    poll.due_ns, poll.on_due, poll.awake_ns = dues.pop(0), come, awake_ns
+    poll.run()
+    assert len(came) == 4
+    assert all(at >= due for due, at in came)
+    poll.close()
+
+
+def test_what_is_due_does_not_wait_for_the_rest_of_a_batch(poll: Poll) -> None:
+    pairs = [socket.socketpair() for _ in range(3)]
+    calls: list[str] = []
+
+    def read(one: socket.socket) -> None:
+        calls.append("socket")
+        one.recv(1)
+        # It takes until the next request is due.
+        poll.due_ns = time.perf_counter_ns()
+
+    def due() -> None:
+        calls.append("due")
+        poll.due_ns = LATER_NS
+        poll.is_over = calls.count("due") == len(pairs)
+
+    poll.due_ns, poll.on_due = LATER_NS, due
+    for one, other in pairs:
+        poll.watch(one.fileno(), lambda one=one: read(one))  # type: ignore[misc]
+        other.send(b"x")
+    poll.run()
+    assert calls == ["socket", "due"] * len(pairs)
+    poll.close()
+    for one, other in pairs:
+        one.close()
+        other.close()
+
+
+def test_a_loop_that_an_instant_ends_waits_for_nothing_more(poll: Poll) -> None:
+    def end() -> None:
+        poll.is_over = True
+
+    poll.at(time.perf_counter_ns() + 1_000_000, end)
+    poll.run()
+    poll.is_over = False
+    poll.due_ns, poll.on_due = 1, end
+    poll.run()
     poll.close()
 
 
