@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -15,6 +16,8 @@ Scenario = Literal["single-stream", "multi-stream", "server", "offline"]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 # What a limit of each request may be of, without a statistic.
 REQUEST_LIMITS = ("e2e_ms", "service_ms", "ttfb_ms", "ttft_ms", "ttft_content_ms", "tpot_ms", "itl_ms")
+# What a search may hold: a gap is no single number of a request, so its percentiles are not shares of requests.
+SEARCHED = tuple(metric for metric in REQUEST_LIMITS if metric != "itl_ms")
 WAYS = ("closed", "open", "stages", "replay", "mlperf", "search")
 
 
@@ -127,6 +130,17 @@ class Seeds(Noun):
     lengths: int = Field(default=3, ge=0, description="of how long it is")
 
 
+def _check_searched(slo: Mapping[str, float]) -> None:
+    """Refuse what no probe of a search could be judged by."""
+    if not slo:
+        raise ValueError("search needs an slo to hold")
+    for key in slo:
+        metric, dot, statistic = key.partition(".")
+        if metric not in SEARCHED or (dot and not statistic[1:2].isdigit()):
+            known = ", ".join(SEARCHED)
+            raise ValueError(f"a search cannot hold {key}: it holds {known}, alone or with a percentile: ttft_ms.p99")
+
+
 class Load(Noun):
     """Exactly one way in which requests come, for a time or for a count."""
 
@@ -157,8 +171,8 @@ class Load(Noun):
         given = [way for way in WAYS if getattr(self, way) is not None]
         if len(given) > 1:
             raise ValueError(f"choose one of {', '.join(given)}")
-        if self.search is not None and not self.slo:
-            raise ValueError("search needs an slo to hold")
+        if self.search is not None:
+            _check_searched(self.slo)
         return self
 
     @field_validator("slo")

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from prony.errors import InputError
 from prony.load.search import machine, probe_load, wanted
+from prony.measure.columns import Requests
+from prony.measure.judged import counts_within
+from prony.measure.window import Window
 from prony.model.load import Load
 from prony.model.result import Repetition
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from prony.load.search import Wanted
 
 
 @dataclass(frozen=True)
@@ -32,10 +28,6 @@ class Searching:
         self._load = load
         self._search = machine(load)
         self._wanted = wanted(load.slo)
-        unknown = [one.metric for one in self._wanted if one.metric not in ("e2e_ms", "ttft_ms", "tpot_ms")]
-        if unknown:
-            hint = "e2e_ms, ttft_ms or tpot_ms, with a percentile: ttft_ms.p99"
-            raise InputError(f"a search cannot hold {unknown[0]}", hint=hint, code="recipe")
 
     def next(self) -> Probed | None:
         """Return the next probe, or None where the search is over."""
@@ -49,20 +41,6 @@ class Searching:
             return
         import polars as pl
 
-        frame = pl.read_parquet(requests)
-        self._search.count(level, [(*_good(frame, one), one.share) for one in self._wanted])
-
-
-def _good(frame: pl.DataFrame, one: Wanted) -> tuple[int, int]:
-    """Return how many requests are within the limit, and how many there are; one that failed is not within it."""
-    import polars as pl
-
-    first = pl.coalesce(pl.col("token_ns").list.first(), pl.col("first_ns"))
-    whole = pl.col("end_ns") - pl.col("begin_ns")
-    taken = {
-        "e2e_ms": whole,
-        "ttft_ms": first - pl.col("begin_ns"),
-        "tpot_ms": (pl.col("end_ns") - first) / (pl.col("output_tokens") - 1),
-    }[one.metric]
-    known = frame.select(good=(pl.col("cause") == "ok") & (taken / 1e6 <= one.limit))["good"]
-    return int(known.fill_null(value=False).sum()), known.len()
+        # All requests of a probe count, so that its window matters to none.
+        run = Requests.of(pl.read_parquet(requests), repetition.index, Window(0, 0))
+        self._search.count(level, counts_within(run, self._wanted))

@@ -207,3 +207,11 @@ def test_a_limit_that_nothing_could_meet_is_refused(slo: dict[str, float], said:
         loads(json.dumps({"name": "a", "workload": workload, "load": {"slo": slo}}), "json")
     assert "load.slo" in caught.value.message
     assert said in caught.value.message
+
+
+@pytest.mark.parametrize("key", ["itl_ms", "itl_ms.p99", "throughput_per_s.p50", "e2e_ms.mean", "ttft_ms.sd"])
+def test_a_search_for_what_no_probe_could_show_is_refused(key: str) -> None:
+    workload = {"kind": "service", "endpoint": "http://127.0.0.1:1", "driver": "http"}
+    load = {"search": {"over": "rate", "low": 1, "high": 2}, "slo": {key: 20}}
+    with pytest.raises(RecipeError, match=rf"a search cannot hold {key}: it holds e2e_ms"):
+        loads(json.dumps({"name": "a", "workload": workload, "load": load}), "json")

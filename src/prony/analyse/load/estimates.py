@@ -10,10 +10,10 @@ import numpy as np
 from prony.analyse.estimates import across_runs, plural, single_estimates, singular
 from prony.analyse.figures import Figures
 from prony.analyse.load.latency import Values, by_operation, latencies
-from prony.analyse.load.rates import operation_rate, rates
+from prony.analyse.load.rates import goodput_counts, operation_rate, rates
 from prony.analyse.load.tokens import token_latencies
-from prony.analyse.load.window import Requests
 from prony.analyse.runs import PERCENTILES
+from prony.measure.columns import Requests
 from prony.model.estimate import Estimate, Missing
 from prony.model.metric import METRICS, STATISTICS, key_text
 from prony.stats.intervals import rate_interval
@@ -46,6 +46,8 @@ def load_estimates(runs: Sequence[Requests], slo: Mapping[str, float]) -> tuple[
         # A rate that only some runs have would be one of other work.
         if len(numbers) == len(runs):
             found |= single_estimates(metric, numbers, "runs", full=metric == "throughput_per_s")
+    if len(runs) == 1 and "goodput_share" in told[0]:
+        found |= _share_within(runs[0], slo)
     return found | _by_operation(runs), missing
 
 
@@ -89,6 +91,20 @@ def error_estimate(runs: Iterable[Requests], operation: str = "") -> Figures:
         level="sample", method=f"{failed} of {total} requests of {taken} run{'' if taken == 1 else 's'}; Wilson",
     )  # fmt: skip
     return Figures({key: estimate}, counts={key: (failed, total)})
+
+
+def _share_within(run: Requests, slo: Mapping[str, float]) -> Figures:
+    """Return the share that met the limits of one run alone, with Wilson's interval: no second run says how much more
+    it varies between runs."""
+    met, begun = goodput_counts(run, slo)
+    interval = rate_interval(met, begun)
+    if interval is None:
+        return Figures()
+    estimate = Estimate(
+        value=met / begun, unit="1", low=interval[0], high=interval[1], confidence=0.95, count=begun,
+        level="sample", method=f"{met} of {begun} requests; Wilson, within this run",
+    )  # fmt: skip
+    return Figures.one("goodput_share.p50", estimate, [met / begun])
 
 
 def _by_operation(runs: Sequence[Requests]) -> Figures:

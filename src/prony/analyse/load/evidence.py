@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from prony.analyse.evidence import Evidence
 from prony.analyse.load.searched import Searched
-from prony.analyse.load.window import Requests
+from prony.measure.columns import Requests
 from prony.model.clients import ClientSide
 from prony.model.estimate import Estimate
 from prony.model.load import Load

@@ -8,7 +8,7 @@ import numpy as np
 
 from prony.analyse.load.goodput import meets, request_limits
 from prony.analyse.load.tokens import token_counts
-from prony.analyse.load.window import Requests
+from prony.measure.columns import Requests
 
 _NS_PER_S = 1e9
 
@@ -34,9 +34,16 @@ def rates(requests: Requests, slo: Mapping[str, float]) -> dict[str, float]:
     if request_limits(slo):
         good = meets(requests, slo)
         found["goodput_per_s"] = np.count_nonzero(good & ended) / seconds
-        if begun := np.count_nonzero(requests.begun):
-            found["goodput_share"] = np.count_nonzero(good & requests.begun) / begun
+        met, begun = goodput_counts(requests, slo)
+        if begun:
+            found["goodput_share"] = met / begun
     return found
+
+
+def goodput_counts(requests: Requests, slo: Mapping[str, float]) -> tuple[int, int]:
+    """Return how many of the window's requests met every limit, and how many began in it."""
+    good = meets(requests, slo) & requests.begun
+    return int(np.count_nonzero(good)), int(np.count_nonzero(requests.begun))
 
 
 def operation_rate(requests: Requests, code: int) -> float | None:

@@ -8,9 +8,10 @@ import numpy as np
 
 from prony.analyse.evidence import note, percent, runs_text, suspect, void
 from prony.analyse.load.evidence import LoadEvidence
-from prony.analyse.load.goodput import JUDGED, request_limits
+from prony.analyse.load.goodput import request_limits
 from prony.analyse.load.scenario import outcome_of
-from prony.analyse.load.window import UNKNOWN
+from prony.measure.columns import UNKNOWN
+from prony.measure.judged import JUDGED
 from prony.measure.requests import CAUSES
 from prony.measure.window import is_open
 from prony.model.clients import ClientSide

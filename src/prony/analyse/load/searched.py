@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from prony.analyse.figures import Figures
-from prony.analyse.load.goodput import JUDGED
-from prony.analyse.load.window import Requests
-from prony.load.search import Found, Wanted, machine, wanted
+from prony.load.search import Found, machine, wanted
+from prony.measure.columns import Requests
+from prony.measure.judged import counts_within
 from prony.model.estimate import Estimate
 from prony.model.load import Load
 from prony.model.result import Repetition
@@ -62,14 +60,8 @@ def search_of(load: Load, repetitions: Iterable[Repetition], runs: Mapping[int, 
             if run is None:
                 search.tell(repetition.level, held=False)
             else:
-                search.count(repetition.level, [(_good(run, one), run.count, one.share) for one in wanted(load.slo)])
+                search.count(repetition.level, counts_within(run, wanted(load.slo)))
     return Searched(search.found(), "users" if load.search.over == "concurrency" else "requests a second")
-
-
-def _good(run: Requests, one: Wanted) -> int:
-    """Return how many requests are within the limit; one that failed is not."""
-    reading = JUDGED.get(one.metric)
-    return 0 if reading is None else int(np.count_nonzero(run.succeeded & (reading(run) <= one.limit)))
 
 
 def _level(repetition: Repetition) -> str:

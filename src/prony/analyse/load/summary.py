@@ -13,11 +13,12 @@ from prony.analyse.load.estimates import error_estimate, load_estimates
 from prony.analyse.load.evidence import LoadEvidence
 from prony.analyse.load.searched import Searched, search_of
 from prony.analyse.load.verdict import judge_load
-from prony.analyse.load.window import Requests, runs_of
+from prony.analyse.load.window import runs_of
 from prony.analyse.outlying import outliers
 from prony.analyse.runs import Run
 from prony.analyse.selection import Selection, select
 from prony.errors import InputError
+from prony.measure.columns import Requests
 from prony.model.device import Environment
 from prony.model.estimate import Spread, Summary
 from prony.model.job import Job

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from prony.analyse.load.latency import Values
-from prony.analyse.load.window import UNKNOWN, Requests
 from prony.analyse.runs import NS_PER_MS
+from prony.measure.columns import UNKNOWN, Requests
+from prony.measure.judged import tpot_ns
 from prony.stats.quantiles import Array
 
 _NS_PER_S = 1e9
@@ -32,35 +33,12 @@ def token_latencies(requests: Requests) -> dict[str, Values]:
     return found
 
 
-def tpot_ns(requests: Requests) -> Array:
-    """Return (end to end less ttft) / (tokens - 1) of each request; NaN where its tokens are fewer than two or unknown.
-
-    Tokens are those that somebody counted: pieces are none.
-    """
-    tokens = requests.numbers["output_tokens"]
-    known = (tokens > 1) & (requests.pieces > 0)
-    found: Array = np.full(requests.count, np.nan)
-    found[known] = (requests.numbers["end_ns"] - requests.first_stamps)[known] / (tokens[known] - 1)
-    return found
-
-
 def gaps_ns(requests: Requests, rows: Array) -> Array:
     """Return the real gaps between the pieces with tokens of these requests."""
     whole = np.repeat(rows, requests.pieces)
     owner = np.repeat(np.arange(requests.count), requests.pieces)[whole]
     gaps: Array = np.diff(requests.stamps[whole])[owner[1:] == owner[:-1]]
     return gaps
-
-
-def longest_gap_ns(requests: Requests) -> Array:
-    """Return the longest gap of each request; NaN where it has none."""
-    found: Array = np.full(requests.count, np.nan)
-    owner = np.repeat(np.arange(requests.count), requests.pieces)
-    same = owner[1:] == owner[:-1]
-    longest = np.full(requests.count, -1, dtype=np.int64)
-    np.maximum.at(longest, owner[1:][same], np.diff(requests.stamps)[same])
-    found[longest >= 0] = longest[longest >= 0]
-    return found
 
 
 def token_counts(requests: Requests) -> dict[str, int]:

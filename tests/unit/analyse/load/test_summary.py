@@ -173,6 +173,17 @@ class TestLimits:
         assert both.estimates["goodput_share.p50"].value < 0.2
         assert both.estimates["goodput_per_s.p50"].value < half.estimates["goodput_per_s.p50"].value
 
+    def test_the_share_of_one_run_alone_has_an_interval_within_it(self) -> None:
+        sent = made.result([made.repetition(0)])
+        summary = summarise_load(made.job(slo={"e2e_ms": 20}), sent, made.frame({0: made.closed_records(seed=0)}))
+        share = summary.estimates["goodput_share.p50"]
+        assert (share.level, share.confidence) == ("sample", 0.95)
+        assert share.low is not None
+        assert share.high is not None
+        assert 0 < share.low < share.value < share.high < 1
+        assert share.method.endswith("requests; Wilson, within this run")
+        assert self.goodput(e2e_ms=20).estimates["goodput_share.p50"].level == "run"
+
     def test_a_limit_on_what_no_request_has_is_met_by_none_and_told(self) -> None:
         runs = {i: made.closed_records(seed=i) for i in range(3)}  # of replies in which nobody looked for tokens
         sent = made.result([made.repetition(i) for i in runs])
