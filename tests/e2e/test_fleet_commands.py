@@ -17,6 +17,7 @@ import pytest
 
 from chaos.fleet import Fleet, fleet, wait_for
 from prony.cli.main import main
+from prony.load.mock import Options, serve
 
 SMALL = """
 name: small
@@ -43,7 +44,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     with fleet(folder, lease_ttl="10s") as found:
         found.add_server().start()
         found.wait_ready()
-        agent = found.add_agent(found.url, recorded=False)
+        agent = found.add_agent(found.url, recorded=False, options=("--kinds", "model,service"))
         agent.start()
         wait_for(lambda: "enrolled" in agent.said(), "the agent", 90)
         yield found
@@ -52,6 +53,19 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 @pytest.fixture(autouse=True)
 def at_the_lab(lab: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRONY_SERVER", lab.url)
+
+
+@pytest.fixture(scope="module")
+def loaded(lab: Fleet) -> Iterator[str]:
+    """A load that the agent has carried out."""
+    workload = {"kind": "service", "driver": "http", "options": {"path": "/x"}}
+    load = {"closed": {"concurrency": 2}, "requests": 300, "repeats": 1}
+    with serve(Options()) as mock, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRONY_SERVER", lab.url)
+        path = lab.folder / "load.json"
+        path.write_text(json.dumps({"name": "load", "workload": workload | {"endpoint": mock.url}, "load": load}))
+        ended(begun("run", path), code=0)
+        yield json.loads(prony("list", "--json"))[0]["id"]
 
 
 def begun(*words: str | Path) -> subprocess.Popen[str]:
@@ -123,6 +137,22 @@ def test_list_show_and_report_read_the_same_numbers(small: str, tmp_path: Path) 
     for form, sign in (("html", "<svg"), ("md", "# small"), ("csv", "job_id"), ("junit", "<testsuite")):
         prony("report", small, "-f", form, "-o", tmp_path / form)
         assert sign in (tmp_path / form).read_text()
+
+
+@pytest.mark.parametrize("form", ["requests-jsonl", "csv", "hdr"])
+def test_requests_of_a_load_come_from_a_server_as_from_here(
+    loaded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    prony("export", loaded, "--format", form, "--to", tmp_path / "there")
+    prony("export", loaded, "--to", tmp_path / "folder")
+    assert "did you mean hdr" in prony("export", loaded, "--format", "hrd", "--to", tmp_path / "x", code=2)
+    monkeypatch.delenv("PRONY_SERVER")
+    assert json.loads(prony("list", "--json")) == []
+    prony("import", tmp_path / "folder")
+    prony("export", "last", "--format", form, "--to", tmp_path / "here")
+    there, here = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("there", "here"))
+    assert there == here
+    assert there
 
 
 def test_an_experiment_travels_from_the_server_to_this_machine(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from prony.load.endpoint import anchored
 from prony.model.base import Noun
 from prony.model.job import Job
 from prony.model.recipe import Option, ServiceWorkload
@@ -29,17 +30,26 @@ def anchored_service(job: Job, base: Path) -> Job:
     if load.replay is not None:
         replay = load.replay.model_copy(update={"file": str((base / Path(load.replay.file).expanduser()).absolute())})
         load = load.model_copy(update={"replay": replay})
+    if workload.endpoint is not None:
+        changes["endpoint"] = anchored(workload.endpoint, base)
     return job.model_copy(update={"workload": workload.model_copy(update=changes), "load": load})
 
 
 def _anchored(options: dict[str, Option], kind: Any, base: Path) -> dict[str, Option]:
-    paths = {name for name, field in kind.model_fields.items() if (field.json_schema_extra or {}).get("path")}
+    paths = {
+        name: way for name, field in kind.model_fields.items() if (way := (field.json_schema_extra or {}).get("path"))
+    }
     return {
-        name: str((base / Path(value).expanduser()).absolute())
-        if name in paths and isinstance(value, str) and value
-        else value
+        name: _absolute(value, base, paths[name]) if name in paths and isinstance(value, str) and value else value
         for name, value in options.items()
     }
+
+
+def _absolute(value: str, base: Path, way: bool | str) -> str:
+    """Return a path made absolute; what may be a name too is one where it has no slash, or where nothing lies there."""
+    path = (base / Path(value).expanduser()).absolute()
+    is_name = (way == "slash" and "/" not in value) or (way == "there" and not path.exists())
+    return value if is_name else str(path)
 
 
 class Plug(Noun):

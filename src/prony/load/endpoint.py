@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit, urlunsplit
 
 from prony.errors import InputError, TransportError
 from prony.ports.driver import Endpoint
@@ -28,6 +28,7 @@ _SSL_MODES = {
     "verify-ca": (True, True, False),
     "verify-full": (True, True, True),
 }
+_FILES = ("ca", "sslrootcert")
 _PROBE_S = 1.0
 _LONGEST_PATH = 103  # what every system allows
 _HINT = "write it as http://host:port/path, redis://host:6379, postgresql://user@host/database or unix:///path"
@@ -64,6 +65,22 @@ def parse(url: str, base: Path = Path()) -> Endpoint:
     if parts.scheme.startswith("redis"):
         return _checked(found, _only(parts.query, ("verify", "ca")), base)
     return _secured(found, _only(parts.query, ("sslmode", "sslrootcert")), base)
+
+
+def anchored(url: str, base: Path) -> str:
+    """Return the URL with the path of a certificate made absolute."""
+    parts = urlsplit(url)
+    words = [word.partition("=") for word in parts.query.split("&")]
+    if parts.scheme == "unix" or not any(name in _FILES and value for name, _, value in words):
+        return url
+    kept = [
+        name + equals + (_absolute(value, base) if name in _FILES and value else value) for name, equals, value in words
+    ]
+    return urlunsplit(parts._replace(query="&".join(kept)))
+
+
+def _absolute(value: str, base: Path) -> str:
+    return quote(str((base / Path(unquote(value)).expanduser()).absolute()))
 
 
 def _taken(query: str, names: Sequence[str]) -> tuple[dict[str, str], str]:

@@ -19,13 +19,19 @@ EXPORTS: dict[str, str] = {
 }
 
 
-def export(dossier: Dossier, format: str, to: Path) -> tuple[Path, ...]:  # noqa: A002 - the word that people write
-    """Write the requests of every load into a folder, and return the files; those of these names are replaced."""
-    name = format.lower()
+def check_format(written: str) -> str:
+    """Return the name of a format as it is known here."""
+    name = written.lower()
     if name not in EXPORTS:
         near = get_close_matches(name, EXPORTS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(EXPORTS)}"
-        raise InputError(f"requests cannot be exported as {format!r}", hint=hint, code="unknown_format")
+        raise InputError(f"requests cannot be exported as {written!r}", hint=hint, code="unknown_format")
+    return name
+
+
+def export(dossier: Dossier, format: str, to: Path) -> tuple[Path, ...]:  # noqa: A002 - the word that people write
+    """Write the requests of every load into a folder, and return the files; those of these names are replaced."""
+    name = check_format(format)
     loads = [entry for entry in dossier.entries if pick.is_load(entry)]
     if not loads:
         hint = "a load is a job whose workload is of kind service"

@@ -37,13 +37,27 @@ def _requests(options: Namespace) -> tuple[Path, ...]:
     """Write the requests of a load in another program's format."""
     from prony.app.api import Bench
     from prony.cli.remote import address
-    from prony.errors import InputError
 
     if address(options):
-        hint = "export the folder, import it here, and export it again"
-        raise InputError("a server exports folders only", hint=hint)
+        return _requests_there(options)
     with Bench.open() as bench:
         return bench.export_requests(options.experiment, options.format, options.to)
+
+
+def _requests_there(options: Namespace) -> tuple[Path, ...]:
+    """Take the experiment along into a home that is gone afterwards, and write its requests as from any home."""
+    import tempfile
+
+    from prony.app.api import Bench
+    from prony.report.exports import check_format
+    from prony.store.home import Home
+
+    check_format(options.format)
+    with tempfile.TemporaryDirectory(prefix="prony-export-") as scratch:
+        carried = Namespace(**{**vars(options), "to": Path(scratch) / "export", "overwrite": False})
+        folder = _from_there(carried)
+        with Bench.open(Home(Path(scratch) / "home")) as bench:
+            return bench.export_requests(bench.import_(folder).id, options.format, options.to)
 
 
 def _from_here(options: Namespace) -> Path:

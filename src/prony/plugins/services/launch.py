@@ -27,7 +27,10 @@ class ServiceOptions(Noun):
     """What every service lets a recipe say."""
 
     program: str | None = Field(
-        default=None, min_length=1, description="its program: a name, or a path; default: found on PATH"
+        default=None,
+        min_length=1,
+        description="its program: a name, or a path; default: found on PATH",
+        json_schema_extra={"path": "slash"},
     )
     arguments: list[Scalar] = Field(default=[], description="more words for its command line")
     environment: dict[str, Scalar] = Field(default={}, description="more variables of its environment")

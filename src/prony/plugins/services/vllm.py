@@ -20,7 +20,9 @@ HOW = "pip install vllm, in an environment of its own, and settings.python: ENVI
 
 
 class VllmOptions(ServiceOptions):
-    model: str = Field(min_length=1, description="a folder, or a name on Hugging Face")
+    model: str = Field(
+        min_length=1, description="a folder, or a name on Hugging Face", json_schema_extra={"path": "there"}
+    )
     model_name: str | None = Field(default=None, min_length=1, description="what requests call it; default: the model")
     python: str | None = Field(
         default=None,
