@@ -24,6 +24,9 @@ CLOSED, CONNECTING, GREETING, IDLE, BUSY = range(5)
 _READ_BYTES = 2**16
 _READ_MOST = 2**20
 _OK = int(Cause.OK)
+# A reply that goes on for longer is a stream. The kernel tells only when the last bytes of a read came: where the first
+# and more wait together to be read, the first seem late. So the rest of streams is read after what replies begin with.
+_STREAM_NS = 2_000_000
 _UNDER_WAY = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 # No connection, and the server has no part in it: descriptors or ports of this machine are used up.
 _OWN_FAULT = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS)
@@ -56,9 +59,10 @@ class Line:
     """One connection, one request at a time. `user` belongs to the owner."""
 
     __slots__ = (
-        "_axis", "_finished", "_most", "_out", "_owner", "_raw", "_receive", "_received", "_rest", "_send", "_site",
-        "_sock", "bytes_in", "cause", "due_ns", "end_ns", "first_ns", "index", "is_last", "keeps", "lag_ns", "pieces",
-        "place", "reads", "request", "sent_ns", "served", "since_ns", "stamps", "state", "status", "user", "wire",
+        "_axis", "_finished", "_is_calm", "_most", "_out", "_owner", "_raw", "_receive", "_received", "_rest", "_send",
+        "_site", "_sock", "bytes_in", "cause", "due_ns", "end_ns", "first_ns", "index", "is_last", "keeps", "lag_ns",
+        "pieces", "place", "reads", "request", "sent_ns", "served", "since_ns", "stamps", "state", "status", "user",
+        "wire",
     )  # fmt: skip
 
     def __init__(self, site: Site, owner: Owner) -> None:
@@ -79,7 +83,7 @@ class Line:
         self.user: Any = None
         self.place = -1
         self.wire: Wire | None = None
-        self.is_last = False
+        self.is_last = self._is_calm = False
         self.served = False  # has this connection brought a reply already?
         self.since_ns = 0
         self.index = self.request = self.due_ns = self.sent_ns = 0
@@ -142,6 +146,9 @@ class Line:
         if self.reads:
             self.reads += 1
             self.bytes_in += size
+            if end - self.first_ns > _STREAM_NS and not (self._is_calm or self._rest) and self.state == BUSY:
+                self._is_calm = True
+                self._site.poll.calm(self._socket().fileno())
         else:
             self.first_ns = end
             self.reads = 1
@@ -168,6 +175,9 @@ class Line:
         else:
             self.state = IDLE
             self.served = True
+            if self._is_calm:
+                self._is_calm = False
+                self._site.poll.hurry(self._socket().fileno())
         self._finished(self)
 
     # Opening
@@ -177,7 +187,7 @@ class Line:
         family, address = self._site.address
         is_unix = family == getattr(socket, "AF_UNIX", None)
         self.state, self.is_last, self._rest, self._most = CONNECTING, False, b"", _READ_BYTES
-        self.served = False
+        self.served = self._is_calm = False
         self.cause, self.since_ns = int(Cause.REFUSED), clock()
         try:
             sock = socket.socket(family, socket.SOCK_STREAM)

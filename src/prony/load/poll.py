@@ -22,6 +22,8 @@ WRITE = 4
 NEVER = 2**62
 # Asked for at once; the room for them is made anew each time.
 _EVENTS = 128
+# Of those that can wait, so many are attended to before the others are looked at again.
+EVENTS_CALM = 32
 
 Call = Callable[[], None]
 
@@ -77,6 +79,12 @@ class Poll:
         self._timers: list[tuple[int, int, Call]] = [(NEVER, 0, _nothing)]
         self._made = 0
         self._ended: list[socket.socket] = []
+        # An epoll within the other one, where it is one descriptor among many, however many are in it.
+        self._calm: select.epoll | None = None
+        self._calm_fds: set[int] = set()
+        if waiting is None and hasattr(select, "epoll"):
+            self._calm = select.epoll()
+            self.watch(self._calm.fileno(), self._attend_calm)
         self._alarm = Alarm() if waiting is None else None
         self._armed_ns = 0
         if self._alarm is not None and self._alarm.fd >= 0:
@@ -97,12 +105,28 @@ class Poll:
         self._calls[fd] = call
 
     def rewatch(self, fd: int, call: Call, events: int) -> None:
+        self.hurry(fd)
         self._waiting.modify(fd, events)
         self._calls[fd] = call
 
     def forget(self, fd: int) -> None:
+        self.hurry(fd)
         self._waiting.unregister(fd)
         del self._calls[fd]
+
+    def calm(self, fd: int) -> None:
+        """From now on this descriptor, which is only read from, can wait: with all that can it has turns of its own."""
+        if self._calm is not None and fd not in self._calm_fds:
+            self._waiting.unregister(fd)
+            self._calm.register(fd, READ)
+            self._calm_fds.add(fd)
+
+    def hurry(self, fd: int) -> None:
+        """Attend to this descriptor with the others again, if it was calm."""
+        if self._calm is not None and fd in self._calm_fds:
+            self._calm_fds.remove(fd)
+            self._calm.unregister(fd)
+            self._waiting.register(fd, READ)
 
     def discard(self, sock: socket.socket) -> None:
         """Forget a socket now and close it after this batch of events, which may still name its descriptor."""
@@ -154,6 +178,10 @@ class Poll:
             if self.due_ns <= clock():
                 self.on_due()
 
+    def _attend_calm(self) -> None:
+        if self._calm is not None:
+            self._attend(self._calm.poll(0, EVENTS_CALM))
+
     def _patience(self, until_ns: int, now_ns: int) -> float | None:
         """Return how long to wait for events, until that instant; where an alarm ends the wait, for ever."""
         if self._alarm is None:
@@ -180,6 +208,8 @@ class Poll:
         self._close_ended()
         if self._alarm is not None:
             self._alarm.close()
+        if self._calm is not None:
+            self._calm.close()
         self._waiting.close()
 
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from prony.load.pacing import Alarm
-from prony.load.poll import READ, WRITE, Poll, Selected
+from prony.load.poll import EVENTS_CALM, READ, WRITE, Poll, Selected
 
 LATER_NS = time.perf_counter_ns() + 3600 * 10**9
 
@@ -151,6 +151,53 @@ def test_a_discarded_socket_is_not_called_in_the_same_batch(poll: Poll) -> None:
     for one, other in pairs:
         one.close()
         other.close()
+
+
+def test_what_cannot_wait_does_not_wait_for_all_that_can() -> None:
+    poll = Poll()
+    pairs = [socket.socketpair() for _ in range(2 * EVENTS_CALM)]
+    calls: list[str] = []
+
+    def read(kind: str, one: socket.socket) -> None:
+        calls.append(kind)
+        one.recv(1)
+        poll.is_over = len(calls) == len(pairs)
+
+    for number, (one, other) in enumerate(pairs):
+        kind = "other" if number == len(pairs) - 1 else "calm"
+        poll.watch(one.fileno(), lambda kind=kind, one=one: read(kind, one))  # type: ignore[misc]
+        if kind == "calm":
+            poll.calm(one.fileno())
+        other.send(b"x")
+    poll.run()
+    assert calls.count("calm") == len(pairs) - 1
+    assert calls.index("other") <= EVENTS_CALM
+    poll.close()
+    for one, other in pairs:
+        one.close()
+        other.close()
+
+
+def test_a_descriptor_that_could_wait_is_as_any_other_again_or_forgotten(poll: Poll) -> None:
+    one, other = socket.socketpair()
+
+    def end() -> None:
+        poll.is_over = True
+
+    poll.watch(one.fileno(), end)
+    for again in (poll.hurry, lambda fd: poll.rewatch(fd, end, READ)):
+        poll.calm(one.fileno())
+        poll.calm(one.fileno())
+        again(one.fileno())
+        poll.is_over = False
+        other.send(b"x")
+        poll.run()
+        one.recv(1)
+    poll.calm(one.fileno())
+    poll.discard(one)
+    poll.close()
+    assert one.fileno() == -1
+    other.close()
 
 
 def test_writable_is_told_where_it_is_asked_for(poll: Poll) -> None:
