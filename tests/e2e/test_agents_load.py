@@ -1,0 +1,92 @@
+"""A service loaded through a server by real agents, alone and together, against a mock whose timing is known."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import polars as pl
+import pytest
+
+from chaos.fleet import Fleet, fleet, wait_for
+
+WITHIN_S = 120
+KINDS = ("--kinds", "model,service")
+RECIPE = """
+name: together
+workload: {kind: service, endpoint: "ENDPOINT/answer?delay=5ms", driver: http}
+load: {open: {rate: 200, arrivals: constant}, duration: 2s, repeats: 1, warmup: none}
+"""
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """A mock server, where it listens."""
+    command = [sys.executable, "-m", "prony", "mock", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as mock:
+        assert mock.stdout is not None
+        found = next((match[0] for line in mock.stdout if (match := re.search(r"http://127[\d.:]+", line))), "")
+        assert found
+        yield found
+        mock.terminate()
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Fleet]:
+    with fleet(tmp_path, lease_ttl="4s") as found:
+        found.add_server().start()
+        found.wait_ready()
+        yield found
+
+
+def staff(lab: Fleet, count: int) -> None:
+    """Have so many agents wait for loads."""
+    agents = [lab.add_agent(lab.url, recorded=False, options=KINDS) for _ in range(count)]
+    for agent in agents:
+        agent.start()
+    for agent in agents:
+        wait_for(lambda agent=agent: "enrolled" in agent.said(), "an agent", 90)  # type: ignore[misc]
+
+
+def begun(lab: Fleet, endpoint: str, *changes: str) -> subprocess.Popen[str]:
+    recipe = lab.folder / "recipe.yaml"
+    recipe.write_text(RECIPE.replace("ENDPOINT", endpoint))
+    words = ["run", str(recipe), "--server", lab.url, *(word for one in changes for word in ("--set", one))]
+    return subprocess.Popen(
+        [sys.executable, "-m", "prony", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=lab.environment(lab.folder / "person"),
+    )  # fmt: skip
+
+
+def ended(run: subprocess.Popen[str], *, code: int = 0) -> str:
+    said, _ = run.communicate(timeout=WITHIN_S)
+    assert run.returncode == code, said
+    return said
+
+
+def asked(lab: Fleet, path: str) -> Any:
+    with urlopen(f"{lab.url}/api/v1/{path}", timeout=10) as answer:
+        return json.load(answer)
+
+
+def result_of(lab: Fleet) -> Any:
+    (job,) = asked(lab, "jobs")["items"]
+    return asked(lab, f"jobs/{job['id']}/result")
+
+
+def rows_of(result: Any) -> pl.DataFrame:
+    return pl.read_parquet(Path(result["folder"]) / "samples.parquet")
+
+
+def test_one_agent_loads_a_service_for_a_server(lab: Fleet, endpoint: str) -> None:
+    staff(lab, 1)
+    ended(begun(lab, endpoint))
+    rows = rows_of(result_of(lab))
+    assert rows["index"].to_list() == list(range(400))
+    assert set(rows["cause"]) == {"ok"}
