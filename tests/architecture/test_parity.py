@@ -16,6 +16,7 @@ from prony.errors import NotFoundError
 from prony.model.access import NewToken, Role
 from prony.model.agent import Capabilities, Enrolment, Heartbeat
 from prony.model.comparison import Terms
+from prony.model.gang import Meeting
 from prony.model.lease import LeaseRequest, Progress
 from prony.model.queue import JobBatch, Modification, Submission
 from prony.model.schedule import NewSchedule
@@ -74,6 +75,8 @@ NO_COMMAND: dict[str, str] = {
     "upload_offset": AN_AGENT_S,
     "upload": AN_AGENT_S,
     "finish": AN_AGENT_S,
+    "meet": AN_AGENT_S,
+    "clock": AN_AGENT_S,
     "add_token": IN_THE_DATABASE,
     "tokens": IN_THE_DATABASE,
     "revoke_token": IN_THE_DATABASE,
@@ -102,6 +105,7 @@ ARGUMENTS: dict[str, Any] = {
     "request": LeaseRequest(agent_id="x", incarnation="x"),
     "progress": Progress(),
     "terms": Terms(metrics=("x",), across=("x",), anyway=True),
+    "meeting": Meeting(name="x"),
     "token": NewToken(name="x", role=Role.VIEWER),
     "content": b"x",
     "offset": 0,

@@ -20,7 +20,7 @@ WITHIN_S = 120
 KINDS = ("--kinds", "model,service")
 RECIPE = """
 name: together
-workload: {kind: service, endpoint: "ENDPOINT/answer?delay=5ms", driver: http}
+workload: {kind: service, endpoint: "ENDPOINT", driver: http, options: {path: "/answer?delay=5ms"}}
 load: {open: {rate: 200, arrivals: constant}, duration: 2s, repeats: 1, warmup: none}
 """
 
@@ -90,3 +90,25 @@ def test_one_agent_loads_a_service_for_a_server(lab: Fleet, endpoint: str) -> No
     rows = rows_of(result_of(lab))
     assert rows["index"].to_list() == list(range(400))
     assert set(rows["cause"]) == {"ok"}
+
+
+@pytest.mark.parametrize("agents", [2, 3])
+def test_agents_send_one_load_together_as_one_would(lab: Fleet, endpoint: str, agents: int) -> None:
+    staff(lab, agents)
+    ended(begun(lab, endpoint, f"load.clients.agents={agents}", "load.repeats=2"))
+    result = result_of(lab)
+    rows = rows_of(result)
+    assert result["result"]["state"] == "complete"
+    for run in result["result"]["repetitions"]:
+        mine = rows.filter(pl.col("repetition") == run["index"])
+        assert mine["index"].to_list() == list(range(400))
+        assert set(mine["cause"]) == {"ok"}
+        begin_ns = run["phases"]["measure"]["begin_ns"]
+        assert (mine["due_ns"] - begin_ns).to_list() == [number * 5_000_000 for number in range(400)]
+        assert sorted(set(mine["client"])) == list(range(agents))
+        members = run["client"]["members"]
+        assert {one["agent"] for one in members} == {f"a{number}" for number in range(agents)}
+        assert sum(one["requests"] for one in members) == 400
+        assert all(0 < one["timing"]["uncertainty_ns"] < 50_000_000 for one in members)
+        assert run["client"]["delivered_rate_per_s"] == pytest.approx(200, rel=0.05)
+    assert asked(lab, "queue") == {"lots": [], "waiting": 0, "leased": 0}

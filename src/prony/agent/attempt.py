@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from enum import StrEnum
 
+from prony.agent.gang import Messenger
 from prony.agent.journal import Journal
 from prony.agent.link import Link
 from prony.agent.logs import Log
@@ -40,6 +41,7 @@ class Attempt:
         self._log = log
         self._asked = asyncio.Event()
         self._grace_s = GRACE_S
+        self._link = link
         self._reporter = Reporter(link, lease.id, Journal(work), on_cancel=self._cancel, log=log)
 
     def ask_to_stop(self, why: Why, *, grace_s: float = GRACE_S) -> None:
@@ -56,10 +58,12 @@ class Attempt:
 
     async def perform(self, home: Home, calibration_id: str | None, policy: dict[str, str]) -> Ending:
         """Run the job to its end, or to where it is stopped."""
-        runner = await RunnerProcess.start(self.work, home, calibration_id, policy)
+        is_part = self.lease.job.part is not None
+        runner = await RunnerProcess.start(self.work, home, calibration_id, policy, is_part=is_part)
+        messenger = Messenger(self._link, self.lease.id, tell=runner.tell, log=self._log)
         self._log.debug("runner started", pid=runner.pid)
         reporting = asyncio.create_task(self._reporter.run())
-        hearing = asyncio.create_task(self._hear(runner))
+        hearing = asyncio.create_task(self._hear(runner, messenger))
         exiting = asyncio.create_task(runner.wait())
         asking = asyncio.create_task(self._asked.wait())
         try:
@@ -70,12 +74,15 @@ class Attempt:
         finally:
             runner.close()
             await ended(reporting, hearing, exiting, asking)
+            await messenger.close()
         await self._reporter.flush(_FLUSH_S)
         return Ending(exit_code, cancelled=self.why is not None)
 
-    async def _hear(self, runner: RunnerProcess) -> None:
+    async def _hear(self, runner: RunnerProcess, messenger: Messenger) -> None:
         async for said in runner.events():
-            if isinstance(said, Event):
+            if isinstance(said, Event) and said.kind == "meet":
+                messenger.send(said)
+            elif isinstance(said, Event):
                 self._reporter.event(said)
             else:
                 self._reporter.say(said)

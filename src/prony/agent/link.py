@@ -21,6 +21,7 @@ from prony.client.connection import is_loopback
 from prony.errors import PronyError, TransportError
 from prony.model.agent import Agent, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
 from prony.model.base import Noun
+from prony.model.gang import ClockReading, Meeting, Met
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer, UploadState
 
 N = TypeVar("N", bound=Noun)
@@ -106,6 +107,14 @@ class Link:
 
     async def progress(self, lease_id: str, progress: Progress) -> ProgressAnswer:
         return await self._read(ProgressAnswer, "POST", "leases", lease_id, "progress", body=progress)
+
+    async def meet(self, lease_id: str, meeting: Meeting) -> Met | None:
+        """Wait for the others of a gang; None when they are not all there yet."""
+        response = await self._ask("POST", ("leases", lease_id, "meeting"), body=meeting, wait_s=meeting.wait_s)
+        return None if response.status_code == HTTPStatus.NO_CONTENT else wire.read(Met, response.content, self.base)
+
+    async def clock(self) -> ClockReading:
+        return await self._read(ClockReading, "GET", "clock")
 
     async def hand_back(self, lease_id: str, reason: str) -> None:
         await self._ask("DELETE", ("leases", lease_id), params={"reason": reason[:500]})

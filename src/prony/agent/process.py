@@ -39,9 +39,17 @@ class RunnerProcess:
 
     @classmethod
     async def start(
-        cls, work: Work, home: Home, calibration_id: str | None = None, policy: Mapping[str, str] | None = None
+        cls,
+        work: Work,
+        home: Home,
+        calibration_id: str | None = None,
+        policy: Mapping[str, str] | None = None,
+        *,
+        is_part: bool = False,
     ) -> Self:
-        """Start it in the attempt's own folder, where a relative path in a job leads; `policy` are variables."""
+        """Start it in the attempt's own folder, where a relative path in a job leads; `policy` are variables.
+
+        One that runs a part of a load is told on its standard input when the others are met."""
         command = runner_command([work.job_file], work.folder, calibration_id)
         # A pipe of our own: whoever inherits it from the runner and lives on must not keep us from closing it.
         reading, writing = os.pipe()
@@ -51,7 +59,7 @@ class RunnerProcess:
             with disk_told(work.path), work.stderr.open("ab") as stderr:
                 process = await asyncio.create_subprocess_exec(
                     *command,
-                    stdin=asyncio.subprocess.DEVNULL,
+                    stdin=asyncio.subprocess.PIPE if is_part else asyncio.subprocess.DEVNULL,
                     stdout=writing,
                     stderr=stderr,
                     start_new_session=True,
@@ -76,6 +84,11 @@ class RunnerProcess:
             *lines, pending = (pending + block).split(b"\n")
             for line in lines:
                 yield _event(line)
+
+    def tell(self, line: str) -> None:
+        """Write a line to one that listens; one that has ended hears nothing."""
+        if self._process.stdin is not None and self._process.returncode is None:
+            self._process.stdin.write(line.encode() + b"\n")
 
     async def wait(self) -> int:
         return await self._process.wait()

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from prony.app import results
-from prony.app.services import anchored_service, check_service
+from prony.app.services import anchored_service, check_alone, check_service
 from prony.errors import ConflictError
 from prony.load.processes import Clients
 from prony.measure.device import detect
@@ -83,6 +83,7 @@ class Bench:
         experiment_id = new_id(time.time())
         jobs = [_anchored(job, folder) for job in loaded.jobs(experiment_id)]
         check_names(jobs)
+        check_alone(jobs)
         if loaded.recipe.place.where:
             from prony.app.here import check_place
 
@@ -290,7 +291,7 @@ def check_names(jobs: Sequence[Job]) -> None:
     """Refuse a name that no plug-in has before anything is stored: it is a slip of the pen and not a result."""
     for job in jobs:
         if isinstance(job.workload, ServiceWorkload):
-            check_service(job.workload)
+            check_service(job)
         else:
             plugins.target(plugins.ENGINES, job.workload.engine)
             plugins.target(plugins.MODELS, scheme_of(job.workload.model))

@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from prony.errors import InputError
 from prony.load.endpoint import anchored
 from prony.model.base import Noun
 from prony.model.job import Job
-from prony.model.recipe import Option, ServiceWorkload
+from prony.model.recipe import Option
 from prony.ports import plugins
 from prony.run.loads import chosen
 
 
-def check_service(workload: ServiceWorkload) -> None:
+def check_service(job: Job) -> None:
     """Refuse what no plug-in is called, or what it does not take, before anything is stored."""
-    chosen(workload)
+    picked = chosen(job.service)
+    if job.load.clients.agents > 1 and picked.driver.makes:
+        raise InputError(
+            f"the driver {picked.driver.name} makes what it asks for at the endpoint, and several agents would get in "
+            "each other's way",
+            hint="leave load.clients.agents out, and use more load.clients.processes",
+            code="recipe",
+        )
+
+
+def check_alone(jobs: Sequence[Job]) -> None:
+    """Refuse a load that one machine cannot send, because the recipe wants several to."""
+    wanted = max((job.load.clients.agents for job in jobs), default=1)
+    if wanted > 1:
+        raise InputError(
+            f"load.clients.agents is {wanted}, and without a server there are no agents",
+            hint="prony run RECIPE --server URL, or --set load.clients.agents=1 with more load.clients.processes",
+            code="needs_agents",
+        )
 
 
 def anchored_service(job: Job, base: Path) -> Job:

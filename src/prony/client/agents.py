@@ -14,6 +14,7 @@ from prony.model.agent import (
     Heartbeat,
     HeartbeatAnswer,
 )
+from prony.model.gang import Meeting, Met
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, LeaseView, Progress, ProgressAnswer, UploadState
 from prony.model.queue import Page
 
@@ -63,6 +64,13 @@ class Leases(Asking):
 
     def progress(self, lease_id: str, progress: Progress) -> ProgressAnswer:
         return self._send(ProgressAnswer, "POST", "leases", lease_id, "progress", body=progress)
+
+    def meet(self, lease_id: str, meeting: Meeting) -> Met | None:
+        """Wait for the other agents that send the same load; None when they are not all there yet."""
+        content, headers = meeting.model_dump_json().encode(), {"Content-Type": "application/json"}
+        path = ("leases", lease_id, "meeting")
+        response = self._connection.send(Call("POST", path, headers=headers, content=content, wait_s=meeting.wait_s))
+        return None if response.status_code == 204 else wire.read(Met, response.content, self._connection.base)
 
     def hand_back(self, lease_id: str, reason: str) -> None:
         self._do("DELETE", "leases", lease_id, reason=reason)

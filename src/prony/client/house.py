@@ -6,6 +6,7 @@ from prony.client import wire
 from prony.client.asking import Asking
 from prony.client.connection import Call
 from prony.model.access import AuditEntry, MadeToken, NewToken, Token
+from prony.model.gang import ClockReading
 from prony.model.queue import Compatibility, Health, Page, Queue, Stats, Submission
 
 
@@ -21,6 +22,10 @@ class House(Asking):
         """Say which parts of the server work; an answer of one that fails is an answer too."""
         call = Call("GET", ("health",), is_safe=True, expected=frozenset({503}))
         return wire.read(Health, self._connection.send(call).content, self._connection.base)
+
+    def clock(self) -> ClockReading:
+        """Return what the server's monotonic clock says."""
+        return self._get(ClockReading, "clock")
 
     def stats(self) -> Stats:
         return self._get(Stats, "stats")

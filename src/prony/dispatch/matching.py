@@ -22,7 +22,7 @@ def demand_of(job: Job, place: Place) -> Demand:
     """Return what a device needs for this job; jobs that want the same have demands of the same id."""
     workload = job.workload
     if isinstance(workload, ServiceWorkload):
-        return Demand(where=place.where, kind=workload.kind)
+        return Demand(where=place.where, kind=workload.kind, agents=job.load.clients.agents)
     return Demand(
         where=place.where,
         kind=workload.kind,

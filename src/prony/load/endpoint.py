@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -134,6 +135,16 @@ def _unix(url: str, parts: SplitResult) -> Endpoint:
         password=wishes.get("password", ""),
         database=wishes.get("database", ""),
     )
+
+
+def is_local(endpoint: Endpoint) -> bool:
+    """Does it lead to another server on each machine?"""
+    if endpoint.path or endpoint.host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(endpoint.host).is_loopback
+    except ValueError:
+        return False
 
 
 def resolve(endpoint: Endpoint) -> tuple[int, Any]:

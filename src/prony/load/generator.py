@@ -37,9 +37,17 @@ _LEAD_NS = 20_000_000  # from when all are ready to the common start
 
 
 @dataclass(frozen=True)
+class Share:
+    """Which part of a load is sent from here: the processes from `first` on, of so many in `total` on all machines."""
+
+    first: int
+    total: int
+
+
+@dataclass(frozen=True)
 class Ground:
     """What a load needs. `scratch` is a folder for this load alone; `processes` None: as many as it needs. Of `clients`
-    some may wait already."""
+    some may wait already. `share` None: all of it is sent from here."""
 
     requests: Prepared
     endpoint: Endpoint
@@ -48,6 +56,12 @@ class Ground:
     scratch: Path
     processes: int | None = None
     clients: Clients = field(default_factory=Clients)
+    share: Share | None = None
+
+
+def at_once() -> int:
+    """Return the common start of clients that are ready now."""
+    return time.perf_counter_ns() + _LEAD_NS
 
 
 class LostClientError(MeasurementError):
@@ -64,8 +78,10 @@ def generate(
     on_tick: Callable[[Live], None] = lambda _: None,
     stop_asked: Callable[[], bool] = lambda: False,
     on_start: Callable[[int], None] = lambda _: None,
+    start_at: Callable[[], int] = at_once,
 ) -> Outcome:
-    """Send the whole load; return a row for every request. `on_start` hears the common start on `perf_counter_ns`."""
+    """Send the whole load; return a row for every request. `on_start` hears the common start on `perf_counter_ns`,
+    which `start_at` is asked for when all clients are ready."""
     if not len(ground.requests.requests):
         raise InputError("there is no request to send", hint="the driver or its task prepared none")
     written = _write(ground)
@@ -74,7 +90,7 @@ def generate(
         _wait(clients, lambda client: client.is_ready, _READY_S, stop_asked)
         # One that is stopped before it begins is told so in one breath: it sends nothing.
         stop = "\nstop" if stop_asked() else ""
-        begin_ns = time.perf_counter_ns() + _LEAD_NS
+        begin_ns = start_at()
         for client in clients:
             client.say(f"start {begin_ns}{stop}")
         on_start(begin_ns)
@@ -94,24 +110,21 @@ def _write(ground: Ground) -> list[Order]:
     """Write the files of all processes; return their orders."""
     schedule, requests = ground.schedule, ground.requests.requests
     lines, most = lines_asked(schedule), most_lines(schedule)
-    processes = ground.processes or default_processes(schedule, os.cpu_count() or 1)
-    # A process without a user, or without leave to have a request in flight, would have nothing to do.
-    processes = max(1, min(processes, schedule.most_in_flight or processes))
-    if schedule.dues_ns is None:
-        processes = min(processes, max(most // schedule.burst, 1))
-    check_lines(most, ground.endpoint)
-    check_files(-(-most // processes) + 64)
+    processes = processes_of(schedule, ground.processes)
+    share = ground.share or Share(0, processes)
+    check_lines(-(-most * processes // share.total), ground.endpoint)
+    check_files(-(-most // share.total) + 64)
     ground.scratch.mkdir(parents=True, exist_ok=True)
     orders.write_requests(requests, ground.scratch)
     has_sessions = any(request.after is not None for request in requests)
     common = _common(ground, has_sessions=has_sessions)
     written = []
-    for number in range(processes):
+    for number in range(share.first, share.first + processes):
         order = Order(
-            **common, process=number, processes=processes, name=f"client-{number}",
-            lines=_lines(lines, schedule.burst, number, processes),
-            most_lines=_lines(most, schedule.burst, number, processes),
-            most_in_flight=_share(schedule.most_in_flight, number, processes),
+            **common, process=number, processes=share.total, name=f"client-{number}",
+            lines=_lines(lines, schedule.burst, number, share.total),
+            most_lines=_lines(most, schedule.burst, number, share.total),
+            most_in_flight=_share(schedule.most_in_flight, number, share.total),
         )  # fmt: skip
         _write_dues(schedule, order)
         order.write()
@@ -181,6 +194,16 @@ def most_lines(schedule: Schedule) -> int:
     if schedule.dues_ns is None:
         return max((step.users for step in schedule.steps), default=1) * schedule.burst
     return max(lines_asked(schedule), schedule.most_in_flight or 1)
+
+
+def processes_of(schedule: Schedule, asked: int | None, machines: int = 1) -> int:
+    """Return how many client processes there are on this machine, which is one of so many."""
+    processes = asked or -(-default_processes(schedule, (os.cpu_count() or 1) * machines) // machines)
+    # A process without a user, or without leave to have a request in flight, would have nothing to do.
+    most = schedule.most_in_flight
+    if schedule.dues_ns is None:
+        most = most_lines(schedule) // schedule.burst
+    return max(1, processes if most is None else min(processes, most // machines))
 
 
 def default_processes(schedule: Schedule, cores: int) -> int:

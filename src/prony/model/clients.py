@@ -7,6 +7,31 @@ from pydantic import Field
 from prony.model.base import Noun
 
 
+class Timing(Noun):
+    """An agent's clock beside the server's: what is added to its stamps, by how much that may be wrong, how far the
+    two drifted apart during the run, and how late the agent was at the common start."""
+
+    offset_ns: int
+    uncertainty_ns: int
+    drift_ns: int | None = None
+    late_ns: int = 0
+
+
+class Member(Noun):
+    """One agent of several that sent a load together, as it saw itself."""
+
+    agent: str
+    requests: int
+    timing: Timing | None = None
+    delivered_rate_per_s: float | None = None
+    sent_late_p99_ms: float | None = None
+    loop_lag_p99_ms: float | None = None
+    kernel_lag_p99_ms: float | None = None
+    cpu_shares: tuple[float, ...] = ()
+    connections_asked: int | None = None
+    connections_opened: int | None = None
+
+
 class ClientSide(Noun):
     """One run as its clients saw themselves; None where a load has no such thing or the system does not tell.
 
@@ -35,6 +60,9 @@ class ClientSide(Noun):
     asked_again: int = 0
     # How many requests of the whole run ended how, by the name of the cause; `ok` is one of them.
     causes: dict[str, int] = Field(default={})
+    # Of one agent of several: its clock. Of all together: each of them.
+    timing: Timing | None = None
+    members: tuple[Member, ...] = ()
 
     @property
     def processes(self) -> int:

@@ -24,9 +24,10 @@ class Live(Noun):
 
 class Event(Noun):
     """`started` and `finished` speak of a job, `repetition` and `phase` of one fresh process in it, `load` of how a
-    load goes just now."""
+    load goes just now. `meet` asks for the others of a gang: `phase` names the meeting, `message` is told there; only
+    the runner's own agent hears it."""
 
-    kind: Literal["prepare", "started", "repetition", "phase", "load", "finished"]
+    kind: Literal["prepare", "started", "repetition", "phase", "load", "meet", "finished"]
     job_id: str
     done: int = 0
     total: int = 0

@@ -6,6 +6,7 @@ from typing import Literal
 
 from prony.errors import InputError
 from prony.model.base import Noun
+from prony.model.gang import Part
 from prony.model.load import Load
 from prony.model.recipe import Limits, Measure, ModelWorkload, Scalar, ServiceWorkload, Workload, model_of
 
@@ -24,6 +25,8 @@ class Job(Noun):
     # Of a duet: which side it is, and, where each run is a job of its own, which pair.
     side: Literal["a", "b"] | None = None
     pair: int | None = None
+    # Of a load that several agents send: which of them this is.
+    part: Part | None = None
 
     @property
     def model(self) -> ModelWorkload:

@@ -115,10 +115,13 @@ class Search(Noun):
 
 
 class Clients(Noun):
-    """Who sends: processes on one machine, which share one schedule and one start."""
+    """Who sends: processes, on one machine or on several, which share one schedule and one start."""
 
+    agents: int = Field(
+        default=1, ge=1, le=256, description="how many agents of a server send it together, each from its own device"
+    )
     processes: int | None = Field(
-        default=None, ge=1, le=256, description="client processes; default: as many as the load needs"
+        default=None, ge=1, le=256, description="client processes on each; default: as many as the load needs"
     )
 
 
@@ -173,6 +176,20 @@ class Load(Noun):
             raise ValueError(f"choose one of {', '.join(given)}")
         if self.search is not None:
             _check_searched(self.slo)
+        return self
+
+    @model_validator(mode="after")
+    def _enough_for_all(self) -> Self:
+        agents = self.clients.agents
+        if agents > 1 and self.way in ("search", "mlperf"):
+            raise ValueError(f"{self.way} is sent by one agent: clients.agents is for closed, open, stages and replay")
+        users = [stage.concurrency for stage in self.stages or () if stage.concurrency is not None]
+        if self.way == "closed":
+            users = [self.users.concurrency]
+        if self.open is not None and self.open.most_in_flight is not None:
+            users = [self.open.most_in_flight]
+        if users and max(users) < agents:
+            raise ValueError(f"{agents} clients.agents need as many requests in flight, and there are {max(users)}")
         return self
 
     @field_validator("slo")

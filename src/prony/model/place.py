@@ -54,6 +54,7 @@ class Demand(Noun):
     unit: str | None = None
     precision: str | None = None
     scheme: str | None = None  # of the model's reference: an agent fetches only what its policy allows
+    agents: int = 1  # so many at once
 
     @property
     def id(self) -> str:

@@ -291,6 +291,12 @@ class Recipe(Noun):
             raise ValueError("`measure` is for models: a service's `load` says how much is measured")
         if self.duet is not None and (self.measure.until is not None or self.load.search is not None):
             raise ValueError("a duet has a fixed number of pairs: `until` and `search` do not go with it")
+        if self.load.clients.agents > 1 and self.place.devices == "each":
+            raise ValueError(
+                "load.clients.agents is of a job that any agents run together, not of `place.devices: each`"
+            )
+        if self.load.clients.agents > 1 and self.duet is not None:
+            raise ValueError("a duet is run on one machine: load.clients.agents does not go with it")
         return self
 
 

@@ -151,6 +151,7 @@ class Driver(Protocol):
     name: ClassVar[str]
     schemes: ClassVar[tuple[str, ...]]  # of endpoints: ("http", "https"), ("redis",)
     asks: ClassVar[bool]  # does it need prompts from a task?
+    makes: ClassVar[bool]  # does `prepare` make at the endpoint what `finish` removes?
     Options: ClassVar[type[Any]]  # a Noun: what stands under workload.options
 
     def prepare(self, wants: Wants) -> Prepared:

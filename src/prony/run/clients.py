@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from prony.model.clients import ClientSide
+from prony.model.clients import ClientSide, Member
 from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
@@ -15,6 +16,19 @@ if TYPE_CHECKING:
     from prony.load.schedule import Schedule
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Run(Protocol):
+    """The requests of a run, and from when until when they were sent."""
+
+    @property
+    def records(self) -> Mapping[str, Array]: ...
+    @property
+    def begin_ns(self) -> int: ...
+    @property
+    def end_ns(self) -> int: ...
+
+
 _MS = 1e6
 _S = 1e9
 
@@ -48,6 +62,38 @@ def client_side(outcome: Outcome, schedule: Schedule) -> ClientSide:
     )
 
 
+def merged_side(members: Sequence[Member], sides: Sequence[ClientSide], run: Run) -> ClientSide:
+    """Return how a run went on the side of several agents: counts are added up, quantiles made of all requests."""
+    records, wall_s = run.records, (run.end_ns - run.begin_ns) / _S
+    sent = _really_sent(records)
+    late_ms = (records["sent_ns"][sent] - records["due_ns"][sent]) / _MS
+    lags_ms = records["lag_ns"][records["lag_ns"] > 0] / _MS
+    first = sides[0]
+    is_open = first.asked_rate_per_s is not None
+    counts: Counter[str] = Counter()
+    for side in sides:
+        counts.update(side.causes)
+    return ClientSide(
+        asked_rate_per_s=first.asked_rate_per_s,
+        delivered_rate_per_s=_sent_in_time(run) / wall_s if is_open and wall_s > 0 else None,
+        asked_concurrency=first.asked_concurrency,
+        delivered_concurrency=None if first.delivered_concurrency is None else _mean_in_flight(run),
+        sent_late_p50_ms=_quantile(late_ms, 0.5) if is_open else None,
+        sent_late_p99_ms=_quantile(late_ms, 0.99) if is_open else None,
+        sent_late_max_ms=float(late_ms.max()) if is_open and late_ms.size else None,
+        loop_lag_p50_ms=max((side.loop_lag_p50_ms for side in sides if side.loop_lag_p50_ms is not None), default=None),
+        loop_lag_p99_ms=max((side.loop_lag_p99_ms for side in sides if side.loop_lag_p99_ms is not None), default=None),
+        kernel_lag_p50_ms=_quantile(lags_ms, 0.5),
+        kernel_lag_p99_ms=_quantile(lags_ms, 0.99),
+        cpu_shares=tuple(share for side in sides for share in side.cpu_shares),
+        connections_asked=sum(side.connections_asked or 0 for side in sides),
+        connections_opened=sum(side.connections_opened or 0 for side in sides),
+        asked_again=sum(side.asked_again for side in sides),
+        causes=dict(counts),
+        members=tuple(members),
+    )
+
+
 def causes(records: Mapping[str, Array]) -> dict[str, int]:
     """Return how many requests ended how; those that nobody had are left out."""
     values, counts = np.unique(records["cause"], return_counts=True)
@@ -61,7 +107,7 @@ def _asked_rate(schedule: Schedule) -> float | None:
     return schedule.dues_ns.size / (until_ns / _S)
 
 
-def _sent_in_time(outcome: Outcome) -> int:
+def _sent_in_time(outcome: Run) -> int:
     sent = outcome.records["sent_ns"]
     return int(np.count_nonzero(_really_sent(outcome.records) & (sent <= outcome.end_ns)))
 
@@ -83,9 +129,13 @@ def _asked_users(schedule: Schedule, duration_ns: int) -> float:
 
 
 def _in_flight(outcome: Outcome, schedule: Schedule) -> float | None:
-    """Return how many requests were in flight on average while they were sent, each until its client had the reply;
-    users who think are in none."""
-    if schedule.think_ns or outcome.end_ns <= outcome.begin_ns:
+    """Return how many requests were in flight on average; users who think are in none."""
+    return None if schedule.think_ns else _mean_in_flight(outcome)
+
+
+def _mean_in_flight(outcome: Run) -> float | None:
+    """Return the mean while requests were sent, each in flight until its client had the reply."""
+    if outcome.end_ns <= outcome.begin_ns:
         return None
     records = outcome.records
     sent = _really_sent(records)

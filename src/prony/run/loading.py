@@ -10,24 +10,26 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from prony.errors import MeasurementError, PronyError, SutError
-from prony.load.generator import Ground, generate
+from prony.load.generator import Ground, at_once, generate, processes_of
 from prony.load.live import Live
 from prony.load.outcome import Outcome
 from prony.load.schedule import Schedule, plan
 from prony.measure.digests import Digests
 from prony.measure.requests import Taken, begin_ns, request_frame
 from prony.measure.window import Sent, find_window
+from prony.model.clients import ClientSide
 from prony.model.event import Live as Shown
-from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.result import Phase, Repetition
 from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Prompt, Wants
 from prony.run.beside import Beside
 from prony.run.clients import client_side
 from prony.run.folder import ResultFolder, TelemetryRow, write_frame
+from prony.run.gang import Gang
 from prony.run.loads import Chosen
 from prony.run.surroundings import Surroundings
 
@@ -46,10 +48,13 @@ class Seen:
 class LoadCourse:
     """A job on its way."""
 
-    def __init__(self, job: Job, folder: ResultFolder, chosen: Chosen, around: Surroundings, *, scratch: Path) -> None:
-        self.job = job
+    def __init__(
+        self, folder: ResultFolder, chosen: Chosen, around: Surroundings, *, scratch: Path, gang: Gang | None
+    ) -> None:
+        self.job = job = folder.job
         self.folder = folder
         self.chosen = chosen
+        self.gang = gang
         self.telemetry: list[TelemetryRow] = []
         self._base = around.base
         self._clients = around.clients
@@ -83,6 +88,13 @@ class LoadCourse:
             base=self._base,
         )
         self._prepared = chosen.driver.prepare(wants)
+        if self.gang is not None and self.schedule is not None:
+            self.gang.agree_on_shares(self._processes(self.schedule) or 1)
+
+    def _processes(self, schedule: Schedule) -> int | None:
+        """Return how many processes send from here; None: as many as it takes."""
+        asked, gang = self.job.load.clients.processes, self.gang
+        return asked if gang is None else processes_of(schedule, asked, gang.part.of)
 
     def _prompts(self, count: int | None) -> tuple[Prompt, ...]:
         task, load = self.chosen.task, self.job.load
@@ -102,15 +114,20 @@ class LoadCourse:
             raise MeasurementError("the load was not prepared")
         scratch = self._scratch / f"{index:04d}"
         scratch.mkdir()
-        processes = load.clients.processes
-        ground = Ground(self._prepared, self._endpoint, schedule, load, scratch, processes, self._clients)
+        gang, processes = self.gang, self._processes(schedule)
+        share = gang.share if gang is not None else None
+        ground = Ground(self._prepared, self._endpoint, schedule, load, scratch, processes, self._clients, share)
+        start_at = at_once if gang is None else partial(gang.start, index)
         try:
             beside.begin()
-            outcome = generate(ground, on_tick=_ticking(beside, seen), stop_asked=seen.stop_asked)
+            ticking = _ticking(beside, seen)
+            outcome = generate(ground, on_tick=ticking, stop_asked=seen.stop_asked, start_at=start_at)
             beside.end(sum(one.cpu_s for one in outcome.clients))
+            timing = gang.timing(index) if gang is not None else None
             users = None if level is None else round(level)
             self._write(outcome, schedule, load, index, users)
-            repetition = _repetition(outcome, schedule, index, started_at, stopped=seen.stop_asked())
+            side = client_side(outcome, schedule).model_copy(update={"timing": timing})
+            repetition = _repetition(outcome, side, index, started_at, stopped=seen.stop_asked())
             del outcome
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -161,7 +178,7 @@ class LoadCourse:
         return ""
 
 
-def _repetition(outcome: Outcome, schedule: Schedule, index: int, started_at: datetime, *, stopped: bool) -> Repetition:
+def _repetition(outcome: Outcome, side: ClientSide, index: int, started_at: datetime, *, stopped: bool) -> Repetition:
     cpu_ns = round(sum(one.cpu_s for one in outcome.clients) * 1e9)
     count = int(outcome.records["index"].size)
     phase = Phase(begin_ns=outcome.begin_ns, end_ns=outcome.end_ns, cpu_ns=cpu_ns, count=count)
@@ -170,7 +187,7 @@ def _repetition(outcome: Outcome, schedule: Schedule, index: int, started_at: da
         state="cancelled" if stopped else "ok",
         started_at=started_at,
         phases={"measure": phase},
-        client=client_side(outcome, schedule),
+        client=side,
         stopped_by="stop" if stopped else None,
     )
 

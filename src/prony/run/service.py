@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -23,6 +23,7 @@ from prony.model.result import Failure, Repetition, Result, ResultState
 from prony.ports.driver import Endpoint
 from prony.run.beside import Beside
 from prony.run.folder import ResultFolder
+from prony.run.gang import Gang, gang_of
 from prony.run.loading import LoadCourse, Seen, check_answers
 from prony.run.loads import Chosen, chosen
 from prony.run.observer import open_probes
@@ -46,6 +47,7 @@ class _Scene:
     facts: ServiceFacts
     metrics_url: str
     running: Running | None = None
+    is_shared: bool = False  # with other agents of a gang, on this very machine
 
 
 class ServiceRunner:
@@ -93,14 +95,30 @@ class ServiceRunner:
     def _opened(self, stack: ExitStack, folders: Sequence[ResultFolder]) -> Iterator[tuple[LoadCourse, _Scene]]:
         """Start what the jobs of one group share and get each ready; yield those that are, with what they load."""
         picked = [chosen(folder.job.service) for folder in folders]
-        scene = stack.enter_context(self._scene(folders[0], picked[0]))
-        for folder, one in zip(folders, picked, strict=True):
-            course = self._prepared(folder, one, scene)
+        gangs = [gang_of(folder.job, self.around.emit, self.around.stop_asked) for folder in folders]
+        scene = stack.enter_context(self._scene(folders[0], picked[0], gangs[0]))
+        for folder, one, gang in zip(folders, picked, gangs, strict=True):
+            course = self._prepared(scene, folder, one, gang)
             if course is not None:
                 yield course, scene
 
     @contextmanager
-    def _scene(self, folder: ResultFolder, picked: Chosen) -> Iterator[_Scene]:
+    def _scene(self, folder: ResultFolder, picked: Chosen, gang: Gang | None) -> Iterator[_Scene]:
+        """Give what is loaded. The first of a gang starts it; the others only hear where it is."""
+        if gang is None:
+            with self._own_scene(folder, picked) as scene:
+                yield scene
+        elif gang.part.index == 0:
+            with self._own_scene(folder, picked) as scene:
+                gang.agree_on_endpoint(scene.endpoint)
+                yield replace(scene, is_shared=gang.is_one_machine)
+        else:
+            url = folder.job.service.endpoint
+            endpoint = gang.agree_on_endpoint(None)
+            yield _Scene(endpoint, ServiceFacts(endpoint=_shown(url) if url else ""), "")
+
+    @contextmanager
+    def _own_scene(self, folder: ResultFolder, picked: Chosen) -> Iterator[_Scene]:
         workload, job = folder.job.service, folder.job
         if picked.service is None:
             url = workload.endpoint or ""
@@ -128,10 +146,10 @@ class ServiceRunner:
             )
             yield _Scene(running.endpoint, facts, workload.metrics_url or running.metrics_url, running)
 
-    def _prepared(self, folder: ResultFolder, picked: Chosen, scene: _Scene) -> LoadCourse | None:
+    def _prepared(self, scene: _Scene, folder: ResultFolder, picked: Chosen, gang: Gang | None) -> LoadCourse | None:
         job = folder.job
         self._say("prepare", job, message="making requests")
-        course = LoadCourse(job, folder, picked, self.around, scratch=self._scratch)
+        course = LoadCourse(folder, picked, self.around, scratch=self._scratch, gang=gang)
         try:
             with self.around.interruptible():
                 course.prepare(scene.endpoint)
@@ -165,7 +183,7 @@ class ServiceRunner:
 
     def _again(self, course: LoadCourse, scene: _Scene, search: Searching | None) -> bool:
         """Carry out one more run where one is wanted; return whether another may be."""
-        if _hopeless(course.repetitions):
+        if _hopeless(course):
             return False
         if search is not None:
             probe = search.next()
@@ -185,7 +203,9 @@ class ServiceRunner:
         self._say("repetition", job, done=index, total=total)
         started_at, client = self.around.clock.now(), None
         page = Page(scene.metrics_url) if scene.metrics_url else None
-        beside = Beside(self._probes, page, scene.running.cpu_s if scene.running is not None else None)
+        # What another agent's clients do on this machine cannot be told from what strangers do.
+        running = None if scene.is_shared else scene.running
+        beside = Beside(self._probes, page, running.cpu_s if running is not None else None)
         seen = Seen(lambda live: self._live(job, live), self.around.stop_asked)
         load, level = (job.load, None) if probe is None else (probe.load, probe.level)
         try:
@@ -210,6 +230,7 @@ class ServiceRunner:
         if left:
             course.folder.update(service=_noted(course.folder.result, left))
         good = any(one.state == "ok" for one in course.repetitions)
+        good = good and not (course.gang is not None and _hopeless(course))
         stopped = self.around.stop_asked() and len(course.repetitions) < _planned(course.job)
         stopped = stopped or any(one.state == "cancelled" for one in course.repetitions)
         state = ResultState.PARTIAL if stopped else ResultState.COMPLETE if good else ResultState.FAILED
@@ -262,7 +283,11 @@ def _planned(job: Job) -> int:
     return 1 if job.load.search is not None else job.load.repeats
 
 
-def _hopeless(done: Sequence[Repetition]) -> bool:
+def _hopeless(course: LoadCourse) -> bool:
+    """Would another run say the same? One that failed for one of a gang is none for the others either."""
+    done = course.repetitions
+    if course.gang is not None:
+        return any(one.state == "failed" for one in done)
     return len(done) >= _GIVE_UP_AFTER and all(one.state == "failed" for one in done)
 
 

@@ -50,7 +50,7 @@ ROLES: dict[str, Role | None] = {
     **dict.fromkeys(
         (
             "enroll", "heartbeat", "capabilities", "drain", "lease", "progress", "hand_back", "upload_offset", "upload",
-            "finish",
+            "finish", "meet", "clock",
         ),
         Role.AGENT,
     ),

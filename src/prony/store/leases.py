@@ -13,7 +13,9 @@ from prony.store import tables
 _Q = tables.queue
 _LEASED = JobState.LEASED.value
 
-_LEASE_COLUMNS = (_Q.c.lease_id, _Q.c.job_id, _Q.c.experiment_id, _Q.c.agent_id, _Q.c.device_key, _Q.c.attempt)
+_LEASE_COLUMNS = (
+    _Q.c.lease_id, _Q.c.job_id, _Q.c.experiment_id, _Q.c.agent_id, _Q.c.device_key, _Q.c.attempt, _Q.c.part_of,
+)  # fmt: skip
 # The state is written out and not bound, so that the partial index is seen to apply.
 _ON_DEVICE: Select[Any] = select(*_LEASE_COLUMNS).where(
     _Q.c.device_key == bindparam("device"), _Q.c.state == literal(_LEASED, literal_execute=True)
@@ -38,9 +40,11 @@ def wanted_of(connection: Connection, agent_id: str) -> set[str]:
 
 
 def leased(connection: Connection) -> Sequence[Row[Any]]:
-    """Return every lease there is, with the beat that tells whether it is renewed."""
+    """Return every lease there is, with the beat that tells whether it is renewed; of a load that several agents send,
+    those of its parts, and none that is on no device."""
     query: Select[Any] = select(*_LEASE_COLUMNS, _Q.c.beat, _Q.c.leased_at, _Q.c.cancel_asked)
-    return connection.execute(query.where(_Q.c.state == _LEASED).order_by(_Q.c.number)).all()
+    query = query.where(_Q.c.state == _LEASED, _Q.c.device_key.is_not(None))
+    return connection.execute(query.order_by(_Q.c.number)).all()
 
 
 def renew(connection: Connection, lease_ids: Sequence[str]) -> None:

@@ -131,7 +131,8 @@ def jobs(connection: Connection, experiment_id: str) -> tuple[Job, ...]:
     table = tables.job
     query = select(table.c.document).where(table.c.experiment_id == experiment_id)
     rows = connection.execute(query.order_by(table.c.position, table.c.id))
-    return tuple(Job.read_json(text) for text in rows.scalars())
+    # A part of a load is a job while the load is lent, and nobody else's concern.
+    return tuple(job for text in rows.scalars() if (job := Job.read_json(text)).part is None)
 
 
 def require_job(connection: Connection, job_id: str) -> str:

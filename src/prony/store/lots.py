@@ -64,7 +64,7 @@ def counts(connection: Connection) -> dict[str, LotCount]:
     waits, runs = case((_Q.c.state == _WAITING, 1), else_=0), case((_Q.c.state == _LEASED, 1), else_=0)
     due = func.min(case((_Q.c.state == _WAITING, _Q.c.not_before)))
     # That they have not ended says no more, but there is an index for it that leaves all others out.
-    open_ = _Q.c.state.in_((_WAITING, _LEASED)), _Q.c.ended_at.is_(None)
+    open_ = _Q.c.state.in_((_WAITING, _LEASED)), _Q.c.ended_at.is_(None), _Q.c.part_of.is_(None)
     query = select(_Q.c.lot_id, func.sum(waits), func.sum(runs), due).where(*open_)
     rows = connection.execute(query.group_by(_Q.c.lot_id))
     return {row[0]: LotCount(int(row[1]), int(row[2]), row[3] or 0.0) for row in rows}

@@ -94,6 +94,12 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+def sync_tree(folder: Path) -> None:
+    """Have every file of a folder on the disk, and the folder itself."""
+    for path in (*folder.rglob("*"), folder):
+        sync_folder(path)
+
+
 # Out
 
 

@@ -135,7 +135,7 @@ class Borrower:
     """Who wants a job, for which device; `is_alone`: nobody else could run it, so earlier failures do not matter."""
 
     agent_id: str
-    device_key: str
+    device_key: str | None  # None: several have it, each a part
     is_alone: bool = False
 
 
@@ -345,7 +345,7 @@ def page(
     locked: bool = False,
 ) -> list[Row[Any]]:
     """Return the newest jobs first, those before a number where one is given."""
-    query = select(_Q, _L.c.priority).join(_L, _L.c.id == _Q.c.lot_id)
+    query = select(_Q, _L.c.priority).join(_L, _L.c.id == _Q.c.lot_id).where(_Q.c.part_of.is_(None))
     query = query if wanted.state is None else query.where(_Q.c.state == wanted.state.value)
     query = query if wanted.among is None else query.where(_Q.c.state.in_([one.value for one in wanted.among]))
     query = query if not wanted.is_wanted else query.where(_Q.c.cancel_asked.is_(False))
@@ -379,7 +379,9 @@ def attempts(connection: Connection, job_id: str) -> tuple[Attempt, ...]:
 def counts(connection: Connection, experiment_ids: Sequence[str]) -> dict[str, dict[JobState, int]]:
     """Return for each experiment how many of its jobs are in which state."""
     found: dict[str, dict[JobState, int]] = {one: {} for one in experiment_ids}
-    query = select(_Q.c.experiment_id, _Q.c.state, func.count()).where(_Q.c.experiment_id.in_(experiment_ids))
+    query = select(_Q.c.experiment_id, _Q.c.state, func.count()).where(
+        _Q.c.experiment_id.in_(experiment_ids), _Q.c.part_of.is_(None)
+    )
     for experiment_id, state, count in connection.execute(query.group_by(_Q.c.experiment_id, _Q.c.state)):
         found[experiment_id][JobState(state)] = count
     return found

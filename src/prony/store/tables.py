@@ -166,6 +166,9 @@ queue = Table(
     Column("reason", Text, nullable=False),
     Column("failure", Text),
     Column("labels", Text, nullable=False),
+    # Of one agent's part of a load that several send: the job that it is of, and which part.
+    Column("part_of", String(128)),
+    Column("part", Integer),
     # Not a partial one of those that wait: SQLite would rather go through all that wait, of every lot.
     Index("queue_by_lot", "lot_id", "state", "number"),
     Index("queue_by_lease", "lease_id"),
@@ -173,6 +176,8 @@ queue = Table(
     Index("queue_by_state", "state", "number"),
     Index("queue_by_agent", "agent_id", "number"),
     Index("queue_by_end", "ended_at"),
+    Index("queue_parts", "part_of",
+          sqlite_where=text("part_of IS NOT NULL"), postgresql_where=text("part_of IS NOT NULL")),
 )  # fmt: skip
 
 # One lease of a job each; kept when the lease is over.

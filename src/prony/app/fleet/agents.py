@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row
 
 from prony.app.api import new_id
 from prony.app.fleet.floor import Card
-from prony.app.fleet.office import Office
+from prony.app.fleet.gangs import Gangs
 from prony.dispatch.retry import pause_s
 from prony.errors import AccessError, ConflictError
 from prony.model.access import Principal, Role
@@ -26,7 +26,7 @@ from prony.store.writer import Desk
 _DRAINED = "drained by"
 
 
-class Agents(Office):
+class Agents(Gangs):
     """Enrolled, listened to, drained, reset, removed."""
 
     async def enroll(self, enrolment: Enrolment, *, who: Principal) -> Enrolled:
@@ -206,6 +206,9 @@ class Agents(Office):
         """
         row = queue.of_lease(desk.connection, lease_id, locked=True)
         if row.state != JobState.LEASED or row.lease_id != lease_id:
+            return
+        if row.part_of is not None:
+            self.end_part(desk, row, state, reason)
             return
         now = self.clock.now()
         queue.end_attempt(desk.connection, lease_id, state, at=now, reason=reason)

@@ -23,6 +23,7 @@ from prony.model.queue import JobState
 from prony.model.result import ResultState
 from prony.store import agents as agent_rows
 from prony.store import ledger, parcel, queue, tables
+from prony.store.home import safe_id
 from prony.store.writer import Desk
 
 _ENDS = {
@@ -109,27 +110,55 @@ class Arrivals(Leases):
         """
         try:
             if not has_body:
-                known = await self.read(lambda connection: _is_recorded(connection, held.job_id, held.attempt))
+                known = await self.read(lambda connection: _is_recorded(connection, held))
                 if known:
                     self._part(held.lease_id).unlink(missing_ok=True)
                     return False, None
                 self._take_uploaded(held.lease_id, tar)
             folder = tar.with_suffix(f".{secrets.token_hex(4)}.folder")
-            arrived = await self.openers.open(Order(tar, folder, sha256, held.job_id, held.experiment_id))
+            is_part = held.part_of is not None
+            order = Order(tar, folder, sha256, held.job_id, held.experiment_id, is_part=is_part)
+            arrived = await self.openers.open(order)
         finally:
             tar.unlink(missing_ok=True)
+        if is_part:
+            return await self._take_in_part(held, arrived), None
         card = self.floor.cards.get(held.agent_id) if with_next else None
         asked = self.asked_for(card) if card is not None else ()
         try:
-            row, claimed = await self.write(lambda desk: self._record(desk, held.lease_id, arrived, card, asked))
+            row, claimed = await self.write(lambda desk: self.record(desk, held.lease_id, arrived, card, asked))
         finally:
             shutil.rmtree(arrived.folder, ignore_errors=True)
         self._part(held.lease_id).unlink(missing_ok=True)
         if row is None:
             return False, None
-        self._count(row, arrived)
+        self.count(row, arrived)
         self.floor.release(held.lease_id)
         return True, self.settle(claimed) if claimed is not None else None
+
+    def part_place(self, job_id: str) -> Path:
+        """Return where a part of a load lies until all parts are here."""
+        return self.home.uploads / f"{safe_id(job_id)}.part-of"
+
+    async def _take_in_part(self, held: Held, arrived: Arrived) -> bool:
+        """Keep one agent's part of a load; False where it was kept before, or is too late to be of use."""
+        reason = arrived.failure.message if arrived.failure else ""
+
+        def act(desk: Desk) -> bool:
+            row = queue.of_lease(desk.connection, held.lease_id, locked=True)
+            if row.state != JobState.LEASED:
+                return False
+            _put(arrived.folder, self.part_place(held.job_id))
+            self.end_part(desk, row, arrived.state.value, reason)
+            return True
+
+        try:
+            is_new = await self.write(act)
+        finally:
+            shutil.rmtree(arrived.folder, ignore_errors=True)
+        self._part(held.lease_id).unlink(missing_ok=True)
+        self.floor.release(held.lease_id)
+        return is_new
 
     def _take_uploaded(self, lease_id: str, tar: Path) -> None:
         try:
@@ -140,7 +169,7 @@ class Arrivals(Leases):
 
     # Recorded, in the writer's thread
 
-    def _record(
+    def record(
         self, desk: Desk, lease_id: str, arrived: Arrived, card: Card | None, asked: Sequence[Asked]
     ) -> tuple[Row[Any] | None, Claimed | None]:
         """Return the job as it was before, or None where this attempt's result is here already; and what was lent."""
@@ -238,7 +267,7 @@ class Arrivals(Leases):
             agent_rows.change(desk.connection, agent_id, state=AgentState.FAULTY.value, reason=reason)
         desk.tell("agent", agent_id)
 
-    def _count(self, row: Row[Any], arrived: Arrived) -> None:
+    def count(self, row: Row[Any], arrived: Arrived) -> None:
         failure = arrived.failure
         seconds = (self.clock.now() - row.attempt_leased_at).total_seconds()
         self.hook("finished", state=arrived.state.value, code=failure.code if failure else "", seconds=seconds)
@@ -246,7 +275,8 @@ class Arrivals(Leases):
 
 def _attempt_of(connection: Connection, lease_id: str) -> Held:
     row = queue.of_lease(connection, lease_id)
-    return Held(lease_id, row.job_id, row.experiment_id, row.attempt_agent, row.device_key or "", row.attempt_number)
+    number, device = row.attempt_number, row.device_key or ""
+    return Held(lease_id, row.job_id, row.experiment_id, row.attempt_agent, device, number, row.part_of)
 
 
 _RECORDED = select(tables.result.c.job_id).where(
@@ -254,8 +284,10 @@ _RECORDED = select(tables.result.c.job_id).where(
 )
 
 
-def _is_recorded(connection: Connection, job_id: str, attempt: int) -> bool:
-    return connection.execute(_RECORDED, {"job": job_id, "number": attempt}).first() is not None
+def _is_recorded(connection: Connection, held: Held) -> bool:
+    if held.part_of is not None:
+        return bool(queue.of_lease(connection, held.lease_id).state != JobState.LEASED)
+    return connection.execute(_RECORDED, {"job": held.job_id, "number": held.attempt}).first() is not None
 
 
 def _is_done_elsewhere(desk: Desk, row: Row[Any]) -> bool:

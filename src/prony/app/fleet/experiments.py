@@ -23,7 +23,7 @@ from prony.model.access import Principal
 from prony.model.experiment import ExperimentState
 from prony.model.queue import ExperimentView, JobState, Modification, Page, Submission
 from prony.model.states import ENDED, IDLE_ONLY
-from prony.store import ledger, lots, queue, schedules, tables
+from prony.store import ledger, lots, parts, queue, schedules, tables
 from prony.store.rows import experiment_of, experiment_row
 from prony.store.writer import Desk
 
@@ -227,6 +227,9 @@ class Experiments(Watching):
         if row.state == JobState.LEASED:
             queue.ask_to_cancel(desk.connection, row.number)
             desk.tell("unwanted", row.lease_id)
+            for one in parts.of_job(desk.connection, row.job_id, locked=True) if row.device_key is None else ():
+                queue.ask_to_cancel(desk.connection, one.number)
+                desk.tell("unwanted", one.lease_id or "")
         else:
             queue.end(desk.connection, row.number, JobState.CANCELLED, at=self.clock.now(), reason="cancelled")
         desk.tell("job", f"{row.experiment_id}/{row.job_id}")

@@ -63,6 +63,7 @@ class Held:
     agent_id: str
     device_key: str
     attempt: int
+    part_of: str | None = None  # the load that it is a part of
 
 
 class Floor:
@@ -115,6 +116,43 @@ class Floor:
             if tray.lot.experiment_id == experiment_id:
                 tray.lot = tray.lot.model_copy(update={"priority": priority})
 
+    def offers(self, card: Card) -> list[tuple[Tray, tuple[Card, ...]]]:
+        """Return the lots to ask for this agent, in order, each with those who would be lent it together: nobody but
+        this agent, or a gang of which all are free.
+
+        A gang that cannot be had yet, but could be when others have ended what they do, keeps this agent free for it:
+        else small jobs would never let a large one begin. All agents see the lots in one order, so no two gangs hold
+        half of each other's."""
+        found: list[tuple[Tray, tuple[Card, ...]]] = []
+        for tray in self.candidates(card):
+            if tray.lot.demand.agents == 1:
+                found.append((tray, ()))
+                continue
+            members = self.gang(card, tray)
+            if members:
+                found.append((tray, members))
+            elif self.staff(tray) >= tray.lot.demand.agents:
+                break
+        return found
+
+    def gang(self, card: Card, tray: Tray) -> tuple[Card, ...]:
+        """Return as many agents as the lot wants, all of them waiting, this one first; none where they are too few."""
+        found = {card.device_key: card}
+        for agent_id in self.waiters:
+            other = self.cards.get(agent_id)
+            if other is None or other.state in IDLE_ONLY or other.device_key in self.devices:
+                continue
+            if other.device_key not in found and self.could(other, tray):
+                found[other.device_key] = other
+            if len(found) == tray.lot.demand.agents:
+                return tuple(found.values())
+        return ()
+
+    def staff(self, tray: Tray) -> int:
+        """Return how many devices there are on which a part of the lot could run, busy or not."""
+        cards = list(self.cards.values())  # may be asked from any thread
+        return len({one.device_key for one in cards if one.state not in IDLE_ONLY and self.could(one, tray)})
+
     def candidates(self, card: Card) -> list[Tray]:
         """Return the lots that this agent could serve, in the order in which it should."""
         fitting = [tray for tray in self.trays.values() if self.could(card, tray)]
@@ -127,7 +165,10 @@ class Floor:
         """May there be something that this agent could begin now?"""
         if card.state in IDLE_ONLY or card.device_key in self.devices:
             return False
-        return any(self.could(card, tray) for tray in self.trays.values())
+        could = [tray for tray in self.trays.values() if self.could(card, tray)]
+        if all(tray.lot.demand.agents == 1 for tray in could):
+            return bool(could)
+        return bool(self.offers(card))
 
     def emptied(self, asked: Iterable[tuple[Tray, int]]) -> None:
         """Forget lots that had nothing, unless they were said to have something since they were asked."""

@@ -30,14 +30,18 @@ _MOST_LOG = 256 * 1024
 _LONGEST_LOG = 64 * 2**20
 
 
-Asked = tuple[Tray, int, bool]  # a lot, its generation, and whether nobody else could run it
+# A lot, its generation, whether nobody else could run it, and who would be lent it together, where several are wanted.
+Asked = tuple[Tray, int, bool, tuple[Card, ...]]
 
 
 @dataclass(frozen=True)
 class Claimed:
+    """`others` are what the rest of a gang was lent with it."""
+
     lease: Lease | None
     held: Held | None
     empty: Sequence[tuple[Tray, int]]
+    others: Sequence[Held] = ()
 
 
 class Leases(Agents):
@@ -85,8 +89,8 @@ class Leases(Agents):
 
     def asked_for(self, card: Card) -> tuple[Asked, ...]:
         """Return the lots to ask on behalf of an agent whose device is free, in their order."""
-        trays = [] if card.state in IDLE_ONLY else self.floor.candidates(card)
-        return tuple((tray, tray.generation, self.floor.is_alone(card, tray)) for tray in trays)
+        offers = [] if card.state in IDLE_ONLY else self.floor.offers(card)
+        return tuple((tray, tray.generation, self.floor.is_alone(card, tray), members) for tray, members in offers)
 
     def settle(self, claimed: Claimed) -> Lease | None:
         """Have in mind what was lent, and what was found to be empty."""
@@ -96,6 +100,9 @@ class Leases(Agents):
         if claimed.lease is not None:
             self.spawn(self.openers.warm())
             self.renewed[claimed.lease.id] = self.now()
+        for held in claimed.others:
+            self.floor.hold(held)
+            self.floor.rouse(held.agent_id)  # its own question is answered with what it was lent here
         return claimed.lease
 
     def _claim(self, desk: Desk, card: Card, holding: Sequence[str], asked: Sequence[Asked]) -> Claimed:
@@ -119,7 +126,14 @@ class Leases(Agents):
         empty: list[tuple[Tray, int]] = []
         now = self.clock.now()
         absurd = now.timestamp() + LONGEST_PAUSE_S
-        for tray, generation, is_alone in asked:
+        for tray, generation, is_alone, members in asked:
+            if members:
+                together = self.lend_gang(desk, tray.lot.id, members, now=now, absurd=absurd)
+                if together is None:
+                    empty.append((tray, generation))
+                    continue
+                leases, held = together
+                return Claimed(leases[0], held[0], empty, held[1:])
             found, lease_id = None, secrets.token_hex(12)
             if tray.lot.id not in desk.dry:
                 borrower = queue.Borrower(card.id, card.device_key, is_alone)
@@ -221,7 +235,7 @@ def _lent(
 
 
 def held_of(row: Row[Any]) -> Held:
-    return Held(row.lease_id, row.job_id, row.experiment_id, row.agent_id, row.device_key, row.attempt)
+    return Held(row.lease_id, row.job_id, row.experiment_id, row.agent_id, row.device_key, row.attempt, row.part_of)
 
 
 def _held(connection: Connection, lease_id: str) -> Held | None:

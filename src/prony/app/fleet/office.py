@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from prony.app.access import Access
 from prony.app.fleet.floor import Card, Floor
+from prony.app.fleet.meetings import Meetings
 from prony.app.fleet.openers import Openers
 from prony.app.fleet.wire import Listener, send_notes
 from prony.errors import PronyError, StoreError
@@ -80,6 +81,8 @@ class Office:
         self.clock: Clock = SystemClock()
         self.time: Callable[[], float] = time.monotonic
         self.floor = Floor()
+        self.meetings = Meetings()
+        self.settling: set[str] = set()  # loads that are being put together
         self.openers = Openers(settings.openers)
         self.engine = store.engine
         self.access = Access(self.engine, self.clock)
@@ -218,6 +221,8 @@ class Office:
                 self.floor.release(note.key)
                 self.unwanted.discard(note.key)
                 self.renewed.pop(note.key, None)
+            case "gathered":
+                self.spawn(self.settle_gang(note.key))
             case "unwanted":
                 self.unwanted.add(note.key)
             case "anew":
@@ -245,6 +250,10 @@ class Office:
 
     async def show_jobs(self, experiment_id: str, job_ids: set[str]) -> None:
         """Tell those who watch how these jobs stand now; overridden where views are made."""
+        raise NotImplementedError
+
+    async def settle_gang(self, job_id: str) -> None:
+        """Put together what the parts of a load brought; overridden where results are taken in."""
         raise NotImplementedError
 
     @contextmanager

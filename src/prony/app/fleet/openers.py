@@ -8,7 +8,7 @@ import pickle
 import sys
 from typing import Self
 
-from prony.app.fleet.opening import LENGTH, Arrived, Order, message, opened
+from prony.app.fleet.opening import LENGTH, Arrived, MergeOrder, Order, carried_out, message
 from prony.errors import PronyError, StoreError
 
 _ATTEMPTS = 2
@@ -23,10 +23,10 @@ class Openers:
         self._places = asyncio.Semaphore(max(1, most))
         self._idle: list[_Opener] = []
 
-    async def open(self, order: Order) -> Arrived:
+    async def open(self, order: Order | MergeOrder) -> Arrived:
         """Open one result. What kills a process once may have been the system; what kills two is told."""
         if self._most == 0:
-            return await asyncio.to_thread(opened, order)
+            return await asyncio.to_thread(carried_out, order)
         async with self._places:
             for _ in range(_ATTEMPTS):
                 opener = self._idle.pop() if self._idle else await _Opener.start()
@@ -77,7 +77,7 @@ class _Opener:
             raise StoreError(f"cannot start a process that opens results: {exc.strerror}", hint=hint) from exc
         return cls(process)
 
-    async def ask(self, order: Order) -> Arrived | PronyError:
+    async def ask(self, order: Order | MergeOrder) -> Arrived | PronyError:
         orders, answers = self._process.stdin, self._process.stdout
         if orders is None or answers is None:
             raise ConnectionError("the process has no pipes")

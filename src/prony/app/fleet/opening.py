@@ -21,9 +21,11 @@ from typing import BinaryIO
 from prony.app.results import summarised
 from prony.errors import InputError, NotFoundError, PronyError, StoreError, TransportError
 from prony.model.estimate import Summary
+from prony.model.job import Job
 from prony.model.result import Failure, Result, ResultState
+from prony.run.merging import PartFolder, merge
 from prony.store import parcel
-from prony.store.folder import FolderContents, read_folder
+from prony.store.folder import FolderContents, read_folder, read_nouns
 from prony.store.rows import Values, result_row
 
 LENGTH = struct.Struct(">Q")
@@ -38,11 +40,31 @@ class Order:
     sha256: str
     job_id: str
     experiment_id: str
+    is_part: bool = False  # of a load: nothing is said of it alone
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What one agent of a gang brought, and its name."""
+
+    agent: str
+    folder: Path
+
+
+@dataclass(frozen=True)
+class MergeOrder:
+    """Parts of a load, to be put together in a new folder; `failure` is why it came to no end, where it did not."""
+
+    parts: tuple[Brought, ...]
+    folder: Path
+    job: Job
+    failure: Failure | None
 
 
 @dataclass(frozen=True)
 class Arrived:
-    """A result that is whole and safe, beside its place: what the store is to keep, and how it went."""
+    """A result that is whole and safe, beside its place: what the store is to keep, and how it went. Of a part of a
+    load there is no row."""
 
     folder: Path
     row: Values
@@ -62,7 +84,7 @@ def opened(order: Order) -> Arrived:
         parcel.unpack(order.tar, order.folder)
         contents = read_folder(order.folder)
         _check_is_of(contents, order)
-        row = result_row(contents, _summary(contents))
+        row = {} if order.is_part else result_row(contents, _summary(contents))
     except (StoreError, NotFoundError) as exc:
         shutil.rmtree(order.folder, ignore_errors=True)
         if _is_ours(exc):
@@ -71,6 +93,23 @@ def opened(order: Order) -> Arrived:
     except BaseException:
         shutil.rmtree(order.folder, ignore_errors=True)
         raise
+    return Arrived(order.folder, row, contents.result.state, failure_of(contents.result))
+
+
+def merged(order: MergeOrder) -> Arrived:
+    """Put the parts of a load together, and summarise the whole."""
+    found = [PartFolder(one.agent, one.folder, read_nouns(one.folder).result) for one in order.parts]
+    own = [one.result.failure for one in found if one.result.failure and one.result.failure.code != "cancelled"]
+    # What a member says itself tells more than that it failed.
+    failure = (own[0] if own else order.failure) if order.failure is not None else None
+    try:
+        merge(found, order.job, order.folder, failure)
+        contents = read_folder(order.folder)
+        row = result_row(contents, _summary(contents))
+    except BaseException:
+        shutil.rmtree(order.folder, ignore_errors=True)
+        raise
+    parcel.sync_tree(order.folder)
     return Arrived(order.folder, row, contents.result.state, failure_of(contents.result))
 
 
@@ -111,6 +150,10 @@ def _is_ours(error: StoreError | NotFoundError) -> bool:
     return isinstance(cause, OSError) and cause.errno not in (None, errno.ENOENT)
 
 
+def carried_out(order: Order | MergeOrder) -> Arrived:
+    return merged(order) if isinstance(order, MergeOrder) else opened(order)
+
+
 # As a process
 
 
@@ -125,7 +168,7 @@ def answer(orders: BinaryIO, answers: BinaryIO) -> None:
     while len(head := orders.read(LENGTH.size)) == LENGTH.size:
         order = pickle.loads(orders.read(*LENGTH.unpack(head)))
         try:
-            done: Arrived | PronyError = opened(order)
+            done: Arrived | PronyError = carried_out(order)
         except PronyError as exc:
             done = exc
         answers.write(message(done))

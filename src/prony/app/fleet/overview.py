@@ -64,7 +64,15 @@ class Overview(Jobs, Leases):
             told = ", ".join(f"{count} {state}" for state, count in states.items())
             return f"no agent that fits is there: {told}"
         busy = [card for card in working if card.device_key in self.floor.devices]
+        if lot.demand.agents > 1:
+            return self._reason_gang(lot.demand.agents, {card.device_key for card in working})
         return f"{len(busy)} of {len(working)} agents that fit are busy" if busy else _SOON
+
+    def _reason_gang(self, wanted: int, devices: set[str]) -> str:
+        there, free = len(devices), len(devices - self.floor.devices.keys())
+        if there < wanted:
+            return f"wants {wanted} agents at once, each on a device of its own, and {there} that fit are there"
+        return f"wants {wanted} agents at once, and {free} of {there} are free" if free < wanted else _SOON
 
     def _reason_pinned(self, lot: Lot, cards: list[Card]) -> str:
         card = next((one for one in cards if one.id == lot.agent_id), None)
@@ -128,7 +136,8 @@ class Overview(Jobs, Leases):
                 LotFit(demand=demand, jobs=count, agents=tuple(_fit(card, demand) for card in cards))
                 for demand, count in submissions.demands(submission)
             )
-            return Compatibility(lots=wants, runnable=all(any(one.fits for one in lot.agents) for lot in wants))
+            enough = all(_devices(cards, lot) >= lot.demand.agents for lot in wants)
+            return Compatibility(lots=wants, runnable=enough)
 
         return await asyncio.to_thread(compare)
 
@@ -137,7 +146,8 @@ class Overview(Jobs, Leases):
 
         def ask(connection: Connection) -> Stats:
             table = tables.queue
-            rows = connection.execute(select(table.c.state, func.count()).group_by(table.c.state)).all()
+            counting = select(table.c.state, func.count()).where(table.c.part_of.is_(None))
+            rows = connection.execute(counting.group_by(table.c.state)).all()
             jobs = {JobState(state): count for state, count in rows}
             held = {one.agent_id for one in list(self.floor.held.values())}
             states = Counter(
@@ -199,6 +209,12 @@ class Overview(Jobs, Leases):
 def _fit(card: Card, demand: Demand) -> Fit:
     lacking = lacks(demand, card.capabilities.facts)  # not remembered: it is only a question
     return Fit(agent_id=card.id, agent_name=card.name, state=card.state, fits=not lacking, lacks=lacking)
+
+
+def _devices(cards: list[Card], lot: LotFit) -> int:
+    """Return on how many devices the lot could run at once."""
+    fitting = {one.agent_id for one in lot.agents if one.fits}
+    return len({card.device_key for card in cards if card.id in fitting})
 
 
 def _lacking(demand: Demand, cards: list[Card]) -> str:

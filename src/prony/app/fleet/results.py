@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prony.app import results as local
-from prony.app.fleet.arrivals import Arrivals
+from prony.app.fleet.gathering import Gathering
 from prony.errors import ConflictError, NotFoundError
 from prony.measure.samples import SAMPLES, TELEMETRY
 from prony.model.comparison import Comparison, Terms
@@ -19,7 +19,7 @@ from prony.store import transfer
 from prony.store.folder import read_nouns
 
 
-class Results(Arrivals):
+class Results(Gathering):
     """Handed out."""
 
     async def results(self, experiment_id: str) -> Dossier:

@@ -25,7 +25,7 @@ from prony.model.agent import AgentState
 from prony.model.queue import Lot
 from prony.store import agents as agent_rows
 from prony.store import leases as lease_rows
-from prony.store import lots, queue
+from prony.store import lots, parts, queue
 from prony.store.writer import Desk
 
 _LOST_AFTER = 3  # times the life of a lease
@@ -156,12 +156,13 @@ class Rounds(Schedules, Agents):
     async def _reconcile(self) -> None:
         """Find what notes did not tell: another server's lots and agents, pauses that are over, what is unclosed."""
 
-        def ask(connection: Connection) -> tuple[tuple[Lot, ...], Sequence[Row[Any]], list[str]]:
-            return lots.waiting(connection), agent_rows.pulses(connection), queue.unclosed(connection)
+        def ask(connection: Connection) -> tuple[tuple[Lot, ...], Sequence[Row[Any]], list[str], list[str]]:
+            unclosed, gathered = queue.unclosed(connection), parts.gathered(connection)
+            return lots.waiting(connection), agent_rows.pulses(connection), unclosed, gathered
 
         known_lots, known_agents = self.floor.known(), set(self.floor.cards)
         were_missed, self.missed_notes = self.missed_notes, False
-        waiting, rows, unclosed = await self.read(ask)
+        waiting, rows, unclosed, gathered = await self.read(ask)
         changed = [row.id for row in rows if were_missed or self._is_changed(row)]
         if changed:
             await self.load_cards(changed)
@@ -170,6 +171,8 @@ class Rounds(Schedules, Agents):
         self.floor.see_lots(waiting, known_lots)
         for experiment_id in unclosed:
             await self.write(partial(self.close_if_done, experiment_id=experiment_id))
+        for job_id in gathered:
+            self.spawn(self.settle_gang(job_id))
         await self._lose_agents(rows)
 
     def _is_changed(self, row: Row[Any]) -> bool:

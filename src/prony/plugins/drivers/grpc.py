@@ -32,6 +32,7 @@ class GrpcHealth:
     name: ClassVar[str] = "grpc"
     schemes: ClassVar[tuple[str, ...]] = ("http", "https", "unix")
     asks: ClassVar[bool] = False
+    makes: ClassVar[bool] = False
     Options: ClassVar[type[Any]] = GrpcOptions
 
     def prepare(self, wants: Wants) -> Prepared:

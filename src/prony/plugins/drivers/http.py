@@ -87,6 +87,7 @@ class Http:
     name: ClassVar[str] = "http"
     schemes: ClassVar[tuple[str, ...]] = ("http", "https", "unix")
     asks: ClassVar[bool] = False
+    makes: ClassVar[bool] = False
     Options: ClassVar[type[Any]] = HttpOptions
 
     def __init__(self) -> None:

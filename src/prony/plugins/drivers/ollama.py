@@ -44,6 +44,7 @@ class Ollama:
     name: ClassVar[str] = "ollama"
     schemes: ClassVar[tuple[str, ...]] = ("http", "https", "unix")
     asks: ClassVar[bool] = True
+    makes: ClassVar[bool] = False
     Options: ClassVar[type[Any]] = OllamaOptions
 
     def __init__(self) -> None:

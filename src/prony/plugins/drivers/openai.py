@@ -72,6 +72,7 @@ class OpenAiText:
 
     schemes: ClassVar[tuple[str, ...]] = ("http", "https", "unix")
     asks: ClassVar[bool] = True
+    makes: ClassVar[bool] = False
     Options: ClassVar[type[Any]] = TextOptions
     name: ClassVar[str]
     path: ClassVar[str]

@@ -31,6 +31,7 @@ class OpenAiEmbeddings:
     name: ClassVar[str] = "openai-embeddings"
     schemes: ClassVar[tuple[str, ...]] = ("http", "https", "unix")
     asks: ClassVar[bool] = True
+    makes: ClassVar[bool] = False
     Options: ClassVar[type[Any]] = EmbeddingsOptions
 
     def prepare(self, wants: Wants) -> Prepared:

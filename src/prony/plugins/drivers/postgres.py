@@ -83,6 +83,7 @@ class PostgresDriver:
     name: ClassVar[str] = "postgres"
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres", "unix")
     asks: ClassVar[bool] = False
+    makes: ClassVar[bool] = True
     Options: ClassVar[type[Any]] = PostgresOptions
 
     def __init__(self) -> None:

@@ -46,6 +46,7 @@ class RedisDriver:
     name: ClassVar[str] = "redis"
     schemes: ClassVar[tuple[str, ...]] = ("redis", "rediss", "unix")
     asks: ClassVar[bool] = False
+    makes: ClassVar[bool] = True
     Options: ClassVar[type[Any]] = RedisOptions
 
     def __init__(self) -> None:

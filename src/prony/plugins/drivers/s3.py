@@ -59,6 +59,7 @@ class S3Driver:
     name: ClassVar[str] = "s3"
     schemes: ClassVar[tuple[str, ...]] = ("http", "https", "unix")
     asks: ClassVar[bool] = False
+    makes: ClassVar[bool] = True
     Options: ClassVar[type[Any]] = S3Options
 
     def __init__(self) -> None:

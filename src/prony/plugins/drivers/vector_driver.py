@@ -73,6 +73,7 @@ class VectorDriver:
 
     schemes: ClassVar[tuple[str, ...]] = ("http", "https", "unix")
     asks: ClassVar[bool] = False
+    makes: ClassVar[bool] = True
     Options: ClassVar[type[Any]] = VectorOptions
 
     def __init__(self) -> None:

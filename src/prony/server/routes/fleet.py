@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 from fastapi import APIRouter
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
 
+from prony.model.gang import ClockReading
 from prony.model.queue import Compatibility, Health, Queue, Stats, Submission
 from prony.server.answers import answer, tagged
 from prony.server.metrics import Metrics
@@ -29,6 +32,13 @@ async def compatibility(request: Request, body: Submission) -> Response:
 async def queue(request: Request) -> Response:
     """The lots that have waiting or leased jobs, in the order in which they are served."""
     return tagged(request, await fleet_of(request).queue())
+
+
+@router.get("/api/v1/clock", operation_id="clock", response_model=ClockReading, summary="What time it is here")
+async def clock() -> Response:
+    """The server's monotonic clock: agents that send a load together begin by it."""
+    received_ns = time.perf_counter_ns()
+    return answer(ClockReading(received_ns=received_ns, answered_ns=time.perf_counter_ns()))
 
 
 @router.get("/api/v1/stats", operation_id="stats", response_model=Stats, summary="How much there is of everything")

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from prony.app.access import require_agent
+from prony.model.gang import Meeting, Met
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, LeaseView, Progress, ProgressAnswer, UploadState
 from prony.server.answers import JSON, answer, nothing
 from prony.server.asked import FinishAsked, HandBackAsked, Id, UploadAsked, parameter
@@ -52,6 +53,21 @@ async def progress(request: Request, lease_id: Id, body: Progress) -> Response:
     """Renews the lease; the answer says whether the job is to be stopped."""
     _name(request, lease_id)
     return answer(await fleet_of(request).progress(lease_id, body, who=who_of(request)))
+
+
+@router.post(
+    "/{lease_id}/meeting", operation_id="meet", response_model=Met, summary="Wait for the others of a gang",
+    responses={204: {"description": "they are not all there yet: ask again"}},
+)  # fmt: skip
+async def meet(request: Request, lease_id: Id, body: Meeting) -> Response:
+    """Waits up to `wait_s` until every agent that sends the same load has come to the meeting of this name."""
+    _name(request, lease_id)
+    work = fleet_of(request).meet(lease_id, body, who=who_of(request))
+    try:
+        met = await (waits_of(request).attend(request.receive, work) if body.wait_s else work)
+    except ClosingError:
+        return nothing()
+    return nothing() if met is None else answer(met)
 
 
 @router.put(
