@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import polars as pl
 import pytest
@@ -112,3 +112,56 @@ def test_agents_send_one_load_together_as_one_would(lab: Fleet, endpoint: str, a
         assert all(0 < one["timing"]["uncertainty_ns"] < 50_000_000 for one in members)
         assert run["client"]["delivered_rate_per_s"] == pytest.approx(200, rel=0.05)
     assert asked(lab, "queue") == {"lots": [], "waiting": 0, "leased": 0}
+
+
+def test_a_load_for_more_agents_than_there_are_says_so_and_begins_when_they_come(lab: Fleet, endpoint: str) -> None:
+    staff(lab, 1)
+    run = begun(lab, endpoint, "load.clients.agents=2")
+    wait_for(lambda: bool(asked(lab, "queue")["lots"]), "the job")
+    (lot,) = asked(lab, "queue")["lots"]
+    assert lot["reason"] == "wants 2 agents at once, each on a device of its own, and 1 that fit are there"
+    staff(lab, 1)
+    ended(run)
+    assert rows_of(result_of(lab)).height == 400
+
+
+def test_a_load_whose_agent_is_killed_is_tried_again_whole(lab: Fleet, endpoint: str) -> None:
+    staff(lab, 3)
+    with urlopen(Request(f"{endpoint}/truth/reset", method="POST"), timeout=10):
+        pass
+    run = begun(lab, endpoint, "load.clients.agents=2", "load.duration=4s")
+    wait_for(lambda: bool(asked(lab, "leases")) and is_sending(endpoint), "the load", 60)
+    (victim,) = {one["agent_id"] for one in asked(lab, "leases") if one["job_id"].endswith(".1")}
+    next(agent for number, agent in enumerate(lab.agents) if victim.startswith(f"a{number}-")).kill()
+    ended(run)
+    (job,) = asked(lab, "jobs")["items"]
+    first, *_, last = asked(lab, f"jobs/{job['id']}")["attempts"]
+    assert first["state"] == "failed"
+    assert "nothing was heard of agent" in first["reason"]
+    assert last["state"] == "complete"
+    assert rows_of(result_of(lab))["index"].to_list() == list(range(800))
+
+
+def is_sending(endpoint: str) -> bool:
+    """Are requests on their way? Counted by the mock itself."""
+    with urlopen(f"{endpoint}/truth", timeout=10) as answer:
+        return bool(json.load(answer)["requests"])
+
+
+def test_the_first_of_several_agents_starts_the_service_for_all(lab: Fleet) -> None:
+    staff(lab, 2)
+    command = f"{sys.executable} -m prony mock --port {{port}}"
+    changes = ["workload.endpoint=null", "workload.service=command", f"workload.settings.command={json.dumps(command)}"]
+    ended(begun(lab, "", *changes, "load.clients.agents=2"))
+    result = result_of(lab)
+    assert rows_of(result).height == 400
+    assert result["result"]["service"]["name"] == "command"
+
+
+def test_without_a_server_a_load_for_several_agents_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text(RECIPE.replace("ENDPOINT", "http://127.0.0.1:9"))
+    words = ["run", str(tmp_path / "recipe.yaml"), "--set", "load.clients.agents=2"]
+    run = subprocess.run([sys.executable, "-m", "prony", *words], capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert "without a server there are no agents" in run.stderr
+    assert "--server" in run.stderr

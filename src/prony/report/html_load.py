@@ -56,7 +56,7 @@ def job_tables(entry: Entry) -> Html:
         grid(["metric", "value", "interval", "method"], figures, numeric=(1, 2)) if figures else None,
         folded("How requests ended", grid(["run", *names], causes, numeric=range(1, len(names) + 1)))
         if causes else None,
-        folded("The clients", _clients(entry)), _service(entry),
+        folded("The clients", _clients(entry)), _members(entry), _service(entry),
     ))  # fmt: skip
 
 
@@ -69,6 +69,11 @@ def _clients(entry: Entry) -> Html:
     headings = ["run", "asked", "delivered", "sent late p99, max", "read late p99", "loop late p99", "CPU of each",
                 "connections"]  # fmt: skip
     return grid(headings, rows, numeric=(0,)) if rows else tag("p", "Nothing is known of them.")
+
+
+def _members(entry: Entry) -> Html | None:
+    rows = [[line.name, *line.cells] for line in load_tables.member_lines(entry)]
+    return folded("The agents that sent it together", grid(load_tables.MEMBERS, rows, numeric=(1, 2))) if rows else None
 
 
 def _side(side: ClientSide) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from prony.model.clients import Member
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Estimate
 from prony.model.metric import METRICS, key_of, key_text
@@ -90,6 +91,31 @@ def cause_lines(entry: Entry) -> list[Line]:
 def cause_names(entry: Entry) -> list[str]:
     sides = [one.client.causes for one in entry.result.repetitions if one.client is not None]
     return list(dict.fromkeys(name for causes in sides for name in causes))
+
+
+MEMBERS = ("agent", "run", "requests", "sent late p99", "read late p99", "loop late p99", "CPU of each", "connections",
+           "clock known within", "drift", "late at the start")  # fmt: skip
+
+
+def member_lines(entry: Entry) -> list[Line]:
+    """Return a line for each agent of each run, where several sent the load together."""
+    sides = [(one.index, one.client.members) for one in entry.result.repetitions if one.client is not None]
+    return [Line(member.agent, (str(index), *_member(member))) for index, members in sides for member in members]
+
+
+def _member(one: Member) -> tuple[str, ...]:
+    timing = one.timing
+    clock = (None, None, None) if timing is None else (timing.uncertainty_ns, timing.drift_ns, timing.late_ns)
+    return (
+        str(one.requests), *map(_ms, (one.sent_late_p99_ms, one.kernel_lag_p99_ms, one.loop_lag_p99_ms)),
+        ", ".join(number.share(share) for share in one.cpu_shares) or number.DASH,
+        number.DASH if one.connections_asked is None else f"{one.connections_opened} of {one.connections_asked}",
+        *(_ms(None if value is None else value / 1e6) for value in clock),
+    )  # fmt: skip
+
+
+def _ms(value: float | None) -> str:
+    return number.DASH if value is None else number.plain(value, "ms")
 
 
 def sweep(dossier: Dossier) -> Sweep | None:

@@ -39,6 +39,9 @@ def _print_one(console: Console, entry: Entry, *, is_named: bool) -> None:
         _print(console, name, ("latency, ms", *load_tables.PERCENTILES), [_short(line) for line in latencies])
     if figures:
         _print(console, "" if latencies else name, ("figure", "value", "interval"), [_row(line) for line in figures])
+    members = load_tables.member_lines(entry)
+    if members:
+        _print(console, "", load_tables.MEMBERS, [_row(line) for line in members])
 
 
 def _row(line: Line) -> tuple[str, ...]:
@@ -58,7 +61,7 @@ def _print(console: Console, title: str, headings: Sequence[str], rows: Sequence
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for place, heading in enumerate(headings):
-        is_word = heading in ("job", "verdict", "figure", "latency, ms")
+        is_word = heading in ("job", "verdict", "figure", "latency, ms", "agent")
         table.add_column(heading, justify="left" if is_word else "right", no_wrap=place > 0)
     for row in rows:
         table.add_row(*(Text(one_line(cell)) for cell in row))

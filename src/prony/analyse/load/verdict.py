@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from prony.analyse.evidence import Rule
-from prony.analyse.load import rules
+from prony.analyse.load import clocks, rules
 from prony.analyse.load.evidence import LoadEvidence
 from prony.analyse.rules import machine, repetition
 from prony.analyse.verdict import verdict_of
@@ -28,6 +28,9 @@ RULES: tuple[Callable[[LoadEvidence], Iterator[Reason]], ...] = (
     rules.busy_client,
     rules.unwatched_client,
     rules.fewer_connections,
+    clocks.unsure_clocks,
+    clocks.late_at_start,
+    clocks.too_few,
     rules.partial_result,
     rules.few_runs,
     rules.no_steady_state,

@@ -13,6 +13,7 @@ from prony.app.fleet.floor import Card, Held
 from prony.app.fleet.office import Office
 from prony.errors import ConflictError
 from prony.model.access import Principal
+from prony.model.event import Event, Live
 from prony.model.gang import Meeting, Met
 from prony.model.job import Job
 from prony.model.lease import Lease
@@ -21,6 +22,18 @@ from prony.store import leases as lease_rows
 from prony.store import parts, queue
 from prony.store.parts import Lent
 from prony.store.writer import Desk
+
+
+def _added(lives: Sequence[Live]) -> Live:
+    return Live(
+        elapsed_s=max(one.elapsed_s for one in lives),
+        left_s=max((one.left_s for one in lives if one.left_s is not None), default=None),
+        sent=sum(one.sent for one in lives),
+        done=sum(one.done for one in lives),
+        failed=sum(one.failed for one in lives),
+        in_flight=sum(one.in_flight for one in lives),
+        rate_per_s=sum(one.rate_per_s for one in lives),
+    )
 
 
 class Gangs(Office):
@@ -39,6 +52,25 @@ class Gangs(Office):
             raise ConflictError(f"lease {lease_id} is no part of a load that is lent now", hint="stop: it is over")
         self.renewed[lease_id] = self.now()
         return await self.meetings.come(row.job_id.rpartition(".")[0], meeting, row.part, of)
+
+    def of_whole(self, held: Held, event: Event) -> Event | None:
+        """Return what watchers of a load are told when one of its members says something: the first one's words, with
+        the counts of all added up. Percentiles of several are none of all, so there are none."""
+        lives = self.lives.setdefault(held.part_of or "", {})
+        if event.live is not None:
+            lives[held.job_id] = event.live
+        if not held.job_id.endswith(".0"):
+            return None
+        return event.model_copy(
+            update={"job_id": held.part_of, "live": _added(list(lives.values())) if event.live else None}
+        )
+
+    def logged_as(self, held: Held) -> tuple[str, int]:
+        """Return the job and attempt under which a log is kept: that of the first member is the load's own."""
+        whole, _, index = held.job_id.rpartition(".")
+        if held.part_of is None or index != "0":
+            return held.job_id, held.attempt
+        return held.part_of, int(whole.rpartition(".")[2])
 
     def check_self(self, agent_id: str, who: Principal) -> None:
         """An agent may speak only for itself; said where agents are known."""

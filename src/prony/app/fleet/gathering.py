@@ -56,6 +56,7 @@ class Gathering(Arrivals):
         for row in members:
             shutil.rmtree(self.part_place(row.job_id), ignore_errors=True)
         self.meetings.forget(whole.job_id)
+        self.lives.pop(whole.job_id, None)
 
     def _name_of(self, agent_id: str) -> str:
         card = self.floor.cards.get(agent_id)

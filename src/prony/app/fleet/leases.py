@@ -177,7 +177,9 @@ class Leases(Agents):
         self.check_self(held.agent_id, who)
         self.renewed[lease_id] = self.now()
         for event in progress.events:
-            self._pass_on(held, event.model_copy(update={"job_id": held.job_id}).model_dump_json(exclude_defaults=True))
+            shown = self.of_whole(held, event) if held.part_of else event.model_copy(update={"job_id": held.job_id})
+            if shown is not None:
+                self._pass_on(held, shown.model_dump_json(exclude_defaults=True))
         if progress.log:
             await asyncio.to_thread(self._keep_log, held, progress)
         return ProgressAnswer(cancel=lease_id in self.unwanted)
@@ -190,7 +192,7 @@ class Leases(Agents):
 
     def _keep_log(self, held: Held, progress: Progress) -> None:
         """Write a piece at its place; the same piece twice is the same file."""
-        path = self.log_path(held.experiment_id, held.job_id, held.attempt)
+        path = self.log_path(held.experiment_id, *self.logged_as(held))
         if progress.log_offset > _LONGEST_LOG:
             return
         with disk_told(path):

@@ -21,6 +21,7 @@ from prony.app.fleet.openers import Openers
 from prony.app.fleet.wire import Listener, send_notes
 from prony.errors import PronyError, StoreError
 from prony.model.agent import AgentState, Capabilities
+from prony.model.event import Live
 from prony.model.experiment import ExperimentState
 from prony.model.queue import Lot
 from prony.model.states import outcome
@@ -82,6 +83,7 @@ class Office:
         self.time: Callable[[], float] = time.monotonic
         self.floor = Floor()
         self.meetings = Meetings()
+        self.lives: dict[str, dict[str, Live]] = {}  # load that several send -> how it goes for each
         self.settling: set[str] = set()  # loads that are being put together
         self.openers = Openers(settings.openers)
         self.engine = store.engine
