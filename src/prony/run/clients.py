@@ -89,6 +89,7 @@ def merged_side(members: Sequence[Member], sides: Sequence[ClientSide], run: Run
         connections_asked=sum(side.connections_asked or 0 for side in sides),
         connections_opened=sum(side.connections_opened or 0 for side in sides),
         asked_again=sum(side.asked_again for side in sides),
+        is_real_time=all(side.is_real_time for side in sides),
         causes=dict(counts),
         members=tuple(members),
     )

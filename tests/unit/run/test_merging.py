@@ -11,7 +11,8 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prony.measure.requests import Digests, Taken, request_frame
+from prony.measure.digests import Digests
+from prony.measure.requests import Taken, request_frame
 from prony.measure.samples import telemetry_frame
 from prony.model.clients import ClientSide, Timing
 from prony.model.job import Job
