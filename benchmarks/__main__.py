@@ -13,6 +13,8 @@ ALL = (
     "ordinary_job",
     "startup",
     "summary_speed",
+    "coverage",
+    "detection_sets",
     "fleet_throughput",
     "fleet_many_agents",
     "fleet_events",

@@ -327,3 +327,25 @@ def test_a_path_that_nobody_can_read_fails_its_own_job_and_no_other(home: Path, 
     done = prony("run", tmp_path / "paths.json", "--json", "--no-report", code=1)
     states = [job["state"] for job in json.loads(done.stdout)["jobs"]]
     assert states == ["failed", "failed", "failed", "complete", "complete"]
+
+
+def test_two_experiments_are_compared_and_too_few_runs_are_told_to_be(tmp_path: Path) -> None:
+    first = json.loads(prony("list", "--json").stdout)[-1]["id"]
+    prony("rerun", first, "--no-report")
+    found = json.loads(prony("compare", first, "last", "--json").stdout)
+    assert found["conclusion"] == "insufficient"
+    assert {match["title"] for match in found["matches"]} == {"engine=onnxruntime", "engine=openvino"}
+    prony("compare", first, "last", "--fail-on", "insufficient", code=1)
+    said = prony("compare", first, "last", "--markdown", "--html", tmp_path / "page.html")
+    assert said.stdout.startswith("### ")
+    assert "<!doctype html>" in (tmp_path / "page.html").read_text()
+
+
+def test_engines_of_one_experiment_are_compared_only_where_one_asks_for_it() -> None:
+    first = json.loads(prony("list", "--json").stdout)[-1]["id"]
+    refused = prony("compare", f"{first}-001", f"{first}-002", code=2).stderr
+    assert "settings: workload.engine is onnxruntime and openvino" in refused
+    found = json.loads(prony("compare", first, "--across", "engine", "--anyway", "--json").stdout)
+    (match,) = found["matches"]
+    assert match["interleaved"]
+    assert "engine was allowed to differ." in found["notes"]

@@ -251,6 +251,15 @@ def test_a_run_outlives_its_server(lab: Fleet) -> None:
     assert "complete" in out
 
 
+def test_jobs_are_compared_by_the_server(lab: Fleet) -> None:
+    ended(begun("run", lab.folder / "small.yaml", "--no-report"), code=0)
+    assert "workload.batch_size is 1 and 2" in prony("compare", "last-001", "last-002", code=2)
+    found = json.loads(prony("compare", "last", "--across", "batch_size", "--threshold", "5%", "--json"))
+    (match,) = found["matches"]
+    assert found["terms"]["threshold"] == "5%"
+    assert match["contrasts"][0]["conclusion"] == "insufficient"
+
+
 def test_an_agent_is_drained_and_reset() -> None:
     assert "is draining" in prony("agents", "drain", "a0")
     assert json.loads(prony("agents", "--state", "draining", "--json"))[0]["name"] == "a0"

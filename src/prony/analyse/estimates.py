@@ -17,6 +17,9 @@ from prony.stats.quantiles import Array, interval_ranks, least_count, lower_rank
 _PLURALS = {"p50": "medians", "mean": "means", "min": "minima", "max": "maxima", "sd": "standard deviations"}
 _SINGULARS = {"p50": "median", "mean": "mean", "min": "minimum", "max": "maximum", "sd": "standard deviation"}
 
+# Of fewer samples with a long tail, Student's t holds their mean less often than it says; means of runs have none.
+_FEWEST_FOR_MEAN = 50
+
 
 def inference_estimates(runs: Sequence[Run]) -> Figures:
     """Return every statistic of `inference_ms` that all runs have enough samples for."""
@@ -98,9 +101,11 @@ def _within(run: Run, name: str, value: float) -> Estimate:
         if ranks is not None:
             low, high = (float(run.ordered_ns[rank - 1]) / NS_PER_MS for rank in (ranks.low, ranks.high))
             confidence, how = ranks.confidence, "order statistics"
-    elif name == "mean" and (interval := mean_interval(run.durations_ns)) is not None:
-        low, high = (bound / NS_PER_MS for bound in interval)
-        confidence, how = 0.95, "Student's t"
+    elif name == "mean" and run.count >= _FEWEST_FOR_MEAN:
+        interval = mean_interval(run.durations_ns)
+        if interval is not None:
+            low, high = (bound / NS_PER_MS for bound in interval)
+            confidence, how = 0.95, "Student's t"
     return Estimate(
         value=value, unit="ms", low=low, high=high, confidence=confidence, count=run.count, level="sample",
         method=f"{singular(name)} of {run.count} samples; {how} within one run",

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from prony.analyse.estimates import inference_estimates, missing_percentiles
 from prony.analyse.evidence import Evidence
 from prony.analyse.outlying import outliers
-from prony.analyse.runs import Columns, Run, cold_durations_ms, measured_run
+from prony.analyse.runs import Columns, cold_durations_ms, measured_run
 from prony.analyse.selection import select
+from prony.analyse.sensitivity import sensitivity_of, spread_of
 from prony.analyse.singles import cold_estimates, run_estimates
 from prony.analyse.verdict import judge
 from prony.errors import InputError
 from prony.model.device import Environment
-from prony.model.estimate import Spread, Summary
+from prony.model.estimate import Summary
 from prony.model.job import Job
 from prony.model.metric import HEADLINE
 from prony.model.result import Result
-from prony.stats.spread import split
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,16 +52,11 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
     evidence = Evidence(job, result, selection, runs, figures.estimates.get(HEADLINE), environment)
     return Summary(
         job_id=job.id, title=job.title, cell=job.cell,
-        estimates=figures.estimates, runs=figures.runs, missing=missing_percentiles(runs), spread=_spread(runs),
+        estimates=figures.estimates, runs=figures.runs, missing=missing_percentiles(runs),
+        spread=spread_of("inference_ms", [run.moments for run in runs], selection.used),
+        sensitivity=sensitivity_of(figures.runs),
         outliers=listed, outlier_count=outlier_count,
         steady_from={index: run.steady_from for index, run in measured.items()},
         used=tuple(run.repetition for run in runs), excluded=selection.excluded,
         verdict=judge(evidence),
     )  # fmt: skip
-
-
-def _spread(runs: Sequence[Run]) -> dict[str, Spread]:
-    parts = split([run.moments for run in runs])
-    if parts is None:
-        return {}
-    return {"inference_ms": Spread(within_sd=parts.within_sd, between_sd=parts.between_sd, icc=parts.icc)}

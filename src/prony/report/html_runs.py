@@ -95,6 +95,10 @@ def spread(entry: Entry) -> Html:
         told.append((f"{key}: standard deviation inside a run", number.plain(one.within_sd, unit)))
         told.append((f"{key}: between runs", number.plain(one.between_sd, unit)))
         told.append((f"{key}: share of variance between runs", inside))
+        if one.best_count is not None:
+            told.append((f"{key}: samples in a run that make the best of the time", str(one.best_count)))
+    for key, seen in summary.sensitivity.items():
+        told.append((f"{key}: smallest change that {seen.runs} runs on each side show", number.share(seen.detectable)))
     steady = ", ".join(
         f"run {run} from sample {at}" if at is not None else f"run {run} never"
         for run, at in summary.steady_from.items()

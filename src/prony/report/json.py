@@ -35,7 +35,8 @@ def _experiment(dossier: Dossier) -> dict[str, Any]:
 def _job(entry: Entry) -> dict[str, Any]:
     result, summary = entry.result, entry.summary
     told = summary.model_dump(
-        mode="json", include={"title", "cell", "outlier_count", "used", "steady_from", "excluded"}
+        mode="json",
+        include={"title", "cell", "outlier_count", "used", "steady_from", "excluded", "runs", "counts", "sensitivity"},
     )
     return told | {
         "job_id": entry.job.id,

@@ -105,6 +105,20 @@ def _reference(entry: Entry) -> str:
     return entry.result.check.reference if entry.result.check is not None else "the reference"
 
 
+def sensitivity(dossier: Dossier) -> str:
+    """Return one line on how small a change such runs would show, from the best to the worst job; empty of none."""
+    seen = [one for entry in dossier.entries if (one := entry.summary.sensitivity.get(pick.headline(entry)))]
+    if not seen:
+        return ""
+    runs = _range([str(end(one.runs for one in seen)) for end in (min, max)])
+    changes = _range([number.share(end(one.detectable for one in seen)) for end in (min, max)])
+    return f"with {runs} runs on each side, a change of {changes} can be seen here"
+
+
+def _range(ends: list[str]) -> str:
+    return " to ".join(dict.fromkeys(ends))
+
+
 def instrument(calibration: Calibration | None) -> str:
     """Return one line on how good the instrument is on this machine."""
     if calibration is None:

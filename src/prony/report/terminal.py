@@ -9,7 +9,7 @@ from prony.model.dossier import Dossier
 from prony.model.estimate import Grade
 from prony.model.metric import HEADLINES
 from prony.report import pick
-from prony.report.notes import Note, instrument, notes, whose
+from prony.report.notes import Note, instrument, notes, sensitivity, whose
 from prony.report.safe import one_line
 from prony.report.table import Column, Row, Table, table
 from prony.report.terminal_load import print_loads
@@ -119,6 +119,8 @@ def _remarks(dossier: Dossier, console: Console) -> Grid:
         mark = "·" if note.grade is None else _symbol(note.grade, console)
         style = "dim" if note.grade is None else _STYLES[note.grade]
         grid.add_row(Text(mark, style=style), _note(note, len(dossier.entries)))
+    if seen := sensitivity(dossier):
+        grid.add_row("·", Text(f"Sensitivity: {seen}", style="dim"))
     grid.add_row("·", Text(f"Instrument: {instrument(dossier.calibration)}", style="dim"))
     return grid
 

@@ -1,9 +1,8 @@
-"""Values in, intervals of their mean, of any smooth statistic and of a rate out."""
+"""Values in, intervals of their mean, of a rate and of the difference of two rates out."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from prony.stats.quantiles import Array
 
 Interval = tuple[float, float]
-_FEWEST_FOR_BOOTSTRAP = 20
 _MANY = 500
 
 
@@ -39,24 +37,6 @@ def student(freedom: int, share: float) -> float:
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
     return z + first / freedom + second / freedom**2 + third / freedom**3
-
-
-def bootstrap_interval(
-    values: Array, statistic: Callable[..., Array], *, confidence: float = 0.95, seed: int = 0
-) -> Interval | None:
-    """Return the BCa bootstrap interval of a smooth statistic that takes `axis`; never for a quantile.
-
-    None of fewer than 20 values, of one that is not finite, and of values that do not differ in the statistic.
-    """
-    from scipy.stats import bootstrap
-
-    if values.size < _FEWEST_FOR_BOOTSTRAP or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
-        return None
-    found = bootstrap(
-        (values,), statistic, confidence_level=confidence, n_resamples=9999, method="BCa", batch=999,
-        rng=np.random.default_rng(seed),
-    ).confidence_interval  # fmt: skip
-    return None if math.isnan(found.low) else (float(found.low), float(found.high))
 
 
 def rate_interval(successes: int, trials: int, confidence: float = 0.95) -> Interval | None:

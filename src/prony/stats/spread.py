@@ -43,6 +43,16 @@ def split(runs: Sequence[Moments]) -> Split | None:
     return Split(math.sqrt(within), math.sqrt(between), between / total if total > 0 else None)
 
 
+def best_count(parts: Split, *, start_cost: float, sample_cost: float) -> int | None:
+    """Return how many samples in a run make the best of a given time, where starting one costs so much.
+
+    None where runs do not differ beyond their samples, or a cost is not known: then one run may as well go on for ever.
+    """
+    if parts.between_sd <= 0 or parts.within_sd <= 0 or start_cost <= 0 or sample_cost <= 0:
+        return None
+    return max(1, round(math.sqrt(start_cost / sample_cost) * parts.within_sd / parts.between_sd))
+
+
 def robust_cv(values: Array) -> float | None:
     """Return the normal-scaled median absolute deviation over the median; None without a finite one."""
     if values.size < 2:

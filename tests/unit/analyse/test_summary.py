@@ -360,3 +360,24 @@ class TestRuns:
         summary = summary_of(steady_runs(6, size=400))
         assert summary.runs.keys() <= summary.estimates.keys()
         assert {key for key in summary.estimates if key.endswith((".p50", "inference_ms.p99"))} <= summary.runs.keys()
+
+
+class TestSensitivity:
+    def test_runs_that_vary_by_one_percent_show_what_the_formula_says(self) -> None:
+        summary = summary_of(steady_runs(10, spread=0.01))
+        found = summary.sensitivity["inference_ms.p50"]
+        assert found.runs == 10
+        assert found.noise == pytest.approx(0.01, rel=0.6)
+        assert found.detectable == pytest.approx(3.42 * found.noise * (2 / 10) ** 0.5)
+
+    def test_two_runs_say_nothing_of_their_noise(self) -> None:
+        assert summary_of(steady_runs(2)).sensitivity == {}
+
+    def test_a_costly_start_asks_for_more_samples_in_each_run(self) -> None:
+        runs = steady_runs(8)
+        known = {"load": phase(begin_ns=0, end_ns=10**6), "measure": phase(begin_ns=10**9, end_ns=2 * 10**9, count=100)}
+        made = result([repetition(index, phases=known) for index in runs])
+        spread = summarise(job(), made, samples(runs)).spread["inference_ms"]
+        # A start costs as much as a hundred samples, so ten times the ratio of both deviations.
+        assert spread.best_count == round(10 * spread.within_sd / spread.between_sd)
+        assert summary_of(runs).spread["inference_ms"].best_count is None

@@ -1,4 +1,4 @@
-"""Intervals of means, smooth statistics and rates: they cover as often as they say."""
+"""Intervals of means and rates: they cover as often as they say."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.stats.intervals import bootstrap_interval, mean_interval, rate_interval, student
+from prony.stats.intervals import mean_interval, rate_interval, student
 
 
 @pytest.mark.parametrize("count", [2, 5, 30])
@@ -32,23 +32,6 @@ def test_what_has_no_t_interval_gets_none(values: list[float]) -> None:
 
 def test_a_constant_has_an_interval_of_no_width() -> None:
     assert mean_interval(np.full(5, 3.0)) == (3.0, 3.0)
-
-
-def test_the_bootstrap_interval_covers_a_mean_of_skewed_values() -> None:
-    draws = np.random.default_rng(2).exponential(size=(120, 40))
-    found = [bootstrap_interval(draw, np.mean, seed=1) for draw in draws]
-    assert np.mean([low <= 1 <= high for low, high in filter(None, found)]) >= 0.88
-
-
-def test_the_bootstrap_is_the_same_for_the_same_seed_and_refuses_small_or_constant_sets() -> None:
-    values = np.random.default_rng(4).lognormal(size=30)
-    first = bootstrap_interval(values, np.mean, seed=5)
-    assert first is not None
-    assert first == bootstrap_interval(values, np.mean, seed=5)
-    assert first[0] < np.mean(values) < first[1]
-    assert bootstrap_interval(values[:19], np.mean) is None
-    assert bootstrap_interval(np.ones(30), np.mean) is None
-    assert bootstrap_interval(np.append(values, np.nan), np.mean) is None
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 5), (1, 7), (5, 5), (37, 100)])

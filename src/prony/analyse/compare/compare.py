@@ -18,7 +18,7 @@ from prony.stats.discovery import adjusted
 _MOST_NAMED = 12
 _APART = (
     "The sides were measured one after the other. On a machine that drifts, that alone can look like a change; "
-    "jobs of one experiment take turns, and so does `prony duet`."
+    "jobs of one experiment take turns: put both sides into one matrix and use --across."
 )
 _ORDER = (
     Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.INSUFFICIENT, Conclusion.DIFFERENT,

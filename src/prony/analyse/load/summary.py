@@ -17,16 +17,16 @@ from prony.analyse.load.window import runs_of
 from prony.analyse.outlying import outliers
 from prony.analyse.runs import Run
 from prony.analyse.selection import Selection, select
+from prony.analyse.sensitivity import sensitivity_of, spread_of
 from prony.errors import InputError
 from prony.measure.columns import Requests
 from prony.model.device import Environment
-from prony.model.estimate import Spread, Summary
+from prony.model.estimate import Summary
 from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.metric import HEADLINES
 from prony.model.recipe import Measure
 from prony.model.result import Repetition, Result
-from prony.stats.spread import split
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,7 +62,8 @@ def summarise_load(
     return Summary(
         job_id=job.id, title=job.title, cell=job.cell,
         estimates=figures.estimates, runs=figures.runs, counts=figures.counts,
-        missing=tuple(missing), spread=_spread(measured),
+        missing=tuple(missing), spread=spread_of(_METRIC, [run.moments for run in measured]),
+        sensitivity=sensitivity_of(figures.runs),
         outliers=listed, outlier_count=outlier_count,
         steady_from={index: _measured(run).steady_from for index, run in good.items() if run.timed.any()},
         used=tuple(run.repetition for run in used), excluded=selection.excluded,
@@ -99,10 +100,3 @@ def _measured(requests: Requests) -> Run:
         window_ns=requests.window.length_ns,
         taken=int(np.count_nonzero(requests.begun)),
     )
-
-
-def _spread(runs: Sequence[Run]) -> dict[str, Spread]:
-    parts = split([run.moments for run in runs])
-    if parts is None:
-        return {}
-    return {_METRIC: Spread(within_sd=parts.within_sd, between_sd=parts.between_sd, icc=parts.icc)}
