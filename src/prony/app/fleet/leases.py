@@ -115,7 +115,8 @@ class Leases(Agents):
             return Claimed(None, held_of(occupying), ())
         # It was lent and the answer never arrived: lent again.
         job = Job.read_json(queue.document(connection, occupying.job_id))
-        return _lent(job, occupying.attempt, occupying.lease_id, card, self.settings.ttl_s, ())
+        lease = Lease(id=occupying.lease_id, job=job, attempt=occupying.attempt, ttl_s=self.settings.ttl_s)
+        return Claimed(lease, held_of(occupying), ())
 
     def lend(self, desk: Desk, card: Card, asked: Sequence[Asked], *, begun: str = "") -> Claimed:
         """Lend the first job that any of the lots has; `begun` is an experiment that is known to be running.

@@ -1,0 +1,194 @@
+"""A load for several agents: lent to all at once or to nobody, ended by the first that fails, settled by the last."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from prony.errors import ConflictError
+from prony.model.gang import Meeting
+from prony.model.lease import Lease
+
+from .ground import FACTS, ME, SILENCE_S, Ground, Hand, recipe
+from .parcels import OURS, SUT
+
+pytestmark = pytest.mark.anyio
+
+ABLE = {**FACTS, "kinds": ("model", "service")}
+LOAD = """
+name: together
+workload: {kind: service, endpoint: "http://127.0.0.1:9", driver: http}
+load: {closed: {concurrency: 8}, requests: 10, repeats: 1, clients: {agents: AGENTS}}
+"""
+
+
+def load(agents: int = 2) -> str:
+    return LOAD.replace("AGENTS", str(agents))
+
+
+async def staff(ground: Ground, count: int) -> list[Hand]:
+    return [await ground.agent(f"a{number}", facts=ABLE) for number in range(count)]
+
+
+async def lent(ground: Ground, hands: list[Hand]) -> dict[str, tuple[Hand, Lease]]:
+    """Have all of them wait; return who was lent which part, by its place."""
+    async with ground.waiting(*hands[:-1]) as polls:
+        last = await hands[-1].poll()
+        first = [await asyncio.wait_for(poll, 20) for poll in polls]
+    found = {lease.job.id.rpartition(".")[2]: (hand, lease) for hand, lease in zip(hands, [*first, last], strict=True)
+             if lease is not None}  # fmt: skip
+    assert len(found) == len(hands)
+    return found
+
+
+async def test_all_are_lent_their_parts_when_the_last_of_them_asks(ground: Ground) -> None:
+    view = await ground.submit(load(3))
+    hands = await staff(ground, 3)
+    assert await hands[0].poll() is None
+    parts = await lent(ground, hands)
+    jobs = [lease.job for _, lease in parts.values()]
+    assert sorted(job.part.index for job in jobs if job.part) == [0, 1, 2]
+    assert {job.part.of for job in jobs if job.part} == {3}
+    assert await ground.counts(view.experiment.id) == {"leased": 1}
+    assert [job.state for job in await ground.jobs(view.experiment.id)] == ["leased"]
+
+
+async def test_too_few_agents_are_told_with_their_number(ground: Ground) -> None:
+    await ground.submit(load(3))
+    hands = await staff(ground, 2)
+    assert await hands[0].poll() is None
+    (lot,) = (await ground.fleet.queue()).lots
+    assert lot.reason == "wants 3 agents at once, each on a device of its own, and 2 that fit are there"
+
+
+async def test_one_device_is_one_member_however_many_agents_it_has(ground: Ground) -> None:
+    await ground.submit(load(2))
+    one, twin = [await ground.agent(name, device="d", facts=ABLE) for name in ("a", "b")]
+    async with ground.waiting(one):
+        assert await twin.poll() is None
+
+
+async def test_an_agent_is_kept_free_for_a_load_that_could_have_it_soon(ground: Ground) -> None:
+    busy, free = await staff(ground, 2)
+    view = await ground.submit(recipe(1, priority=1))
+    lease = await busy.lease()
+    await ground.submit(load(2))
+    await ground.submit(recipe(1, name="later"))
+    assert await free.poll() is None
+    async with ground.waiting(free) as (poll,):
+        await busy.finish(lease)
+        assert await ground.state(view.experiment.id) == "complete"
+        mine = await busy.lease()
+        assert mine.job.part is not None
+        other = await asyncio.wait_for(poll, 20)
+        assert other is not None
+        assert other.job.part is not None
+
+
+async def test_a_load_that_can_never_be_had_keeps_nobody_from_other_work(ground: Ground) -> None:
+    (hand,) = await staff(ground, 1)
+    await ground.submit(load(2))
+    await ground.submit(recipe(1))
+    assert (await hand.lease()).job.part is None
+
+
+async def test_of_two_loads_one_gets_all_agents_and_then_the_other(ground: Ground) -> None:
+    views = [await ground.submit(load(2)) for _ in range(2)]
+    hands = await staff(ground, 2)
+    first = await lent(ground, hands)
+    assert {lease.job.experiment_id for _, lease in first.values()} == {views[0].experiment.id}
+    for hand, lease in first.values():
+        await hand.finish(lease)
+    await ground.settle()
+    second = await lent(ground, hands)
+    assert {lease.job.experiment_id for _, lease in second.values()} == {views[1].experiment.id}
+
+
+async def test_the_load_is_recorded_when_its_last_part_is_here_and_once(ground: Ground) -> None:
+    view = await ground.submit(load(2))
+    parts = await lent(ground, await staff(ground, 2))
+    (first, lease), (second, other) = parts["0"], parts["1"]
+    assert (await first.finish(lease)).accepted
+    await ground.settle()
+    assert await ground.counts(view.experiment.id) == {"leased": 1}
+    assert not (await first.finish(lease)).accepted
+    assert (await second.finish(other)).accepted
+    await ground.settle()
+    (job,) = await ground.jobs(view.experiment.id)
+    assert (job.state, await ground.state(view.experiment.id)) == ("complete", "complete")
+    assert (await ground.fleet.result(job.id)).job.part is None
+    await ground.look()
+    assert [state for _, _, state in await ground.tried(job.id)] == ["complete"]
+
+
+async def test_when_one_is_lost_the_others_are_stopped_and_all_of_it_is_tried_again(ground: Ground) -> None:
+    view = await ground.submit(load(2))
+    hands = await staff(ground, 3)
+    parts = await lent(ground, hands[:2])
+    (survivor, kept), _ = parts["0"], parts["1"]
+    await ground.pass_time(SILENCE_S, beating=[(survivor, kept)])
+    assert (await survivor.beat(kept.id)).cancel == (kept.id,)
+    await survivor.finish(kept, "partial")
+    await ground.settle()
+    (job,) = await ground.jobs(view.experiment.id)
+    assert job.state == "waiting"
+    assert "nothing was heard of agent" in job.reason
+    await ground.pass_time(3)
+    again = await lent(ground, [hands[2], survivor])
+    assert {lease.job.id for _, lease in again.values()} == {f"{job.id}.2.0", f"{job.id}.2.1"}
+
+
+async def test_a_part_that_is_handed_back_gives_all_of_it_back_and_costs_no_try(ground: Ground) -> None:
+    view = await ground.submit(load(2))
+    parts = await lent(ground, await staff(ground, 2))
+    (first, lease), (second, other) = parts["0"], parts["1"]
+    await second.hand_back(other, "going home")
+    await first.finish(lease, "partial")
+    await ground.settle()
+    (job,) = await ground.jobs(view.experiment.id)
+    assert (job.state, job.not_before) == ("waiting", None)
+    assert "going home" in job.reason
+
+
+@pytest.mark.parametrize(("failure", "state"), [(SUT, "failed"), (OURS, "waiting")])
+async def test_a_member_that_fails_tells_why_the_load_failed(ground: Ground, failure: object, state: str) -> None:
+    view = await ground.submit(load(2))
+    parts = await lent(ground, await staff(ground, 2))
+    (first, lease), (second, other) = parts["0"], parts["1"]
+    await second.finish(other, "failed", failure=failure)
+    await first.finish(lease, "partial")
+    await ground.settle()
+    (job,) = await ground.jobs(view.experiment.id)
+    assert (job.state, job.reason) == (state, getattr(failure, "message"))  # noqa: B009 - either of two failures
+
+
+async def test_a_load_that_is_cancelled_is_cancelled_for_all(ground: Ground) -> None:
+    view = await ground.submit(load(2))
+    parts = await lent(ground, await staff(ground, 2))
+    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+    for hand, lease in parts.values():
+        assert (await hand.beat(lease.id)).cancel == (lease.id,)
+        await hand.finish(lease, "partial")
+    await ground.settle()
+    assert await ground.state(view.experiment.id) == "cancelled"
+
+
+async def test_members_meet_when_all_have_come_and_hear_what_each_says(ground: Ground) -> None:
+    await ground.submit(load(2))
+    parts = await lent(ground, await staff(ground, 2))
+    ids = [parts[place][1].id for place in ("0", "1")]
+    assert await ground.fleet.meet(ids[1], Meeting(name="scene", says="one", wait_s=0), who=ME) is None
+    first = await ground.fleet.meet(ids[0], Meeting(name="scene", says="zero"), who=ME)
+    again = await ground.fleet.meet(ids[1], Meeting(name="scene", says="one"), who=ME)
+    assert first is not None
+    assert first == again
+    assert first.said == ("zero", "one")
+
+
+async def test_who_has_an_ordinary_job_meets_nobody(ground: Ground) -> None:
+    await ground.submit(recipe(1))
+    (hand,) = await staff(ground, 1)
+    lease = await hand.lease()
+    with pytest.raises(ConflictError, match="no part of a load"):
+        await ground.fleet.meet(lease.id, Meeting(name="scene"), who=ME)
