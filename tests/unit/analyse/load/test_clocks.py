@@ -1,0 +1,51 @@
+"""The verdict on a load of several agents says when their clocks or their start were not good enough."""
+
+from __future__ import annotations
+
+import pytest
+
+from prony.analyse.load.summary import summarise_load
+from prony.model.clients import Member, Timing
+from prony.model.estimate import Grade
+
+from . import made
+
+
+def graded(code: str, *timings: Timing, agents: int = 2) -> Grade | None:
+    """Return the grade of a reason, of three good runs whose agents had these clocks."""
+    members = tuple(Member(agent=f"a{number}", requests=100, timing=one) for number, one in enumerate(timings))
+    client = made.GOOD_SIDE.model_copy(update={"members": members})
+    runs = {i: made.closed_records(seed=i, seconds=10) for i in range(3)}
+    repetitions = [made.repetition(i, seconds=10, client=client) for i in runs]
+    job = made.job(clients={"agents": agents})
+    verdict = summarise_load(job, made.result(repetitions), made.frame(runs)).verdict
+    return next((reason.grade for reason in verdict.reasons if reason.code == code), None)
+
+
+GOOD = Timing(offset_ns=10**12, uncertainty_ns=200_000, drift_ns=50_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "grade"),
+    [
+        ({}, "clock_unsure", None),
+        ({}, "late_start", None),
+        ({}, "member_lost", None),
+        ({"uncertainty_ns": 1_900_000, "drift_ns": 0}, "clock_unsure", None),
+        ({"uncertainty_ns": 2_500_000}, "clock_unsure", Grade.SUSPECT),
+        ({"drift_ns": -2_500_000}, "clock_unsure", Grade.SUSPECT),
+        ({"drift_ns": None}, "clock_unsure", None),
+        ({"late_ns": 900_000}, "late_start", None),
+        ({"late_ns": 5_000_000}, "late_start", Grade.SUSPECT),
+    ],
+)
+def test_one_bad_clock_is_told(change: dict[str, int | None], code: str, grade: Grade | None) -> None:
+    assert graded(code, GOOD, GOOD.model_copy(update=change)) == grade
+
+
+def test_a_run_that_lacks_a_member_is_void() -> None:
+    assert graded("member_lost", GOOD, agents=2) is Grade.VOID
+
+
+def test_a_load_of_one_agent_has_no_members_and_nothing_to_tell_of_them() -> None:
+    assert graded("member_lost", agents=1) is None
