@@ -94,7 +94,9 @@ async def test_a_load_that_can_never_be_had_keeps_nobody_from_other_work(ground:
 
 
 async def test_of_two_loads_one_gets_all_agents_and_then_the_other(ground: Ground) -> None:
-    views = [await ground.submit(load(2)) for _ in range(2)]
+    views = [await ground.submit(load(2))]
+    ground.clock.step(seconds=1)
+    views.append(await ground.submit(load(2)))
     hands = await staff(ground, 2)
     first = await lent(ground, hands)
     assert {lease.job.experiment_id for _, lease in first.values()} == {views[0].experiment.id}
