@@ -168,6 +168,8 @@ def open_loop(ground: Ground) -> list[Bound]:
         )
         if tool.is_prony:
             judged = _open_bounds(came / rate, truth["requests"] / ask.requests, late[1])
+            first = "" if told.about.get("is_real_time") else "not "
+            print(f"{'':18}its clients did {first}run before ordinary processes", flush=True)
             bounds += [_spared(bound, told.spent.phase_idle) for bound in judged]
     return bounds
 

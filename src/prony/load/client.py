@@ -38,7 +38,7 @@ class Client:
     def __init__(self, order: Order) -> None:
         # Instants are kept only by who runs when they come; users wait for replies, which the kernel stamps. Before the
         # sender is made, because a thread of it must not be overtaken while it holds what all threads need.
-        is_real_time = order.is_open and come_first(order.processes)
+        is_real_time = order.first_here > 0 and come_first(order.first_here)
         module, _, name = order.wire.partition(":")
         wire = getattr(importlib.import_module(module), name)
         self.poll = Poll()

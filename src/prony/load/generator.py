@@ -125,6 +125,7 @@ def _write(ground: Ground) -> list[Order]:
             lines=_lines(lines, schedule.burst, number, share.total),
             most_lines=_lines(most, schedule.burst, number, share.total),
             most_in_flight=_share(schedule.most_in_flight, number, share.total),
+            first_here=processes if may_come_first(schedule, share.total) else 0,
         )  # fmt: skip
         _write_dues(schedule, order)
         order.write()
@@ -210,6 +211,12 @@ def default_processes(schedule: Schedule, cores: int) -> int:
     """One, unless more lines or requests are asked for than one process serves exactly."""
     needed = math.ceil(max(most_lines(schedule) / _LINES_EACH, _rate(schedule) / _RATE_EACH))
     return max(1, min(max(cores - 1, 1), needed))
+
+
+def may_come_first(schedule: Schedule, processes: int) -> bool:
+    """May clients run before all ordinary processes? Those of an open load, if they are not busy all the time: the
+    kernel holds up whoever is and comes first."""
+    return schedule.dues_ns is not None and _rate(schedule) / processes <= _RATE_EACH
 
 
 def _rate(schedule: Schedule) -> float:

@@ -51,6 +51,7 @@ class Order:
     timeout_ns: int = 60 * 10**9
     drain_ns: int = 30 * 10**9
     sessions: bool = False
+    first_here: int = 0  # so many of this machine, this one too, run before ordinary processes, where they may
 
     def file(self, what: str) -> Path:
         return Path(self.folder) / f"{self.name}.{what}"

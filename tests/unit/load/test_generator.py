@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from prony.errors import InputError, MeasurementError
-from prony.load.generator import LostClientError, default_processes, generate, lines_asked
+from prony.load.generator import LostClientError, default_processes, generate, lines_asked, may_come_first
 from prony.load.http import request_bytes
 from prony.load.limits import check_lines
 from prony.load.live import Live
@@ -677,6 +677,21 @@ def test_more_connections_than_ports_are_refused_beforehand(tmp_path: Path) -> N
     check_lines(101, Endpoint(path="/s"), tmp_path / "range")
     with pytest.raises(InputError, match="100 ports"):
         check_lines(101, Endpoint(host="h", port=1), tmp_path / "range")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "processes", "is_first"),
+    [
+        (Schedule(steps=(Step(0, 1),)), 1, False),
+        (Schedule(dues_ns=np.arange(40_000) * 50_000), 1, True),
+        (Schedule(dues_ns=np.arange(100_000) * 20_000), 1, False),
+        (Schedule(dues_ns=np.arange(100_000) * 20_000), 3, True),
+    ],
+)
+def test_only_clients_of_an_open_load_that_are_not_busy_all_the_time_come_first(
+    schedule: Schedule, processes: int, is_first: bool
+) -> None:
+    assert may_come_first(schedule, processes) is is_first
 
 
 def test_whoever_may_keeps_instants_by_running_first_and_leaves_the_others_a_core(tmp_path: Path) -> None:
