@@ -9,6 +9,7 @@ from prony.model.calibration import Calibration
 from prony.model.device import Environment
 from prony.model.estimate import Summary
 from prony.model.experiment import Experiment
+from prony.model.gate_outcome import GateOutcome
 from prony.model.job import Job
 from prony.model.result import Result
 
@@ -27,3 +28,4 @@ class Dossier(Noun):
     experiment: Experiment
     entries: tuple[Entry, ...]
     calibration: Calibration | None = None
+    gates: tuple[GateOutcome, ...] = ()

@@ -10,6 +10,8 @@ from pydantic_core import CoreSchema
 
 from prony.errors import InputError
 from prony.model.base import Noun
+from prony.model.cost import Cost
+from prony.model.gate import GateText, trouble_of_kind
 from prony.model.load import Load
 from prony.model.place import Place
 from prony.model.quantity import DurationNs, Share, SizeBytes, duration_text
@@ -277,6 +279,10 @@ class Recipe(Noun):
     place: Place = Field(default=Place(), description="which devices may run the jobs when a server hands them out")
     schedule: Timing | None = Field(default=None, description="on a server: when it is submitted again, by itself")
     labels: dict[str, str] = Field(default={}, description="words of your own, kept with every result")
+    gates: tuple[GateText, ...] = Field(
+        default=(), max_length=100, description="what must hold of every job, or the command exits 1"
+    )
+    cost: Cost | None = Field(default=None, description="what the machine costs; default: what its label says")
 
     @property
     def model(self) -> ModelWorkload:
@@ -297,6 +303,13 @@ class Recipe(Noun):
             )
         if self.load.clients.agents > 1 and self.duet is not None:
             raise ValueError("a duet is run on one machine: load.clients.agents does not go with it")
+        return self
+
+    @model_validator(mode="after")
+    def _own_gates(self) -> Self:
+        for gate in self.gates:
+            if (trouble := trouble_of_kind(gate, self.workload.kind)) is not None:
+                raise ValueError(f"gates: {trouble}")
         return self
 
 

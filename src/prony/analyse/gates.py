@@ -1,0 +1,139 @@
+"""Gates and the summary of a job in, outcomes out: passed or failed only where a whole interval lies on one side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from prony.model.estimate import Estimate, Grade, Missing, Summary
+from prony.model.gate import Gate, parse_gate
+from prony.model.gate_outcome import GateOutcome, GateState
+from prony.model.metric import key_of
+
+# By how much a metric of this job got worse since its reference (0.03 is 3 %), or why nobody can say.
+Worsening = Callable[[str], Estimate | str]
+# Statistics that describe the runs that were made: there is nothing that an interval would be of.
+_DESCRIPTIVE = ("min", "max", "sd")
+_MOST_RUNS = 10_000
+Judged = tuple[GateState, str]
+
+
+def judge_gates(
+    gates: Sequence[str], summary: Summary, worsening: Worsening, *, failed: bool = False
+) -> tuple[GateOutcome, ...]:
+    """Judge every gate on one job; `failed`: the job has no numbers, and that passes no gate."""
+    return tuple(_outcome(parse_gate(text), summary, worsening, failed=failed) for text in gates)
+
+
+def _outcome(gate: Gate, summary: Summary, worsening: Worsening, *, failed: bool) -> GateOutcome:
+    estimate: Estimate | None = None
+    if failed:
+        state, text = GateState.FAILED, "The job failed, so there is no number that could pass."
+    elif gate.kind == "verdict":
+        state, text = _verdict(gate, summary)
+    elif summary.verdict.grade is Grade.VOID:
+        state, text = GateState.CANNOT_TELL, "The measurement is void: no number of it may be judged. " + _why(summary)
+    elif gate.kind == "regression":
+        found = worsening(gate.key)
+        if isinstance(found, str):
+            state, text = GateState.CANNOT_TELL, found
+        else:
+            estimate = found
+            state, text = _bounded(gate, found, f"{gate.key} got worse by")
+    else:
+        estimate = summary.estimates.get(gate.key)
+        state, text = _absent(gate, summary) if estimate is None else _bounded(gate, estimate, f"{gate.key} is")
+    limit = None if gate.kind == "verdict" else gate.limit
+    return GateOutcome(
+        gate=gate.text, job_id=summary.job_id, title=summary.title, state=state, estimate=estimate, limit=limit,
+        text=text.strip(),
+    )  # fmt: skip
+
+
+def _verdict(gate: Gate, summary: Summary) -> Judged:
+    holds = (summary.verdict.grade.value == gate.grade) is (gate.operator == "==")
+    text = f"The verdict is {summary.verdict.grade}."
+    return (GateState.PASSED, text) if holds else (GateState.FAILED, f"{text} {_why(summary)}")
+
+
+def _why(summary: Summary) -> str:
+    return next((one.text for one in summary.verdict.reasons if one.grade is summary.verdict.grade), "")
+
+
+def _bounded(gate: Gate, found: Estimate, begin: str) -> Judged:
+    number = f"{begin} {_shown(found)}"
+    bound = f"{_WORDS[gate.operator]} {_number(gate.limit, found.unit)}"
+    if not math.isfinite(found.value):
+        return GateState.CANNOT_TELL, f"{number}, which is no finite number."
+    if found.low is None or found.high is None:
+        return _without_interval(gate, found, number, bound)
+    ends = [_HOLDS[gate.operator](end, gate.limit) for end in (found.low, found.high)]
+    if all(ends):
+        return GateState.PASSED, f"{number}: {bound}, with its whole interval."
+    if not any(ends):
+        return GateState.FAILED, f"{number}: not {bound}, with its whole interval."
+    return GateState.CANNOT_TELL, f"{number}: the limit, {bound}, lies inside the interval. {_settles(found, gate)}"
+
+
+def _without_interval(gate: Gate, found: Estimate, number: str, bound: str) -> Judged:
+    """Judge a value alone where it is all there can be; a single run is not all there can be."""
+    if key_of(gate.key).statistic in _DESCRIPTIVE:
+        holds = _HOLDS[gate.operator](found.value, gate.limit)
+        text = f"{number}: {'' if holds else 'not '}{bound}; it describes these runs and has no interval."
+        return (GateState.PASSED if holds else GateState.FAILED), text
+    return (
+        GateState.CANNOT_TELL,
+        f"{number}, without an interval: one run cannot say how far the next would lie from it. Make 3 runs or more.",
+    )
+
+
+def _settles(found: Estimate, gate: Gate) -> str:
+    """Say how many would narrow the interval down to the limit: its width shrinks with the root of their number."""
+    assert found.low is not None and found.high is not None
+    distance, half = abs(found.value - gate.limit), (found.high - found.low) / 2
+    noun = "runs" if found.level == "run" else "samples"
+    if not distance or not half:
+        return f"The value is the limit itself: no number of {noun} would settle it."
+    needed = math.ceil(found.count * (half / distance) ** 2)
+    if needed > _MOST_RUNS and noun == "runs":
+        return "The value is so near to the limit that no sensible number of runs would settle it."
+    return f"About {max(needed, found.count + 1)} {noun} would settle it, instead of {found.count}."
+
+
+def _absent(gate: Gate, summary: Summary) -> Judged:
+    missing = next((one for one in summary.missing if one.metric == gate.key), None)
+    if missing is None:
+        return GateState.CANNOT_TELL, f"This job has no number of {gate.key}."
+    return _too_few(gate, missing)
+
+
+def _too_few(gate: Gate, missing: Missing) -> Judged:
+    """A percentile that samples are too few for has a lower bound at best, which can only break an upper limit."""
+    needs = f"It needs {missing.needed} samples a run and has {missing.count}."
+    if missing.at_least is not None and gate.operator in ("<=", "<") and missing.at_least > gate.limit:
+        return GateState.FAILED, f"{gate.key} is at least {missing.at_least:.4g}: not {gate.operator} {gate.limit:g}."
+    return GateState.CANNOT_TELL, f"There is no {gate.key}. {needs}"
+
+
+def _shown(one: Estimate) -> str:
+    if one.low is None or one.high is None:
+        return _number(one.value, one.unit)
+    ends = f"[{_number(one.low, one.unit, bare=True)}, {_number(one.high, one.unit, bare=True)}]"
+    noun = f"{one.count} {one.level}{'' if one.count == 1 else 's'}"
+    sure = f"{one.confidence * 100:.3g} %, " if one.confidence is not None else ""
+    return f"{_number(one.value, one.unit)} {ends} ({sure}{noun})"
+
+
+def _number(value: float, unit: str, *, bare: bool = False) -> str:
+    if unit == "1":
+        return f"{value * 100:.4g} %"
+    return f"{value:.4g}" if bare else f"{value:.4g} {unit.replace('1/s', '/s')}"
+
+
+_WORDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more than"}
+_HOLDS: dict[str, Callable[[float, float], bool]] = {
+    "<=": lambda value, limit: value <= limit,
+    "<": lambda value, limit: value < limit,
+    ">=": lambda value, limit: value >= limit,
+    ">": lambda value, limit: value > limit,
+}

@@ -1,0 +1,161 @@
+"""One line of `gates` in, what it asks of a job out: a bound on a metric, on a regression, or on the verdict."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+from prony.model.base import Noun
+from prony.model.metric import LOAD_TABLE, METRICS, STATISTICS, Key, key_of, key_text
+
+Operator = Literal["<=", "<", ">=", ">", "==", "!="]
+GRADES = ("valid", "suspect", "void")
+# What stands for a metric that is named without a statistic; all others have a median.
+_USUAL = {"error_rate": "mean", "quality": "mean"}
+_SERVICE = (*(row[0] for row in LOAD_TABLE), "throughput_per_s")
+_INSTRUMENT = ("load_rate_per_s", "load_request_cpu_us", "load_sent_late_ms", "load_ttft_error_ms", "load_itl_error_ms",
+               "clock_resolution_ns", "clock_cost_ns", "harness_overhead_us", "repetition_cost_ms", "kernel_ms",
+               "kernel_noise")  # fmt: skip
+# What a job of each kind may have a number of.
+METRICS_OF: dict[str, tuple[str, ...]] = {
+    "service": _SERVICE,
+    "model": tuple(name for name in METRICS if name not in (*_SERVICE[:-1], *_INSTRUMENT)),
+}
+_SPLIT = re.compile(r"<=|>=|==|!=|<|>|=")
+_CALL = re.compile(r"^([A-Za-z_]+)\s*\((.*)\)$")
+_VALUE = re.compile(r"^([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(\S*)$")
+
+
+class Gate(Noun):
+    """`key` is empty for a verdict, `grade` for everything else; a share is a number such as 0.03."""
+
+    text: str
+    kind: Literal["bound", "regression", "verdict"]
+    operator: Operator
+    key: str = ""
+    limit: float = 0.0
+    grade: str = ""
+
+
+def parse_gate(text: str) -> Gate:
+    """Read `inference_ms.p99 <= 20`, `regression(e2e_ms.p50) <= 3%` or `verdict == valid`.
+
+    A ValueError names the column, counted from 1, and what is likely meant.
+    """
+    found = _SPLIT.search(text)
+    if found is None:
+        raise _wrong(len(text.rstrip()), "a comparison is missing", "as in inference_ms.p99 <= 20")
+    left, right, at = text[: found.start()], text[found.end() :], found.start()
+    if not left.strip():
+        raise _wrong(0, "what is compared is missing", "as in inference_ms.p99 <= 20")
+    if not right.strip():
+        raise _wrong(found.end(), "the limit is missing", f"as in {left.strip()} {found[0]} 20")
+    where = len(left) - len(left.lstrip())
+    after = found.end() + len(right) - len(right.lstrip())
+    if left.strip() == "verdict":
+        return Gate(text=text.strip(), kind="verdict", operator=_equal(found[0], at), grade=_grade(right, after))
+    call = _CALL.match(left.strip())
+    if call is not None and call[1] != "regression":
+        raise _wrong(where, f"there is no {call[1]}(...)", "did you mean regression(...)?")
+    name, begin = (call[2], where + call.start(2)) if call is not None else (left.strip(), where)
+    key = _key(name.strip(), begin + len(name) - len(name.lstrip()))
+    kind: Literal["regression", "bound"] = "bound" if call is None else "regression"
+    operator = _bounding(found[0], at, is_regression=call is not None)
+    unit = "1" if call is not None else METRICS[key.metric].unit
+    limit = _limit(right.strip(), after, unit, key.metric if call is None else "regression(...)")
+    written = key_text(key.metric, key.statistic, key.operation)
+    return Gate(text=text.strip(), kind=kind, operator=operator, key=written, limit=limit)
+
+
+def _checked(value: Any) -> Any:
+    """Refuse a gate that cannot be read where the recipe is read; what is no text is told by its type."""
+    if isinstance(value, str):
+        parse_gate(value)
+    return value
+
+
+GateText = Annotated[
+    str,
+    BeforeValidator(_checked),
+    WithJsonSchema({"type": "string", "examples": ["inference_ms.p99 <= 20", "regression(inference_ms.p50) <= 3%"]}),
+]
+
+
+def trouble_of_kind(text: str, kind: str) -> str | None:
+    """Return why a workload of this kind can never have the number that a gate asks for; None where it may."""
+    gate = parse_gate(text)
+    known = METRICS_OF[kind]
+    name = key_of(gate.key).metric
+    if gate.kind == "verdict" or name in known:
+        return None
+    near = get_close_matches(name, known, n=1)
+    also = f"; did you mean {near[0]}?" if near else ""
+    return f"{text.strip()!r}: a {kind} has no {name}{also}"
+
+
+def _key(text: str, column: int) -> Key:
+    found = key_of(text)
+    if found.metric not in METRICS:
+        near = _nearest(found.metric)
+        raise _wrong(column, f"there is no metric {found.metric or text!r}", f"did you mean {near}?" if near else "")
+    head = text.partition("/")[0] if "/" in text else text
+    tail = "" if "/" in text else head.removeprefix(found.metric)
+    if tail not in ("", f".{found.statistic}"):
+        near_words = get_close_matches(tail.lstrip("."), STATISTICS, n=1)
+        hint = f"did you mean {found.metric}.{near_words[0]}?" if near_words else f"there are {', '.join(STATISTICS)}"
+        raise _wrong(column + len(found.metric), f"{found.metric} has no statistic {tail.lstrip('.')!r}", hint)
+    statistic = found.statistic or _USUAL.get(found.metric, "p50")
+    return Key(metric=found.metric, operation=found.operation, statistic=statistic)
+
+
+def _nearest(name: str) -> str:
+    """Return the metric that was likely meant: `latency` is nobody's name and many people's word."""
+    spoken = {"latency_ms": "e2e_ms or inference_ms", "latency": "e2e_ms or inference_ms", "rps": "throughput_per_s",
+              "throughput": "throughput_per_s", "errors": "error_rate", "ttft": "ttft_ms"}  # fmt: skip
+    near = get_close_matches(name, [*METRICS], n=1, cutoff=0.5)
+    return spoken.get(name) or (near[0] if near else "")
+
+
+def _bounding(word: str, column: int, *, is_regression: bool) -> Operator:
+    if is_regression and word not in ("<=", "<"):
+        raise _wrong(column, f"a regression has an upper limit, not {word!r}", "write <=")
+    if word in ("<=", "<", ">=", ">"):
+        return word  # type: ignore[return-value]
+    raise _wrong(column, f"a measured number never equals a limit: {word!r} cannot be judged", "write <= or >=")
+
+
+def _equal(word: str, column: int) -> Operator:
+    if word not in ("==", "!="):
+        raise _wrong(column, f"a verdict is equal or it is not: {word!r} says neither", "write == or !=")
+    return word  # type: ignore[return-value]
+
+
+def _grade(text: str, column: int) -> str:
+    word = text.strip()
+    if word not in GRADES:
+        near = get_close_matches(word, GRADES, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(GRADES)}"
+        raise _wrong(column, f"there is no verdict {word!r}", hint)
+    return word
+
+
+def _limit(text: str, column: int, unit: str, name: str) -> float:
+    found = _VALUE.match(text)
+    if found is None:
+        raise _wrong(column, f"{text!r} is no number", "as in 20 or 3%")
+    value, said = float(found[1]), found[2]
+    if said == "%" and unit == "1":
+        return float(f"{value / 100:.12g}")
+    if said not in ("", unit, unit.removeprefix("1")):
+        column += found.start(2)
+        if unit == "1":
+            raise _wrong(column, f"{name} is a share, not {said}", f"write {found[1]}%")
+        raise _wrong(column, f"{name} is in {unit}, not in {said}", f"write the number alone: it is in {unit}")
+    return value
+
+
+def _wrong(column: int, message: str, hint: str = "") -> ValueError:
+    return ValueError(f"column {column + 1}: {message}{f'; {hint}' if hint else ''}")
