@@ -116,7 +116,10 @@ class Worker:
         self._begun_s = asyncio.get_running_loop().time()
         draining = asyncio.create_task(self._watch_drain(attempt))
         try:
-            return await attempt.perform(self.home, calibration_id, self.settings.models.variables())
+            variables = self.settings.models.variables()
+            if self.settings.labels:
+                variables["PRONY_LABELS"] = ",".join(f"{key}={value}" for key, value in self.settings.labels.items())
+            return await attempt.perform(self.home, calibration_id, variables)
         finally:
             await ended(draining)
             self.metrics.count("job_seconds_total", asyncio.get_running_loop().time() - self._begun_s)

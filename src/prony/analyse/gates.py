@@ -89,7 +89,8 @@ def _without_interval(gate: Gate, found: Estimate, number: str, bound: str) -> J
 
 def _settles(found: Estimate, gate: Gate) -> str:
     """Say how many would narrow the interval down to the limit: its width shrinks with the root of their number."""
-    assert found.low is not None and found.high is not None
+    assert found.low is not None
+    assert found.high is not None
     distance, half = abs(found.value - gate.limit), (found.high - found.low) / 2
     noun = "runs" if found.level == "run" else "samples"
     if not distance or not half:

@@ -42,7 +42,7 @@ def cold_estimates(
 def run_estimates(selection: Selection, runs: Mapping[int, Run], workload: ModelWorkload) -> Figures:
     """Return throughput, CPU time, memory and energy; a counter that the machine lacks leaves no entry."""
     rates = [_throughput_per_s(runs[repetition.index], workload.batch_size) for repetition in selection.used]
-    used = [_on_cpu(repetition) if workload.unit == "cpu" else repetition for repetition in selection.used]
+    used = [on_cpu(repetition) if workload.unit == "cpu" else repetition for repetition in selection.used]
     found = single_estimates("throughput_per_s", [rate for rate in rates if rate is not None], "runs", full=True)
     for metric, reading in _READINGS.items():
         values = [reading(repetition) for repetition in used]
@@ -50,7 +50,7 @@ def run_estimates(selection: Selection, runs: Mapping[int, Run], workload: Model
     return found
 
 
-def _on_cpu(repetition: Repetition) -> Repetition:
+def on_cpu(repetition: Repetition) -> Repetition:
     """Return it without what a GPU did beside it: an idle card's joules are none of a CPU's inference."""
     energy = {name: joules for name, joules in repetition.energy_j.items() if not name.startswith("gpu")}
     return repetition.model_copy(update={"energy_j": energy, "vram_peak_mib": None})
@@ -91,7 +91,8 @@ def _energy_each_j(repetition: Repetition) -> float | None:
     return energy / count if energy is not None and count else None
 
 
-def _power_w(repetition: Repetition) -> float | None:
+def power_w(repetition: Repetition) -> float | None:
+    """Return the mean power of the measured phase; None without a counter."""
     energy, phase = energy_j(repetition), _measure(repetition)
     window_ns = phase.end_ns - phase.begin_ns
     return energy / (window_ns / _NS_PER_S) if energy is not None and window_ns > 0 else None
@@ -116,5 +117,5 @@ _READINGS: dict[str, Reading] = {
     "rss_file_mib": lambda repetition: _mib(_measure(repetition).rss_file_kib),
     "vram_peak_mib": lambda repetition: repetition.vram_peak_mib,
     "energy_j": _energy_each_j,
-    "power_w": _power_w,
+    "power_w": power_w,
 }

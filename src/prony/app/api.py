@@ -6,7 +6,7 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -22,8 +22,11 @@ from prony.model.device import EngineReport
 from prony.model.dossier import Dossier
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
+from prony.model.gate_outcome import GateReport
 from prony.model.job import Job
+from prony.model.matrix import MatrixReport, MatrixTerms
 from prony.model.recipe import ServiceWorkload
+from prony.model.sweep import SweepReport
 from prony.ports import plugins
 from prony.ports.clock import SystemClock
 from prony.ports.models import scheme_of
@@ -166,6 +169,24 @@ class Bench:
         from prony.app.comparing import compare
 
         return compare(self.store, names, terms)
+
+    def gates(self, text: str, *, strict: bool = False, more: Sequence[str] = ()) -> GateReport:
+        """Judge the gates of an experiment's recipe, and more of them."""
+        from prony.app.gates import gate_report
+
+        return gate_report(self.store, self.dossier(text), strict=strict, more=more)
+
+    def sweep_report(self, texts: Sequence[str], slo: Mapping[str, float] | None = None) -> SweepReport:
+        """Say what several loads show together: knee, limit of throughput, highest load that holds the SLO."""
+        from prony.app.sweeps import sweep_over
+
+        return sweep_over(results.entries_of(self.store, [self.store.resolve_id(text) for text in texts]), slo)
+
+    def matrix(self, texts: Sequence[str], terms: MatrixTerms) -> MatrixReport:
+        """Compare the jobs of several experiments in rows and columns."""
+        from prony.app.matrices import matrix_over
+
+        return matrix_over(self.store, [self.store.resolve_id(text) for text in texts], terms)
 
     def write_report(self, dossier: Dossier) -> Path:
         """Write the HTML report beside the results and return its path."""

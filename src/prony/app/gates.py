@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+
+import numpy as np
 
 from prony.analyse.gates import Worsening, judge_gates
+from prony.app.results import summary_of
 from prony.errors import InputError
 from prony.model.dossier import Dossier, Entry
-from prony.model.estimate import Estimate
+from prony.model.estimate import Estimate, Grade, Summary
 from prony.model.experiment import ExperimentState
 from prony.model.gate import parse_gate, trouble_of_kind
 from prony.model.gate_outcome import GateOutcome, GateReport
+from prony.model.metric import METRICS, key_of
 from prony.model.result import ResultState
+from prony.stats.shift import ratio
 from prony.store.store import Store
 
 # How far back an earlier experiment of the same name is looked for.
 _MOST_EARLIER = 50
-Reference = Callable[[Entry], Worsening]
 
 
 def gate_outcomes(store: Store, dossier: Dossier, more: Sequence[str] = ()) -> tuple[GateOutcome, ...]:
@@ -57,3 +61,54 @@ def _check(text: str, kind: str) -> None:
 def _without_gates(dossier: Dossier) -> Dossier:
     recipe = dossier.experiment.recipe.model_copy(update={"gates": ()})
     return dossier.model_copy(update={"experiment": dossier.experiment.model_copy(update={"recipe": recipe})})
+
+
+def against_earlier(store: Store, dossier: Dossier, entry: Entry) -> Worsening:
+    """Return how to say by how much a metric of this job got worse since the last good experiment of its name.
+
+    Good is complete, on the same hardware, with the same cell of the matrix and a verdict that is not void.
+    """
+
+    def worsening(key: str) -> Estimate | str:
+        earlier = last_good(store, dossier, entry)
+        if earlier is None:
+            return (
+                f"There is no earlier complete experiment called {dossier.experiment.name} on this hardware with this "
+                "cell and a verdict that is not void: this one is the first."
+            )
+        return _worsening(key, earlier, entry.summary)
+
+    return worsening
+
+
+def last_good(store: Store, dossier: Dossier, entry: Entry) -> Summary | None:
+    """Return the summary of the same job in the latest earlier experiment that may be quoted."""
+    mine, hardware_id = dossier.experiment, entry.environment.device.hardware_id
+    earlier = store.experiments(_MOST_EARLIER, name=mine.name, state=ExperimentState.COMPLETE)
+    for experiment in earlier:
+        if (experiment.created_at, experiment.id) >= (mine.created_at, mine.id):
+            continue
+        for record in store.records(experiment.id):
+            summary = record.summary
+            if summary.cell != entry.summary.cell or summary.verdict.grade is Grade.VOID:
+                continue
+            there = store.environment(record.job_id)
+            if there is not None and there.device.hardware_id == hardware_id:
+                return summary if summary.runs else summary_of(record.folder)
+    return None
+
+
+def _worsening(key: str, before: Summary, after: Summary) -> Estimate | str:
+    """Return the share by which it got worse: of what is better lower as it grew, of the rest as it shrank."""
+    old, new = (np.array(one.runs.get(key, ()), dtype=np.float64) for one in (before, after))
+    if not old.size or not new.size:
+        return f"{key} has no numbers of single runs {'here' if not new.size else f'in {before.job_id}'}."
+    if min(old.min(), new.min()) <= 0 or not (np.isfinite(old).all() and np.isfinite(new).all()):
+        return f"{key} is 0 or not finite in some run: that cannot be compared as a ratio."
+    is_lower = METRICS[key_of(key).metric].better == "lower"
+    found = ratio(old, new) if is_lower else ratio(new, old)
+    return Estimate(
+        value=found.value - 1, unit="1", low=None if found.low is None else found.low - 1,
+        high=None if found.high is None else found.high - 1, confidence=found.confidence, count=int(new.size),
+        method=f"Hodges and Lehmann's ratio of {new.size} runs to {old.size} of {before.job_id}",
+    )  # fmt: skip

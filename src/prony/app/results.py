@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from prony.errors import StoreError
@@ -85,7 +86,27 @@ def _record_wreck(store: Store, folder: Path) -> None:
 
 
 def dossier_of(store: Store, experiment_id: str) -> Dossier:
-    """Gather all that a report is written from."""
+    """Gather all that a report is written from, with what analysis says of the jobs together."""
+    dossier = gathered(store, experiment_id)
+    update: dict[str, object] = {}
+    if dossier.experiment.recipe.gates:
+        from prony.app.gates import gate_outcomes
+
+        update["gates"] = gate_outcomes(store, dossier)
+    if len(dossier.entries) > 1:
+        from prony.app.sweeps import sweep_of
+
+        update["sweep"] = sweep_of(dossier.entries)
+    return dossier.model_copy(update=update)
+
+
+def entries_of(store: Store, experiment_ids: Sequence[str]) -> tuple[Entry, ...]:
+    """Return the results of several experiments together, each experiment once."""
+    return tuple(entry for one in dict.fromkeys(experiment_ids) for entry in gathered(store, one).entries)
+
+
+def gathered(store: Store, experiment_id: str) -> Dossier:
+    """Gather the results alone."""
     records = store.records(experiment_id)
     jobs = {job.id: job for job in store.jobs(experiment_id)}
     entries = []

@@ -18,12 +18,24 @@ def add_report(parser: ArgumentParser) -> None:
     )
 
 
+def add_gates(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--gates", choices=("lenient", "strict"), default="lenient", help="strict: a gate that cannot be told fails too"
+    )
+
+
 def add_experiment(parser: ArgumentParser, *, required: bool = False) -> None:
     meaning = "an id, the beginning of one, or last"
     if required:
         parser.add_argument("experiment", metavar="ID", help=meaning)
     else:
         parser.add_argument("experiment", metavar="ID", nargs="?", default="last", help=f"{meaning} (last)")
+
+
+def add_experiments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "experiments", metavar="ID", nargs="*", default=["last"], help="ids, their beginnings, or last (last)"
+    )
 
 
 def add_server(parser: ArgumentParser, *, inner: bool = False) -> None:

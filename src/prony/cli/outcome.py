@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from prony.cli.output import print_note, print_text, terminal
 from prony.model.dossier import Dossier
 from prony.model.experiment import ExperimentState
+from prony.model.gate_outcome import GateReport, GateState
 from prony.model.result import ResultState
+from prony.report.safe import one_line
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -24,22 +26,43 @@ _EARLY = (ExperimentState.PARTIAL, ExperimentState.CANCELLED)
 
 
 def finish(
-    dossier: Dossier, *, as_json: bool, report: Callable[[Dossier], Path] | None, again: str = "", failed: int = 0
+    dossier: Dossier,
+    options: Namespace,
+    *,
+    report: Callable[[Dossier], Path] | None,
+    again: str = "",
+    failed: int = 0,
 ) -> int:
-    """Show what came out; return 0 where every job has its numbers, 1 where one has none, 130 where it was stopped.
+    """Show what came out; return 0 where every job has its numbers and passes its gates, else 1, 130 where stopped.
 
     `report` writes one where it is wanted; `again` is what a command needs to reach the same server; `failed` are the
     jobs that failed and left no result.
     """
     with suppress(BrokenPipeError):  # a reader who has gone changes nothing about how the run ended
-        show(dossier, as_json=as_json)
+        show(dossier, as_json=options.json)
     written = report(dossier) if report is not None and dossier.entries else None
     with suppress(BrokenPipeError):
         if written is not None:
             print_note(f"report: {written}")
         if dossier.experiment.state in _EARLY:
             print_note(f"stopped early; what was measured is kept: prony show {dossier.experiment.id}{again}")
-    return _exit_code(dossier, failed)
+    if getattr(options, "github_summary", False):
+        from prony.cli.github import add_summary
+        from prony.report import render
+
+        add_summary(render(dossier, "github"))
+    code = _exit_code(dossier, failed)
+    return code or (0 if gates_pass(dossier, options) else 1)
+
+
+def gates_pass(dossier: Dossier, options: Namespace) -> bool:
+    """Say aloud which gates did not pass; `--gates strict` fails those that cannot be told too."""
+    strict = getattr(options, "gates", "lenient") == "strict"
+    found = GateReport(experiment_id=dossier.experiment.id, strict=strict, outcomes=dossier.gates)
+    for one in found.outcomes:
+        if one.state is not GateState.PASSED:
+            print_note(one_line(f"gate {one.gate} {one.state} of {one.title}: {one.text}"))
+    return found.passed
 
 
 def finish_there(ended: Ended, options: Namespace) -> int:
@@ -47,7 +70,6 @@ def finish_there(ended: Ended, options: Namespace) -> int:
     from prony.cli.remote import again, connect, keep_report
     from prony.cli.watching import why_ended
     from prony.model.queue import JobState
-    from prony.report.safe import one_line
 
     with connect(options, attempts=_PATIENT) as client:
         dossier = client.results(ended.view.experiment.id)
@@ -62,7 +84,7 @@ def finish_there(ended: Ended, options: Namespace) -> int:
         return keep_report(dossier.experiment.id, document or b"")
 
     wanted = report if document else None
-    return finish(dossier, as_json=options.json, report=wanted, again=again(options), failed=len(failed))
+    return finish(dossier, options, report=wanted, again=again(options), failed=len(failed))
 
 
 def exit_code_there(view: ExperimentView) -> int:

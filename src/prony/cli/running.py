@@ -28,7 +28,7 @@ def run_here(loaded: Loaded, options: Namespace, *, base: Path | None = None) ->
                 dossier = bench.run(
                     loaded, base=base, on_start=follower.start, on_event=follower.event, clients=clients
                 )
-            return finish(dossier, as_json=options.json, report=bench.write_report if options.report else None)
+            return finish(dossier, options, report=bench.write_report if options.report else None)
 
 
 def _note_server_only(loaded: Loaded) -> None:

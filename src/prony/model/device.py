@@ -136,3 +136,5 @@ class Environment(Noun):
     git: Git | None = None
     checksums: dict[str, str] = {}
     calibration_id: str | None = None
+    # What the owner of the machine says of it: an agent's labels, or PRONY_LABELS.
+    labels: dict[str, str] = {}

@@ -12,6 +12,7 @@ from prony.model.experiment import Experiment
 from prony.model.gate_outcome import GateOutcome
 from prony.model.job import Job
 from prony.model.result import Result
+from prony.model.sweep import SweepReport
 
 
 class Entry(Noun):
@@ -29,3 +30,5 @@ class Dossier(Noun):
     entries: tuple[Entry, ...]
     calibration: Calibration | None = None
     gates: tuple[GateOutcome, ...] = ()
+    # Where jobs differ in how much load there was.
+    sweep: SweepReport | None = None

@@ -17,6 +17,7 @@ FORMATS: dict[str, str] = {
     "json": "prony.report.json",
     "csv": "prony.report.csv",
     "junit": "prony.report.junit",
+    "github": "prony.report.github",
 }
 _ALSO_SAID = {"markdown": "md", "htm": "html", "xml": "junit"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prony.model.comparison import Comparison, Match
 from prony.report import comparison as shown
-from prony.report.markdown import escaped
+from prony.report.markdown_text import escaped
 
 
 def render(comparison: Comparison) -> str:

@@ -8,16 +8,21 @@ from collections.abc import Sequence
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Estimate, Grade
 from prony.model.recipe import ModelWorkload
-from prony.report import compare, number, pick
+from prony.model.sweep import SweepReport
+from prony.report import compare, number, pick, sweep_tables
+from prony.report.gate_tables import sentences
 from prony.report.load_findings import load_findings
 
 _MOST_SINGLES = 6
 
 
-def findings(dossier: Dossier) -> list[str]:
-    """Return the sentences in the order in which a reader needs them; the same dossier gives the same text."""
+def findings(dossier: Dossier, *, gates: bool = True) -> list[str]:
+    """Return the sentences in the order in which a reader needs them; the same dossier gives the same text.
+
+    Without `gates` where they stand beside it already.
+    """
     groups = compare.peers(dossier.entries)
-    told = [_overview(dossier)]
+    told = [*(sentences(dossier.gates) if gates else ()), _overview(dossier)]
     for group in groups:
         told += _of_group(group, alone=len(groups) == 1)
     told += _singles(groups)
@@ -25,8 +30,15 @@ def findings(dossier: Dossier) -> list[str]:
     told += _precisions(groups)
     told += _throughput(dossier.entries)
     told += load_findings(dossier.entries)
+    told += _sweep(dossier.sweep)
     told += [_failed(entry) for entry in dossier.entries if pick.has_failed(entry)]
     return told
+
+
+def _sweep(found: SweepReport | None) -> list[str]:
+    curves = found.curves if found is not None else ()
+    return [f"{curve.title}: {claim.text}" if curve.title else claim.text
+            for curve in curves for _, claim in sweep_tables.claims(curve)]  # fmt: skip
 
 
 def _overview(dossier: Dossier) -> str:

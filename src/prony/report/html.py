@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 from prony.model.dossier import Dossier
 from prony.model.estimate import Grade
 from prony.model.metric import HEADLINES
-from prony.report import pick, plots
-from prony.report.element import Html, captioned, joined, scrolling, section, tag
+from prony.report import gate_tables, pick, plots
+from prony.report.element import Html, captioned, grid, joined, scrolling, section, tag
 from prony.report.findings import findings
 from prony.report.html_job import articles
 from prony.report.html_load import load_samples, load_section
 from prony.report.html_method import method
 from prony.report.notes import Note, instrument, notes, whose
+from prony.report.page import whole
 from prony.report.series import Run, runs
 from prony.report.table import Column, Row, table
 
 _SECTIONS = (
-    ("found", "Found"), ("results", "Results"), ("loads", "Load"), ("plots", "Plots"), ("jobs", "Jobs"),
-    ("method", "Method"),
+    ("found", "Found"), ("gates", "Gates"), ("results", "Results"), ("loads", "Load"), ("plots", "Plots"),
+    ("jobs", "Jobs"), ("method", "Method"),
 )  # fmt: skip
 
 
@@ -30,26 +29,14 @@ def render(dossier: Dossier) -> str:
     body = joined(
         (
             _top(dossier),
-            tag("main", _found(dossier), _results(dossier), load_section(dossier, loaded), _plots(dossier, samples),
-                section("jobs", "Each job", *articles(dossier, samples, loaded)), method(dossier)),
+            tag("main", _found(dossier), _gates(dossier), _results(dossier), load_section(dossier, loaded),
+                _plots(dossier, samples), section("jobs", "Each job", *articles(dossier, samples, loaded)),
+                method(dossier)),
             tag("footer", "Written by Prony from the stored samples of this experiment. ",
                 "Every number can be computed again from its result folder."),
         )
     )  # fmt: skip
-    return "<!doctype html>\n" + tag("html", _head(dossier), tag("body", body), lang="en") + "\n"
-
-
-def _head(dossier: Dossier) -> Html:
-    style = files("prony.report").joinpath("page.css").read_text(encoding="utf-8")
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        # Even if something slipped through the escaping, the browser would neither run it nor fetch it.
-        Html("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"),
-        tag("title", f"{dossier.experiment.name}: Prony report"),
-        Html(f"<style>{style}</style>"),
-    )
+    return whole(f"{dossier.experiment.name}: Prony report", body)
 
 
 def _top(dossier: Dossier) -> Html:
@@ -58,6 +45,7 @@ def _top(dossier: Dossier) -> Html:
     meta = " · ".join([one.id, when, str(one.state)] + ([f"rerun of {one.rerun_of}"] if one.rerun_of else []))
     about = tag("p", one.recipe.description) if one.recipe.description else None
     absent = {"plots"} if all(map(pick.is_load, dossier.entries)) and dossier.entries else set()
+    absent |= set() if dossier.gates else {"gates"}
     absent |= set() if any(map(pick.is_load, dossier.entries)) else {"loads"}
     links = [tag("a", name, href=f"#{anchor}") for anchor, name in _SECTIONS if anchor not in absent]
     eyebrow = tag("p", "Prony report", class_="eyebrow")
@@ -71,19 +59,26 @@ def _found(dossier: Dossier) -> Html:
     return section("found", "What was found", tag("ul", *told, class_="found"))
 
 
+def _gates(dossier: Dossier) -> Html | None:
+    if not dossier.gates:
+        return None
+    rows = [[line.name, *line.cells] for line in gate_tables.lines(dossier.gates)]
+    return section("gates", "Gates", grid(gate_tables.HEADINGS, rows))
+
+
 def _results(dossier: Dossier) -> Html:
     shown = table(dossier)
     if not shown.rows:
         return section("results", "Results", tag("p", "No job has a result yet."))
     head = tag("tr", *(_heading(column) for column in shown.columns))
     body = [_row(shown.columns, row, place) for place, row in enumerate(shown.rows)]
-    grid = scrolling(tag("table", tag("thead", head), tag("tbody", *body), class_="results"))
+    shown_table = scrolling(tag("table", tag("thead", head), tag("tbody", *body), class_="results"))
     remarks = tag("ul", *(_note(note, len(shown.rows)) for note in notes(dossier)), class_="notes")
     line = tag("p", f"Instrument: {instrument(dossier.calibration)}.", class_="muted")
     about = "Each number stands above its interval; rest the pointer on it for its method and count. "
     about += "A ratio describes jobs that do the same work; ≈ means that their intervals overlap."
     caption = tag("p", about, class_="muted")
-    return section("results", "Results", grid, caption, remarks, line)
+    return section("results", "Results", shown_table, caption, remarks, line)
 
 
 def _heading(column: Column) -> Html:

@@ -7,6 +7,7 @@ from prony.model.dossier import Dossier, Entry
 from prony.report import load_plots, load_tables, number, pick
 from prony.report.element import Html, captioned, folded, grid, joined, pairs, section, tag
 from prony.report.load_series import LoadRun, load_runs
+from prony.report.sweep_html import sweep_blocks
 
 _MOST_CURVES = 12
 
@@ -17,16 +18,8 @@ def load_section(dossier: Dossier, samples: dict[str, list[LoadRun]]) -> Html | 
     if not mine:
         return None
     blocks: list[Html | None] = []
-    found = load_tables.sweep(dossier)
-    if found is not None:
-        rows = [[line.name, *line.cells] for line in load_tables.sweep_lines(found)]
-        if len(found.curves) == 1:
-            rows, headings = [row[1:] for row in rows], list(load_tables.sweep_headings(found))
-        else:
-            headings = ["job", *load_tables.sweep_headings(found)]
-        blocks.append(tag("h3", "Throughput against load"))
-        blocks.append(grid(headings, rows, numeric=range(len(headings) - 6, len(headings) - 1)))
-        blocks.append(_drawn("Against load.", "Points are jobs, bars their intervals.", load_plots.against_load(found)))
+    if dossier.sweep is not None:
+        blocks += sweep_blocks(dossier.sweep)
     curves = [(pick.label(entry), samples.get(entry.job.id, [])) for entry in mine[:_MOST_CURVES]]
     text = "One curve a run. A tail that is hidden in an average stands on the right; ten times fewer requests a mark."
     blocks.append(_drawn("Latency by percentile.", text, load_plots.by_percentile(curves, "all")))

@@ -22,6 +22,8 @@ def render(dossier: Dossier) -> str:
         "version": VERSION,
         "experiment": _experiment(dossier),
         "findings": findings(dossier),
+        "gates": [one.model_dump(mode="json") for one in dossier.gates],
+        "sweep": None if dossier.sweep is None else dossier.sweep.model_dump(mode="json"),
         "jobs": [_job(entry) for entry in dossier.entries],
         "calibration": _calibration(dossier),
     }

@@ -6,6 +6,7 @@ from xml.etree import ElementTree as Xml
 
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Grade
+from prony.model.gate_outcome import GateOutcome, GateState
 from prony.model.result import Repetition
 from prony.report import number, pick
 from prony.report.safe import visible
@@ -21,8 +22,10 @@ def render(dossier: Dossier) -> bytes:
     _properties(suite, {"experiment_id": one.id, "state": str(one.state), "jobs_planned": str(one.job_count)})
     for entry in dossier.entries:
         suite.append(_case(dossier, entry))
+    for outcome in dossier.gates:
+        suite.append(_gate(dossier, outcome))
     cases = suite.findall("testcase")
-    counts = {"tests": len(cases), "skipped": 0, "failures": 0, "errors": 0}
+    counts = {"tests": len(cases), "skipped": len(suite.findall("testcase/skipped")), "failures": 0, "errors": 0}
     counts |= {"failures": len(suite.findall("testcase/failure")), "errors": len(suite.findall("testcase/error"))}
     for name, count in counts.items():
         suite.set(name, str(count))
@@ -51,6 +54,18 @@ def _case(dossier: Dossier, entry: Entry) -> Xml.Element:
         told.text = visible(reasons)
     if reasons:
         Xml.SubElement(case, "system-out").text = visible(f"verdict {entry.summary.verdict.grade}\n{reasons}")
+    return case
+
+
+def _gate(dossier: Dossier, outcome: GateOutcome) -> Xml.Element:
+    """Return a gate as a case of its own: one that cannot be told is skipped, for it neither passed nor failed."""
+    name = visible(f"{outcome.gate} ({outcome.title})")
+    case = Xml.Element("testcase", classname=visible(f"{dossier.experiment.name}.gates"), name=name, time="0.000")
+    if outcome.state is GateState.FAILED:
+        Xml.SubElement(case, "failure", type="gate", message=visible(outcome.text))
+    elif outcome.state is GateState.CANNOT_TELL:
+        Xml.SubElement(case, "skipped", message=visible(f"cannot tell: {outcome.text}"))
+    Xml.SubElement(case, "system-out").text = visible(outcome.text)
     return case
 
 

@@ -1,4 +1,4 @@
-"""Loads in, drawings of them out: second by second, latency by percentile, and throughput against load."""
+"""Loads in, drawings of them out: second by second, and latency by percentile."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from prony.model.dossier import Entry
-from prony.model.estimate import Estimate
 from prony.report import figure as draw
-from prony.report import number, pick
+from prony.report import pick
 from prony.report.element import Html
 from prony.report.load_series import LoadRun
-from prony.report.load_tables import Point, Sweep
 
 if TYPE_CHECKING:
     import numpy as np
-    from matplotlib.axes import Axes
 
     Numbers = np.ndarray[Any, np.dtype[Any]]
 
@@ -83,27 +80,6 @@ def by_percentile(curves: Sequence[tuple[str, Sequence[LoadRun]]], name: str) ->
     return draw.svg(figure, f"load-percentiles-{name}", "Latency by percentile")
 
 
-@draw.styled
-def against_load(one: Sweep) -> Html | None:
-    """Draw throughput and latency against the load that was asked for, with their intervals."""
-    points = [point for curve in one.curves.values() for point in curve if point.throughput is not None]
-    if len(points) < 2:
-        return None
-    figure, panels = draw.canvas(draw.WIDE, 3.6, 6, panels=2)
-    for place, (name, curve) in enumerate(one.curves.items()):
-        colour = draw.COLOURS[place % len(draw.COLOURS)]
-        _curve(panels[0], curve, "throughput", colour=colour, label=draw.shortened(name) or None)
-        _curve(panels[1], curve, "p50", colour=colour, label=None)
-        _curve(panels[1], curve, "p99", colour=colour, label=None, style="--")
-    draw.value_axis(panels[-1], [point.level for point in points], one.noun)
-    panels[0].set_title("successes a second", loc="left", pad=3)
-    panels[1].set_title("end to end, ms: p50, and p99 dashed", loc="left", pad=3)
-    panels[0].set_ylim(bottom=0)
-    if len(one.curves) > 1:
-        draw.legend(figure, panels[0])
-    return draw.svg(figure, "load-sweep", "Throughput and latency against load")
-
-
 def _tail(ordered_ms: Numbers) -> tuple[Numbers, Numbers]:
     """Return (share above, latency) at places that are even on the axis; the highest value stands at its own share."""
     import numpy as np
@@ -113,18 +89,6 @@ def _tail(ordered_ms: Numbers) -> tuple[Numbers, Numbers]:
     ranks = np.clip(np.ceil(np.round((1 - tails) * count, 6)).astype(np.int64), 1, count) - 1
     ranks[-1] = count - 1
     return tails, ordered_ms[ranks]
-
-
-def _curve(axes: Axes, points: Sequence[Point], name: str, *, colour: str, label: str | None, style: str = "-") -> None:
-    found: list[tuple[float, Estimate]] = [
-        (point.level, one) for point in points if (one := getattr(point, name)) is not None
-    ]
-    x, y = [level for level, _ in found], [one.value for _, one in found]
-    axes.plot(x, y, style, marker="o", markersize=4, color=colour, linewidth=1.1, label=label)
-    for level, one in found:
-        ends = number.interval_of(one)
-        if ends is not None:
-            axes.plot([level, level], ends, color=colour, linewidth=2.0, alpha=0.5, solid_capstyle="round")
 
 
 def _none() -> Any:

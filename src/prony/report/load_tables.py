@@ -1,4 +1,4 @@
-"""Entries that are loads in, the rows of their tables out: latency by percentile, figures, and throughput by load."""
+"""Entries that are loads in, the rows of their tables out: latency by percentile, and figures."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ _FIGURES = (
     "total_tokens_per_s", "tokens_per_s_per_user", "items_per_s", "bytes_per_s", "request_rate_per_s", "in_flight",
     "quality", "highest_load", "error_rate",
 )  # fmt: skip
-# What a load may be varied in, and how a person says it.
-LEVELS = {"closed": ("load.closed.concurrency", "users"), "open": ("load.open.rate", "requests a second")}
 
 
 @dataclass(frozen=True)
@@ -30,26 +28,6 @@ class Line:
     name: str
     cells: tuple[str, ...]
     note: str = ""
-
-
-@dataclass(frozen=True)
-class Point:
-    """One job of a sweep: how much load, and what came of it."""
-
-    level: float
-    entry: Entry
-    throughput: Estimate | None
-    p50: Estimate | None
-    p99: Estimate | None
-    errors: Estimate | None
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """Jobs that differ in how much load there was; `noun` is its unit. One curve for each set of other settings."""
-
-    noun: str
-    curves: dict[str, tuple[Point, ...]]
 
 
 def loads(dossier: Dossier) -> list[Entry]:
@@ -118,52 +96,6 @@ def _ms(value: float | None) -> str:
     return number.DASH if value is None else number.plain(value, "ms")
 
 
-def sweep(dossier: Dossier) -> Sweep | None:
-    """Return the jobs of a sweep over load; None where no two differ in it."""
-    for way, (path, noun) in LEVELS.items():
-        mine = [entry for entry in loads(dossier) if entry.job.load.way == way]
-        if len({level_of(entry) for entry in mine}) > 1:
-            curves: dict[str, list[Point]] = {}
-            for entry in sorted(mine, key=level_of):
-                curves.setdefault(_curve(entry, path), []).append(_point(entry))
-            return Sweep(noun, {name: tuple(points) for name, points in curves.items()})
-    return None
-
-
-def level_of(entry: Entry) -> float:
-    """Return how much load was asked for: users, or requests a second."""
-    load = entry.job.load
-    return load.open.rate if load.open is not None else float(load.users.concurrency)
-
-
-def sweep_lines(one: Sweep) -> list[Line]:
-    """Return a line for each job of a sweep: load, throughput, median, p99, errors, verdict."""
-    found = []
-    for name, points in one.curves.items():
-        for point in points:
-            grade = point.entry.summary.verdict.grade
-            cells = (f"{point.level:g}", _text(point.throughput), _text(point.p50), _text(point.p99),
-                     number.DASH if point.errors is None else number.share(point.errors.value),
-                     f"{pick.SYMBOLS[grade]} {grade}")  # fmt: skip
-            found.append(Line(name, cells))
-    return found
-
-
-def sweep_headings(one: Sweep) -> tuple[str, ...]:
-    return (one.noun, "throughput", "e2e p50", "e2e p99", "errors", "verdict")
-
-
-def _curve(entry: Entry, path: str) -> str:
-    others = {name: value for name, value in entry.job.cell.items() if name != path}
-    return pick.label(entry, {path}) if others else ""
-
-
-def _point(entry: Entry) -> Point:
-    keys = ("throughput_per_s", "e2e_ms.p50", "e2e_ms.p99", "error_rate")
-    throughput, p50, p99, errors = (pick.estimate(entry.summary, key) for key in keys)
-    return Point(level_of(entry), entry, throughput, p50, p99, errors)
-
-
 def _operations(entry: Entry, metric: str) -> list[str]:
     keys: Sequence[str] = list(entry.summary.estimates)
     found = [key_of(key).operation for key in keys if key.startswith(f"{metric}/")]
@@ -189,7 +121,3 @@ def _interval(metric: str, one: Estimate) -> str:
     if METRICS[metric].name in ("error_rate", "goodput_share"):
         return f"[{number.share(ends[0])}, {number.share(ends[1])}]"
     return number.written(one).interval
-
-
-def _text(one: Estimate | None) -> str:
-    return number.DASH if one is None else number.text(one)

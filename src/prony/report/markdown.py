@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from prony.model.dossier import Dossier
 from prony.model.metric import HEADLINES
-from prony.report import load_tables, pick
+from prony.report import gate_tables, load_tables, pick
 from prony.report.findings import findings
+from prony.report.markdown_text import escaped, grid, line
 from prony.report.notes import instrument, notes, whose
-from prony.report.safe import one_line, visible
+from prony.report.safe import visible
+from prony.report.sweep_markdown import sweep_lines
 from prony.report.table import Cell, Column, table
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&!@])")
 _FENCE = "````"
 
 
@@ -24,53 +24,37 @@ def render(dossier: Dossier) -> str:
     if one.recipe.description:
         lines += [escaped(one.recipe.description), ""]
     lines += ["## What was found", "", *(f"- {escaped(sentence)}" for sentence in findings(dossier)), ""]
-    lines += ["## Results", "", *_table(dossier), "", *_notes(dossier), ""]
+    if dossier.gates:
+        lines += ["## Gates", "", *grid(gate_tables.HEADINGS, gate_tables.lines(dossier.gates))]
+    lines += ["## Results", "", *results(dossier), "", *_notes(dossier), ""]
     lines += _loads(dossier)
     lines += ["## Where and how", "", *_machines(dossier), "", *_recipe(dossier)]
     return "\n".join(lines) + "\n"
 
 
-def escaped(text: str) -> str:
-    """Return text that Markdown shows as it is, in one line; no name can become a link, a tag or another row."""
-    return _SPECIAL.sub(r"\\\1", one_line(text)).replace("://", ":\\//")
-
-
-def _table(dossier: Dossier) -> list[str]:
+def results(dossier: Dossier) -> list[str]:
+    """Return the table of all jobs."""
     shown = table(dossier)
     if not shown.rows:
         return ["No job has a result yet."]
-    lines = [_line([escaped(column.title) for column in shown.columns])]
-    lines.append(_line(["---:" if column.is_number else "---" for column in shown.columns]))
-    lines += [_line([_cell(column, row.cells[column.key]) for column in shown.columns]) for row in shown.rows]
+    lines = [line([escaped(column.title) for column in shown.columns])]
+    lines.append(line(["---:" if column.is_number else "---" for column in shown.columns]))
+    lines += [line([_cell(column, row.cells[column.key]) for column in shown.columns]) for row in shown.rows]
     return lines
 
 
 def _loads(dossier: Dossier) -> list[str]:
     """Return what loads have beyond the table: throughput against load, and the latencies and figures of each."""
     lines: list[str] = []
-    found = load_tables.sweep(dossier)
-    if found is not None:
-        lines += ["## Throughput against load", ""]
-        lines += _grid(["job", *load_tables.sweep_headings(found)], load_tables.sweep_lines(found))
+    if dossier.sweep is not None:
+        lines += sweep_lines(dossier.sweep)
     for entry in load_tables.loads(dossier):
         latencies, figures = load_tables.latency_lines(entry), load_tables.figure_lines(entry)
         if latencies or figures:
             lines += [f"## {escaped(pick.label(entry))}", ""]
-            lines += _grid(["metric, ms", *load_tables.PERCENTILES], latencies)
-            lines += _grid(["metric", "value", "interval"], figures)
+            lines += grid(["metric, ms", *load_tables.PERCENTILES], latencies)
+            lines += grid(["metric", "value", "interval"], figures)
     return lines
-
-
-def _grid(headings: list[str], rows: Sequence[load_tables.Line]) -> list[str]:
-    if not rows:
-        return []
-    ruler = ["---", *(["---:"] * (len(headings) - 1))]
-    body = [_line([escaped(row.name), *map(escaped, row.cells)]) for row in rows]
-    return [_line([escaped(heading) for heading in headings]), _line(ruler), *body, ""]
-
-
-def _line(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _cell(column: Column, cell: Cell) -> str:

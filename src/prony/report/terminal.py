@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from prony.model.dossier import Dossier
 from prony.model.estimate import Grade
+from prony.model.gate_outcome import GateOutcome, GateState
 from prony.model.metric import HEADLINES
-from prony.report import pick
+from prony.report import gate_tables, pick
 from prony.report.notes import Note, instrument, notes, sensitivity, whose
 from prony.report.safe import one_line
 from prony.report.table import Column, Row, Table, table
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 # Three of Okabe and Ito's colours, which stay apart for every kind of colour blindness; symbol and word say it again.
 _STYLES = {Grade.VALID: "bold #009e73", Grade.SUSPECT: "bold #e69f00", Grade.VOID: "bold #d55e00"}
+_GATES = {GateState.PASSED: "bold #009e73", GateState.CANNOT_TELL: "bold #e69f00", GateState.FAILED: "bold #d55e00"}
 _MOST_NAMED = 3
 
 
@@ -34,8 +36,24 @@ def print_dossier(dossier: Dossier, console: Console) -> None:
     shown = table(dossier)
     console.print(_fitting(shown, console) if shown.rows else "No job has a result yet.")
     console.print()
+    if dossier.gates:
+        print_gates(dossier.gates, console)
     print_loads(dossier, console)
     console.print(_remarks(dossier, console))
+
+
+def print_gates(outcomes: Sequence[GateOutcome], console: Console) -> None:
+    """Print each gate with its outcome, the worst first."""
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    console.print(Text(gate_tables.summed(outcomes), style="bold"))
+    grid = Grid.grid(padding=(0, 1))
+    for one in gate_tables.ordered(outcomes):
+        head = Text(f"{gate_tables.MARKS[one.state]} {one.state}", style=_GATES[one.state])
+        grid.add_row(head, Text(one_line(f"{one.gate}  ({one.title})")), Text(one_line(one.text), style="dim"))
+    console.print(grid)
+    console.print()
 
 
 def _fitting(shown: Table, console: Console) -> Grid:

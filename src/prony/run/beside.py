@@ -17,15 +17,20 @@ _PERIOD_NS = 10**9
 
 
 class Beside:
-    """Watches one run. `service_cpu_s` tells what the service has used; None where it is not ours to ask: then what
-    other processes do cannot be told from what the service does."""
+    """Watches one run. `service_cpu_s` tells what the service has used, `service_rss_mib` its memory; None where it is
+    not ours to ask: then what other processes do cannot be told from what the service does."""
 
     def __init__(
-        self, probes: Sequence[Probe], page: Page | None, service_cpu_s: Callable[[], float | None] | None
+        self,
+        probes: Sequence[Probe],
+        page: Page | None,
+        service_cpu_s: Callable[[], float | None] | None,
+        service_rss_mib: Callable[[], float | None] | None = None,
     ) -> None:
         self._probes = probes
         self._page = page
         self._service_cpu_s = service_cpu_s
+        self._service_rss_mib = service_rss_mib
         self._rows: list[tuple[int, str, dict[str, float]]] = []
         self._before: HostCounters | None = None
         self._service_before_s = 0.0
@@ -67,6 +72,12 @@ class Beside:
     def rows(self, repetition: int) -> list[TelemetryRow]:
         return [(repetition, at_ns, name, values) for at_ns, name, values in self._rows]
 
+    def _own(self) -> dict[str, float]:
+        """Return what the service's own processes use; nothing where they are not ours to ask."""
+        asked = {"service_cpu_s_total": self._service_cpu_s, "service_rss_mib": self._service_rss_mib}
+        told = {name: ask() for name, ask in asked.items() if ask is not None}
+        return {name: value for name, value in told.items() if value is not None}
+
     def _read(self) -> dict[str, float]:
         self._last_ns = time.perf_counter_ns()
         readings: dict[str, float] = {}
@@ -74,6 +85,9 @@ class Beside:
             values = probe.read()
             self._rows.append((self._last_ns, probe.name, values))
             readings |= values
+        own = self._own()
+        if own:
+            self._rows.append((self._last_ns, "process", own))
         told = self._page.read() if self._page is not None else None
         if told:
             self._rows.append((self._last_ns, "service", told))

@@ -205,7 +205,8 @@ class ServiceRunner:
         page = Page(scene.metrics_url) if scene.metrics_url else None
         # What another agent's clients do on this machine cannot be told from what strangers do.
         running = None if scene.is_shared else scene.running
-        beside = Beside(self._probes, page, running.cpu_s if running is not None else None)
+        own = (None, None) if running is None else (running.cpu_s, running.rss_mib)
+        beside = Beside(self._probes, page, *own)
         seen = Seen(lambda live: self._live(job, live), self.around.stop_asked)
         load, level = (job.load, None) if probe is None else (probe.load, probe.level)
         try:

@@ -13,6 +13,7 @@ from prony.model.agent import AgentState
 from prony.model.base import Noun
 from prony.model.comparison import Rule, Terms
 from prony.model.experiment import ExperimentState
+from prony.model.matrix import Against, MatrixTerms
 from prony.model.quantity import Share
 from prony.model.queue import JobState
 from prony.server.body import header
@@ -73,7 +74,50 @@ class DeleteAsked(Asked):
 
 
 class ReportAsked(Asked):
-    format: Literal["html", "md", "json", "csv", "junit"] = "html"
+    format: Literal["html", "md", "json", "csv", "junit", "github"] = "html"
+
+
+class GatesAsked(Asked):
+    strict: bool = Field(default=False, description="what cannot be told fails too")
+    gate: str | None = Field(
+        default=None, max_length=2000, description="more gates, separated by `;`, as in `e2e_ms.p99 <= 20`"
+    )
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        return tuple(text.strip() for text in (self.gate or "").split(";") if text.strip())
+
+
+class ExperimentsNamed(Asked):
+    ids: str = Field(
+        max_length=5000, pattern=r"^[A-Za-z0-9][A-Za-z0-9._,-]*$", description="experiments, separated by commas"
+    )
+
+    @property
+    def experiment_ids(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(one for one in self.ids.split(",") if one))
+
+
+class SweepAsked(ExperimentsNamed):
+    slo: str | None = Field(
+        default=None, max_length=2000,
+        description="limits instead of the recipe's, separated by commas, as in `ttft_ms.p99=200`",
+    )  # fmt: skip
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        return tuple(text.strip() for text in (self.slo or "").split(",") if text.strip())
+
+
+class MatrixAsked(ExperimentsNamed):
+    rows: Plain = Field(default="device", description="a word such as device or engine, or the path of a setting")
+    columns: Plain = Field(default="engine", description="the same for the columns")
+    metric: Plain | None = Field(default=None, description="as in `inference_ms.p50`; default: the workload's headline")
+    against: Against | None = Field(default=None, description="of the Pareto front; default: cost, else power")
+
+    @property
+    def wanted(self) -> MatrixTerms:
+        return MatrixTerms(rows=self.rows, columns=self.columns, metric=self.metric, against=self.against)
 
 
 class ComparisonAsked(Asked):

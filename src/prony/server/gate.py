@@ -43,7 +43,8 @@ ROLES: dict[str, Role | None] = {
         (
             "experiments", "experiment", "watch", "results", "report", "export", "jobs", "job", "logs", "result",
             "samples", "telemetry", "agents", "agent", "leases", "compatibility", "queue", "stats", "metrics", "docs",
-            "openapi", "docs_asset", "schedules", "schedule", "fires", "comparison",
+            "openapi", "docs_asset", "schedules", "schedule", "fires", "comparison", "gates",
+            "sweep_report", "matrix",
         ),
         Role.VIEWER,
     ),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from prony.analyse.load.summary import summarise_load
+from prony.app.sweeps import sweep_of
 from prony.measure.digests import Digests
 from prony.measure.requests import Taken, joined, request_frame
 from prony.measure.samples import SAMPLES
@@ -104,7 +105,7 @@ def dossier(entries: Sequence[Entry]) -> Dossier:
         id="exp-2", name="endpoint", recipe=recipe, recipe_text="name: endpoint", state=ExperimentState.COMPLETE,
         created_at=BEGAN_AT, ended_at=BEGAN_AT, job_count=len(entries),
     )  # fmt: skip
-    return Dossier(experiment=experiment, entries=tuple(entries))
+    return Dossier(experiment=experiment, entries=tuple(entries), sweep=sweep_of(entries))
 
 
 def one_load(folder: Path, **load: Any) -> Dossier:

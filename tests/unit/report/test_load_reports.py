@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from prony.model.dossier import Dossier
-from prony.report import FORMATS, load_tables, render
+from prony.report import FORMATS, render
 from prony.report.findings import findings
 from prony.report.terminal import print_dossier
 
@@ -58,9 +58,8 @@ def test_operations_are_shown_by_name_and_never_act(one: Dossier) -> None:
 
 
 def test_a_sweep_shows_its_jobs_by_load(sweep: Dossier) -> None:
-    found = load_tables.sweep(sweep)
-    assert found is not None
-    assert [point.level for points in found.curves.values() for point in points] == [1, 4, 16]
+    assert sweep.sweep is not None
+    assert [level.load for curve in sweep.sweep.curves for level in curve.levels] == [1, 4, 16]
     text = printed(sweep)
     rows = text.partition("Throughput against load")[2].splitlines()[3:6]
     assert [row.split()[0] for row in rows] == ["1", "4", "16"]
@@ -69,7 +68,7 @@ def test_a_sweep_shows_its_jobs_by_load(sweep: Dossier) -> None:
 
 
 def test_one_load_is_no_sweep(one: Dossier) -> None:
-    assert load_tables.sweep(one) is None
+    assert one.sweep is None
     assert "Throughput against load" not in printed(one)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prony.model.dossier import Dossier
 from prony.report import number, render
-from prony.report.markdown import escaped
+from prony.report.markdown_text import escaped
 from prony.report.table import table
 
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from prony.app import results as local
@@ -15,6 +15,9 @@ from prony.errors import ConflictError, NotFoundError
 from prony.measure.samples import SAMPLES, TELEMETRY
 from prony.model.comparison import Comparison, Terms
 from prony.model.dossier import Dossier, Entry
+from prony.model.gate_outcome import GateReport
+from prony.model.matrix import MatrixReport, MatrixTerms
+from prony.model.sweep import SweepReport
 from prony.store import transfer
 from prony.store.folder import read_nouns
 
@@ -34,6 +37,24 @@ class Results(Gathering):
         from prony.app.comparing import compare
 
         return await asyncio.to_thread(compare, self.store, names, terms)
+
+    async def gates(self, experiment_id: str, *, strict: bool, more: Sequence[str]) -> GateReport:
+        from prony.app.gates import gate_report
+
+        def judged() -> GateReport:
+            return gate_report(self.store, local.dossier_of(self.store, experiment_id), strict=strict, more=more)
+
+        return await asyncio.to_thread(judged)
+
+    async def sweep_report(self, experiment_ids: Sequence[str], slo: Mapping[str, float] | None) -> SweepReport:
+        from prony.app.sweeps import sweep_over
+
+        return await asyncio.to_thread(lambda: sweep_over(local.entries_of(self.store, experiment_ids), slo))
+
+    async def matrix(self, experiment_ids: Sequence[str], terms: MatrixTerms) -> MatrixReport:
+        from prony.app.matrices import matrix_over
+
+        return await asyncio.to_thread(matrix_over, self.store, experiment_ids, terms)
 
     async def result(self, job_id: str) -> Entry:
         def gather() -> Entry:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from prony.cli.arguments import add_experiment, add_json, add_report, add_server
+from prony.cli.arguments import add_experiment, add_gates, add_json, add_report, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -12,6 +12,7 @@ def arguments(parser: ArgumentParser) -> None:
     add_experiment(parser, required=True)
     add_json(parser)
     add_report(parser)
+    add_gates(parser)
     add_server(parser)
 
 
@@ -33,4 +34,4 @@ def command(options: Namespace) -> int:
     with Bench.open() as bench:
         with following() as follower:
             dossier = bench.rerun(options.experiment, on_start=follower.start, on_event=follower.event)
-        return finish(dossier, as_json=options.json, report=bench.write_report if options.report else None)
+        return finish(dossier, options, report=bench.write_report if options.report else None)

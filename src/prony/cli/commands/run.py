@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from prony.cli.arguments import add_json, add_report, add_server
+from prony.cli.arguments import add_gates, add_json, add_report, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -17,15 +17,21 @@ def arguments(parser: ArgumentParser) -> None:
     )
     add_json(parser)
     add_report(parser)
+    add_gates(parser)
+    parser.add_argument(
+        "--github-summary", action="store_true", help="add a summary to the file that GITHUB_STEP_SUMMARY names"
+    )
     add_server(parser)
     parser.add_argument("--priority", type=int, metavar="N", help="on a server: -100 to 100, higher goes first")
     parser.add_argument("--detach", action="store_true", help="on a server: submit, print the id and leave")
 
 
 def command(options: Namespace) -> int:
+    from prony.cli.github import check_summary
     from prony.cli.remote import address
     from prony.cli.running import run_here, uncollected
 
+    check_summary(options)
     with uncollected():
         from prony.recipe import load
     options.set = [*options.set, *_clients(options.clients)]

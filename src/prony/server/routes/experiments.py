@@ -27,6 +27,7 @@ _REPORT_TYPES = {
     "json": "application/json",
     "csv": "text/csv; charset=utf-8",
     "junit": "application/xml",
+    "github": "text/markdown; charset=utf-8",
 }
 _CREATED: dict[int | str, Described] = {
     200: {"model": ExperimentView, "description": "it was made before, under the same key",
@@ -122,7 +123,7 @@ async def results(request: Request, experiment_id: Id) -> Response:
 
 @router.get(
     "/{experiment_id}/report", operation_id="report", response_class=Response, summary="Get a report",
-    responses={200: text(*(kind.partition(";")[0] for kind in _REPORT_TYPES.values()), of="the document")},
+    responses={200: text(*dict.fromkeys(kind.partition(";")[0] for kind in _REPORT_TYPES.values()), of="the document")},
 )  # fmt: skip
 async def report(request: Request, experiment_id: Id, query: Annotated[ReportAsked, Query()]) -> Response:
     """As `prony report` writes it."""

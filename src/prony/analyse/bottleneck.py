@@ -1,0 +1,215 @@
+"""Measured series of both sides of a load in, where its limit was out: each claim with the series and its threshold.
+
+The client is looked at first: where it was the limit, nothing can be said of the server. What nobody measured is not
+guessed: where no series speaks of the server, the answer is `unknown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from prony.analyse.utilisation import Utilisation, utilisation
+from prony.model.dossier import Entry
+from prony.model.sweep import Bottleneck, Clue
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# A process or a machine that uses this share of its cores has no moment to spare for what comes next.
+_CLIENT_BUSY, _MACHINE_BUSY, _SERVER_BUSY, _GPU_BUSY = 0.85, 0.95, 0.90, 0.90
+_FOREIGN = 0.25
+_ONE_CORE = (0.90, 1.10)
+_DELIVERED_RATE, _DELIVERED_USERS = 0.98, 0.90
+_LATE_OF_LATENCY = 0.5
+_LATE_MS = 1.0
+_MEMORY_LEFT, _PRESSURE_MEMORY, _PRESSURE_IO = 0.05, 0.10, 0.20
+_CACHE_FULL = 0.95
+_QUEUED = 1.0
+_SERVER_SERIES = ("service_cores", "waiting_requests", "cache_usage")
+
+
+def bottleneck_of(parts: Sequence[tuple[Entry, pl.DataFrame | None]]) -> Bottleneck:
+    """Say where the limit of one level of load was, from the runs that count."""
+    seen = utilisation(parts)
+    entry = parts[0][0]
+    median = entry.summary.estimates.get("e2e_ms.p50")
+    is_open = entry.job.load.open is not None
+    clues = (
+        *_client(seen, median.value if median is not None else None, is_open=is_open),
+        *_machine(seen), *_server(seen),
+    )  # fmt: skip
+    return attributed(seen, clues)
+
+
+def attributed(seen: Utilisation, clues: Sequence[Clue]) -> Bottleneck:
+    """Choose among what is over its threshold: others, the client, the server's parts, then what both share."""
+    over = {clue.series: clue for clue in clues if clue.is_over}
+    for rule in _RULES:
+        if (found := rule(over)) is not None:
+            return found.model_copy(update={"clues": tuple(clues)})
+    return _nothing_over(seen, clues)
+
+
+def _nothing_over(seen: Utilisation, clues: Sequence[Clue]) -> Bottleneck:
+    kept = tuple(clues)
+    is_server_seen = any(name in seen.values for name in _SERVER_SERIES) or bool(seen.matching(r"gpu\d+_busy"))
+    if not is_server_seen and not (seen.is_local and "cpu_busy" in seen.values):
+        why = "nothing was measured of the server" if seen.values else "nothing was measured on either side"
+        room = ", and the client had room to spare" if any(clue.side == "client" for clue in clues) else ""
+        text = f"Unknown: {why}{room}. Watch its /metrics page (workload.metrics_url), or let Prony start it."
+        return Bottleneck(where="unknown", text=text, clues=kept)
+    watched = ", ".join(clue.text.partition(":")[0] for clue in clues if clue.threshold is not None)
+    return Bottleneck(where="none", text=f"None: all that was watched had room to spare ({watched}).", clues=kept)
+
+
+# Clues
+
+
+_Place = tuple[Literal["client", "server", "machine"], str, str]
+
+
+def _clue(place: _Place, value: float, threshold: float | None, text: str, *, over: bool = False) -> Clue:
+    side, series, unit = place
+    return Clue(side=side, series=series, value=value, unit=unit, threshold=threshold, is_over=over, text=text)
+
+
+def _client(seen: Utilisation, median_ms: float | None, *, is_open: bool) -> Iterator[Clue]:
+    if (busy := seen.of("client_cpu_busiest")) is not None:
+        text = f"busiest client process: {busy:.0%} of a core, full from {_CLIENT_BUSY:.0%}"
+        yield _clue(("client", "client_cpu_busiest", "1"), busy, _CLIENT_BUSY, text, over=busy >= _CLIENT_BUSY)
+    if (share := seen.of("client_delivered")) is not None:
+        least = _DELIVERED_RATE if is_open else _DELIVERED_USERS
+        text = f"load that the clients delivered: {share:.1%} of what was asked, too little below {least:.0%}"
+        yield _clue(("client", "client_delivered", "1"), share, least, text, over=share < least)
+    late, name = seen.of("client_sent_late_p99_ms"), "client_sent_late_p99_ms"
+    if late is not None and median_ms:
+        least_ms = max(_LATE_MS, _LATE_OF_LATENCY * median_ms)
+        text = f"requests sent late: {late:.3g} ms at the 99th percentile, too late from {least_ms:.3g} ms"
+        yield _clue(("client", name, "ms"), late, least_ms, text, over=late >= least_ms)
+    lag = seen.of("client_read_late_p50_ms")
+    if lag is not None and median_ms and not is_open:
+        least_ms = _LATE_OF_LATENCY * median_ms
+        text = (
+            f"replies read late: {lag:.3g} ms at the median, too late from {least_ms:.3g} ms (half of a reply's "
+            "own time)"
+        )
+        yield _clue(("client", "client_read_late_p50_ms", "ms"), lag, least_ms, text, over=lag >= least_ms)
+
+
+def _machine(seen: Utilisation) -> Iterator[Clue]:
+    side: Literal["machine", "client"] = "machine" if seen.is_local else "client"
+    if (busy := seen.of("cpu_busy")) is not None:
+        named = (("server", "service_cores"), ("clients", "client_cpu_cores"))
+        parts = [f"{name} {value:.2f}" for name, series in named if (value := seen.of(series)) is not None]
+        cores = f" ({', '.join(parts)} of {seen.cores:g} cores)" if parts else ""
+        text = f"CPUs of this machine: {busy:.0%} busy, full from {_MACHINE_BUSY:.0%}{cores}"
+        yield _clue((side, "cpu_busy", "1"), busy, _MACHINE_BUSY, text, over=busy >= _MACHINE_BUSY)
+    if (foreign := seen.of("foreign_cpu")) is not None:
+        text = f"other processes: {foreign:.0%} of the CPUs, too much from {_FOREIGN:.0%}"
+        yield _clue(("machine", "foreign_cpu", "1"), foreign, _FOREIGN, text, over=foreign >= _FOREIGN)
+    if (left := seen.of("memory_available_mib")) is not None and seen.memory_mib:
+        share = left / seen.memory_mib
+        text = f"free memory: {share:.0%}, too little below {_MEMORY_LEFT:.0%}"
+        yield _clue((side, "memory_available", "1"), share, _MEMORY_LEFT, text, over=share < _MEMORY_LEFT)
+    for series, most, word in (("pressure_memory", _PRESSURE_MEMORY, "memory"), ("pressure_io", _PRESSURE_IO, "disk")):
+        if (value := seen.of(series)) is not None:
+            text = f"waiting for {word}: {value:.1%} of the time, too much from {most:.0%}"
+            yield _clue((side, series, "1"), value, most, text, over=value >= most)
+    sent, received = seen.of("network_sent_bytes_per_s"), seen.of("network_received_bytes_per_s")
+    if sent is not None and received is not None:
+        # How fast the wire is, nobody tells: it is shown, and judges nothing.
+        rate = (sent + received) / 1e6
+        text = f"network but loopback: {rate:.3g} MB/s, the wire's own speed unknown"
+        yield _clue((side, "network", "MB/s"), rate, None, text)
+
+
+def _server(seen: Utilisation) -> Iterator[Clue]:
+    if (cores := seen.of("service_cores")) is not None:
+        most = _SERVER_BUSY * seen.cores
+        single = seen.cores > 1 and _ONE_CORE[0] <= cores <= _ONE_CORE[1]
+        limit = _ONE_CORE[0] if single else most
+        full = f"one of its threads is full from {limit:.2g}" if single else f"full from {limit:.2g} of {seen.cores:g}"
+        over = single or cores >= most
+        text = f"processes of the server: {cores:.2f} cores, {full}"
+        yield _clue(("server", "service_cores", "cores"), cores, limit, text, over=over)
+    for series in seen.matching(r"gpu\d+_busy"):
+        busy = seen.of(series) or 0.0
+        text = f"{series.partition('_')[0]}: {busy:.0%} busy, full from {_GPU_BUSY:.0%}"
+        yield _clue(("server", series, "1"), busy, _GPU_BUSY, text, over=busy >= _GPU_BUSY)
+    if (cache := seen.of("cache_usage")) is not None:
+        text = f"the server's cache of tokens: {cache:.0%} used, full from {_CACHE_FULL:.0%}"
+        yield _clue(("server", "cache_usage", "1"), cache, _CACHE_FULL, text, over=cache >= _CACHE_FULL)
+    if (waiting := seen.of("waiting_requests")) is not None:
+        text = f"requests that waited in the server: {waiting:.3g} at a time, a queue from {_QUEUED:g}"
+        yield _clue(("server", "waiting_requests", "1"), waiting, _QUEUED, text, over=waiting >= _QUEUED)
+
+
+# Rules, in the order in which they are asked
+
+_Over = dict[str, Clue]
+_Rule = Callable[[_Over], Bottleneck | None]
+
+
+def _others(over: _Over) -> Bottleneck | None:
+    if "cpu_busy" not in over or "foreign_cpu" not in over:
+        return None
+    text = f"Other processes of this machine: {over['cpu_busy'].text}; {over['foreign_cpu'].text}."
+    return Bottleneck(where="others", what="cpu", text=text)
+
+
+def _client_limit(over: _Over) -> Bottleneck | None:
+    mine = [clue for clue in over.values() if clue.side == "client"]
+    if not mine:
+        return None
+    what = "cpu" if any("cpu" in clue.series for clue in mine) else "queue"
+    told = "; ".join(clue.text for clue in mine)
+    return Bottleneck(where="client", what=what, text=f"The client, so nothing is said of the server: {told}.")
+
+
+def _gpu(over: _Over) -> Bottleneck | None:
+    if "cache_usage" in over and "waiting_requests" in over:
+        told = f"{over['cache_usage'].text}; {over['waiting_requests'].text}"
+        return Bottleneck(where="server", what="gpu memory", text=f"The server's memory for tokens: {told}.")
+    full = next((clue for name, clue in over.items() if name.startswith("gpu")), None)
+    return None if full is None else Bottleneck(where="server", what="gpu", text=f"The server's GPU: {full.text}.")
+
+
+def _memory(over: _Over) -> Bottleneck | None:
+    mine = [clue for name in ("memory_available", "pressure_memory") if (clue := over.get(name)) is not None]
+    told = "; ".join(clue.text for clue in mine)
+    return Bottleneck(where="machine", what="memory", text=f"Memory: {told}.") if mine else None
+
+
+def _server_cpu(over: _Over) -> Bottleneck | None:
+    if "service_cores" not in over:
+        return None
+    return Bottleneck(where="server", what="cpu", text=f"The server's CPU: {over['service_cores'].text}.")
+
+
+def _shared_cpu(over: _Over) -> Bottleneck | None:
+    if "cpu_busy" not in over:
+        return None
+    text = f"The CPUs that server and clients share: {over['cpu_busy'].text}."
+    return Bottleneck(
+        where="machine", what="cpu", text=f"{text} Clients on a machine of their own would tell them apart."
+    )
+
+
+def _disk(over: _Over) -> Bottleneck | None:
+    if "pressure_io" not in over:
+        return None
+    return Bottleneck(where="machine", what="disk", text=f"The disk: {over['pressure_io'].text}.")
+
+
+def _queue(over: _Over) -> Bottleneck | None:
+    if "waiting_requests" not in over:
+        return None
+    text = (
+        f"A queue in the server: {over['waiting_requests'].text}, while nothing that was watched was full. Its own "
+        "settings may limit how much it does at a time."
+    )
+    return Bottleneck(where="server", what="queue", text=text)
+
+
+_RULES: tuple[_Rule, ...] = (_others, _client_limit, _gpu, _memory, _server_cpu, _shared_cpu, _disk, _queue)

@@ -1,0 +1,205 @@
+"""Jobs in rows and columns in, their comparison out: who is best only where intervals lie apart, and at what price."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from prony.analyse.axes import NOTHING, WORDS, axis_value, settings_of
+from prony.analyse.cost import price_of, worths_of
+from prony.analyse.estimates import across_runs
+from prony.analyse.pareto import front
+from prony.errors import InputError
+from prony.model.cost import Cost
+from prony.model.dossier import Entry
+from prony.model.estimate import Estimate, Grade
+from prony.model.matrix import MatrixCell, MatrixReport, MatrixTerms
+from prony.model.metric import HEADLINES, METRICS, Better, key_of, key_text
+from prony.model.recipe import ModelWorkload
+from prony.model.result import ResultState
+
+_USUAL = {"error_rate": "mean", "quality": "mean"}
+_MOST_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A job, and what its recipe says of the price of its machine."""
+
+    entry: Entry
+    cost: Cost | None = None
+
+
+@dataclass(frozen=True)
+class _Place:
+    row: str
+    column: str
+    jobs: tuple[Priced, ...]
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [job.entry for job in self.jobs]
+
+
+def matrix_report(jobs: Sequence[Priced], terms: MatrixTerms) -> MatrixReport:
+    """Compare the jobs; what cannot stand in one cell, or not beside another, is told and not averaged."""
+    if not jobs:
+        raise InputError("no job has a result yet", hint="wait for it: prony list", code="no_result")
+    key = metric_key(terms.metric or HEADLINES[jobs[0].entry.job.workload.kind])
+    metric = METRICS[key_of(key).metric]
+    places = _places(jobs, terms)
+    cells = _marked([_cell(place, key) for place in places], metric.better)
+    return MatrixReport(
+        experiments=tuple(dict.fromkeys(job.entry.job.experiment_id for job in jobs)), terms=terms, metric=key,
+        unit=metric.unit, better=metric.better, rows=tuple(dict.fromkeys(one.row for one in places)),
+        columns=tuple(dict.fromkeys(one.column for one in places)), cells=tuple(cells),
+        pareto=front(cells, metric.better, terms.against), notes=tuple(_notes(cells, jobs)),
+    )  # fmt: skip
+
+
+def metric_key(text: str) -> str:
+    """Return the key of a metric as a person writes it; without a statistic, its usual one."""
+    parts = key_of(text)
+    if parts.metric not in METRICS:
+        from difflib import get_close_matches
+
+        near = get_close_matches(parts.metric, METRICS, n=1)
+        hint = f"did you mean {near[0]}?" if near else "docs/metrics.md lists them"
+        raise InputError(f"there is no metric {text!r}", hint=hint, code="unknown_metric")
+    return key_text(parts.metric, parts.statistic or _USUAL.get(parts.metric, "p50"), parts.operation)
+
+
+def _places(jobs: Sequence[Priced], terms: MatrixTerms) -> list[_Place]:
+    found: dict[tuple[str, str], list[Priced]] = {}
+    values = {word: [axis_value(job.entry, word) for job in jobs] for word in (terms.rows, terms.columns)}
+    for word, told in values.items():
+        if all(value is None for value in told):
+            hint = f"there are {', '.join(WORDS)}, labels.NAME, and the path of any setting, such as options.value_size"
+            raise InputError(f"no job has anything under {word!r}", hint=hint, code="unknown_axis")
+    for place, job in enumerate(jobs):
+        row, column = (values[word][place] or NOTHING for word in (terms.rows, terms.columns))
+        found.setdefault((row, column), []).append(job)
+    rows, columns = (_in_order([pair[side] for pair in found]) for side in (0, 1))
+    return [
+        _Place(row, column, tuple(found[row, column])) for row in rows for column in columns if (row, column) in found
+    ]
+
+
+def _in_order(words: Sequence[str]) -> list[str]:
+    """Return each once: numbers by size, words as they first appear."""
+    once = list(dict.fromkeys(words))
+    return sorted(once, key=float) if all(_is_number(word) for word in once) else once
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _cell(place: _Place, key: str) -> MatrixCell:
+    cell = MatrixCell(row=place.row, column=place.column, jobs=tuple(one.job.id for one in place.entries))
+    good = replace(place, jobs=tuple(job for job in place.jobs if job.entry.result.state is not ResultState.FAILED))
+    if not good.jobs:
+        return cell.model_copy(update={"note": "every job here failed"})
+    differing = _differing(good.entries)
+    if differing:
+        told = "; ".join(differing[:_MOST_NAMED])
+        return cell.model_copy(update={"note": f"{len(good.jobs)} jobs that are not alike: {told}"})
+    first = good.jobs[0]
+    prices = [price_of(job.cost, job.entry.environment.labels) for job in good.jobs]
+    price = prices[0] if all(one == prices[0] for one in prices) else None
+    estimate = _estimate(good.entries, key)
+    return cell.model_copy(update={
+        "estimate": estimate, "grade": _worst(good.entries), "worths": worths_of(good.entries, price),
+        "work": _work(first.entry, key), "note": "" if estimate is not None else f"no number of {key}",
+    })  # fmt: skip
+
+
+def _differing(entries: Sequence[Entry]) -> list[str]:
+    """Return in what jobs of one cell differ; nothing where one is the other measured again."""
+    settings = [settings_of(entry) for entry in entries]
+    paths = list(dict.fromkeys(path for one in settings for path in one))
+    found = []
+    for path in paths:
+        values = list(dict.fromkeys(one.get(path, NOTHING) for one in settings))
+        if len(values) > 1:
+            found.append(f"{path} is {', '.join(values[:_MOST_NAMED])}")
+    return found
+
+
+def _estimate(entries: Sequence[Entry], key: str) -> Estimate | None:
+    if len(entries) == 1:
+        return entries[0].summary.estimates.get(key)
+    values = [value for entry in entries for value in entry.summary.runs.get(key, ())]
+    return across_runs(np.array(values), METRICS[key_of(key).metric].unit, "runs") if values else None
+
+
+def _worst(entries: Sequence[Entry]) -> Grade:
+    return max((entry.summary.verdict.grade for entry in entries), key=[*Grade].index)
+
+
+def _work(entry: Entry, key: str) -> str:
+    """Return what is done, as far as the metric depends on it: cells of other work do not compete."""
+    work = entry.job.workload
+    if not isinstance(work, ModelWorkload):
+        asked = [work.options, work.task, work.prompts]
+        return f"{work.subject} {asked}" if work.service is None else f"{work.service} {asked}"
+    name = entry.result.model.sha256[:12] if entry.result.model is not None else work.model
+    is_of_batch = not key.startswith(("throughput_per_s", "load_ms", "import_ms"))
+    return f"{name} in batches of {work.batch_size}" if is_of_batch and work.batch_size > 1 else name
+
+
+def _marked(cells: list[MatrixCell], better: Better) -> list[MatrixCell]:
+    """Mark the best of each work where its interval lies apart from all others, else those that are as good."""
+    if better == "neither":
+        return cells
+    sign = 1 if better == "lower" else -1
+    marked = list(cells)
+    for work in dict.fromkeys(cell.work for cell in cells):
+        mine = [n for n, cell in enumerate(cells) if cell.work == work and _competes(cell)]
+        if len(mine) < 2:
+            continue
+        first, *others = sorted(mine, key=lambda n: sign * _of(cells[n]).value)
+        near = [n for n in others if not _apart(_of(cells[first]), _of(cells[n]), sign)]
+        for n in [first, *near]:
+            marked[n] = cells[n].model_copy(update={"mark": "as good" if near else "best"})
+    return marked
+
+
+def _competes(cell: MatrixCell) -> bool:
+    return cell.estimate is not None and cell.estimate.low is not None and cell.grade is not Grade.VOID
+
+
+def _of(cell: MatrixCell) -> Estimate:
+    assert cell.estimate is not None
+    return cell.estimate
+
+
+def _apart(best: Estimate, other: Estimate, sign: int) -> bool:
+    ends = (best.low, best.high, other.low, other.high)
+    if any(end is None for end in ends):
+        return False
+    low, high, their_low, their_high = (end or 0.0 for end in ends)
+    return their_low > high if sign > 0 else their_high < low
+
+
+def _notes(cells: Sequence[MatrixCell], jobs: Sequence[Priced]) -> list[str]:
+    told: list[str] = []
+    works = list(dict.fromkeys(cell.work for cell in cells if cell.estimate is not None))
+    if len(works) > 1:
+        told.append(f"Not the same work everywhere ({len(works)} kinds): each competes only with its own kind.")
+    precisions = {axis_value(job.entry, "precision") for job in jobs} - {None}
+    if len(precisions) > 1:
+        told.append(
+            f"Not all compute alike: {', '.join(sorted(map(str, precisions)))}. A faster answer may be another."
+        )
+    void = [f"{cell.row} × {cell.column}" for cell in cells if cell.grade is Grade.VOID]
+    if void:
+        told.append(f"Void, so they compete for nothing: {', '.join(void)}.")
+    told += [f"{cell.row} × {cell.column}: {cell.note}." for cell in cells if cell.note]
+    return told + list(dict.fromkeys(f"{worth.note}." for cell in cells for worth in cell.worths if worth.note))

@@ -1,0 +1,46 @@
+"""Loads in, the report of the sweep that they make out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from prony.analyse.bottleneck import bottleneck_of
+from prony.analyse.sweep.claims import GAIN_SHARE, THROUGHPUT, knee_claim, limit_claim, slo_claim
+from prony.analyse.sweep.limits import checks, goodput
+from prony.analyse.sweep.measured import Group, Loaded, grouped
+from prony.model.sweep import Curve, Level, SweepReport
+
+
+def sweep_report(jobs: Sequence[Loaded], slo: Mapping[str, float] | None = None) -> SweepReport:
+    """Say what the levels show; `slo` stands in the place of the limits that the recipes set, which all must share."""
+    limits = dict(slo) if slo is not None else _shared_slo(jobs)
+    curves = tuple(_curve(title, noun, groups, limits) for title, noun, groups in grouped(jobs))
+    experiments = tuple(dict.fromkeys(job.entry.job.experiment_id for job in jobs))
+    return SweepReport(experiments=experiments, slo=limits, gain_share=GAIN_SHARE, curves=curves)
+
+
+def _shared_slo(jobs: Sequence[Loaded]) -> dict[str, float]:
+    """Return the limits that every job has alike; one that only some have judges nothing here."""
+    found = dict(jobs[0].entry.job.load.slo) if jobs else {}
+    return {key: limit for key, limit in found.items() if all(job.entry.job.load.slo.get(key) == limit for job in jobs)}
+
+
+def _curve(title: str, noun: str, groups: Sequence[Group], slo: Mapping[str, float]) -> Curve:
+    levels = tuple(_level(group, slo) for group in groups)
+    knee, _ = knee_claim(groups, noun)
+    return Curve(
+        title=title, noun=noun, levels=levels, knee=knee, limit=limit_claim(groups, knee, noun),
+        slo=slo_claim(levels, slo, noun),
+    )  # fmt: skip
+
+
+def _level(group: Group, slo: Mapping[str, float]) -> Level:
+    excluded = "" if group.counted else group.jobs[0].excluded
+    return Level(
+        load=group.level, jobs=tuple(job.entry.job.id for job in group.jobs),
+        throughput=group.estimate(THROUGHPUT), goodput=goodput(group, slo),
+        p50=group.estimate("e2e_ms.p50"), p99=group.estimate("e2e_ms.p99"),
+        errors=group.jobs[0].entry.summary.estimates.get("error_rate.mean"),
+        checks=checks(group, slo), grade=group.grade, excluded=excluded,
+        bottleneck=bottleneck_of([(job.entry, job.telemetry) for job in group.counted or group.jobs]),
+    )  # fmt: skip

@@ -1,0 +1,84 @@
+"""Experiments in, the report of the sweep over load that their jobs make out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from prony.errors import InputError, NotFoundError, StoreError
+from prony.measure.samples import TELEMETRY, read_frame
+from prony.model.dossier import Entry
+from prony.model.load import Load
+from prony.model.sweep import SweepReport
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from prony.analyse.sweep.measured import Loaded
+
+
+def sweep_of(entries: Sequence[Entry]) -> SweepReport | None:
+    """Return the sweep of one experiment; None where no two of its jobs differ in load."""
+    if sum(entry.job.workload.kind == "service" for entry in entries) < 2:
+        return None
+    from prony.analyse.sweep.measured import is_sweepable
+    from prony.analyse.sweep.report import sweep_report
+
+    mine = [entry for entry in entries if is_sweepable(entry)]
+    jobs = [loaded(entry, entry.job.load.slo) for entry in mine]
+    return sweep_report(jobs) if len({job.level for job in jobs}) > 1 else None
+
+
+def sweep_over(entries: Sequence[Entry], slo: Mapping[str, float] | None = None) -> SweepReport:
+    """Return the sweep of several experiments, under the limits of their recipes or under these."""
+    from prony.analyse.sweep.measured import is_sweepable
+    from prony.analyse.sweep.report import sweep_report
+
+    mine = [entry for entry in entries if is_sweepable(entry)]
+    levels = {job.level for job in (loaded(entry, {}) for entry in mine)}
+    if len(levels) < 2:
+        hint = "prony run RECIPE --clients 1,2,4,8,16 makes a sweep; or name several experiments"
+        what = "no job loads a service" if not mine else "no two jobs differ in how much load there was"
+        raise InputError(f"{what}, so there is no sweep", hint=hint, code="no_sweep")
+    return sweep_report([loaded(entry, entry.job.load.slo if slo is None else slo) for entry in mine], slo)
+
+
+def slo_of(texts: Iterable[str]) -> dict[str, float] | None:
+    """Read limits as they are written on a command line: `ttft_ms.p99=200`; None where there are none."""
+    found: dict[str, float] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        try:
+            found[key.strip()] = float(value)
+        except ValueError as exc:
+            raise InputError(f"--slo {text}: {value!r} is no number", hint="as in ttft_ms.p99=200", code="slo") from exc
+        if not equals:
+            raise InputError(f"--slo {text}: a limit is missing", hint="as in ttft_ms.p99=200", code="slo")
+    if not found:
+        return None
+    try:
+        return dict(Load(slo=found).slo)
+    except ValueError as exc:
+        said = str(exc).partition("Value error, ")[2].partition(" [type")[0] or "a limit is a number above 0"
+        raise InputError(f"--slo: {said}", hint="as in ttft_ms.p99=200", code="slo") from exc
+
+
+def loaded(entry: Entry, slo: Mapping[str, float]) -> Loaded:
+    """Return a job with its telemetry, and with its requests where a limit must be judged on them."""
+    from prony.analyse.sweep.measured import Loaded
+    from prony.app.results import summary_of
+    from prony.measure.requests import read_requests
+
+    if not entry.summary.runs and entry.summary.estimates and entry.folder.is_dir():
+        # Stored before runs were kept apart: the folder still tells.
+        entry = entry.model_copy(update={"summary": summary_of(entry.folder)})
+    samples = _read(lambda: read_requests(entry.folder)) if slo else None
+    return Loaded(entry, samples, _read(lambda: read_frame(entry.folder, TELEMETRY)))
+
+
+def _read(read: Callable[[], pl.DataFrame]) -> pl.DataFrame | None:
+    """Return a file of a result folder; None where it is gone or damaged, which analysis then tells as unknown."""
+    try:
+        return read()
+    except (NotFoundError, StoreError):
+        return None

@@ -1,0 +1,68 @@
+"""`prony sweep-report`: experiments in, where their loads saturate out."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from prony.cli.arguments import add_experiments, add_json, add_server
+from prony.cli.documents import add_format, format_of, write_document
+
+if TYPE_CHECKING:
+    from prony.model.sweep import SweepReport
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Say where loads saturate, which load holds the SLO and what was the limit, each with its evidence."""
+    add_experiments(parser)
+    parser.add_argument(
+        "--slo", action="append", default=[], metavar="KEY=LIMIT",
+        help="a limit instead of the recipe's, as in ttft_ms.p99=200; repeatable",
+    )  # fmt: skip
+    add_json(parser)
+    add_format(parser)
+    add_server(parser)
+
+
+def command(options: Namespace) -> int:
+    from prony.cli.remote import address
+
+    found = _from_there(options) if address(options) else _from_here(options)
+    form = format_of(options)
+    if form == "table" and options.out is None:
+        from prony.cli.output import terminal
+        from prony.report.terminal_load import print_sweep
+
+        print_sweep(found, terminal())
+        return 0
+    write_document(_rendered(found, form), options, f"sweep-{found.experiments[0]}")
+    return 0
+
+
+def _rendered(found: SweepReport, form: str) -> str:
+    if form == "json":
+        return found.model_dump_json(indent=1) + "\n"
+    if form == "html":
+        from prony.report.sweep_html import render as page
+
+        return page(found)
+    from prony.report.sweep_markdown import render
+
+    return render(found)
+
+
+def _from_here(options: Namespace) -> SweepReport:
+    from prony.app.api import Bench
+    from prony.app.sweeps import slo_of
+
+    with Bench.open() as bench:
+        return bench.sweep_report(options.experiments, slo_of(options.slo))
+
+
+def _from_there(options: Namespace) -> SweepReport:
+    from prony.cli.remote import connect
+    from prony.client.names import experiment_named
+
+    with connect(options) as client:
+        ids = [experiment_named(client, text) for text in options.experiments]
+        return client.sweep_report(ids, slo=options.slo)

@@ -1,0 +1,41 @@
+"""Outcomes of gates in, the sentence that sums them up and the rows of their table out, for every face alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from prony.model.gate_outcome import GateOutcome, GateState
+from prony.report.load_tables import Line
+
+HEADINGS = ("gate", "job", "outcome", "why")
+MARKS = {GateState.PASSED: "✔", GateState.FAILED: "✖", GateState.CANNOT_TELL: "?"}
+_WORST_FIRST = (GateState.FAILED, GateState.CANNOT_TELL, GateState.PASSED)
+
+
+def summed(outcomes: Sequence[GateOutcome]) -> str:
+    """Return `Gates: 3 passed, 1 failed.`; empty where there are none."""
+    counted = Counter(one.state for one in outcomes)
+    told = ", ".join(f"{counted[state]} {_word(state)}" for state in _WORST_FIRST if counted[state])
+    return f"Gates: {told}." if told else ""
+
+
+def sentences(outcomes: Sequence[GateOutcome]) -> list[str]:
+    """Return the sum, and what is wrong with each gate that did not pass."""
+    if not outcomes:
+        return []
+    open_ = [one for one in ordered(outcomes) if one.state is not GateState.PASSED]
+    return [summed(outcomes), *(f"Gate {one.gate} {one.state} of {one.title}: {one.text}" for one in open_)]
+
+
+def ordered(outcomes: Sequence[GateOutcome]) -> list[GateOutcome]:
+    """Return the worst first, else as they were written."""
+    return sorted(outcomes, key=lambda one: _WORST_FIRST.index(one.state))
+
+
+def lines(outcomes: Sequence[GateOutcome]) -> list[Line]:
+    return [Line(one.gate, (one.title, f"{MARKS[one.state]} {one.state}", one.text)) for one in ordered(outcomes)]
+
+
+def _word(state: GateState) -> str:
+    return "cannot be told" if state is GateState.CANNOT_TELL else state.value

@@ -1,0 +1,29 @@
+"""Text and rows in, Markdown out that shows them as they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from prony.report.load_tables import Line
+from prony.report.safe import one_line
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&!@])")
+
+
+def escaped(text: str) -> str:
+    """Return text that Markdown shows as it is, in one line; no name can become a link, a tag or another row."""
+    return _SPECIAL.sub(r"\\\1", one_line(text)).replace("://", ":\\//")
+
+
+def grid(headings: Sequence[str], rows: Sequence[Line]) -> list[str]:
+    """Return a table with its empty line, or nothing of no rows."""
+    if not rows:
+        return []
+    ruler = ["---", *(["---:"] * (len(headings) - 1))]
+    body = [line([escaped(row.name), *map(escaped, row.cells)]) for row in rows]
+    return [line([escaped(heading) for heading in headings]), line(ruler), *body, ""]
+
+
+def line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

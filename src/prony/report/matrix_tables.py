@@ -1,0 +1,72 @@
+"""A matrix in, the rows of its tables and its sentences out, for every face alike."""
+
+from __future__ import annotations
+
+from prony.model.estimate import Estimate
+from prony.model.matrix import MatrixCell, MatrixReport
+from prony.report import number, pick
+from prony.report.load_tables import Line
+
+MARKS = {"best": "★", "as good": "≈", "": ""}
+LEGEND = "★ is the best, with its interval apart from all others; ≈ cannot be told from the best."
+
+
+def headings(report: MatrixReport) -> tuple[str, ...]:
+    return (f"{report.terms.rows} \\ {report.terms.columns}", *report.columns)
+
+
+def lines(report: MatrixReport) -> list[Line]:
+    """Return a line for each row: the number of each column with its interval, its mark and its verdict."""
+    known = {(cell.row, cell.column): cell for cell in report.cells}
+    return [Line(row, tuple(_cell(known.get((row, column))) for column in report.columns)) for row in report.rows]
+
+
+def worth_headings() -> tuple[str, ...]:
+    return ("configuration", "of", "price an hour", "for a million", "for one unit of money", "power", "per joule")
+
+
+def worth_lines(report: MatrixReport) -> list[Line]:
+    """Return what each configuration costs; nothing where there is neither a price nor an energy counter."""
+    found = []
+    for cell in report.cells:
+        for worth in cell.worths:
+            if worth.price is None and worth.power_w is None:
+                continue
+            price = number.DASH if worth.price is None else f"{worth.price.per_hour:g} {worth.price.currency}"
+            texts = [_money(one) for one in (worth.per_million, worth.per_money, worth.power_w, worth.per_joule)]
+            found.append(Line(named(cell), (worth.things, price, *texts)))
+    return found
+
+
+def sources(report: MatrixReport) -> list[str]:
+    """Return who named the prices."""
+    prices = [worth.price for cell in report.cells for worth in cell.worths if worth.price is not None]
+    return list(dict.fromkeys(f"The price of {one.per_hour:g} {one.currency} an hour is from {one.source}."
+                              for one in prices))  # fmt: skip
+
+
+def pareto_sentence(report: MatrixReport) -> str:
+    """Return who is on the front, in words; empty where there is none."""
+    on = [f"{point.row} × {point.column}" for point in report.pareto if point.is_front]
+    return f"On the Pareto front of {report.metric} against {against(report)}: {', '.join(on)}." if on else ""
+
+
+def against(report: MatrixReport) -> str:
+    return "power" if report.pareto and report.pareto[0].against.unit == "W" else "cost"
+
+
+def named(cell: MatrixCell) -> str:
+    return f"{cell.row} × {cell.column}"
+
+
+def _cell(cell: MatrixCell | None) -> str:
+    if cell is None:
+        return ""
+    if cell.estimate is None:
+        return number.DASH
+    symbol = "" if cell.grade is None else f" {pick.SYMBOLS[cell.grade]}"
+    return f"{number.text(cell.estimate)}{symbol} {MARKS[cell.mark]}".rstrip()
+
+
+def _money(one: Estimate | None) -> str:
+    return number.DASH if one is None else number.text(one)

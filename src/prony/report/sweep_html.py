@@ -1,0 +1,71 @@
+"""A sweep in, its part of a page or a page of its own out: what is claimed, the levels, the drawing, the evidence."""
+
+from __future__ import annotations
+
+from prony.model.sweep import Curve, Level, SweepReport
+from prony.report import sweep_tables
+from prony.report.element import Html, captioned, folded, grid, section, tag
+from prony.report.page import page
+from prony.report.sweep_plots import against_load
+
+_ABOUT = (
+    "Points are levels, bars their intervals; a hollow point takes no part in any claim. The pale band across is what "
+    "goes through at most, the pale band upright where the knee lies."
+)
+
+
+def render(report: SweepReport) -> str:
+    """Return a whole page that refers to nothing outside itself."""
+    told = [tag("li", tag("b", f"{_named(curve, name)}: "), claim.text)
+            for curve in report.curves for name, claim in sweep_tables.claims(curve)]  # fmt: skip
+    body = (
+        section("found", "What was found", tag("ul", *told, class_="found")),
+        section("levels", "Levels", *sweep_blocks(report)),
+        section("method", "Method", tag("p", method(report))),
+    )
+    meta = f"experiments {', '.join(report.experiments)}"
+    return page("Load sweep", "Prony sweep report", meta, *body)
+
+
+def sweep_blocks(report: SweepReport) -> list[Html | None]:
+    """Return the table, the claims and the drawing of each curve."""
+    blocks: list[Html | None] = []
+    for place, curve in enumerate(report.curves):
+        heads = sweep_tables.headings(curve)
+        rows = [list(line.cells) for line in sweep_tables.lines(curve)]
+        words = [heads.index(word) for word in ("SLO", "limited by", "verdict") if word in heads]
+        blocks.append(tag("h3", "Throughput against load", f": {curve.title}" if curve.title else None))
+        blocks.append(tag("ul", *(tag("li", tag("b", f"{name}: "), claim.text)
+                                  for name, claim in sweep_tables.claims(curve)), class_="found"))  # fmt: skip
+        blocks.append(grid(heads, rows, numeric=[n for n in range(len(heads)) if n not in words]))
+        drawing = against_load(curve, str(place))
+        if drawing is not None:
+            blocks.append(captioned("Against load.", _ABOUT, drawing))
+        evidence = [_evidence(curve, level) for level in curve.levels]
+        blocks.append(folded("What limited each level, with the series behind it", *evidence))
+    return blocks
+
+
+def method(report: SweepReport) -> str:
+    limits = ", ".join(f"{key} {limit:g}" for key, limit in report.slo.items())
+    return (
+        "One number a run decides; requests are never pooled. A knee is the place where two straight pieces through "
+        "the runs of all levels meet, claimed only where the slope after it lies below "
+        f"{report.gain_share:.0%} of the slope before it with its whole interval; fewer than four levels are refused. "
+        "A limit of the SLO is judged by nearest rank in each run, failed requests as ones that never ended, and by "
+        "the ends over runs; the highest load that holds it has no level below that does not."
+        + (f" Limits: {limits}." if limits else " No limits were set.")
+    )
+
+
+def _named(curve: Curve, name: str) -> str:
+    return f"{name} ({curve.title})" if curve.title else name
+
+
+def _evidence(curve: Curve, level: Level) -> Html:
+    found = level.bottleneck
+    head = tag("h4", f"{level.load:g} {curve.noun}")
+    if found is None:
+        return tag("div", head, tag("p", "Nothing was measured beside it."))
+    rows = [[clue.side, clue.text, "over" if clue.is_over else ""] for clue in found.clues]
+    return tag("div", head, tag("p", found.text), grid(["side", "series", ""], rows) if rows else None)

@@ -1,0 +1,90 @@
+"""A curve of a sweep in, the rows of its table and its claims in their order out, for every face alike."""
+
+from __future__ import annotations
+
+from prony.model.estimate import Estimate
+from prony.model.sweep import Claim, Curve, Level, LimitState
+from prony.report import number, pick
+from prony.report.load_tables import Line
+
+_LIMITED = {"client": "the client", "server": "the server", "machine": "shared", "others": "other processes",
+            "none": "nothing seen", "unknown": "unknown"}  # fmt: skip
+
+
+def headings(curve: Curve) -> tuple[str, ...]:
+    """Return the heads of the columns that this curve has something for."""
+    return (curve.noun, "throughput", *_optional(curve), "e2e p50", "e2e p99", "errors", *_judged(curve), "limited by",
+            "verdict")  # fmt: skip
+
+
+def lines(curve: Curve) -> list[Line]:
+    """Return a line for each level, in ascending order."""
+    return [Line(curve.title, _cells(curve, level)) for level in curve.levels]
+
+
+def narrow(curve: Curve) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return heads and cells for a terminal: only throughput keeps its interval, and what limited is told below."""
+    heads = [head for head in headings(curve) if head != "limited by"]
+    kept = [place for place, head in enumerate(headings(curve)) if head != "limited by"]
+    rows = []
+    for line in lines(curve):
+        cells = [line.cells[place] for place in kept]
+        rows.append(tuple(cell if head in ("throughput", "goodput") else cell.partition(" [")[0]
+                          for head, cell in zip(heads, cells, strict=True)))  # fmt: skip
+    return tuple(heads), rows
+
+
+def claims(curve: Curve) -> list[tuple[str, Claim]]:
+    """Return each claim with what it is about, the most asked for first."""
+    found = [("Knee", curve.knee), ("Throughput limit", curve.limit)]
+    return found if curve.slo is None else [*found, ("SLO", curve.slo)]
+
+
+def limits_of_levels(curve: Curve) -> list[str]:
+    """Return what limited the levels, in words: a run of levels with the same limit is told once, by its highest."""
+    found: list[tuple[list[str], Level]] = []
+    for level in curve.levels:
+        if found and limited(found[-1][1]) == limited(level):
+            found[-1] = ([*found[-1][0], f"{level.load:g}"], level)
+        else:
+            found.append(([f"{level.load:g}"], level))
+    return [f"Limit at {', '.join(loads)} {curve.noun}: {last.bottleneck.text}"
+            for loads, last in found if last.bottleneck is not None]  # fmt: skip
+
+
+def limited(level: Level) -> str:
+    """Return where the limit was, in two words."""
+    if level.bottleneck is None:
+        return number.DASH
+    where = _LIMITED[level.bottleneck.where]
+    return f"{where}: {level.bottleneck.what}" if level.bottleneck.what else where
+
+
+def _cells(curve: Curve, level: Level) -> tuple[str, ...]:
+    errors = number.DASH if level.errors is None else number.share(level.errors.value)
+    goodput = (_text(level.goodput),) if _optional(curve) else ()
+    judged = (_slo(level),) if _judged(curve) else ()
+    verdict = f"{pick.SYMBOLS[level.grade]} {level.grade}"
+    return (f"{level.load:g}", _text(level.throughput), *goodput, _text(level.p50), _text(level.p99), errors, *judged,
+            limited(level), verdict)  # fmt: skip
+
+
+def _optional(curve: Curve) -> tuple[str, ...]:
+    return ("goodput",) if any(level.goodput is not None for level in curve.levels) else ()
+
+
+def _judged(curve: Curve) -> tuple[str, ...]:
+    return ("SLO",) if any(level.checks for level in curve.levels) else ()
+
+
+def _slo(level: Level) -> str:
+    """Return the worst of a level's limits."""
+    states = {check.state for check in level.checks}
+    for state in (LimitState.VIOLATED, LimitState.CANNOT_TELL):
+        if state in states:
+            return state.value
+    return LimitState.HELD.value if states else number.DASH
+
+
+def _text(one: Estimate | None) -> str:
+    return number.DASH if one is None else number.text(one)
