@@ -12,7 +12,7 @@ from prony.cli.arguments import add_experiment, add_server
 def arguments(parser: ArgumentParser) -> None:
     """Write a report. HTML goes beside the results unless --out says otherwise, the rest to standard output."""
     add_experiment(parser)
-    parser.add_argument("--format", "-f", default="html", help="html, md, json, csv or junit")
+    parser.add_argument("--format", "-f", default="html", help="html, md, json, csv, junit or github")
     parser.add_argument("--out", "-o", type=Path, help="file to write; - for standard output")
     add_server(parser)
 
