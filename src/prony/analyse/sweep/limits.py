@@ -14,7 +14,7 @@ from prony.analyse.estimates import across_runs
 from prony.analyse.load.latency import Values, latencies
 from prony.analyse.load.rates import rates
 from prony.analyse.load.tokens import token_latencies
-from prony.analyse.load.window import Requests
+from prony.measure.columns import Requests
 from prony.analyse.runs import PERCENTILES
 from prony.analyse.sweep.measured import Group
 from prony.model.estimate import Estimate
