@@ -14,9 +14,9 @@ from prony.analyse.estimates import across_runs
 from prony.analyse.load.latency import Values, latencies
 from prony.analyse.load.rates import rates
 from prony.analyse.load.tokens import token_latencies
-from prony.measure.columns import Requests
 from prony.analyse.runs import PERCENTILES
 from prony.analyse.sweep.measured import Group
+from prony.measure.columns import Requests
 from prony.model.estimate import Estimate
 from prony.model.metric import METRICS, key_of
 from prony.model.sweep import LimitCheck, LimitState

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from prony.analyse.estimates import across_runs
-from prony.measure.columns import Requests
 from prony.analyse.load.window import runs_of
+from prony.measure.columns import Requests
 from prony.model.dossier import Entry
 from prony.model.estimate import Estimate, Grade
 from prony.model.metric import METRICS, key_of
