@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from prony.cli.output import print_note, print_text, terminal
 from prony.model.dossier import Dossier
 from prony.model.experiment import ExperimentState
-from prony.model.gate_outcome import GateReport, GateState
+from prony.model.gate_outcome import GateReport
 from prony.model.result import ResultState
+from prony.report.gate_tables import summed
 from prony.report.safe import one_line
 
 if TYPE_CHECKING:
@@ -56,12 +57,11 @@ def finish(
 
 
 def gates_pass(dossier: Dossier, options: Namespace) -> bool:
-    """Say aloud which gates did not pass; `--gates strict` fails those that cannot be told too."""
+    """Say in one line how the gates stand; `--gates strict` fails those that cannot be told too."""
     strict = getattr(options, "gates", "lenient") == "strict"
     found = GateReport(experiment_id=dossier.experiment.id, strict=strict, outcomes=dossier.gates)
-    for one in found.outcomes:
-        if one.state is not GateState.PASSED:
-            print_note(one_line(f"gate {one.gate} {one.state} of {one.title}: {one.text}"))
+    if found.outcomes:
+        print_note(f"{summed(found.outcomes)[:-1]}: {'good' if found.passed else 'exit code 1'}")
     return found.passed
 
 
