@@ -37,6 +37,7 @@ from prony.store.store import Store
 
 if TYPE_CHECKING:
     from prony.model.device import State
+    from prony.model.estimate import Estimate
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _EPOCH_S = 1_735_689_600  # 2025-01-01: ids stay short for decades
@@ -271,7 +272,7 @@ class Bench:
                 repeats=repeats,
                 progress=progress,
             )
-        calibration = calibration.model_copy(update={"notes": self._disturbing()})
+        calibration = self._added(calibration.figures).model_copy(update={"id": calibration.id})
         self.store.save_calibration(calibration)
         return calibration
 
@@ -279,20 +280,39 @@ class Bench:
         """Measure the load generator here; what an earlier calibration of this machine told is kept beside it."""
         from prony.run.load_calibration import calibrate_load
 
-        device = detect()
         with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
             figures = calibrate_load(Path(scratch), repeats=repeats, progress=progress)
+        calibration = self._added(figures)
+        self.store.save_calibration(calibration)
+        return calibration
+
+    def calibrate_deep(self, *, repeats: int, progress: Callable[[int, int], None]) -> Calibration:
+        """Find out how noisy this machine is, how small a change it can show and how often it would be wrong; what an
+        earlier calibration told is kept beside it."""
+        from prony.app.deep import calibrate_deep
+
+        with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
+            depth = calibrate_deep(Path(scratch), runs=repeats, progress=progress)
+        calibration = self._added(depth.figures).model_copy(
+            update={"noise_class": depth.noise_class, "alpha": depth.alpha, "notes": depth.notes + self._disturbing()}
+        )
+        self.store.save_calibration(calibration)
+        return calibration
+
+    def _added(self, figures: Mapping[str, Estimate]) -> Calibration:
+        """Return a new calibration with these figures beside those that the latest one has."""
+        device = detect()
         earlier = self.store.latest_calibration(device.hardware_id)
-        calibration = Calibration(
+        return Calibration(
             id=new_id(time.time()),
             hardware_id=device.hardware_id,
             software_id=device.software_id,
             taken_at=self.clock.now(),
-            figures=(earlier.figures if earlier is not None else {}) | figures,
+            figures=(earlier.figures if earlier is not None else {}) | dict(figures),
             notes=self._disturbing(),
+            noise_class=earlier.noise_class if earlier is not None else None,
+            alpha=earlier.alpha if earlier is not None else None,
         )
-        self.store.save_calibration(calibration)
-        return calibration
 
     def _disturbing(self) -> tuple[str, ...]:
         found = [one for one in self.conditions().conditions if one.status in ("warn", "block")]

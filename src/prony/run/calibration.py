@@ -60,6 +60,17 @@ def calibrate(
     )
 
 
+def equal_runs(scratch: Path, *, count: int, progress: Callable[[int, int], None] = lambda *_: None) -> list[float]:
+    """Run the fixed kernel in so many fresh processes; return each one's median in milliseconds, in their order."""
+    medians = []
+    with EngineHost("null", sys.executable, scratch / "null.log") as host:
+        for index in range(count):
+            run = _once(host, scratch, "kernel", _KERNEL_RUNS)
+            medians.append(float(np.median(run.durations_ns)) / 1e6)
+            progress(index + 1, count)
+    return medians
+
+
 def _once(host: EngineHost, scratch: Path, model: str, runs: int) -> _Run:
     samples = scratch / "calibration.i64"
     order = Order(op="measure", model=f"{model}.null", runs=runs, warmup=runs // 10, samples=str(samples))

@@ -5,11 +5,18 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
+from typing import TYPE_CHECKING
+
 from prony.cli.arguments import add_json
 from prony.errors import InputError
 
+if TYPE_CHECKING:
+    from prony.model.calibration import Calibration
+
 _FEWEST = 6
 _USUAL = 20
+_FEWEST_DEEP = 20
+_USUAL_DEEP = 40
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -17,28 +24,32 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--repeats", type=int, help=f"fresh processes of each kind (20; at least {_FEWEST}), or loads (6)"
     )
-    parser.add_argument(
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument(
         "--load", action="store_true", help="measure the load generator instead: how fast, and how exactly"
+    )
+    kind.add_argument(
+        "--deep",
+        action="store_true",
+        help=f"find the machine's noise class, its false alarms and what it can show, by {_USUAL_DEEP} equal runs",
     )
     add_json(parser)
 
 
 def command(options: Namespace) -> int:
     from prony.app.api import Bench
-    from prony.cli.output import print_columns, print_json, print_note
+    from prony.cli.output import print_columns, print_json, print_note, print_text
     from prony.model.metric import METRICS
     from prony.report.number import text
 
-    repeats = options.repeats if options.repeats is not None else _FEWEST if options.load else _USUAL
-    if repeats < _FEWEST:
-        raise InputError(f"--repeats must be {_FEWEST} or more", hint="with fewer there is no 95 % interval")
+    repeats = _repeats(options)
 
     def progress(done: int, total: int) -> None:
         if sys.stderr.isatty():
             sys.stderr.write(f"\rcalibrating: {done} of {total}")
 
     with Bench.open() as bench:
-        measure = bench.calibrate_load if options.load else bench.calibrate
+        measure = bench.calibrate_load if options.load else bench.calibrate_deep if options.deep else bench.calibrate
         calibration = measure(repeats=repeats, progress=progress)
     if sys.stderr.isatty():
         print_note("")  # the end of the line that counted
@@ -47,6 +58,29 @@ def command(options: Namespace) -> int:
         return 0
     rows = [(name, text(figure), METRICS[name].meaning) for name, figure in calibration.figures.items()]
     print_columns(("FIGURE", "VALUE", "WHAT IT IS"), rows)
+    if options.deep and calibration.noise_class is not None:
+        print_text(_told(calibration))
     for note in calibration.notes:
         print_note(f"while it was taken: {note}")
     return 0
+
+
+def _repeats(options: Namespace) -> int:
+    usual = _FEWEST if options.load else _USUAL_DEEP if options.deep else _USUAL
+    fewest = _FEWEST_DEEP if options.deep else _FEWEST
+    repeats = usual if options.repeats is None else int(options.repeats)
+    if repeats < fewest:
+        why = "fewer cannot be split into two sets" if options.deep else "with fewer there is no 95 % interval"
+        raise InputError(f"--repeats must be {fewest} or more", hint=why)
+    return repeats
+
+
+def _told(calibration: Calibration) -> str:
+    """Return what a deep calibration found, in a sentence."""
+    figures = calibration.figures
+    noise, seen, wrong = (figures[name].value for name in ("run_noise", "seen_with_10_runs", "false_alarm_rate"))
+    return (
+        f"This machine is {calibration.noise_class}: equal runs spread by {noise:.1%}. With 10 runs on each side it "
+        f"can see {seen:.1%}. Equal runs were called different in {wrong:.1%} of the splits; comparisons here test at "
+        f"{calibration.alpha:.2g}."
+    )
