@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from prony.errors import RecipeError
+from prony.errors import InputError, RecipeError
 from prony.model.wanted import looks_like_comparison
 from prony.recipe.marks import Keys, Mark, Parsed, value_at, with_value
 from prony.recipe.problems import Problem
-from prony.recipe.shape import follow, is_plain_text
+from prony.recipe.shape import Node, follow, is_nullable, is_plain_text
 
 
 def overridden(parsed: Parsed, overrides: Sequence[str]) -> Parsed:
@@ -26,11 +26,11 @@ def _set(parsed: Parsed, option: str) -> Parsed:
     path = path.strip()
     if not equals or not path:
         return parsed.having(Problem("", "is not PATH=VALUE", "for example workload.batch_size=8", source))
-    keys, is_text, problem = _target(parsed, path, source)
+    keys, node, problem = _target(parsed, path, source)
     if problem:
         return parsed.having(problem)
     try:
-        value = text if _is_comparison(keys, text) else _value(text, is_text)
+        value = text if _is_comparison(keys, text) else _value(text, node)
     except RecipeError as exc:
         told = str(exc.problems[0]["message"])
         return parsed.having(Problem(path, told, "put the value in quotes if it is text", source))
@@ -39,17 +39,25 @@ def _set(parsed: Parsed, option: str) -> Parsed:
     return replace(parsed, document=document, marks=marks | {keys: Mark(source)})
 
 
-def _target(parsed: Parsed, path: str, source: str) -> tuple[Keys, bool, Problem | None]:
-    """Return the place that an option sets, whether it holds only text, and what speaks against setting it."""
-    if path.startswith("matrix."):
-        return ("matrix", path.removeprefix("matrix.")), False, None
+def read_value(path: str, text: str) -> Any:
+    """Return what a text means as the value of a path: `1.20` is a number, but a version where only text fits."""
     route = follow(path)
     if route.node is None:
-        return (), False, Problem(path, "unknown key", route.hint, source)
+        raise InputError(f"{path}: unknown key", hint=route.hint, code="recipe")
+    return _value(text, route.node)
+
+
+def _target(parsed: Parsed, path: str, source: str) -> tuple[Keys, Node | None, Problem | None]:
+    """Return the place that an option sets, what may stand there, and what speaks against setting it."""
+    if path.startswith("matrix."):
+        return ("matrix", path.removeprefix("matrix.")), None, None
+    route = follow(path)
+    if route.node is None:
+        return (), None, Problem(path, "unknown key", route.hint, source)
     if value_at(parsed.document, ("matrix", path))[0]:
         hint = f"remove it from the matrix, or set matrix.{path}=[...]"
-        return (), False, Problem(path, "the matrix varies this already", hint, source)
-    return route.keys, is_plain_text(route.node), None
+        return (), None, Problem(path, "the matrix varies this already", hint, source)
+    return route.keys, route.node, None
 
 
 def _is_comparison(keys: Keys, text: str) -> bool:
@@ -57,10 +65,13 @@ def _is_comparison(keys: Keys, text: str) -> bool:
     return keys[:2] == ("place", "where") and len(keys) > 2 and looks_like_comparison(text)
 
 
-def _value(text: str, is_text: bool) -> Any:
+def _value(text: str, node: Node | None) -> Any:
     """Read the value as YAML would; where only text fits, a bare number is text too."""
     from prony.recipe import yaml_text
 
     value = yaml_text.parse(text, "value").document
-    is_word = value is None or isinstance(value, bool | int | float)
-    return text if is_text and is_word else value
+    if node is None or not is_plain_text(node):
+        return value
+    if value is None:
+        return None if is_nullable(node) else text
+    return text if isinstance(value, bool | int | float) else value

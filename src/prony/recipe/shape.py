@@ -67,8 +67,11 @@ def known_keys(keys: Keys) -> tuple[str, ...]:
 def is_plain_text(node: Node) -> bool:
     """Say whether only text fits there, so that what is typed there needs no quotes."""
     ways = alternatives(node)
-    is_nullable = any(way.get("type") == "null" for way in node.get("anyOf", ()))
-    return not is_nullable and bool(ways) and all(way.get("type") == "string" for way in ways)
+    return bool(ways) and all(way.get("type") == "string" for way in ways)
+
+
+def is_nullable(node: Node) -> bool:
+    return any(way.get("type") == "null" for way in node.get("anyOf", ()))
 
 
 def nearest(word: str, known: Iterable[str], at_least: float = 0.5) -> str | None:

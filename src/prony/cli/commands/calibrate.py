@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-
 from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_json

@@ -1,0 +1,107 @@
+"""`prony duet`: two sides of one recipe in, run in turns on one machine, and what differs between them out."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prony.cli.arguments import add_json, add_report, add_server
+
+if TYPE_CHECKING:
+    from prony.app.api import Bench
+    from prony.recipe import Loaded
+
+# What a person says, and where it stands in a recipe.
+_SHORT = {"engine.version": "workload.engine_version"}
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Run two sides of a recipe in turns on one machine and compare them pair by pair: for machines that are noisy.
+
+    Exits 1 where side b is a regression against side a.
+    """
+    parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
+    for side, what in (("a", "the first side"), ("b", "the second, which is held against the first")):
+        parser.add_argument(
+            f"--{side}", action="append", default=[], metavar="PATH=VALUE", help=f"a key of {what}; repeatable"
+        )
+    parser.add_argument("--pairs", type=int, metavar="N", help="runs of each side (10, or what the recipe says)")
+    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key of both")
+    parser.add_argument("--metric", action="append", default=[], metavar="KEY", help="what decides; repeatable")
+    parser.add_argument("--threshold", default="3%", help="the smallest change that matters (3%%)")
+    add_json(parser)
+    add_report(parser)
+    add_server(parser)
+
+
+def command(options: Namespace) -> int:
+    from prony.cli.remote import address
+    from prony.recipe import load
+
+    options.set = [*options.set, *_sides(options)]
+    loaded = load(options.recipe, options.set)
+    if loaded.recipe.duet is None:
+        from prony.errors import InputError
+
+        raise InputError("this recipe has one side only", hint="say what differs: --a threads=1 --b threads=2")
+    if address(options) is not None:
+        return _there(loaded, options)
+    return _here(loaded, options)
+
+
+def _sides(options: Namespace) -> list[str]:
+    """Return the overrides that --a, --b and --pairs stand for."""
+    found = []
+    for side in ("a", "b"):
+        values = dict(_pair(text, side) for text in getattr(options, side))
+        if values:
+            found.append(f"duet.{side}={json.dumps(values)}")
+    if options.pairs is not None:
+        found.append(f"duet.pairs={options.pairs}")
+    return found
+
+
+def _pair(text: str, side: str) -> tuple[str, Any]:
+    from prony.errors import InputError
+    from prony.recipe.overrides import read_value
+
+    path, equals, value = text.partition("=")
+    if not equals or not path:
+        raise InputError(f"--{side} {text} is not PATH=VALUE", hint="for example --a threads=1")
+    whole = full_path(path.strip())
+    return whole, read_value(whole, value)
+
+
+def full_path(path: str) -> str:
+    """Return a path as a recipe has it; what is inside the workload may leave that word away."""
+    from prony.model.recipe import Recipe
+
+    if path in _SHORT:
+        return _SHORT[path]
+    return path if path.partition(".")[0] in Recipe.model_fields else f"workload.{path}"
+
+
+def _here(loaded: Loaded, options: Namespace) -> int:
+    from prony.app.api import Bench
+    from prony.cli.comparing import terms_of
+    from prony.cli.outcome import exit_code, show
+    from prony.cli.output import print_note
+    from prony.cli.progress import following
+
+    terms = terms_of(options)
+    with Bench.open() as bench:
+        _have_versions(bench, loaded)
+        with following() as follower:
+            dossier = bench.run(loaded, on_start=follower.start, on_event=follower.event)
+        if not options.json:
+            show(dossier, as_json=False)
+        written = bench.write_report(dossier) if options.report and dossier.entries else None
+        code = exit_code(dossier, 0)
+        if code == 0 or len(dossier.entries) > 1:
+            code = _tell(bench.duet(dossier.experiment.id, terms), options) or code
+    if written is not None:
+        print_note(f"report: {written}")
+    return code
