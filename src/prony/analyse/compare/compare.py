@@ -9,6 +9,7 @@ from prony.analyse.compare.contrasts import contrast, drafts, title_of
 from prony.analyse.compare.differences import check_across, differences
 from prony.analyse.compare.fixed import fixed_contrasts
 from prony.analyse.compare.matching import Side, match
+from prony.analyse.compare.sides import duet_sides, is_duet
 from prony.errors import InputError
 from prony.model.comparison import Compared, Comparison, Conclusion, Contrast, Difference, Match, Terms
 from prony.model.dossier import Entry
@@ -29,7 +30,13 @@ Pair = tuple[Entry, Entry]
 
 
 def compare(sides: Sequence[Side], terms: Terms) -> Comparison:
-    """Compare the first with each other, or one with itself along `terms.across`. The same input, the same answer."""
+    """Compare the first with each other, the sides of a duet, or one with itself along `terms.across`.
+
+    The same input gives the same answer.
+    """
+    if len(sides) == 1 and is_duet(sides[0].entries):
+        sides, paths = duet_sides(sides[0])
+        terms = terms.model_copy(update={"across": tuple(dict.fromkeys((*terms.across, *paths)))})
     check_across(terms.across, [entry for side in sides for entry in side.entries])
     found = match(sides, terms.across)
     unlike = [differences(*pair, terms.across) for pair in found.pairs]

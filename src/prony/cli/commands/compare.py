@@ -34,41 +34,21 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.output import print_json, print_note, print_text, terminal
+    from prony.cli.comparing import show_comparison, terms_of
+    from prony.cli.output import print_note
     from prony.cli.remote import address
     from prony.model.comparison import Conclusion
-    from prony.report import comparison_html, comparison_markdown, comparison_terminal
+    from prony.report import comparison_html
 
-    terms = _terms(options)
+    terms = terms_of(options)
     found = _there(options, terms) if address(options) else _here(options, terms)
     if options.html is not None:
         options.html.parent.mkdir(parents=True, exist_ok=True)
         options.html.write_text(comparison_html.render(found), encoding="utf-8")
         print_note(f"page: {options.html}")
-    if options.json:
-        print_json(found.model_dump(mode="json"))
-    elif options.markdown:
-        print_text(comparison_markdown.render(found))
-    else:
-        comparison_terminal.print_comparison(found, terminal())
+    show_comparison(found, as_json=options.json, markdown=options.markdown)
     failing = [Conclusion(word) for word in options.fail_on or ["regression"] if word != "never"]
     return 1 if found.has(*failing) else 0
-
-
-def _terms(options: Namespace) -> Terms:
-    from pydantic import ValidationError
-
-    from prony.errors import InputError
-    from prony.model.comparison import Terms
-
-    try:
-        return Terms(
-            threshold=options.threshold, metrics=tuple(options.metric), across=tuple(options.across),
-            anyway=options.anyway, rule=options.rule,
-        )  # fmt: skip
-    except ValidationError as exc:
-        said = str(exc.errors()[0]["msg"]).removeprefix("Value error, ")
-        raise InputError(f"--threshold: {said}") from None
 
 
 def _here(options: Namespace, terms: Terms) -> Comparison:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from prony.cli.arguments import add_json, add_report, add_server
 
 if TYPE_CHECKING:
     from prony.app.api import Bench
+    from prony.model.comparison import Comparison
     from prony.recipe import Loaded
 
 # What a person says, and where it stands in a recipe.
@@ -87,8 +87,7 @@ def full_path(path: str) -> str:
 def _here(loaded: Loaded, options: Namespace) -> int:
     from prony.app.api import Bench
     from prony.cli.comparing import terms_of
-    from prony.cli.outcome import exit_code, show
-    from prony.cli.output import print_note
+    from prony.cli.outcome import finish
     from prony.cli.progress import following
 
     terms = terms_of(options)
@@ -96,12 +95,47 @@ def _here(loaded: Loaded, options: Namespace) -> int:
         _have_versions(bench, loaded)
         with following() as follower:
             dossier = bench.run(loaded, on_start=follower.start, on_event=follower.event)
-        if not options.json:
-            show(dossier, as_json=False)
-        written = bench.write_report(dossier) if options.report and dossier.entries else None
-        code = exit_code(dossier, 0)
-        if code == 0 or len(dossier.entries) > 1:
-            code = _tell(bench.duet(dossier.experiment.id, terms), options) or code
-    if written is not None:
-        print_note(f"report: {written}")
-    return code
+        if options.json:
+            return _told(bench.compare([dossier.experiment.id], terms), options)
+        code = finish(dossier, as_json=False, report=bench.write_report if options.report else None)
+        return code or _told(bench.compare([dossier.experiment.id], terms), options)
+
+
+def _there(loaded: Loaded, options: Namespace) -> int:
+    from prony.cli.comparing import terms_of
+    from prony.cli.remote import connect
+    from prony.cli.submitting import see_through, submission_of
+    from prony.cli.watching import follow
+
+    terms = terms_of(options)
+    with connect(options) as client:
+        view = client.submit(submission_of(loaded, options.set))
+        if options.json:
+            follow(client, view.experiment.id, cancels=True)
+        elif code := see_through(client, view, options):
+            return code
+        return _told(client.comparison([view.experiment.id], terms), options)
+
+
+def _told(found: Comparison, options: Namespace) -> int:
+    from prony.cli.comparing import show_comparison
+    from prony.model.comparison import Conclusion
+
+    show_comparison(found, as_json=options.json)
+    return 1 if found.has(Conclusion.REGRESSION) else 0
+
+
+def _have_versions(bench: Bench, loaded: Loaded) -> None:
+    """Give each version of an engine that the recipe names, and this machine has not, an environment of its own."""
+    from prony.cli.output import print_note
+    from prony.model.recipe import ModelWorkload
+    from prony.run.engines import versions
+
+    known = versions(bench.home.engines)
+    for job in loaded.jobs("versions"):
+        work = job.workload
+        if isinstance(work, ModelWorkload) and work.engine_version is not None:
+            wanted = (work.engine, work.engine_version)
+            if wanted not in known:
+                bench.add_engine(work.engine, version=work.engine_version, say=print_note)
+                known.append(wanted)
