@@ -349,3 +349,31 @@ def test_engines_of_one_experiment_are_compared_only_where_one_asks_for_it() -> 
     (match,) = found["matches"]
     assert match["interleaved"]
     assert "engine was allowed to differ." in found["notes"]
+
+
+def test_a_duet_runs_both_sides_in_turns_and_compares_them_pair_by_pair(home: Path) -> None:
+    small = ("--set", "matrix={}", "--set", "measure.runs=20", "--set", "measure.warmup=2")
+    done = subprocess.run(
+        [sys.executable, "-m", "prony", "duet", str(home / "small.yaml"), *small,
+         "--a", "threads=1", "--b", "threads=2", "--pairs", "8", "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr  # whether two threads are worse is for the machine to say
+    found = json.loads(done.stdout)
+    (match,) = found["matches"]
+    assert match["interleaved"]
+    assert {one["path"] for one in match["differences"] if one["kind"] == "settings"} >= {"workload.threads"}
+    assert found["terms"]["across"] == ["workload.threads"]
+    again = json.loads(prony("compare", match["baseline"]["experiment_id"], "--json", "--fail-on", "never").stdout)
+    assert again["matches"] == found["matches"]
+
+
+def test_a_duet_of_one_side_says_what_to_give(home: Path) -> None:
+    done = prony("duet", home / "small.yaml", code=2)
+    assert "--a threads=1 --b threads=2" in done.stderr
+
+
+def test_a_version_that_is_not_here_is_refused_with_the_way_to_get_it(home: Path) -> None:
+    settings = ("--set", "matrix={}", "--set", "workload.engine_version=0.0.1")
+    done = prony("run", home / "small.yaml", *settings, "--no-report", code=1)
+    assert "prony engines add onnxruntime --version 0.0.1" in done.stdout

@@ -13,10 +13,11 @@ from prony.analyse.compare.matching import Side
 from prony.analyse.estimates import across_runs
 from prony.analyse.verdict import verdict_of
 from prony.model.dossier import Entry
-from prony.model.estimate import Estimate, Summary, Verdict
+from prony.model.estimate import Estimate, Grade, Summary, Verdict
 from prony.model.metric import metric_of
 from prony.model.recipe import Scalar
 
+_DISTURBED = "contaminated"
 # What is said of a job with one run because it has one, and is untrue of all runs of a side together.
 _OF_ONE_RUN = ("one_run", "few_runs", "wide_interval", "blind")
 
@@ -115,9 +116,12 @@ def _counts(entries: Sequence[Entry]) -> dict[str, tuple[int, int]]:
 
 
 def _verdict(entries: Sequence[Entry]) -> Verdict:
-    """Return the worst that is said of any run, without what is untrue of all of them together."""
+    """Return the worst that is said of any run, without what is untrue of all of them together.
+
+    What other programs did forbids to quote a number, but not to compare two that took turns under it.
+    """
     reasons = {
-        (one.code, one.grade): one
+        (one.code, one.grade): one if one.code != _DISTURBED else one.model_copy(update={"grade": Grade.SUSPECT})
         for entry in entries
         for one in entry.summary.verdict.reasons
         if len(entries) == 1 or one.code not in _OF_ONE_RUN

@@ -1,0 +1,99 @@
+"""The two sides of a duet: in one job each, or run by run in a job of its own."""
+
+from __future__ import annotations
+
+from prony.analyse.compare.compare import compare
+from prony.model.comparison import Comparison, Conclusion, Terms
+from prony.model.dossier import Entry
+from prony.model.estimate import Grade, Reason, Verdict
+
+from .sides import VOID, entry, noisy, side
+
+KEY = "inference_ms.p50"
+CELLS = {"a": {"workload.threads": 1}, "b": {"workload.threads": 2}}
+
+
+def whole(name: str, values: list[float], *, used: tuple[int, ...] = (), verdict: Verdict | None = None) -> Entry:
+    made = entry(
+        {KEY: values} if values else {},
+        number="ab".index(name) + 1,
+        cell=CELLS[name],
+        verdict=verdict or Verdict(grade=Grade.VALID),
+    )
+    summary = made.summary.model_copy(update={"used": used or made.summary.used})
+    return made.model_copy(update={"job": made.job.model_copy(update={"side": name}), "summary": summary})
+
+
+def apart(name: str, values: list[float], *, without: int | None = None) -> list[Entry]:
+    """Return one job for each run, as a server hands them out."""
+    one_run = Verdict(grade=Grade.SUSPECT, reasons=(Reason(code="one_run", text="One run.", grade=Grade.SUSPECT),))
+    found = []
+    for pair, value in enumerate(values):
+        made = entry({KEY: [value]}, number=2 * pair + "ab".index(name) + 1, cell=CELLS[name], verdict=one_run)
+        job = made.job.model_copy(update={"side": name, "pair": pair})
+        found.append(made.model_copy(update={"job": job}))
+    return [one for one in found if one.job.pair != without]
+
+
+def judged(*entries: Entry) -> Comparison:
+    return compare([side("d", *entries)], Terms(metrics=(KEY,)))
+
+
+def test_what_drifts_alike_on_both_sides_does_not_hide_the_change() -> None:
+    drift = [1 + 0.1 * place for place in range(10)]
+    before = [value * level for value, level in zip(noisy(10, 10), drift, strict=True)]
+    after = [value * level * 1.06 for value, level in zip(noisy(10, 10, seed=1), drift, strict=True)]
+    found = judged(whole("a", before), whole("b", after))
+    (contrast,) = found.headlines
+    assert contrast.conclusion is Conclusion.REGRESSION
+    assert contrast.effect is not None
+    assert contrast.effect.method.startswith("paired")
+    assert found.matches[0].interleaved
+
+
+def test_side_a_is_what_side_b_is_held_against() -> None:
+    found = judged(whole("b", noisy(5, 10)), whole("a", noisy(10, 10, seed=1)))
+    assert found.headlines[0].conclusion is Conclusion.IMPROVEMENT
+    assert (found.baseline, found.candidates) == ("d side a", ("d side b",))
+
+
+def test_only_pairs_of_which_both_runs_count_are_compared() -> None:
+    before, after = noisy(10, 10), noisy(10.8, 9, seed=1)
+    found = judged(whole("a", before), whole("b", after, used=(0, 1, 2, 4, 5, 6, 7, 8, 9)))
+    effect = found.headlines[0].effect
+    assert effect is not None
+    assert effect.runs == (9, 9)
+    assert effect.method.startswith("paired")
+
+
+def test_runs_that_were_jobs_of_their_own_are_put_together_by_their_pairs() -> None:
+    found = judged(*apart("a", noisy(10, 10), without=3), *apart("b", noisy(10.8, 10, seed=1)))
+    (match,) = found.matches
+    (contrast,) = match.contrasts
+    assert contrast.effect is not None
+    assert contrast.effect.runs == (9, 9)
+    assert contrast.conclusion is Conclusion.REGRESSION
+    assert contrast.baseline is not None
+    assert contrast.baseline.count == 9
+    assert match.baseline.verdict.grade is Grade.VALID
+    assert match.title == "side b: threads=2 against side a: threads=1"
+
+
+def test_both_ways_of_running_a_duet_say_the_same() -> None:
+    before, after = noisy(10, 10), noisy(10.5, 10, seed=1)
+    one = judged(whole("a", before), whole("b", after)).headlines[0]
+    other = judged(*apart("a", before), *apart("b", after)).headlines[0]
+    assert one.effect == other.effect
+    assert one.sentence == other.sentence
+
+
+def test_what_disturbed_both_sides_does_not_forbid_to_compare_them_but_is_told() -> None:
+    found = judged(whole("a", noisy(10, 10), verdict=VOID), whole("b", noisy(10.8, 10, seed=1), verdict=VOID))
+    assert found.headlines[0].conclusion is Conclusion.REGRESSION
+    assert any("90 % of the CPU" in note for note in found.notes)
+
+
+def test_a_side_without_a_number_is_insufficient() -> None:
+    reasons = (Reason(code="no_success", text="Nothing ran.", grade=Grade.VOID),)
+    found = judged(whole("a", noisy(10, 10)), whole("b", [], verdict=Verdict(grade=Grade.VOID, reasons=reasons)))
+    assert found.conclusion is Conclusion.INSUFFICIENT
