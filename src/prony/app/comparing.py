@@ -19,7 +19,9 @@ def compare(store: Store, names: Sequence[str], terms: Terms) -> Comparison:
     if len(set(names)) < len(names):
         raise InputError("the same experiment or job is named twice", hint="it would be compared with itself")
     sides = [Side(name, tuple(_whole(entry) for entry in _entries(store, name))) for name in names]
-    return compared(sides, terms)
+    machines = {entry.environment.device.hardware_id for side in sides for entry in side.entries}
+    calibration = store.latest_calibration(machines.pop()) if len(machines) == 1 else None
+    return compared(sides, terms, calibration)
 
 
 def _entries(store: Store, name: str) -> tuple[Entry, ...]:

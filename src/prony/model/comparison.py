@@ -36,6 +36,7 @@ class Terms(Noun):
     across: tuple[str, ...] = Field(default=(), description="settings that may differ, such as engine")
     anyway: bool = Field(default=False, description="compare what is not comparable, and say what differs")
     rule: Rule = Field(default="prony", description="ai-factory: fixed limits, one number against one")
+    level: float = Field(default=0.01, gt=0, le=0.01, description="of one test; less on a machine of many false alarms")
 
 
 class Effect(Noun):

@@ -11,6 +11,7 @@ from prony.analyse.compare.fixed import fixed_contrasts
 from prony.analyse.compare.matching import Side, match
 from prony.analyse.compare.sides import duet_sides, is_duet
 from prony.errors import InputError
+from prony.model.calibration import Calibration
 from prony.model.comparison import Compared, Comparison, Conclusion, Contrast, Difference, Match, Terms
 from prony.model.dossier import Entry
 from prony.model.estimate import Grade
@@ -29,11 +30,14 @@ _ORDER = (
 Pair = tuple[Entry, Entry]
 
 
-def compare(sides: Sequence[Side], terms: Terms) -> Comparison:
+def compare(sides: Sequence[Side], terms: Terms, calibration: Calibration | None = None) -> Comparison:
     """Compare the first with each other, the sides of a duet, or one with itself along `terms.across`.
 
-    The same input gives the same answer.
+    The same input gives the same answer. Where the machine was calibrated deeply, its own level is tested at, and what
+    it can show is told.
     """
+    if calibration is not None and calibration.alpha is not None:
+        terms = terms.model_copy(update={"level": min(terms.level, calibration.alpha)})
     if len(sides) == 1 and is_duet(sides[0].entries):
         sides, paths = duet_sides(sides[0])
         terms = terms.model_copy(update={"across": tuple(dict.fromkeys((*terms.across, *paths)))})
@@ -53,7 +57,7 @@ def compare(sides: Sequence[Side], terms: Terms) -> Comparison:
     conclusion, said = _overall([one for match in matches for one in match.contrasts], len(matches))
     return Comparison(
         terms=terms, baseline=sides[0].name, candidates=tuple(side.name for side in sides[1:]),
-        matches=matches, unmatched=found.unmatched, notes=_notes(found.pairs, terms),
+        matches=matches, unmatched=found.unmatched, notes=(*_notes(found.pairs, terms), *_machine(calibration)),
         conclusion=conclusion, sentence=said,
     )  # fmt: skip
 
@@ -120,6 +124,19 @@ def _notes(pairs: Sequence[Pair], terms: Terms) -> tuple[str, ...]:
                 why = next((one.text for one in verdict.reasons if one.grade is verdict.grade), "")
                 told[f"{entry.job.title} ({entry.job.id}) is {verdict.grade}. {why}".strip()] = None
     return tuple(told)
+
+
+def _machine(calibration: Calibration | None) -> list[str]:
+    """Return how far this machine can be trusted with a comparison, as equal runs of it told."""
+    if calibration is None or calibration.noise_class is None:
+        return []
+    names = ("run_noise", "seen_with_10_runs", "false_alarm_rate")
+    noise, seen, wrong = (calibration.figures[name].value for name in names)
+    return [
+        f"This machine is {calibration.noise_class}: equal runs spread by {noise:.1%}, so that 10 runs on each side "
+        f"can see {seen:.1%}; equal runs were called different in {wrong:.1%} of the splits "
+        f"(calibrated {calibration.taken_at:%Y-%m-%d})."
+    ]
 
 
 def _overall(contrasts: Sequence[Contrast], pairs: int) -> tuple[Conclusion, str]:

@@ -23,17 +23,17 @@ def gate(threshold: float) -> float:
     return max(_LEAST_CHANGE, threshold * 2 / 3)
 
 
-def conclude(effect: Effect, better: Better, threshold: float) -> Conclusion:
+def conclude(effect: Effect, better: Better, threshold: float, level: float = LEVEL) -> Conclusion:
     """Say what the effect means; `effect.q` is the probability among all that were compared."""
-    if is_significant(effect) and _is_large(effect, threshold):
+    if is_significant(effect, level) and _is_large(effect, threshold):
         return _direction(effect, better)
     return Conclusion.EQUIVALENT if _is_same(effect, threshold) else Conclusion.INCONCLUSIVE
 
 
-def is_significant(effect: Effect) -> bool:
+def is_significant(effect: Effect, level: float = LEVEL) -> bool:
     if effect.p is None:
         return False
-    return effect.p < LEVEL and (effect.q is None or effect.q < FALSE_DISCOVERIES)
+    return effect.p < level and (effect.q is None or effect.q < FALSE_DISCOVERIES)
 
 
 def more_runs(effect: Effect, threshold: float) -> int | None:

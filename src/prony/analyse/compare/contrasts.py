@@ -48,7 +48,7 @@ def contrast(draft: Draft, pair: tuple[Entry, Entry], terms: Terms, *, q: float 
     effect = draft.effect.model_copy(update={"q": q}) if draft.effect is not None else None
     conclusion = Conclusion.INSUFFICIENT
     if effect is not None:
-        conclusion = conclude(effect, metric.better, terms.threshold)
+        conclusion = conclude(effect, metric.better, terms.threshold, terms.level)
     made = Contrast(
         key=key, unit=metric.unit, better=metric.better, role=draft.wanted.role, family=draft.wanted.family,
         baseline=baseline.summary.estimates.get(key), candidate=candidate.summary.estimates.get(key),

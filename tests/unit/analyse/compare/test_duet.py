@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from prony.analyse.compare.compare import compare
+from prony.model.calibration import Calibration
 from prony.model.comparison import Comparison, Conclusion, Terms
 from prony.model.dossier import Entry
-from prony.model.estimate import Grade, Reason, Verdict
+from prony.model.estimate import Estimate, Grade, Reason, Verdict
 
 from .sides import VOID, entry, noisy, side
 
@@ -97,3 +100,21 @@ def test_a_side_without_a_number_is_insufficient() -> None:
     reasons = (Reason(code="no_success", text="Nothing ran.", grade=Grade.VOID),)
     found = judged(whole("a", noisy(10, 10)), whole("b", [], verdict=Verdict(grade=Grade.VOID, reasons=reasons)))
     assert found.conclusion is Conclusion.INSUFFICIENT
+
+
+def test_what_a_deep_calibration_found_stands_beside_a_comparison_and_sets_its_level() -> None:
+    figures = {
+        name: Estimate(value=value, unit="1", count=40, method="tried")
+        for name, value in {"run_noise": 0.02, "seen_with_10_runs": 0.031, "false_alarm_rate": 0.05}.items()
+    }
+    calibration = Calibration(
+        id="c", hardware_id="h", software_id="s", taken_at=datetime(2026, 1, 2, tzinfo=UTC),
+        figures=figures, noise_class="normal", alpha=0.002,
+    )  # fmt: skip
+    sides = [side("one", entry({KEY: noisy(10, 5)})), side("two", entry({KEY: noisy(11, 5, seed=1)}, experiment="e2"))]
+    loose = compare(sides, Terms(metrics=(KEY,)))
+    strict = compare(sides, Terms(metrics=(KEY,)), calibration)
+    assert loose.headlines[0].conclusion is Conclusion.REGRESSION  # five against five: p is 1/126
+    assert strict.headlines[0].conclusion is Conclusion.INCONCLUSIVE
+    assert strict.terms.level == 0.002
+    assert any("10 runs on each side can see 3.1%" in note for note in strict.notes)
