@@ -8,6 +8,7 @@ import re
 import shlex
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,8 @@ def examples() -> list[tuple[Path, str]]:
 
 @pytest.mark.parametrize(("path", "command"), examples(), ids=lambda one: one if isinstance(one, str) else one.name)
 def test_an_example_is_a_command_that_prony_takes(path: Path, command: str) -> None:
-    words = shlex.split(re.split(r"[|>&]", command)[0], comments=True)[1:]
+    # What begins a pipe or a file ends the command; inside of quotes it is part of a word.
+    words = list(takewhile(lambda word: word[:1] not in ("|", ">", "&"), shlex.split(command, comments=True)))[1:]
     if words[0] in ("--help", "--version", "-V", "-h"):
         return
     assert words[0] in COMMANDS, path

@@ -15,6 +15,7 @@ from prony.client import Client
 from prony.errors import NotFoundError
 from prony.model.access import NewToken, Role
 from prony.model.agent import Capabilities, Enrolment, Heartbeat
+from prony.model.alarm import NewAlarm
 from prony.model.comparison import Terms
 from prony.model.gang import Meeting
 from prony.model.lease import LeaseRequest, Progress
@@ -57,6 +58,13 @@ CALLS: dict[str, tuple[str, ...]] = {
     "resume_schedule": ("schedule",),
     "run_schedule": ("schedule",),
     "remove_schedule": ("schedule",),
+    "add_alarm": ("alarm",),
+    "alarms": ("alarm",),
+    "alarm": ("alarm",),
+    "incidents": ("alarm",),
+    "deliveries": ("alarm",),
+    "test_alarm": ("alarm",),
+    "remove_alarm": ("alarm",),
     "agents": ("agents",),
     "drain": ("agents",),
     "reset": ("agents",),
@@ -104,6 +112,7 @@ ARGUMENTS: dict[str, Any] = {
     "enrolment": Enrolment(name="x", device_key="x", incarnation="x"),
     "heartbeat": Heartbeat(incarnation="x"),
     "capabilities": Capabilities(),
+    "alarm": NewAlarm(name="x", when="agent lost"),
     "new": NewSchedule(submission=Submission(text="name: x")),
     "request": LeaseRequest(agent_id="x", incarnation="x"),
     "progress": Progress(),

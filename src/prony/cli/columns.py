@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from prony.model.agent import Agent
+from prony.model.alarm import Alarm, Delivery, Incident
 from prony.model.cron import zone_of
 from prony.model.place import Demand
 from prony.model.queue import Attempt, ExperimentView, Fit, JobState, LotView, QueuedJob
@@ -21,6 +22,9 @@ AGENT = ("ID", "NAME", "STATE", "JOB", "SEEN", "DEVICE", "WHY")
 LOT = ("EXPERIMENT", "NAME", "PRIORITY", "WANTS", "WAITING", "LEASED", "FITTING", "WHY")
 SCHEDULE = ("ID", "NAME", "STATE", "CRON", "ZONE", "NEXT THERE", "LAST", "FIRED", "MISSED")
 FIRE = ("DUE", "FIRED", "CAUSE", "EXPERIMENT", "MISSED", "WHY")
+ALARM = ("NAME", "WHEN", "SEVERITY", "RECIPE", "OPEN", "TOLD", "TO")
+INCIDENT = ("BEGAN", "ENDED", "TIMES", "SUBJECT", "WHAT")
+DELIVERY = ("MADE", "KIND", "STATE", "TRIES", "ADDRESS", "LAST")
 FIT = ("AGENT", "STATE", "FITS", "LACKS")
 
 _LONGEST_REASON = 100
@@ -107,6 +111,23 @@ def schedule_cells(schedule: Schedule) -> Cells:
 def fire_cells(fire: Fire) -> Cells:
     due = _at(fire.due_at)
     return _shown(due, _at(fire.fired_at), fire.cause, fire.experiment_id or "-", fire.missed, fire.reason or "-")
+
+
+def alarm_cells(alarm: Alarm) -> Cells:
+    whom = ", ".join((*alarm.to, *(f"via {name}" for name in alarm.via))) or "-"
+    told = _at(alarm.told_at) if alarm.told_at else "-"
+    return _shown(alarm.name, alarm.when, alarm.severity, alarm.recipe or "-", alarm.open, told, whom)
+
+
+def incident_cells(incident: Incident) -> Cells:
+    ended = _at(incident.closed_at) if incident.closed_at else "-"
+    return _shown(_at(incident.opened_at), ended, incident.count, incident.subject, _short(incident.text))
+
+
+def delivery_cells(delivery: Delivery) -> Cells:
+    last = delivery.tries[-1].said if delivery.tries else "-"
+    tries = len(delivery.tries)
+    return _shown(_at(delivery.created_at), delivery.kind, delivery.state, tries, delivery.address, _short(last))
 
 
 def wants(demand: Demand) -> str:

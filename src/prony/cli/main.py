@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "retry": ("retry", "try a job, or what failed of an experiment, again"),
     "queue": ("queue", "show what waits on a server, and why"),
     "schedule": ("schedule", "have a server run a recipe again and again"),
+    "alarm": ("alarm", "be told when something is not as it should be"),
     "agents": ("agents", "list the agents of a server, or drain, reset or remove one"),
     "agent": ("agent", "offer this device to a server, or see whether it is fit for that"),
     "engines": ("engines", "list the engines of this machine, or add one"),

@@ -33,12 +33,14 @@ def run_here(loaded: Loaded, options: Namespace, *, base: Path | None = None) ->
 
 def _note_server_only(loaded: Loaded) -> None:
     """Say what of a recipe that runs here only a server could do."""
-    if loaded.recipe.schedule is not None:
-        from prony.cli.output import print_note
+    from prony.cli.output import print_note
 
-        path = loaded.path
+    path = loaded.path
+    if loaded.recipe.schedule is not None:
         print_note(f"note: this runs once; a schedule needs a server: prony schedule add {path} on its machine, or "
                    f"prony run {path} --server URL")  # fmt: skip
+    if loaded.recipe.alarms:
+        print_note(f"note: nobody is told of what happens here; alarms need a server: prony run {path} --server URL")
 
 
 @contextmanager

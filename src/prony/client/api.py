@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from prony.client.agents import Agents, Leases
+from prony.client.alarms import Alarms
 from prony.client.comparisons import Comparisons
 from prony.client.connection import Connection
 from prony.client.experiments import Experiments
@@ -17,7 +18,7 @@ from prony.client.schedules import Schedules
 from prony.client.sweeps import Sweeps
 
 
-class Client(Experiments, Comparisons, Sweeps, Jobs, Schedules, Agents, Leases, House):
+class Client(Experiments, Comparisons, Sweeps, Jobs, Schedules, Alarms, Agents, Leases, House):
     """Open it as a block. Every method is one operation of the API, under its name there.
 
     Errors are those that the server raised, or a TransportError where it cannot be reached. What may be done twice

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import takewhile
-from typing import Annotated
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo  # every recipe leads here, and few have a schedule
 
 _NICKNAMES = {
     "@yearly": "0 0 1 1 *",
@@ -213,6 +215,8 @@ def _offset(instant: datetime, zone: ZoneInfo) -> timedelta:
 
 def zone_of(name: str) -> ZoneInfo:
     """Return a zone by its name; a ValueError says that there is none."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as exc:

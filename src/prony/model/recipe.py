@@ -9,6 +9,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from prony.errors import InputError
+from prony.model.alarm import RecipeAlarm
 from prony.model.base import Noun
 from prony.model.cost import Cost
 from prony.model.gate import GateText, trouble_of_kind
@@ -278,6 +279,9 @@ class Recipe(Noun):
     limits: Limits = Field(default=Limits(), description="what one repetition may take before it is ended")
     place: Place = Field(default=Place(), description="which devices may run the jobs when a server hands them out")
     schedule: Timing | None = Field(default=None, description="on a server: when it is submitted again, by itself")
+    alarms: Annotated[tuple[RecipeAlarm, ...], Field(max_length=20)] = Field(
+        default=(), description="on a server: who is told when its numbers, or its runs, are not as they should be"
+    )
     labels: dict[str, str] = Field(default={}, description="words of your own, kept with every result")
     gates: tuple[GateText, ...] = Field(
         default=(), max_length=100, description="what must hold of every job, or the command exits 1"

@@ -15,13 +15,24 @@ from prony.server.gate import Gate
 from prony.server.metrics import Metrics
 from prony.server.openapi import document
 from prony.server.operation import Operation
-from prony.server.routes import access, agents, comparison, experiments, fleet, jobs, leases, schedules, sweeps
+from prony.server.routes import (
+    access,
+    agents,
+    alarms,
+    comparison,
+    experiments,
+    fleet,
+    jobs,
+    leases,
+    schedules,
+    sweeps,
+)
 from prony.server.waiting import Waits
 
 if TYPE_CHECKING:
     from prony.app.fleet import Fleet
 
-_PARTS = (experiments, comparison, sweeps, jobs, schedules, agents, leases, fleet, access, pages)
+_PARTS = (experiments, comparison, sweeps, jobs, schedules, alarms, agents, leases, fleet, access, pages)
 
 
 class Application(FastAPI):

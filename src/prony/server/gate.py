@@ -45,6 +45,7 @@ ROLES: dict[str, Role | None] = {
             "samples", "telemetry", "agents", "agent", "leases", "compatibility", "queue", "stats", "metrics", "docs",
             "openapi", "docs_asset", "schedules", "schedule", "fires", "comparison", "gates",
             "sweep_report", "matrix",
+            "alarms", "alarm", "incidents", "deliveries",
         ),
         Role.VIEWER,
     ),
@@ -55,7 +56,13 @@ ROLES: dict[str, Role | None] = {
         ),
         Role.AGENT,
     ),
-    **dict.fromkeys(("reset", "remove", "add_token", "tokens", "revoke_token", "audit"), Role.ADMIN),
+    **dict.fromkeys(
+        (
+            "reset", "remove", "add_token", "tokens", "revoke_token", "audit", "add_alarm", "remove_alarm",
+            "test_alarm",
+        ),
+        Role.ADMIN,
+    ),
 }  # fmt: skip
 
 

@@ -48,6 +48,8 @@ class Options:
     database: str = ""
     lease_ttl_s: float = 30.0
     requires_tokens: bool = False
+    alarm_window_s: float = 10.0
+    url: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,11 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
         if not is_open:
             _require_admin(options.database, url)
         settings = FleetSettings(
-            ttl_s=options.lease_ttl_s, asks_tokens=not is_open, openers=min(_MOST_OPENERS, os.cpu_count() or 1)
+            ttl_s=options.lease_ttl_s,
+            asks_tokens=not is_open,
+            openers=min(_MOST_OPENERS, os.cpu_count() or 1),
+            alarm_window_s=options.alarm_window_s,
+            url=options.url or url,
         )
         fleet = Fleet.open(place, url=options.database, settings=settings)
         fleet.hooks.append(_note)
@@ -229,7 +235,7 @@ def _known(place: Home) -> str:
 
 
 def _note(happened: str, facts: dict[str, object]) -> None:
-    if happened in ("lease_lost", "round_failed"):
+    if happened in ("lease_lost", "round_failed", "not_delivered"):
         _log.warning(happened, **facts)
     elif happened == "finished":  # of which there may be thousands a second
         _log.debug(happened, **facts)

@@ -303,15 +303,89 @@ scheduled = Table(
     Index("scheduled_by_schedule", "schedule_id"),
 )
 
+# `document` is what may be shown. `addresses` (JSON) and `secret` are as they are used, and are never shown.
+alarm = Table(
+    "alarm",
+    metadata,
+    Column("id", String(128), primary_key=True),
+    Column("name", String(255), nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+    Column("told_at", Instant),
+    Column("document", Text, nullable=False),
+    Column("addresses", Text, nullable=False),
+    Column("secret", String(128), nullable=False),
+)
+
+
+def _alarm_id() -> Column[str]:
+    return Column("alarm_id", String(128), ForeignKey("alarm.id", ondelete="CASCADE"), nullable=False)
+
+
+# One that is open is the only one of its alarm and subject.
+incident = Table(
+    "incident",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=True),
+    _alarm_id(),
+    Column("subject", String(300), nullable=False),
+    Column("opened_at", Instant, nullable=False),
+    Column("last_at", Instant, nullable=False),
+    Column("closed_at", Instant),
+    Column("told_at", Instant),
+    Column("count", Integer, nullable=False),
+    Column("notice_id", String(128)),
+    Column("document", Text, nullable=False),
+    Index("incident_by_alarm", "alarm_id", "id"),
+    Index("incident_by_notice", "notice_id"),
+)
+
+# What an alarm gathers until it is ready, in seconds of the epoch, and is then told as one message.
+notice = Table(
+    "notice",
+    metadata,
+    Column("id", String(128), primary_key=True),
+    _alarm_id(),
+    Column("kind", String(16), nullable=False),
+    Column("ready_at", Float(53)),
+    Column("created_at", Instant, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("document", Text, nullable=False),
+)
+
+# One message to one address: that of number `place` of the alarm `source_id`. Until `not_before`, in seconds of the
+# epoch, nobody else sends it; a server that has not told by then what came of it is gone.
+delivery = Table(
+    "delivery",
+    metadata,
+    Column("id", String(128), primary_key=True),
+    _alarm_id(),
+    Column("notice_id", String(128), ForeignKey("notice.id", ondelete="CASCADE"), nullable=False),
+    Column("source_id", String(128), nullable=False),
+    Column("place", Integer, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("not_before", Float(53)),
+    Column("created_at", Instant, nullable=False),
+    Column("ended_at", Instant),
+    Column("attempts", Text, nullable=False),
+    Index("delivery_by_alarm", "alarm_id", "created_at", "id"),
+    Index("delivery_by_notice", "notice_id"),
+    Index("delivery_open", "not_before"),
+)
+
 
 @cache
 def schema() -> MetaData:
     """Return all tables with their partial indices too, which only those need who make or compare a schema: to name
     one loads what SQLAlchemy knows of every database."""
-    for name, column, unique, where in (
+    for name, columns, unique, where in (
         # The database itself sees to it that a device measures one job at a time.
-        ("queue_device", queue.c.device_key, True, text("state = 'leased'")),
-        ("queue_unended", queue.c.experiment_id, False, text("ended_at IS NULL")),
+        ("queue_device", (queue.c.device_key,), True, text("state = 'leased'")),
+        ("queue_unended", (queue.c.experiment_id,), False, text("ended_at IS NULL")),
+        # One incident is open of a subject, and one message is gathered of a kind.
+        ("incident_open", (incident.c.alarm_id, incident.c.subject), True, text("closed_at IS NULL")),
+        ("notice_gathering", (notice.c.alarm_id, notice.c.kind), True, text("ready_at IS NOT NULL")),
     ):
-        Index(name, column, unique=unique, sqlite_where=where, postgresql_where=where)
+        Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)
     return metadata

@@ -26,7 +26,9 @@ PATCH /leases/{}/upload upload; PUT /leases/{}/result finish; POST /compatibilit
 GET /health health; GET /stats stats; POST /tokens add_token; GET /tokens tokens; DELETE /tokens/{} revoke_token
 GET /audit audit; POST /schedules add_schedule; GET /schedules schedules; GET /schedules/{} schedule
 GET /schedules/{}/fires fires; POST /schedules/{}/pause pause_schedule; POST /schedules/{}/resume resume_schedule
-POST /schedules/{}/run run_schedule; DELETE /schedules/{} remove_schedule
+POST /schedules/{}/run run_schedule; DELETE /schedules/{} remove_schedule; POST /alarms add_alarm; GET /alarms alarms
+GET /alarms/{} alarm; GET /alarms/{}/incidents incidents; GET /alarms/{}/deliveries deliveries
+POST /alarms/{}/test test_alarm; DELETE /alarms/{} remove_alarm
 """
 Document = dict[str, Any]
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row
 from prony.app.api import new_id
 from prony.app.fleet.floor import Card
 from prony.app.fleet.gangs import Gangs
+from prony.app.fleet.happenings import agent_found, agent_lost
 from prony.dispatch.retry import pause_s
 from prony.errors import AccessError, ConflictError
 from prony.model.access import Principal, Role
@@ -45,6 +46,7 @@ class Agents(Gangs):
             life = rows.enrol(desk.connection, agent_id, enrolment, now=self.clock.now())
             if life not in (None, enrolment.incarnation):
                 self._put_back_all(desk, agent_id, "the agent was restarted")
+            self.siren.report(desk, agent_found(agent_id, "is back", self.clock.now()))
             desk.tell("agent", agent_id)
             return rows.row(desk.connection, agent_id)
 
@@ -133,6 +135,7 @@ class Agents(Gangs):
         def act(desk: Desk) -> None:
             self._put_back_all(desk, agent_id, "the agent was removed")
             rows.remove(desk.connection, agent_id, now=self.clock.now())
+            self.siren.report(desk, agent_found(agent_id, "was removed", self.clock.now()))
             desk.tell("agent", agent_id)
 
         await self.write(act)
@@ -157,6 +160,7 @@ class Agents(Gangs):
                 was_drained = row.reason.startswith(_DRAINED)
                 state, reason = (AgentState.DRAINING, row.reason) if was_drained else (AgentState.ACTIVE, "")
                 rows.change(desk.connection, agent_id, state=state.value, reason=reason)
+                self.siren.report(desk, agent_found(agent_id, "was heard again", self.clock.now()))
                 desk.tell("agent", agent_id)
             return rows.row(desk.connection, agent_id)
 
@@ -170,6 +174,7 @@ class Agents(Gangs):
             if row.state in (AgentState.ACTIVE, AgentState.DRAINING):
                 why = f"{row.reason}; {reason}" if row.reason else reason
                 rows.change(desk.connection, agent_id, state=AgentState.LOST.value, reason=why)
+                self.siren.report(desk, agent_lost(agent_id, why, self.clock.now()))
                 desk.tell("agent", agent_id)
 
         await self.write(act)

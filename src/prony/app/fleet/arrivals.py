@@ -18,6 +18,7 @@ from prony.dispatch.retry import STRIKES, is_tried_again
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.access import Principal
 from prony.model.agent import AgentState
+from prony.model.estimate import Summary
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest
 from prony.model.queue import JobState
 from prony.model.result import ResultState
@@ -191,6 +192,7 @@ class Arrivals(Leases):
         else:
             self._end_late(desk, row, arrived)
         self._judge(desk, row, arrived)
+        self._report(desk, row.experiment_id, arrived)
         claimed = None
         # Whoever failed is asked again first whether it may have more, and a late one's device may be another's.
         if (
@@ -259,6 +261,14 @@ class Arrivals(Leases):
                     self._strike(desk, agent_id)
         elif arrived.failure is not None and arrived.failure.whose == "sut" and _is_done_elsewhere(desk, row):
             self._strike(desk, row.attempt_agent)
+
+    def _report(self, desk: Desk, experiment_id: str, arrived: Arrived) -> None:
+        """Have alarms look at its numbers."""
+        if arrived.state is not ResultState.FAILED and self.siren.hears("threshold"):
+            table = tables.experiment
+            recipe = desk.connection.execute(select(table.c.name).where(table.c.id == experiment_id)).scalar_one()
+            summary = Summary.read_json(arrived.row["summary"])
+            self.siren.report_result(desk, str(recipe), summary, self.clock.now())
 
     def _strike(self, desk: Desk, agent_id: str) -> None:
         count = agent_rows.strike(desk.connection, agent_id)

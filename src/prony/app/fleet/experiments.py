@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, or_, select, update
 
-from prony.app.fleet import keeping, timetable
+from prony.app.fleet import keeping, post, timetable
 from prony.app.fleet import submission as submissions
 from prony.app.fleet.views import OVER, require, row_of, view_of, views
 from prony.app.fleet.watching import Watching
@@ -71,7 +71,11 @@ class Experiments(Watching):
                 known = _created(desk.connection, row | {"experiment_id": made.experiment.id, "created_at": now})
                 if known is not None:
                     return known
-            schedule_id = timetable.keep_own(desk, made, submission, now=now) if is_first else None
+            schedule_id = None
+            if is_first:
+                schedule_id = timetable.keep_own(desk, made, submission, now=now)
+                if post.keep_own(desk, made, now=now):
+                    desk.tell("alarms", "")
             keeping.keep(desk, made.of_schedule(schedule_id))
             return None
 

@@ -15,7 +15,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from prony.app.access import Access
+from prony.app.fleet.alarms import Siren
 from prony.app.fleet.floor import Card, Floor
+from prony.app.fleet.happenings import experiment_ended
 from prony.app.fleet.meetings import Meetings
 from prony.app.fleet.openers import Openers
 from prony.app.fleet.wire import Listener, send_notes
@@ -27,6 +29,7 @@ from prony.model.queue import Lot
 from prony.model.states import outcome
 from prony.ports.clock import Clock, SystemClock
 from prony.store import agents as agent_rows
+from prony.store import alarms as alarm_rows
 from prony.store import lots, queue
 from prony.store.database import reading
 from prony.store.home import Home, safe_id
@@ -47,7 +50,8 @@ _IN_THE_WAY = ("40P01", "40001", "23505")
 class FleetSettings:
     """`ttl_s`: how long a lease lasts without a sign of life. `sweep_s`: how often a server looks around.
 
-    `openers`: how many processes open results; 0 is a thread of the server's own.
+    `openers`: how many processes open results; 0 is a thread of the server's own. What happens within `alarm_window_s`
+    an alarm tells as one message; `url` is where people find this server.
     """
 
     ttl_s: float = 30.0
@@ -56,6 +60,8 @@ class FleetSettings:
     max_upload_bytes: int = 8 * 2**30
     asks_tokens: bool = False
     openers: int = 0
+    alarm_window_s: float = 10.0
+    url: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,7 @@ class Office:
         self.openers = Openers(settings.openers)
         self.engine = store.engine
         self.access = Access(self.engine, self.clock)
+        self.siren = Siren(settings.alarm_window_s)
         self.watchers: dict[str, set[asyncio.Queue[Notice | None]]] = defaultdict(set)
         self.seen: dict[str, float] = {}  # agent -> monotonic time of its last sign of life
         self.renewed: dict[str, float] = {}  # lease -> the same
@@ -227,6 +234,8 @@ class Office:
                 self.spawn(self.settle_gang(note.key))
             case "unwanted":
                 self.unwanted.add(note.key)
+            case "alarms":
+                self.spawn(self.load_alarms())
             case "anew":
                 self.missed_notes = True
             case "priority":
@@ -310,6 +319,11 @@ class Office:
         self.floor.keep(card)
         return card
 
+    # Alarms in mind
+
+    async def load_alarms(self) -> None:
+        self.siren.alarms = await self.read(alarm_rows.every)
+
     # Experiments
 
     def close_if_done(self, desk: Desk, experiment_id: str) -> None:
@@ -319,7 +333,7 @@ class Office:
         """
         if queue.is_open(desk.connection, experiment_id):
             return
-        queue.lock_experiment(desk.connection, experiment_id)
+        row = queue.lock_experiment(desk.connection, experiment_id)
         if queue.is_open(desk.connection, experiment_id):  # another server has just let one wait again
             return
         counts = queue.counts(desk.connection, [experiment_id])[experiment_id]
@@ -329,6 +343,10 @@ class Office:
         was = [before.value for before in ExperimentState if before is not state]
         if queue.set_state(desk.connection, experiment_id, state.value, was=was, ended_at=self.clock.now()):
             desk.tell("job", f"{experiment_id}/")
+            if row is not None and self.siren.hears("experiment_failed"):
+                happening = experiment_ended(row.name, experiment_id, counts, self.clock.now())
+                if happening is not None:
+                    self.siren.report(desk, happening)
 
     # Logs
 

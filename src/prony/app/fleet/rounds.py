@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Row
 
 from prony.app.fleet import uploads
 from prony.app.fleet.agents import Agents
+from prony.app.fleet.alarming import Alarming
 from prony.app.fleet.leases import held_of
 from prony.app.fleet.schedules import Schedules
 from prony.app.fleet.wire import Listener
@@ -32,7 +33,7 @@ _LOST_AFTER = 3  # times the life of a lease
 _LAST_WORK_S = 10.0
 
 
-class Rounds(Schedules, Agents):
+class Rounds(Schedules, Alarming, Agents):
     """Started with the server and ended with it."""
 
     async def start(self, *, sweeping: bool = True) -> None:
@@ -46,6 +47,7 @@ class Rounds(Schedules, Agents):
         await asyncio.to_thread(uploads.sweep, self.home)
         if self.is_shared:
             self._listen()
+        await self.begin_alarms()
         await self.look_around()
         if sweeping:
             self._sweeper = asyncio.create_task(self._sweep())
@@ -85,6 +87,7 @@ class Rounds(Schedules, Agents):
         await self._flush()
         await self._look_after_leases()
         await self.look_after_schedules()
+        await self.look_after_alarms()
         if self.missed_notes or self.now() - self._reconciled >= self.settings.reconcile_s:
             await self._reconcile()
             self._reconciled = self.now()
@@ -174,6 +177,7 @@ class Rounds(Schedules, Agents):
         for job_id in gathered:
             self.spawn(self.settle_gang(job_id))
         await self._lose_agents(rows)
+        await self.load_alarms()
 
     def _is_changed(self, row: Row[Any]) -> bool:
         card = self.floor.cards.get(row.id)

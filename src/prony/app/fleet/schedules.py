@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from typing import TypeVar
 
 from prony.app.fleet import timetable
 from prony.app.fleet.experiments import Experiments
+from prony.app.fleet.happenings import fired
 from prony.app.fleet.submission import Plan
 from prony.errors import PronyError
 from prony.model.access import Principal
@@ -77,7 +77,15 @@ class Schedules(Experiments):
         plan = None
         if turn.cause != "skipped":
             plan = await asyncio.to_thread(timetable.planned, found, self.offers(), now=now)
-        fire = await self._keep_plan(plan, partial(timetable.take, schedule=found, turn=turn, made=plan, now=now))
+
+        def act(desk: Desk) -> Fire | None:
+            fire = timetable.take(desk, found, turn, plan, now=now)
+            happening = fired(found, fire) if fire is not None else None
+            if happening is not None:
+                self.siren.report(desk, happening)
+            return fire
+
+        fire = await self._keep_plan(plan, act)
         if fire is not None:
             told = fire.model_dump(include={"cause", "missed", "reason"})
             self.hook("fired", schedule=found.id, experiment=fire.experiment_id, **told)

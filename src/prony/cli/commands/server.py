@@ -17,6 +17,10 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=7337, help="the port (7337); 0 takes any that is free")
     parser.add_argument("--database", metavar="URL", default="", help="a PostgreSQL database, not the home's SQLite")
     parser.add_argument("--lease-ttl", metavar="TIME", default="30s", help="how long a silent agent keeps a job (30s)")
+    parser.add_argument(
+        "--alarm-window", metavar="TIME", default="10s", help="what happens within it, an alarm tells as one (10s)"
+    )
+    parser.add_argument("--url", default="", help="where people find this server, for links in messages of alarms")
     parser.add_argument("--require-tokens", action="store_true", help="ask for tokens on this machine's loopback too")
     parser.add_argument("--log-format", choices=("console", "json"), default="console", help="how the log is written")
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(info)")
@@ -25,29 +29,38 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     if not 0 <= options.port <= 65535:
         raise InputError(f"{options.port} is no port", hint="a port is a number from 0 to 65535")
-    ttl_s = _seconds(options.lease_ttl)
+    ttl_s = _seconds(options.lease_ttl, "--lease-ttl", "30s")
+    if not 1 <= ttl_s <= 3600:
+        hint = "from 1s, so that a beat can be late, to 1h"
+        raise InputError(f"--lease-ttl {options.lease_ttl} is out of range", hint=hint)
+    window_s = _seconds(options.alarm_window, "--alarm-window", "10s")
     try:
         from prony.server import logs, serve
     except ModuleNotFoundError as exc:
         raise CapacityError(f"{exc.name} is not installed", hint="pip install 'prony[server]'") from exc
     logs.configure(options.log_format, options.log_level)
-    asked = serve.Options(options.host, options.port, options.database, ttl_s, options.require_tokens)
+    asked = serve.Options(
+        options.host,
+        options.port,
+        options.database,
+        lease_ttl_s=ttl_s,
+        requires_tokens=options.require_tokens,
+        alarm_window_s=window_s,
+        url=options.url.rstrip("/"),
+    )
     return serve.serve(asked, _say)
 
 
-def _seconds(text: str) -> float:
+def _seconds(text: str, option: str, example: str) -> float:
     from pydantic import TypeAdapter, ValidationError
 
     from prony.model.quantity import DurationNs
 
     try:
-        seconds = TypeAdapter[int](DurationNs).validate_python(text) / 10**9
+        return TypeAdapter[int](DurationNs).validate_python(text) / 10**9
     except ValidationError as exc:
         reason = str(exc.errors()[0]["ctx"]["error"])
-        raise InputError(f"--lease-ttl: {reason}", hint="as in --lease-ttl 30s") from exc
-    if 1 <= seconds <= 3600:
-        return seconds
-    raise InputError(f"--lease-ttl {text} is out of range", hint="from 1s, so that a beat can be late, to 1h")
+        raise InputError(f"{option}: {reason}", hint=f"as in {option} {example}") from exc
 
 
 def _say(serving: Serving) -> None:

@@ -14,7 +14,7 @@ from servers.shared import Shared
 
 from .ground import Ground, SetClock, opened
 
-_EMPTIED = ("experiment", "schedule", "agent", "creation", "deletion", "token", "audit", "calibration")
+_EMPTIED = ("experiment", "schedule", "alarm", "agent", "creation", "deletion", "token", "audit", "calibration")
 
 
 @pytest.fixture

@@ -1,0 +1,104 @@
+"""What a fleet sees in, happenings that alarms may wait for out: each with its sentence, and whether it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from prony.model.alarm import Alarm, Happening, Severity
+from prony.model.estimate import Summary
+from prony.model.metric import metric_of
+from prony.model.queue import JobState
+from prony.model.schedule import Fire, Schedule
+
+
+def compared(alarm: Alarm, recipe: str, summary: Summary, at: datetime) -> Happening | None:
+    """Return that a number is beyond an alarm's threshold, or within it; None where it cannot be said."""
+    condition = alarm.condition
+    estimate = summary.estimates.get(condition.key)
+    if estimate is None:
+        return None
+    holds = condition.holds(estimate.value, estimate.low, estimate.high)
+    if holds is None:
+        return None
+    unit = metric_of(condition.key).unit
+    subject = f"{recipe}: {summary.title}" if summary.title else recipe
+    interval = f" [{_shown(estimate.low)}, {_shown(estimate.high)}]" if estimate.low is not None else ""
+    limit = f"{'' if holds else 'not '}{condition.sign} {condition.limit:g}"
+    return Happening(
+        kind="threshold",
+        subject=subject,
+        severity=alarm.severity,
+        facts={
+            "recipe": recipe,
+            "job": summary.job_id,
+            "metric": condition.key,
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "unit": unit,
+            "limit": condition.limit,
+        },
+        at=at,
+        is_over=not holds,
+        text=f"{subject}: {condition.key} is {_shown(estimate.value)} {unit}{interval}, {limit}",
+    )
+
+
+def experiment_ended(recipe: str, experiment_id: str, counts: Mapping[JobState, int], at: datetime) -> Happening | None:
+    """Return that jobs failed, or that none did; None where they did neither."""
+    failed, whole = counts.get(JobState.FAILED, 0), sum(counts.values())
+    if not failed and counts.get(JobState.COMPLETE, 0) < whole:
+        return None
+    text = (
+        f"{failed} of {whole} job{'' if whole == 1 else 's'} of {recipe} failed" if failed else f"{recipe} is complete"
+    )
+    return Happening(
+        kind="experiment_failed",
+        subject=recipe,
+        severity=Severity.CRITICAL if failed == whole else Severity.WARNING,
+        facts={"recipe": recipe, "experiment": experiment_id, "failed": failed, "jobs": whole},
+        at=at,
+        is_over=not failed,
+        text=f"{text} ({experiment_id})",
+    )
+
+
+def agent_lost(agent_id: str, reason: str, at: datetime) -> Happening:
+    facts: dict[str, str | int | float | bool | None] = {"agent": agent_id, "reason": reason}
+    text = f"agent {agent_id} is lost: {reason}"
+    return Happening(kind="agent_lost", subject=agent_id, facts=facts, at=at, text=text)
+
+
+def agent_found(agent_id: str, said: str, at: datetime) -> Happening:
+    facts: dict[str, str | int | float | bool | None] = {"agent": agent_id}
+    text = f"agent {agent_id} {said}"
+    return Happening(kind="agent_lost", subject=agent_id, facts=facts, at=at, is_over=True, text=text)
+
+
+def fired(schedule: Schedule, fire: Fire) -> Happening | None:
+    """Return that times of a schedule were missed, or that one was not; None for what somebody asked for."""
+    if fire.cause == "now":
+        return None
+    is_over = fire.cause == "due"
+    text = f"schedule {schedule.name} fired in time" if is_over else f"schedule {schedule.name}: {fire.reason}"
+    missed = fire.missed + (fire.experiment_id is None)
+    return Happening(
+        kind="schedule_missed",
+        subject=schedule.name,
+        facts={
+            "recipe": schedule.recipe,
+            "schedule": schedule.name,
+            "due_at": fire.due_at.isoformat(),
+            "cause": fire.cause,
+            "missed": missed,
+            "experiment": fire.experiment_id,
+        },
+        at=fire.fired_at,
+        is_over=is_over,
+        text=text or f"schedule {schedule.name} fired late",
+    )
+
+
+def _shown(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.4g}"

@@ -1,0 +1,77 @@
+"""Alarms of the home's own database, without a server: a server on this home raises them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine
+
+from prony.app import telling
+from prony.app.fleet import post
+from prony.app.local import database, whoever
+from prony.model.alarm import Alarm, Delivery, Incident, MadeAlarm, NewAlarm, TestAnswer
+from prony.model.queue import Page
+from prony.ports.clock import SystemClock
+from prony.store import alarms as rows
+from prony.store import notices
+from prony.store.database import reading, writing
+from prony.store.writer import Desk
+
+T = TypeVar("T")
+
+
+@contextmanager
+def opened() -> Iterator[LocalAlarms]:
+    with database() as engine:
+        yield LocalAlarms(engine)
+
+
+class LocalAlarms:
+    """What the client has for a server, under the same names."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._clock = SystemClock()
+
+    def add_alarm(self, alarm: NewAlarm) -> MadeAlarm:
+        made, source = post.asked(alarm, now=self._clock.now(), who=whoever())
+        self._write(lambda desk: rows.add(desk.connection, made.alarm, source))
+        return made
+
+    def alarms(self, *, limit: int = 100, cursor: str | None = None) -> Page[Alarm]:
+        return self._read(lambda connection: rows.page(connection, limit, cursor))
+
+    def alarm(self, alarm_id: str) -> Alarm:
+        return self._read(lambda connection: rows.find(connection, alarm_id))
+
+    def incidents(self, alarm_id: str, *, limit: int = 100, cursor: str | None = None) -> Page[Incident]:
+        return self._read(lambda connection: rows.incidents(connection, rows.find(connection, alarm_id), limit, cursor))
+
+    def deliveries(self, alarm_id: str, *, limit: int = 100, cursor: str | None = None) -> Page[Delivery]:
+        return self._read(
+            lambda connection: notices.deliveries(connection, rows.find(connection, alarm_id), limit, cursor)
+        )
+
+    def test_alarm(self, alarm_id: str) -> TestAnswer:
+        now = self._clock.now()
+        alarm, notice_id, letters = self._write(lambda desk: post.try_out(desk, alarm_id, now=now, link=""))
+        for one in letters:
+            self._settle(one, telling.send(one.letter))
+        return TestAnswer(deliveries=self._read(lambda connection: notices.of_notice(connection, alarm, notice_id)))
+
+    def _settle(self, posted: post.Posted, outcome: telling.Outcome) -> None:
+        now = self._clock.now()
+        self._write(lambda desk: post.settle(desk, posted, outcome, now=now, is_last=True))
+
+    def remove_alarm(self, alarm_id: str) -> None:
+        self._write(lambda desk: post.remove(desk, alarm_id))
+
+    def _read(self, question: Callable[[Connection], T]) -> T:
+        with reading(self._engine) as connection:
+            return question(connection)
+
+    def _write(self, operation: Callable[[Desk], T]) -> T:
+        with writing(self._engine) as connection:
+            return operation(Desk(connection))

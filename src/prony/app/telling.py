@@ -1,0 +1,169 @@
+"""A message and an address in, whether it was taken out: our own signed webhook, or whatever apprise knows.
+
+Addresses hold secrets: what is said of a failure never repeats one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import logging
+import re
+import time
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from prony import __version__
+from prony.errors import CapacityError, InputError
+from prony.model.alarm import Message, Severity
+
+WEBHOOK = ("webhook+https", "webhook+http")
+DELIVERY = "Prony-Delivery"
+TIMESTAMP = "Prony-Timestamp"
+SIGNATURE = "Prony-Signature"
+TIMEOUT_S = 10.0
+# Everything else that is no success may be better the next time.
+_LATER = frozenset({408, 425, 429})
+_HINT = "a webhook is webhook+https://HOST/PATH; apprise's own addresses are as slack://..., mailto://..., json://HOST"
+_one_at_a_time = Lock()  # what apprise says of a failure it says to one log for all
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A message on its way: `id` is the same for every try."""
+
+    id: str
+    message: Message
+    address: str
+    secret: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`is_final`: to try again would be of no use."""
+
+    ok: bool
+    said: str
+    is_final: bool = False
+
+
+def masked(address: str) -> str:
+    """Return an address as it may be shown: of a webhook its host, of any other only what kind it is."""
+    scheme = address.partition("://")[0].lower()
+    if scheme not in WEBHOOK:
+        return f"{scheme}://***"
+    parts = urlsplit(address)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    port = f":{parts.port}" if parts.port else ""
+    return f"{scheme}://{host}{port}{'/***' if parts.path.strip('/') or parts.query else ''}"
+
+
+def check_address(address: str) -> None:
+    """Refuse an address that nothing could be sent to."""
+    scheme = address.partition("://")[0].lower()
+    if scheme in WEBHOOK:
+        try:
+            parts = urlsplit(address)
+            good = bool(parts.hostname) and parts.port != 0 and not parts.username
+        except ValueError:
+            good = False
+        if not good:
+            raise InputError(f"a {scheme} address has a host, and no user", hint=_HINT, code="bad_address")
+        return
+    if scheme in ("http", "https"):
+        raise InputError(
+            f"{scheme}:// is no address of an alarm", hint=f"write webhook+{scheme}://", code="bad_address"
+        )
+    if _apprise().Apprise.instantiate(address) is None:
+        raise InputError(f"nothing is known of {scheme}:// addresses like this", hint=_HINT, code="bad_address")
+
+
+def signature(secret: str, timestamp: str, body: bytes) -> str:
+    """Return what proves that a message is ours, and how old it is."""
+    return "v1=" + hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+
+
+def send(letter: Letter) -> Outcome:
+    """Try once. It blocks, for as long as the other side takes and no longer than a while."""
+    if letter.address.partition("://")[0].lower() in WEBHOOK:
+        return _post(letter)
+    return _notify(letter)
+
+
+def _post(letter: Letter) -> Outcome:
+    import httpx
+
+    url = letter.address.partition("+")[2]
+    body, now = letter.message.model_dump_json().encode(), str(int(time.time()))
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": f"prony/{__version__}",
+        DELIVERY: letter.id,
+        TIMESTAMP: now,
+        SIGNATURE: signature(letter.secret, now, body),
+    }
+    try:
+        with (
+            httpx.Client(timeout=TIMEOUT_S, follow_redirects=False, trust_env=not _is_loopback(url)) as client,
+            client.stream("POST", url, content=body, headers=headers) as response,  # whatever it says is not read
+        ):
+            status = response.status_code
+    except httpx.HTTPError as exc:
+        return Outcome(False, f"it could not be reached: {type(exc).__name__}")
+    except (httpx.InvalidURL, UnicodeError, ValueError):
+        return Outcome(False, "this is no address that can be asked", is_final=True)
+    if 300 <= status < 400:
+        return Outcome(False, f"it answered {status}: redirects are not followed", is_final=True)
+    is_final = 400 <= status < 500 and status not in _LATER
+    return Outcome(200 <= status < 300, f"it answered {status}", is_final=is_final)
+
+
+def _is_loopback(url: str) -> bool:
+    """Is it this machine, which no proxy reaches?"""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _notify(letter: Letter) -> Outcome:
+    """Send through apprise, which logs why it could not, and returns only that."""
+    apprise = _apprise()
+    message = letter.message
+    kinds = {Severity.INFO: "info", Severity.WARNING: "warning", Severity.CRITICAL: "failure"}
+    kind = "success" if message.kind == "resolved" else kinds[message.severity]
+    title, _, text = message.text.partition("\n")
+    with _one_at_a_time, apprise.LogCapture(level=logging.WARNING, fmt="%(message)s") as said:
+        sender = apprise.Apprise()
+        ok = bool(sender.add(letter.address)) and bool(sender.notify(body=text or title, title=title, notify_type=kind))
+        why = said.getvalue().strip().splitlines()
+    if ok:
+        return Outcome(True, "it was taken")
+    return Outcome(False, _scrubbed(why[-1], letter.address)[:200] if why else "it was not taken")
+
+
+def _scrubbed(text: str, address: str) -> str:
+    """Return what was said without any part of the address that could be a secret."""
+    parts = urlsplit(address.replace(" ", ""))
+    secrets = re.split(r"[/:@&=?]", f"{parts.netloc}/{parts.path}?{parts.query}")
+    for secret in sorted({one for part in secrets for one in (part, unquote(part)) if len(one) > 3}, key=len)[::-1]:
+        text = text.replace(secret, "***")
+    return text
+
+
+def _apprise() -> Any:
+    """Return the module, which has no types."""
+    try:
+        import apprise
+    except ModuleNotFoundError as exc:
+        raise CapacityError(
+            "addresses other than webhooks need the package apprise",
+            hint="pip install 'prony[server]'",
+            code="missing_package",
+        ) from exc
+    logging.getLogger("apprise").propagate = False  # its lines may hold addresses
+    return apprise

@@ -1,0 +1,439 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prony.errors import ConflictError, InputError, NotFoundError
+from prony.measure.samples import SAMPLES, sample_frame
+from prony.model.alarm import Delivery, Happening, MadeAlarm, NewAlarm
+from prony.model.condition import Kind
+from prony.model.queue import Submission
+from prony.model.result import Repetition
+from prony.model.schedule import NewSchedule
+from prony.store.home import Home
+from servers.receiver import Received, Receiver, receiver
+
+from .ground import ME, Ground, Hand, opened, recipe
+from .parcels import AT, SUT, repacked, write
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def there() -> Iterator[Receiver]:
+    with receiver() as made:
+        yield made
+
+
+async def alarmed(ground: Ground, there: Receiver | None, when: str = "experiment failed", **more: Any) -> MadeAlarm:
+    asked = {"name": "ops", "when": when, "to": [there.url()] if there else [], **more}
+    return await ground.fleet.add_alarm(NewAlarm.model_validate(asked), who=ME)
+
+
+async def pass_to(ground: Ground, **delta: float) -> None:
+    """Let time go on, and do all that follows: a message is made in one round and sent in the next."""
+    ground.clock.step(**delta)
+    ground.seconds += timedelta(**delta).total_seconds()
+    await ground.look()
+    await ground.look()
+
+
+async def report(ground: Ground, kind: Kind = "gate_failed", subject: str = "p99", **more: Any) -> None:
+    happening = Happening(kind=kind, subject=subject, at=ground.clock.now(), text=f"{subject} is bad", **more)
+    await ground.fleet.write(lambda desk: ground.fleet.siren.report(desk, happening))
+
+
+async def failed(ground: Ground, hand: Hand, name: str = "small", state: str = "failed") -> None:
+    """Let an experiment of one job end."""
+    await ground.submit(recipe(1, name))
+    lease = await hand.lease()
+    await hand.finish(lease, state, failure=SUT if state == "failed" else None)
+
+
+def told(there: Receiver) -> list[tuple[str, int]]:
+    return [(one.json["kind"], one.json["count"]) for one in there.received]
+
+
+async def sent(ground: Ground, name: str = "ops") -> list[Delivery]:
+    return list((await ground.fleet.deliveries(name)).items)[::-1]
+
+
+# From what happens to who is told
+
+
+async def test_a_failed_experiment_is_told_and_so_is_that_it_is_over(ground: Ground, there: Receiver) -> None:
+    await alarmed(ground, there, severity="critical")
+    hand = await ground.agent()
+    await failed(ground, hand)
+    await pass_to(ground, seconds=9)
+    assert there.received == []  # more may follow
+    await pass_to(ground, seconds=2)
+    assert told(there) == [("firing", 1)]
+    first = there.received[0].json
+    assert first["severity"] == "critical"
+    assert first["items"][0]["facts"]["failed"] == 1
+    assert first["text"].startswith("[critical] ops\n1 of 1 job of small failed (")
+    await failed(ground, hand, state="complete")
+    await pass_to(ground, seconds=11)
+    assert told(there) == [("firing", 1), ("resolved", 1)]
+    (incident,) = (await ground.fleet.incidents("ops")).items
+    assert incident.closed_at is not None
+    assert (await ground.fleet.alarm("ops")).open == 0
+
+
+async def test_two_hundred_failures_are_one_message(ground: Ground, there: Receiver) -> None:
+    await alarmed(ground, there)
+    hand = await ground.agent()
+    for number in range(200):
+        await failed(ground, hand, f"recipe-{number}")
+    await pass_to(ground, seconds=11)
+    await pass_to(ground, minutes=5)
+    assert told(there) == [("firing", 200)]
+    message = there.received[0].json
+    assert len(message["items"]) == 5
+    assert "and 195 more" in message["text"]
+    assert (await ground.fleet.alarm("ops")).open == 200
+
+
+async def test_the_same_again_is_counted_and_told_once(ground: Ground, there: Receiver) -> None:
+    await alarmed(ground, there, "gate failed")
+    for _ in range(3):
+        await report(ground)
+    await pass_to(ground, seconds=11)
+    for _ in range(4):
+        await report(ground)
+    await pass_to(ground, hours=1)
+    assert told(there) == [("firing", 3)]
+    (incident,) = (await ground.fleet.incidents("ops")).items
+    assert (incident.count, incident.closed_at) == (7, None)
+
+
+async def test_between_two_messages_it_is_quiet(ground: Ground, there: Receiver) -> None:
+    await alarmed(ground, there, "gate failed", quiet="1h")
+    await report(ground, subject="one")
+    await pass_to(ground, seconds=11)
+    for subject in ("two", "three", "four"):
+        await pass_to(ground, minutes=10)
+        await report(ground, subject=subject)
+    assert told(there) == [("firing", 1)]
+    await pass_to(ground, minutes=31)
+    assert told(there) == [("firing", 1), ("firing", 3)]
+
+
+async def test_what_does_not_end_is_told_again(ground: Ground, there: Receiver) -> None:
+    await alarmed(ground, there, "gate failed", again="6h")
+    await report(ground)
+    await pass_to(ground, seconds=11)
+    await pass_to(ground, hours=5, minutes=59)
+    assert told(there) == [("firing", 1)]
+    for _ in range(2):
+        await pass_to(ground, minutes=2)
+    assert told(there) == [("firing", 1), ("again", 1)]
+    await report(ground, is_over=True)
+    await pass_to(ground, hours=7)
+    await pass_to(ground, hours=7)
+    assert [kind for kind, _ in told(there)] == ["firing", "again", "resolved"]
+
+
+async def test_a_lost_agent_is_told_and_that_it_is_back(ground: Ground, there: Receiver) -> None:
+    await alarmed(ground, there, "agent lost")
+    hand = await ground.agent("rack")
+    await ground.pass_time(150)
+    assert (await hand.shown()).state == "lost"
+    await pass_to(ground, seconds=11)
+    assert told(there) == [("firing", 1)]
+    assert there.received[0].json["items"][0]["subject"] == hand.id
+    await hand.beat()
+    await pass_to(ground, seconds=11)
+    assert told(there) == [("firing", 1), ("resolved", 1)]
+
+
+async def test_a_missed_schedule_is_told(ground: Ground, there: Receiver) -> None:
+    await alarmed(ground, there, "schedule missed")
+    submission = Submission(text=recipe(1))
+    await ground.fleet.add_schedule(NewSchedule(submission=submission, cron="0 * * * *", missed="skip"), who=ME)
+    await pass_to(ground, hours=1)
+    await pass_to(ground, hours=3, minutes=30)
+    await pass_to(ground, seconds=11)
+    assert told(there) == [("firing", 1)]
+    assert "3 missed while no server was up" in there.received[0].json["text"]
+    await pass_to(ground, minutes=29, seconds=49)
+    await pass_to(ground, seconds=11)
+    assert told(there) == [("firing", 1), ("resolved", 1)]
+
+
+@pytest.mark.parametrize(
+    ("when", "kind", "is_told"),
+    [
+        ("gate failed", "gate_failed", True),
+        ("gate failed", "regression", False),
+        ("regression", "regression", True),
+        ("regression", "suspect", False),
+        ("suspect", "suspect", True),
+        ("suspect", "regression", True),
+    ],
+)
+async def test_whoever_finds_a_change_or_a_gate_reports_it_in_one_place(
+    local: Ground, there: Receiver, when: str, kind: Kind, is_told: bool
+) -> None:
+    await alarmed(local, there, when)
+    await report(local, kind, facts={"ratio": 1.07, "odd": float("nan"), "recipe": "small"})
+    await pass_to(local, seconds=11)
+    assert bool(there.received) is is_told
+    if is_told:
+        assert there.received[0].json["items"][0]["facts"] == {"ratio": 1.07, "odd": "nan", "recipe": "small"}
+
+
+async def test_an_alarm_for_one_recipe_hears_of_no_other(local: Ground, there: Receiver) -> None:
+    await alarmed(local, there, "gate failed", recipe="mine")
+    await report(local, facts={"recipe": "other"})
+    await report(local, facts={})
+    assert (await local.fleet.alarm("ops")).open == 0
+    await report(local, facts={"recipe": "mine"})
+    assert (await local.fleet.alarm("ops")).open == 1
+
+
+# Thresholds
+
+
+async def measured(hand: Hand, each_ns: int, folder: Path) -> None:
+    """Bring a result of six runs that took so long."""
+    await hand.ground.submit(recipe(1))
+    lease = await hand.lease()
+    runs = tuple(Repetition(index=index, started_at=AT) for index in range(6))
+    write(folder, lease.job, repetitions=runs)
+    begins = list(range(1_000_000, 11_000_000, 1_000_000))
+    frame = sample_frame([(run, "measure", begins, [one + each_ns + run for one in begins]) for run in range(6)])
+    frame.write_parquet(folder / SAMPLES)
+    assert (await hand.send(lease, repacked(folder))).accepted
+
+
+async def test_a_threshold_is_held_against_every_result(ground: Ground, there: Receiver, tmp_path: Path) -> None:
+    await alarmed(ground, there, "inference_ms.p50 > 0.2")
+    hand = await ground.agent()
+    await measured(hand, 100_000, tmp_path / "fast")
+    assert (await ground.fleet.alarm("ops")).open == 0
+    await measured(hand, 300_000, tmp_path / "slow")
+    await pass_to(ground, seconds=11)
+    assert told(there) == [("firing", 1)]
+    item = there.received[0].json["items"][0]
+    assert "inference_ms.p50 is 0.3 ms [0.3, 0.3], > 0.2" in item["text"]
+    assert item["facts"]["low"] > 0.2
+    await measured(hand, 100_000, tmp_path / "fast again")
+    await pass_to(ground, seconds=11)
+    assert told(there) == [("firing", 1), ("resolved", 1)]
+
+
+# Delivery
+
+
+async def test_what_is_not_taken_is_sent_again_later_under_the_same_key(ground: Ground, there: Receiver) -> None:
+    there.statuses = [500, 503]
+    await alarmed(ground, there, "gate failed")
+    await report(ground)
+    await pass_to(ground, seconds=11)
+    (waiting,) = await sent(ground)
+    assert (waiting.state, [one.said for one in waiting.tries]) == ("waiting", ["it answered 500"])
+    assert waiting.next_at == ground.clock.now() + timedelta(seconds=5)
+    await pass_to(ground, seconds=4)
+    assert len(there.received) == 1
+    await pass_to(ground, seconds=1)
+    await pass_to(ground, seconds=9)
+    assert len(there.received) == 2
+    await pass_to(ground, seconds=1)
+    (done,) = await sent(ground)
+    assert done.state == "delivered"
+    assert [one.ok for one in done.tries] == [False, False, True]
+    assert {one.headers["prony-delivery"] for one in there.received} == {done.id}
+    assert len({one.body for one in there.received}) == 1
+
+
+async def test_what_nobody_takes_is_given_up_and_says_so(ground: Ground, there: Receiver) -> None:
+    there.statuses = [500] * 50
+    await alarmed(ground, there, "gate failed")
+    await report(ground)
+    for _ in range(15):
+        await pass_to(ground, hours=1)
+    (done,) = await sent(ground)
+    assert (done.state, len(done.tries)) == ("failed", 12)
+    assert len(there.received) == 12
+
+
+async def test_a_receiver_that_refuses_is_not_asked_again(ground: Ground, there: Receiver) -> None:
+    there.statuses = [410]
+    await alarmed(ground, there, "gate failed")
+    await report(ground)
+    await pass_to(ground, seconds=11)
+    await pass_to(ground, hours=1)
+    assert [one.state for one in await sent(ground)] == ["failed"]
+
+
+async def test_every_address_is_told_whatever_the_others_do(ground: Ground, there: Receiver) -> None:
+    await alarmed(ground, None, "gate failed", to=["webhook+http://127.0.0.1:1/x", there.url("json"), there.url()])
+    await report(ground)
+    await pass_to(ground, seconds=11)
+    assert sorted(one.state for one in await sent(ground)) == ["delivered", "delivered", "waiting"]
+
+
+async def test_of_two_servers_one_sends(pair: tuple[Ground, Ground], there: Receiver) -> None:
+    one, two = pair
+    await alarmed(one, there, "gate failed", quiet="1s")
+    await two.fleet.load_alarms()
+    for number in range(10):
+        await asyncio.gather(report(one, subject=f"a{number}"), report(two, subject=f"b{number}"))
+        one.clock.step(seconds=11)  # which is the clock of both
+        for _ in range(2):
+            await asyncio.gather(one.look(), two.look())
+    assert told(there) == [("firing", 2)] * 10
+    assert len({came.headers["prony-delivery"] for came in there.received}) == 10
+
+
+async def test_a_server_that_is_killed_between_claim_and_delivery_is_followed_by_one_that_sends(
+    home: Home, url: str, there: Receiver
+) -> None:
+    async with _killed_while_sending(home, url, there) as dead:
+        async with opened(home, url, clock=dead.clock) as ground:
+            if url:  # others may be sending on this database, so the claim must run out
+                await pass_to(ground, seconds=59)
+                assert len(there.received) == 1
+                await pass_to(ground, seconds=2)
+            await ground.look()
+            await ground.settle()
+            (done,) = await sent(ground)
+            assert done.state == "delivered"
+            assert [one.said for one in done.tries] == [
+                "the server ended, or was cut off, before it knew",
+                "it answered 200",
+            ]
+        assert len(there.received) == 2
+        assert _keys(there.received) == {done.id}
+
+
+@asynccontextmanager
+async def _killed_while_sending(home: Home, url: str, there: Receiver) -> AsyncIterator[Ground]:
+    """Yield a server that will never know what came of its message."""
+    killed = opened(home, url)
+    dead = await killed.__aenter__()
+    await alarmed(dead, there, "gate failed")
+    await report(dead)
+    dead.clock.step(seconds=11)
+    there.gate.clear()
+    there.statuses = [200]
+    await dead.fleet.look_around()
+    await dead.fleet.look_around()
+    await asyncio.to_thread(there.wait)
+
+    async def silent(*_: object, **__: object) -> None:
+        await asyncio.Event().wait()
+
+    vars(dead.fleet)["write"] = silent  # as one that is killed writes nothing more
+    there.gate.set()
+    yield dead
+    for task in dead.fleet.tasks:
+        task.cancel()
+    await killed.__aexit__(None, None, None)
+
+
+def _keys(received: list[Received]) -> set[str]:
+    return {one.headers["prony-delivery"] for one in received}
+
+
+# Trying out, and keeping secrets
+
+
+async def test_a_test_really_sends_and_says_what_came_of_it(ground: Ground, there: Receiver) -> None:
+    await alarmed(ground, there)
+    answer = await ground.fleet.test_alarm("ops", who=ME)
+    assert answer.ok
+    assert told(there) == [("test", 1)]
+    there.statuses = [500]
+    answer = await ground.fleet.test_alarm("ops", who=ME)
+    assert [one.state for one in answer.deliveries] == ["failed"]  # somebody waits for the answer: not again later
+    assert answer.deliveries[0].tries[0].said == "it answered 500"
+    await pass_to(ground, hours=1)
+    assert len(there.received) == 2
+
+
+async def test_no_answer_holds_an_address_or_the_secret(ground: Ground, there: Receiver) -> None:
+    made = await alarmed(ground, there)
+    await ground.fleet.test_alarm("ops", who=ME)
+    answers = [
+        made.alarm,
+        await ground.fleet.alarm("ops"),
+        await ground.fleet.alarms(),
+        await ground.fleet.incidents("ops"),
+        await ground.fleet.deliveries("ops"),
+    ]
+    shown = "".join(one.model_dump_json() for one in answers)
+    assert "sEcReT" not in shown
+    assert made.secret not in shown
+    assert f"webhook+http://127.0.0.1:{there.port}/***" in shown
+
+
+async def test_an_alarm_that_is_removed_takes_everything_along(ground: Ground, there: Receiver) -> None:
+    await alarmed(ground, there, "gate failed")
+    await report(ground)
+    await ground.fleet.remove_alarm("ops", who=ME)
+    await report(ground)
+    await pass_to(ground, seconds=11)
+    assert there.received == []
+    with pytest.raises(NotFoundError, match="no alarm 'ops'"):
+        await ground.fleet.alarm("ops")
+
+
+async def test_one_that_was_removed_elsewhere_is_passed_over(ground: Ground, there: Receiver) -> None:
+    await alarmed(ground, there, "gate failed")
+    in_mind = ground.fleet.siren.alarms
+    await ground.fleet.remove_alarm("ops", who=ME)
+    ground.fleet.siren.alarms = in_mind
+    await report(ground)
+    await pass_to(ground, seconds=11)
+    assert there.received == []
+
+
+async def test_a_name_is_taken_once(ground: Ground) -> None:
+    await alarmed(ground, None)
+    with pytest.raises(ConflictError, match="'ops' is there already"):
+        await alarmed(ground, None)
+
+
+# With a recipe
+
+
+OWN = """
+alarms:
+- {name: slow, when: inference_ms.p50 > 0.2, severity: critical, to: [ops]}
+- {name: broken, when: experiment failed}
+"""
+
+
+async def test_a_recipe_brings_alarms_that_tell_by_way_of_others(ground: Ground, there: Receiver) -> None:
+    await alarmed(ground, there, "agent lost")
+    hand = await ground.agent()
+    for _ in range(2):  # the second takes the place of the first
+        await ground.submit(recipe(1) + OWN)
+        lease = await hand.lease()
+        await hand.finish(lease, "failed", failure=SUT)
+    found = {one.name: one for one in (await ground.fleet.alarms()).items}
+    assert list(found) == ["ops", "small.broken", "small.slow"]
+    assert (found["small.slow"].via, found["small.slow"].recipe) == (("ops",), "small")
+    assert found["small.broken"].open == 1
+    assert (await ground.fleet.test_alarm("small.slow", who=ME)).ok
+    assert there.received[-1].json["alarm"] == "small.slow"
+
+
+async def test_a_recipe_that_counts_on_an_alarm_that_is_not_there_is_refused(ground: Ground) -> None:
+    with pytest.raises(InputError, match="'ops', which is no alarm"):
+        await ground.submit(recipe(1) + OWN)
+    assert (await ground.fleet.experiments()).items == ()
+
+
+async def test_an_address_has_no_place_in_a_recipe(local: Ground) -> None:
+    with pytest.raises(InputError, match="text like ops"):
+        await local.submit(recipe(1) + OWN.replace("[ops]", "['json://127.0.0.1']"))
