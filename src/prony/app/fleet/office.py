@@ -219,23 +219,21 @@ class Office:
             del self.changed[experiment_id]
 
     def _act_on(self, note: Note) -> None:
+        follows = {"agent": self.load_card, "gathered": self.settle_gang, "alarms": self.load_alarms}
+        if note.topic in follows:
+            self.spawn(follows[note.topic](note.key))
+            return
         match note.topic:
             case "lot":
                 self._offer(note.key, note.count)
             case "later":
                 asyncio.get_running_loop().call_later(note.count / 1000, self.hear, [Note("lot", note.key)])
-            case "agent":
-                self.spawn(self.load_card(note.key))
             case "freed":
                 self.floor.release(note.key)
                 self.unwanted.discard(note.key)
                 self.renewed.pop(note.key, None)
-            case "gathered":
-                self.spawn(self.settle_gang(note.key))
             case "unwanted":
                 self.unwanted.add(note.key)
-            case "alarms":
-                self.spawn(self.load_alarms())
             case "anew":
                 self.missed_notes = True
             case "priority":
@@ -321,7 +319,7 @@ class Office:
 
     # Alarms in mind
 
-    async def load_alarms(self) -> None:
+    async def load_alarms(self, _: str = "") -> None:
         self.siren.alarms = await self.read(alarm_rows.every)
 
     # Experiments
