@@ -18,6 +18,7 @@ from prony.model.agent import Capabilities, Enrolment, Heartbeat
 from prony.model.alarm import NewAlarm
 from prony.model.comparison import Terms
 from prony.model.gang import Meeting
+from prony.model.history import Acknowledgement, NewBaseline
 from prony.model.lease import LeaseRequest, Progress
 from prony.model.queue import JobBatch, Modification, Submission
 from prony.model.schedule import NewSchedule
@@ -71,6 +72,14 @@ CALLS: dict[str, tuple[str, ...]] = {
     "remove": ("agents",),
     "compatibility": ("agents",),
     "queue": ("queue",),
+    "series": ("history", "baseline"),
+    "history": ("history",),
+    "baseline": ("baseline",),
+    "set_baseline": ("baseline",),
+    "clear_baseline": ("baseline",),
+    "changes": ("watch-regressions",),
+    "change": ("ack",),
+    "ack": ("ack",),
     "comparison": ("compare",),
 }
 AN_AGENT_S = "only an agent asks this, and it has a connection of its own"
@@ -106,6 +115,8 @@ NO_COMMAND: dict[str, str] = {
 OWN = {"close", "url"}
 # What stands in for each argument of the client's methods.
 ARGUMENTS: dict[str, Any] = {
+    "acknowledgement": Acknowledgement(),
+    "baseline": NewBaseline(),
     "submission": Submission(text="name: x"),
     "modification": Modification(priority=1),
     "batch": JobBatch(action="cancel", ids=("x",)),

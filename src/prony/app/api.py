@@ -36,6 +36,7 @@ from prony.store.ledger import outcome
 from prony.store.store import Store
 
 if TYPE_CHECKING:
+    from prony.app.histories import Histories
     from prony.model.device import State
     from prony.model.estimate import Estimate
 
@@ -65,6 +66,12 @@ class Bench:
     @property
     def home(self) -> Home:
         return self.store.home
+
+    @property
+    def histories(self) -> Histories:
+        from prony.app.histories import Histories
+
+        return Histories(self.store)
 
     # Experiments
 

@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from prony.client.api import Client
 from prony.errors import InputError, NotFoundError
+from prony.model.history import Series
 from prony.model.queue import Page
 
 T = TypeVar("T")
@@ -77,6 +78,21 @@ def agent_named(client: Client, text: str) -> str:
         if matches:
             return _only(matches, text, "agent", "prony agents")
     return _only([], text, "agent", "prony agents")
+
+
+def series_named(client: Client, text: str) -> Series:
+    """Return the series that a person means by its id, or the beginning of one."""
+    found = [one for one in listed(client.series) if text and one.id.startswith(text)]
+    series_id = _only([one.id for one in found], text, "series", "prony history")
+    return next(one for one in found if one.id == series_id)
+
+
+def change_named(client: Client, text: str) -> str:
+    """Return the change that a person means by its id, or the beginning of one."""
+    if _known(client.change, text):
+        return text
+    ids = [one.id for one in listed(client.changes)]
+    return _only([one for one in ids if text and one.startswith(text)], text, "change", "prony watch-regressions")
 
 
 def _known(ask: Callable[[str], object], identity: str) -> bool:

@@ -22,6 +22,7 @@ from prony.server.routes import (
     comparison,
     experiments,
     fleet,
+    history,
     jobs,
     leases,
     schedules,
@@ -32,7 +33,7 @@ from prony.server.waiting import Waits
 if TYPE_CHECKING:
     from prony.app.fleet import Fleet
 
-_PARTS = (experiments, comparison, sweeps, jobs, schedules, alarms, agents, leases, fleet, access, pages)
+_PARTS = (experiments, comparison, sweeps, jobs, schedules, alarms, agents, leases, history, fleet, access, pages)
 
 
 class Application(FastAPI):

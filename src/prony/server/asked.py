@@ -13,6 +13,7 @@ from prony.model.agent import AgentState
 from prony.model.base import Noun
 from prony.model.comparison import Rule, Terms
 from prony.model.experiment import ExperimentState
+from prony.model.history import ChangeKind, ChangeState, SeriesState
 from prony.model.matrix import Against, MatrixTerms
 from prony.model.quantity import Share
 from prony.model.queue import JobState
@@ -63,6 +64,20 @@ class JobsAsked(PageAsked):
             return None
         key, _, value = self.label.partition("=")
         return key, value
+
+
+class SeriesAsked(PageAsked):
+    name: Plain | None = Field(default=None, description="of the recipe, whole")
+    state: SeriesState | None = None
+
+
+class HistoryAsked(Asked):
+    metric: Plain | None = Field(default=None, description="such as `inference_ms.p99`; the headline's by default")
+
+
+class ChangesAsked(PageAsked):
+    state: ChangeState | None = Field(default=None, description="those that are open, by default")
+    kind: ChangeKind | None = None
 
 
 class AgentsAsked(PageAsked):

@@ -36,6 +36,7 @@ ROLES: dict[str, Role | None] = {
         (
             "submit", "modify", "delete", "cancel_experiment", "retry_experiment", "rerun", "cancel", "retry", "batch",
             "add_schedule", "pause_schedule", "resume_schedule", "remove_schedule", "run_schedule",
+            "ack", "set_baseline", "clear_baseline",
         ),
         Role.SUBMITTER,
     ),
@@ -46,6 +47,7 @@ ROLES: dict[str, Role | None] = {
             "openapi", "docs_asset", "schedules", "schedule", "fires", "comparison", "gates",
             "sweep_report", "matrix",
             "alarms", "alarm", "incidents", "deliveries",
+            "series", "history", "baseline", "changes", "change",
         ),
         Role.VIEWER,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.exposition import generate_latest
@@ -13,6 +13,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from prony import __version__
 from prony.model.agent import AgentState
+from prony.model.history import OPEN, ChangeKind
 from prony.model.queue import JobState, Stats
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ class Metrics:
             registry=registry,
         )
         self._lost = Counter("prony_leases_lost", "leases whose agents fell silent", registry=registry)
+        self._changes = Gauge(
+            "prony_open_changes", "changes of histories that are open", ("kind", "state"), registry=registry
+        )
         fleet.hooks.append(self.happened)
 
     def answered(self, operation: str, status: int, took_s: float) -> None:
@@ -86,9 +90,15 @@ class Metrics:
             now = time.monotonic()
             if now - self._asked_at >= _FRESH_S:
                 self._take(await self._fleet.stats())
+                self._take_changes(await self._fleet.open_changes())
                 self._asked_at = now
         self._backlog.set(self._fleet.writer.backlog)
         return generate_latest(self._registry)
+
+    def _take_changes(self, counts: dict[tuple[str, str], int]) -> None:
+        for kind in get_args(ChangeKind):
+            for state in OPEN:
+                self._changes.labels(kind, state.value).set(counts.get((kind, state.value), 0))
 
     def _take(self, stats: Stats) -> None:
         for state in JobState:

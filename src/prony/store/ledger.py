@@ -20,7 +20,7 @@ from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.result import ResultState
 from prony.model.states import EXPERIMENT, check
-from prony.store import tables
+from prony.store import history_tables, tables
 from prony.store.home import safe_id
 from prony.store.owner import this_process
 from prony.store.rows import Values, experiment_of, experiment_row, job_row
@@ -55,6 +55,15 @@ def _inserting(table: Table, dialect: str) -> Insert:
     """Return the statement without values: to build it takes longer than to run it."""
     inserting = import_module(f"sqlalchemy.dialects.{dialect}").insert(table)  # what is not used is not loaded
     statement: Insert = inserting.on_conflict_do_nothing().returning(*table.primary_key.columns)
+    return statement
+
+
+@cache
+def _replacing(table: Table, dialect: str) -> Insert:
+    """The same where the newer row takes the older one's place."""
+    adding, keys = import_module(f"sqlalchemy.dialects.{dialect}").insert(table), table.primary_key.columns
+    fresh = {column.name: adding.excluded[column.name] for column in table.columns if column.name not in keys}
+    statement: Insert = adding.on_conflict_do_update(index_elements=list(keys), set_=fresh)
     return statement
 
 
@@ -209,7 +218,17 @@ def add_attempt(connection: Connection, row: Values, *, attempt: int, folder: st
     stands = all(_RANK[state] < _RANK[ResultState(other.state)] for other in known)
     if known and stands:
         connection.execute(update(table).where(table.c.job_id == job_id).values(stands=False))
-    return insert_new(connection, table, row | {"attempt": attempt, "folder": folder, "stands": stands})
+    own = {name: value for name, value in row.items() if name != "history"}
+    is_new = insert_new(connection, table, own | {"attempt": attempt, "folder": folder, "stands": stands})
+    if is_new and stands and row["history"] is not None:
+        keep_point(connection, *row["history"])
+    return is_new
+
+
+def keep_point(connection: Connection, series: Values, point: Values) -> None:
+    """Keep a result in its history, in place of another attempt's; it waits to be judged."""
+    insert_new(connection, history_tables.series, series)
+    connection.execute(_replacing(history_tables.point, connection.dialect.name), point)
 
 
 def _claim_job(connection: Connection, job_id: str, experiment_id: str) -> None:

@@ -19,6 +19,7 @@ from prony.model.metric import HEADLINES
 from prony.model.recipe import Matrix
 from prony.model.result import Result
 from prony.store.folder import FolderContents
+from prony.store.points import placed
 
 Values = dict[str, Any]
 
@@ -67,13 +68,17 @@ def job_row(job: Job) -> Values:
 
 
 def result_row(contents: FolderContents, summary: Summary) -> Values:
-    """Return the columns that the folder decides; which attempt it is and where it lies are not among them."""
+    """Return the columns that the folder decides; which attempt it is and where it lies are not among them.
+
+    Under `history` come the rows of its series and its point, or None: made here, where the result is opened anyway.
+    """
     if summary.job_id != contents.result.job_id:
         raise InputError(f"the summary is of job {summary.job_id}, the folder of {contents.result.job_id}")
     result, device = contents.result, contents.environment.device
     metric = next((name for name in HEADLINES.values() if name in summary.estimates), None)
     headline = summary.estimates[metric] if metric is not None else None
     return {
+        "history": placed(contents, summary),
         "job_id": result.job_id,
         "experiment_id": result.experiment_id,
         "state": result.state.value,

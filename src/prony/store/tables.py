@@ -379,6 +379,8 @@ delivery = Table(
 def schema() -> MetaData:
     """Return all tables with their partial indices too, which only those need who make or compare a schema: to name
     one loads what SQLAlchemy knows of every database."""
+    from prony.store import history_tables as history
+
     for name, columns, unique, where in (
         # The database itself sees to it that a device measures one job at a time.
         ("queue_device", (queue.c.device_key,), True, text("state = 'leased'")),
@@ -386,6 +388,7 @@ def schema() -> MetaData:
         # One incident is open of a subject, and one message is gathered of a kind.
         ("incident_open", (incident.c.alarm_id, incident.c.subject), True, text("closed_at IS NULL")),
         ("notice_gathering", (notice.c.alarm_id, notice.c.kind), True, text("ready_at IS NOT NULL")),
+        ("point_unjudged", (history.point.c.series_id,), False, text("NOT judged")),
     ):
         Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)
     return metadata

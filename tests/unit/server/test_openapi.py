@@ -29,6 +29,9 @@ GET /schedules/{}/fires fires; POST /schedules/{}/pause pause_schedule; POST /sc
 POST /schedules/{}/run run_schedule; DELETE /schedules/{} remove_schedule; POST /alarms add_alarm; GET /alarms alarms
 GET /alarms/{} alarm; GET /alarms/{}/incidents incidents; GET /alarms/{}/deliveries deliveries
 POST /alarms/{}/test test_alarm; DELETE /alarms/{} remove_alarm
+GET /comparison comparison; GET /series series; GET /series/{} history; GET /series/{}/baseline baseline
+PUT /series/{}/baseline set_baseline; DELETE /series/{}/baseline clear_baseline; GET /changes changes
+GET /changes/{} change; POST /changes/{}/ack ack
 """
 Document = dict[str, Any]
 

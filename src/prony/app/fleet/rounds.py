@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Row
 from prony.app.fleet import uploads
 from prony.app.fleet.agents import Agents
 from prony.app.fleet.alarming import Alarming
+from prony.app.fleet.histories import Histories
 from prony.app.fleet.leases import held_of
 from prony.app.fleet.schedules import Schedules
 from prony.app.fleet.wire import Listener
@@ -33,7 +34,7 @@ _LOST_AFTER = 3  # times the life of a lease
 _LAST_WORK_S = 10.0
 
 
-class Rounds(Schedules, Alarming, Agents):
+class Rounds(Schedules, Alarming, Agents, Histories):
     """Started with the server and ended with it."""
 
     async def start(self, *, sweeping: bool = True) -> None:
@@ -43,6 +44,7 @@ class Rounds(Schedules, Alarming, Agents):
         self._beats: dict[str, tuple[int, float]] = {}
         self._agent_beats: dict[str, tuple[int, float]] = {}
         self._reconciled = -math.inf
+        self._judging: asyncio.Task[object] | None = None
         self._sweeper: asyncio.Task[None] | None = None
         await asyncio.to_thread(uploads.sweep, self.home)
         if self.is_shared:
@@ -81,6 +83,9 @@ class Rounds(Schedules, Alarming, Agents):
                 await self.look_around()
             except PronyError as exc:  # the database is away; agents go on, and so does the round
                 self.hook("round_failed", message=exc.message)
+            # Beside the round, which looks after leases and must not wait for a long history.
+            if self._judging is None or self._judging.done():
+                self._judging = self._begin(self.judge_waiting())
 
     async def look_around(self) -> None:
         """Go one round."""

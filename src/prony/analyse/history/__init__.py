@@ -1,0 +1,1 @@
+"""The results of one benchmark over time in, what changed among them out."""

@@ -1,0 +1,72 @@
+"""Neighbouring points in, what else changed between them out, and whether that was the machine and not the code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+
+from prony.model.calibration import Calibration
+from prony.model.estimate import Estimate
+from prony.model.history import Point
+
+# Facts of a point that belong to the machine: where one of these changed, the code is not blamed.
+OF_THE_MACHINE = ("os version", "kernel", "libc", "microcode", "GPU driver")
+COMMIT = "commit"
+_CANARY = "kernel_ms"
+# A change may lie a run or two from where it was located.
+_AROUND = 2
+
+
+@dataclass(frozen=True)
+class Causes:
+    told: tuple[str, ...] = ()
+    is_of_the_machine: bool = False
+    commits: tuple[str | None, str | None] = (None, None)
+
+
+def causes(points: Sequence[Point], position: int, effect: float, canary: Sequence[Calibration] = ()) -> Causes:
+    """Say what differs across the change at `position`; `effect` is its relative size, by which a canary is judged."""
+    low, high = max(0, position - _AROUND), min(len(points), position + _AROUND)
+    around = points[low:high]
+    told: dict[str, str] = {}
+    is_machine = False
+    for earlier, later in pairwise(around):
+        for key in sorted(earlier.facts.keys() | later.facts.keys()):
+            old, new = earlier.facts.get(key), later.facts.get(key)
+            if old != new and old is not None and new is not None:
+                told[key] = f"{key}: {_short(key, old)} -> {_short(key, new)}"
+                is_machine |= key in OF_THE_MACHINE
+    sung = _canary(canary, points[max(0, position - 1)].measured_at, points[-1].measured_at, effect)
+    if sung:
+        told["canary"] = sung
+    before, after = points[max(0, position - 1)], points[position]
+    commits = (before.facts.get(COMMIT), after.facts.get(COMMIT))
+    return Causes(tuple(told.values()), is_machine or bool(sung), commits)
+
+
+def _canary(calibrations: Sequence[Calibration], good: datetime, last: datetime, effect: float) -> str:
+    """Say whether the machine's fixed kernel moved between two instants, and at least half as far as the series did."""
+    ordered = sorted(calibrations, key=lambda one: (one.taken_at, one.id))
+    before = [one for one in ordered if one.taken_at <= good and _CANARY in one.figures]
+    after = [one for one in ordered if good < one.taken_at <= last and _CANARY in one.figures]
+    if not before or not after:
+        return ""
+    old, new = before[-1].figures[_CANARY], after[-1].figures[_CANARY]
+    ratio = new.value / old.value if old.value > 0 and new.value > 0 else 1.0
+    moved = max(ratio, 1 / ratio) - 1
+    if moved < max(0.01, abs(effect) / 2) or not _apart(old, new):
+        return ""
+    return f"canary {_CANARY}: {old.value:.4g} -> {new.value:.4g} {old.unit}"
+
+
+def _apart(old: Estimate, new: Estimate) -> bool:
+    """Do two intervals have nothing in common?"""
+    if old.low is None or old.high is None or new.low is None or new.high is None:
+        return False
+    return old.high < new.low or new.high < old.low
+
+
+def _short(key: str, value: str) -> str:
+    return value[:10] if key in (COMMIT, "model") else value

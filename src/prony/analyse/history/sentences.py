@@ -1,0 +1,62 @@
+"""A change in, one English sentence out: what, by how much, how sure, on how many runs; and what would settle it."""
+
+from __future__ import annotations
+
+from prony.model.history import Change, ChangeState, History, Level, SeriesState
+
+_VERBS = {"regression": "got worse", "improvement": "got better", "drift": "drifts", "environment": "changed"}
+
+
+def change_sentence(change: Change) -> str:
+    size = f"{change.effect:+.1%}"
+    if change.low is not None and change.high is not None:
+        size += f" [{change.low:+.1%}, {change.high:+.1%}]"
+    sure = "one result alone" if change.p is None else f"p = {change.p:.2g}"
+    about = f"{change.metric} of {change.title} on {change.machine} {_verb(change)} by {size}"
+    levels = f"{_level(change.before)} -> {_level(change.after)} {change.unit}"
+    runs = f"{change.before.runs} results before and {change.after.runs} after"
+    parts = [f"{about} from job {change.job_id} on: {levels}, {runs}, {sure}."]
+    if change.kind == "environment":
+        parts.append("The machine changed there, so the code is not blamed.")
+    if change.facts:
+        parts.append(f"What else changed: {'; '.join(change.facts)}.")
+    return " ".join([*parts, change.settle]).strip()
+
+
+def settle_text(change: Change, *, seen_before: bool = False) -> str:
+    """Say what would change the verdict."""
+    if seen_before:
+        return "The series was at this level before and left it: runs of both versions side by side would tell which."
+    if change.state is ChangeState.SUSPECT:
+        return "Runs of both versions side by side, or a few more results, would settle it."
+    if change.kind == "drift":
+        return "No single result began it: look at what grows on this machine, or at many small changes."
+    return ""
+
+
+def history_sentence(history: History) -> str:
+    """Say how a series stands."""
+    series = history.series
+    if not history.points:
+        return f"{series.title} has no results yet."
+    if series.state is SeriesState.LEARNING:
+        told = f"{series.title} on {series.machine} is learning ({series.learned}/{series.wanted} results)."
+        return f"{told} {series.note}".strip()
+    open_changes = [change for change in history.changes if change.state in (ChangeState.FOUND, ChangeState.CONFIRMED)]
+    if open_changes and series.state is not SeriesState.STEADY:
+        return open_changes[-1].sentence
+    if series.state is SeriesState.SUSPECT and history.changes:
+        return history.changes[-1].sentence
+    level = history.segments[-1].level if history.segments else None
+    where = f" at {_level(level)} {history.unit}" if level is not None else ""
+    return f"{history.metric} of {series.title} on {series.machine} is steady{where}, {series.runs} results."
+
+
+def _verb(change: Change) -> str:
+    return f"may have {_VERBS[change.kind]}" if change.state is ChangeState.SUSPECT else _VERBS[change.kind]
+
+
+def _level(level: Level) -> str:
+    if level.low is None or level.high is None:
+        return f"{level.median:.4g}"
+    return f"{level.median:.4g} [{level.low:.4g}, {level.high:.4g}]"

@@ -1,0 +1,118 @@
+"""The histories of a fleet: judged beside the server's other work, and shown, acknowledged, held against a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from prony.app import history as steps
+from prony.app.fleet.office import Office
+from prony.model.access import Principal
+from prony.model.history import (
+    OPEN,
+    Acknowledgement,
+    Baseline,
+    Change,
+    ChangeState,
+    History,
+    NewBaseline,
+    Series,
+    SeriesState,
+)
+from prony.model.queue import Page
+from prony.store import series as rows
+from prony.store.writer import Desk
+
+# In one look: what is left waits for the next, and nobody waits for us.
+_AT_ONCE = 50
+
+
+class Histories(Office):
+    """Told by results, in the order in which they were measured."""
+
+    async def judge_waiting(self) -> tuple[Change, ...]:
+        """Judge some of the series that have new results; return the changes that are new, or stand otherwise now."""
+        waiting = await self.read(lambda connection: rows.waiting(connection, _AT_ONCE))
+        return await self._judge_series(waiting)
+
+    async def _judge_series(self, series_ids: Sequence[str]) -> tuple[Change, ...]:
+        found: list[Change] = []
+        for series_id in series_ids:
+            judgement = await self.read(partial(steps.judge, series_id=series_id))
+            found += await self.write(partial(_keep, judgement=judgement))
+        for change in found:
+            self.hook("change", kind=change.kind, state=change.state.value, change=change.id)
+        return tuple(found)
+
+    async def series(
+        self,
+        *,
+        name: str | None = None,
+        state: SeriesState | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Series]:
+        kept = None if state is None else state.value
+        return await self.read(
+            lambda connection: rows.page(connection, name=name, state=kept, limit=limit, cursor=cursor)
+        )
+
+    async def history(self, series_id: str, *, metric: str | None = None) -> History:
+        return await self.read(lambda connection: steps.history(connection, series_id, metric))
+
+    async def changes(
+        self,
+        *,
+        state: ChangeState | None = None,
+        kind: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Change]:
+        """Return those that are open, or those in one state, the newest first."""
+        states = OPEN if state is None else (state,)
+        return await self.read(
+            lambda connection: rows.change_page(connection, states=states, kind=kind, limit=limit, cursor=cursor)
+        )
+
+    async def open_changes(self) -> dict[tuple[str, str], int]:
+        """Return how many changes are open, by kind and state."""
+        return await self.read(rows.open_counts)
+
+    async def change(self, change_id: str) -> Change:
+        return await self.read(lambda connection: rows.change(connection, change_id))
+
+    async def ack(self, change_id: str, words: Acknowledgement, *, who: Principal) -> Change:
+        now = self.clock.now()
+        change = await self.write(
+            lambda desk: steps.acknowledge(desk.connection, change_id, words, who=who.name, at=now)
+        )
+        await self._judge_series([change.series_id])
+        return change
+
+    async def unconfirmed(self) -> tuple[Change, ...]:
+        """Return what runs of both versions side by side should decide."""
+        return await self.read(steps.unconfirmed)
+
+    async def confirm(self, change_id: str, pairs: Sequence[tuple[float, float]]) -> Change | None:
+        """Judge a change by such runs; None where more of them are wanted."""
+        change = await self.write(lambda desk: steps.confirm(desk.connection, change_id, pairs))
+        if change is not None:
+            await self._judge_series([change.series_id])
+        return change
+
+    async def baseline(self, series_id: str) -> Baseline:
+        return await self.read(lambda connection: steps.baseline(connection, series_id))
+
+    async def set_baseline(self, series_id: str, wanted: NewBaseline, *, who: Principal) -> Baseline:
+        now = self.clock.now()
+        return await self.write(
+            lambda desk: steps.set_baseline(desk.connection, series_id, wanted, who=who.name, at=now)
+        )
+
+    async def clear_baseline(self, series_id: str, *, who: Principal) -> None:
+        del who  # the trail tells it
+        await self.write(lambda desk: steps.clear_baseline(desk.connection, series_id))
+
+
+def _keep(desk: Desk, judgement: steps.Judgement) -> tuple[Change, ...]:
+    return steps.keep(desk.connection, judgement)

@@ -1,0 +1,261 @@
+"""A store in, the histories of its series out: judged, shown, acknowledged, held against a baseline.
+
+What is decided here is nothing: the store keeps, `analyse.history` judges. Each step takes an open connection, so that
+a server does the reading beside its work and the writing by its own writer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+
+from prony.errors import ConflictError, InputError, NotFoundError
+from prony.model.estimate import Grade
+from prony.model.history import (
+    OPEN,
+    Acknowledgement,
+    Baseline,
+    Change,
+    ChangeState,
+    History,
+    NewBaseline,
+    Segment,
+    Series,
+)
+from prony.model.metric import metric_of
+from prony.store import series as rows
+
+if TYPE_CHECKING:
+    from prony.analyse.history.course import Course
+    from prony.analyse.history.numbers import Judged
+    from prony.analyse.history.telling import Told
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was found of one series, and from which points."""
+
+    told: Told
+    course: str
+    seen: tuple[str, ...]
+
+
+def judge(connection: Connection, series_id: str) -> Judgement:
+    """Judge what is new of a series; all of it where results came between others, went, or were decided upon."""
+    from prony.analyse.history.course import follow
+    from prony.analyse.history.judging import Rules
+    from prony.analyse.history.numbers import judged
+    from prony.analyse.history.telling import decisions, told
+
+    series, kept = rows.one(connection, series_id)
+    points, known = rows.points(connection, series_id), rows.changes(connection, series_id)
+    rules, found = Rules(), judged(points, series.metric, series.better)
+    course = follow(found.turned, rules, _taken_up(kept, found), decisions(found, known))
+    canary = rows.canary(connection, series.hardware_id) if course.changes else ()
+    return Judgement(
+        told(series, found, course, known, rules, canary), _written(course, found), tuple(one.job_id for one in points)
+    )
+
+
+def keep(connection: Connection, judgement: Judgement) -> tuple[Change, ...]:
+    """Keep a judgement; return the changes that were not there before, or stand otherwise now."""
+    told = judgement.told
+    before = {one.id: one for one in rows.changes(connection, told.series.id)}
+    # Somebody may have decided something while it was judged: that is taken up when it is judged the next time.
+    stands = [_kept_decision(one, before.get(one.id)) for one in told.changes]
+    if stands != list(before.values()):
+        rows.keep_changes(connection, told.series.id, stands)
+    rows.keep_judgement(connection, told.series, judgement.course, judgement.seen)
+    return tuple(one for one in stands if one.id not in before or before[one.id].state is not one.state)
+
+
+def _kept_decision(fresh: Change, known: Change | None) -> Change:
+    decided = (ChangeState.ACKNOWLEDGED, ChangeState.CONFIRMED, ChangeState.REJECTED)
+    if known is None or known.state not in decided or fresh.state in (*decided, ChangeState.RESOLVED):
+        return fresh
+    kept = {"state": known.state, "acknowledgement": known.acknowledgement, "decided_after": known.decided_after}
+    return fresh.model_copy(update=kept)
+
+
+def _written(course: Course, found: Judged) -> str:
+    plain = asdict(course) | {"apart": None, "digest": found.digest(course.seen)}
+    return json.dumps(plain)
+
+
+def _taken_up(kept: str | None, found: Judged) -> Course | None:
+    """Return how far the series was judged, where the points until there are the same as then."""
+    from prony.analyse.history.course import Course, Noticed
+    from prony.analyse.history.judging import Finding
+
+    if kept is None:
+        return None
+    plain: dict[str, Any] = json.loads(kept)
+    digest, seen = plain.pop("digest"), int(plain["seen"])
+    if seen > len(found.points) or digest != found.digest(seen):
+        return None
+
+    def noticed(one: dict[str, Any] | None) -> Noticed | None:
+        return None if one is None else Noticed(Finding(**one["finding"]), one["at"])
+
+    changes = tuple(one for one in map(noticed, plain["changes"]) if one is not None)
+    return Course(plain["begin"], seen, changes, noticed(plain["drift"]), noticed(plain["suspect"]))
+
+
+# Shown
+
+
+def history(connection: Connection, series_id: str, metric: str | None = None) -> History:
+    """Return one series; under another metric than its own it is judged for this answer alone."""
+    from prony.analyse.history.course import follow
+    from prony.analyse.history.judging import Rules
+    from prony.analyse.history.numbers import judged
+    from prony.analyse.history.sentences import history_sentence
+    from prony.analyse.history.telling import told
+
+    series, _ = rows.one(connection, series_id)
+    points, baseline = rows.points(connection, series_id), rows.baseline(connection, series_id)
+    changes: Sequence[Change] = rows.changes(connection, series_id)
+    if metric is not None and metric != series.metric:
+        about = _about(metric, {key for point in points for key in point.values})
+        series = series.model_copy(update={"metric": metric, "unit": about.unit, "better": about.better})
+        found, rules = judged(points, metric, about.better), Rules()
+        answer = told(series, found, follow(found.turned, rules), (), rules)
+        series, changes = answer.series, answer.changes
+    found = judged(points, series.metric, series.better)
+    made = History(
+        series=series, metric=series.metric, unit=series.unit, better=series.better, points=points,
+        segments=_segments(found), changes=tuple(changes), baseline=baseline,
+        against_baseline=_against(found, baseline, series.metric, points),
+    )  # fmt: skip
+    return made.model_copy(update={"sentence": history_sentence(made)})
+
+
+def _about(metric: str, known: set[str]) -> Any:
+    if metric not in known:
+        hint = f"it has {', '.join(sorted(known)[:12])}" if known else "it has no results yet"
+        raise InputError(f"this series has no {metric!r}", hint=hint, code="unknown_metric")
+    return metric_of(metric)
+
+
+def _segments(found: Judged) -> tuple[Segment, ...]:
+    from prony.analyse.history.judging import Rules
+    from prony.analyse.history.numbers import level_of
+    from prony.stats.segments import segments
+
+    return tuple(
+        Segment(
+            first_job_id=found.points[low].job_id, last_job_id=found.points[high - 1].job_id, begin=low, end=high,
+            level=level_of(found.values[low:high]),
+        )
+        for low, high in segments(found.turned, alpha=Rules().alpha)
+    )  # fmt: skip
+
+
+def _against(found: Judged, baseline: Baseline | None, metric: str, points: Sequence[Any]) -> float | None:
+    """Return how the newest result relates to the baseline, 0.05 is five per cent more; None where that is unknown."""
+    if baseline is None or not found.points:
+        return None
+    pinned = next((point.values.get(metric) for point in points if point.job_id == baseline.job_id), None)
+    return float(found.values[-1]) / pinned - 1 if pinned else None
+
+
+def series_named(connection: Connection, text: str) -> tuple[Series, ...]:
+    """Return the series that a person means by a recipe's name or the beginning of an id; at least one."""
+    found = rows.named(connection, text)
+    if not found:
+        raise NotFoundError(f"no series {text!r}", hint="`prony history` lists them", code="no_series")
+    return tuple(rows.one(connection, one)[0] for one in found)
+
+
+# Decided
+
+
+def acknowledge(
+    connection: Connection, change_id: str, words: Acknowledgement, *, who: str, at: datetime
+) -> Change:  # fmt: skip
+    """Note that a person knows of a change: it is told no more, and its level is the one to be held."""
+    found = rows.change(connection, change_id)
+    if found.state not in OPEN:
+        raise ConflictError(f"change {change_id} is {found.state} already", hint="only an open one is acknowledged")
+    said = words.model_copy(update={"who": who, "at": at})
+    return _decide(connection, found, ChangeState.ACKNOWLEDGED, {"acknowledgement": said})
+
+
+def confirm(connection: Connection, change_id: str, pairs: Sequence[tuple[float, float]]) -> Change | None:
+    """Judge a change by runs of both versions side by side, (old, new) each; None where it is open: run more pairs.
+
+    The seam for whoever runs them: `unconfirmed` says what to run, the job before a change and the job of it are its
+    `last_good_job_id` and `job_id`, and `analyse.history.confirming` says how many pairs, at first and then.
+    """
+    import numpy as np
+
+    from prony.analyse.history.confirming import answer
+    from prony.analyse.history.judging import Rules
+
+    found = rows.change(connection, change_id)
+    if found.state not in OPEN:
+        raise ConflictError(f"change {change_id} is {found.state} already", hint="only an open one is confirmed")
+    values = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+    if not values.size or not np.all(np.isfinite(values)) or np.any(values <= 0):
+        raise InputError("a pair is two numbers above zero", hint="leave out pairs of which one run failed")
+    differences = np.log(values[:, 1] / values[:, 0]) * (-1 if found.better == "higher" else 1)
+    is_worse = (found.effect > 0) == (found.better != "higher")
+    said = answer(differences, Rules(), worse=is_worse)
+    if said == "open":
+        return None
+    agree = int(np.count_nonzero(differences > 0 if is_worse else differences < 0))
+    told = f"side by side: {agree} of {len(differences)} pairs say the same, {said}"
+    state = ChangeState.CONFIRMED if said == "confirmed" else ChangeState.REJECTED
+    return _decide(connection, found, state, {"path": (*found.path, told)})
+
+
+def _decide(connection: Connection, found: Change, state: ChangeState, more: dict[str, Any]) -> Change:
+    points = rows.points(connection, found.series_id)
+    last = points[-1].job_id if points else None
+    changed = found.model_copy(update={"state": state, "decided_after": last} | more)
+    rows.keep_change(connection, changed)
+    rows.wake(connection, found.series_id)
+    return changed
+
+
+def unconfirmed(connection: Connection, limit: int = 100) -> tuple[Change, ...]:
+    """Return what runs of both versions side by side should decide: regressions that the history alone told of."""
+    states = (ChangeState.SUSPECT, ChangeState.FOUND)
+    return rows.change_page(connection, states=states, kind="regression", limit=limit).items
+
+
+def set_baseline(connection: Connection, series_id: str, wanted: NewBaseline, *, who: str, at: datetime) -> Baseline:
+    """Pin a result of a series, the newest that may be quoted by default."""
+    series, _ = rows.one(connection, series_id)
+    points = [point for point in rows.points(connection, series_id) if point.grade is not Grade.VOID]
+    chosen = [point for point in points if wanted.job_id in (None, point.job_id)]
+    if not chosen:
+        hint = "a void result is no baseline; `prony history ID` lists the results"
+        raise NotFoundError(f"series {series_id} has no such result", hint=hint, code="no_result")
+    point = chosen[-1]
+    made = Baseline(
+        series_id=series_id, job_id=point.job_id, experiment_id=point.experiment_id,
+        value=point.values.get(series.metric), set_at=at, who=who, reason=wanted.reason,
+    )  # fmt: skip
+    rows.set_baseline(connection, made)
+    return made
+
+
+def baseline(connection: Connection, series_id: str) -> Baseline:
+    rows.one(connection, series_id)
+    found = rows.baseline(connection, series_id)
+    if found is None:
+        hint = "`prony baseline set` pins a result"
+        raise NotFoundError(f"series {series_id} has no baseline", hint=hint, code="no_baseline")
+    return found
+
+
+def clear_baseline(connection: Connection, series_id: str) -> None:
+    rows.one(connection, series_id)
+    if not rows.clear_baseline(connection, series_id):
+        raise NotFoundError(f"series {series_id} has no baseline", hint="there is nothing to clear", code="no_baseline")

@@ -1,0 +1,74 @@
+"""`prony history`: a recipe's name or a series in, its results over time with what changed out."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.cli.arguments import add_json, add_server
+from prony.errors import InputError
+
+if TYPE_CHECKING:
+    from prony.model.history import History, Series
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Show the results of a benchmark over time, its levels and what changed; without a name, every series."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a recipe's name, or a series' id or its beginning")
+    parser.add_argument("--metric", metavar="KEY", help="such as inference_ms.p99; the headline's by default")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw it too: .svg, .png or .html")
+    parser.add_argument("--rebuild", action="store_true", help="first make the histories again from the result folders")
+    add_json(parser)
+    add_server(parser)
+
+
+def command(options: Namespace) -> int:
+    from prony.cli.histories import histories
+
+    if options.plot is not None and options.plot.suffix not in (".svg", ".png", ".html"):
+        raise InputError(f"{options.plot}: a plot is .svg, .png or .html", hint="as in --plot history.html")
+    if (options.metric or options.plot) and not options.name:
+        raise InputError("which series?", hint="prony history NAME; prony history lists them")
+    with histories(options) as source:
+        if options.rebuild:
+            source.rebuild()
+        found = source.series(options.name)
+        if options.name and len(found) == 1:
+            return _show(source.history(found[0].id, options.metric), options)
+    return _list(found, options)
+
+
+def _show(history: History, options: Namespace) -> int:
+    from prony.cli.output import print_json, print_note, print_text
+
+    if options.plot is not None:
+        from prony.report.history_plot import drawn
+
+        options.plot.parent.mkdir(parents=True, exist_ok=True)
+        options.plot.write_bytes(drawn(history, options.plot.suffix))
+        print_note(f"plot: {options.plot}")
+    if options.json:
+        print_json(history.model_dump(mode="json"))
+    else:
+        from prony.report.history_text import history_text
+
+        print_text(history_text(history))
+    return 0
+
+
+def _list(found: Sequence[Series], options: Namespace) -> int:
+    from prony.cli.histories import SERIES, series_cells
+    from prony.cli.output import print_columns, print_json, print_note
+
+    if options.json:
+        print_json([one.model_dump(mode="json") for one in found])
+        return 0
+    if not found:
+        print_note("no series yet; prony history --rebuild brings in results from before there were histories")
+        return 0
+    print_columns(SERIES, [series_cells(one) for one in found])
+    if options.metric or options.plot:
+        raise InputError(f"{options.name!r} has {len(found)} series", hint="name one by its id", code="ambiguous")
+    return 0

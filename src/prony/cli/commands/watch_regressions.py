@@ -1,0 +1,67 @@
+"""`prony watch-regressions`: every history in, what is open among their changes out, and an exit code for a build."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from prony.cli.arguments import add_json, add_server
+from prony.errors import InputError
+
+if TYPE_CHECKING:
+    from prony.model.history import Change
+
+_PAUSE_S = 10.0
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """List the changes that are open over all series; exit code 1 if a regression is among them."""
+    parser.add_argument(
+        "--fail-on",
+        choices=("confirmed", "suspect"),
+        default="confirmed",
+        help="confirmed: what the history or confirming runs are sure of; suspect: also what is only suspected",
+    )
+    parser.add_argument("--follow", action="store_true", help="go on, and tell what is new, until Ctrl-C")
+    add_json(parser)
+    add_server(parser)
+
+
+def command(options: Namespace) -> int:
+    from prony.cli.histories import histories
+    from prony.cli.output import print_text
+
+    if options.follow and options.json:
+        raise InputError("--follow tells one sentence after the other", hint="leave out --json, or ask again and again")
+    with histories(options) as source:
+        found = source.changes()
+        _print(found, as_json=options.json)
+        known = {one.id for one in found}
+        while options.follow:
+            time.sleep(_PAUSE_S)
+            for change in source.changes():
+                if change.id not in known:
+                    known.add(change.id)
+                    print_text(f"{change.noticed_at:%Y-%m-%d %H:%M} {change.kind} {change.id}: {change.sentence}")
+    return 1 if any(_fails(one, options.fail_on) for one in found) else 0
+
+
+def _fails(change: Change, fail_on: str) -> bool:
+    """An improvement, a drift and a change of the machine fail no build."""
+    return change.kind == "regression" and (fail_on == "suspect" or change.state.value != "suspect")
+
+
+def _print(found: Sequence[Change], *, as_json: bool) -> None:
+    from prony.cli.histories import CHANGES, change_cells
+    from prony.cli.output import print_columns, print_json, print_note, print_text
+
+    if as_json:
+        print_json([one.model_dump(mode="json") for one in found])
+    elif not found:
+        print_note("no change is open")
+    else:
+        print_columns(CHANGES, [change_cells(one) for one in found])
+        for one in found:
+            print_text(f"\n{one.id}: {one.sentence}")

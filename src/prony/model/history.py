@@ -1,0 +1,184 @@
+"""The results of one benchmark on one kind of machine over time, and what changed among them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from prony.model.base import Noun
+from prony.model.estimate import Grade
+from prony.model.metric import Better
+
+
+class SeriesState(StrEnum):
+    """How a series stands after its last result; `learning`: there are too few to judge the next by."""
+
+    LEARNING = "learning"
+    STEADY = "steady"
+    SUSPECT = "suspect"
+    REGRESSION = "regression"
+    IMPROVEMENT = "improvement"
+    DRIFT = "drift"
+    ENVIRONMENT = "environment"
+
+
+class ChangeState(StrEnum):
+    """`suspect`: not sure, and worth runs that would tell; `found`: the history alone is sure; `confirmed`: runs of
+    both versions side by side said so, and `rejected`: they said no. `acknowledged`: a person knows; `resolved`: the
+    level came back."""
+
+    SUSPECT = "suspect"
+    FOUND = "found"
+    CONFIRMED = "confirmed"
+    REJECTED = "rejected"
+    ACKNOWLEDGED = "acknowledged"
+    RESOLVED = "resolved"
+
+
+OPEN = (ChangeState.SUSPECT, ChangeState.FOUND, ChangeState.CONFIRMED)
+ChangeKind = Literal["regression", "improvement", "drift", "environment"]
+
+
+class Point(Noun):
+    """One result in its series. `values` by the key of the estimate; `facts` is what may explain a change."""
+
+    series_id: str
+    job_id: str
+    experiment_id: str
+    measured_at: datetime
+    grade: Grade
+    value: float | None = None
+    values: dict[str, float] = {}
+    facts: dict[str, str] = {}
+
+
+class Level(Noun):
+    """Where results lie: the median, and the interval of it where there are enough."""
+
+    median: float
+    low: float | None = None
+    high: float | None = None
+    runs: int
+
+
+class Segment(Noun):
+    """Results from one to another, both named by their jobs, that are at one level."""
+
+    first_job_id: str
+    last_job_id: str
+    begin: int
+    end: int
+    level: Level
+
+
+class Acknowledgement(Noun):
+    """`expected`: it was meant to be so."""
+
+    reason: Annotated[str, Field(max_length=1000)] = ""
+    expected: bool = False
+    who: str = ""
+    at: datetime | None = None
+
+
+class Noise(Noun):
+    """What the runs before a change were like. `sees` is the smallest change that as many runs again would show."""
+
+    cv: float | None = None
+    grade: Literal["quiet", "normal", "noisy", "unusable"] | None = None
+    correlation: float | None = None
+    sees: float | None = None
+
+
+class Change(Noun):
+    """`effect` is relative, 0.05 is five per cent more, with its interval; `job_id` is the first result after it."""
+
+    id: str
+    series_id: str
+    name: str
+    title: str
+    machine: str
+    metric: str
+    unit: str
+    better: Better
+    kind: ChangeKind
+    state: ChangeState
+    job_id: str
+    experiment_id: str
+    measured_at: datetime
+    last_good_job_id: str | None = None
+    noticed_at: datetime
+    commits: tuple[str | None, str | None] = (None, None)
+    before: Level
+    after: Level
+    effect: float
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    noise: Noise = Noise()
+    # What else differs between the results before and after, `kernel: 6.1 -> 6.5`.
+    facts: tuple[str, ...] = ()
+    # How the other metrics moved with it, relative.
+    beside: dict[str, float] = {}
+    path: tuple[str, ...] = ()
+    settle: str = ""
+    sentence: str = ""
+    acknowledgement: Acknowledgement | None = None
+    # The newest result that was known when a person, or runs side by side, decided of it.
+    decided_after: str | None = None
+
+
+class Series(Noun):
+    """`learned` of `wanted` results are at the present level; more than that, and it is judged."""
+
+    id: str
+    name: str
+    title: str
+    machine: str
+    hardware_id: str
+    metric: str
+    unit: str
+    better: Better
+    state: SeriesState = SeriesState.LEARNING
+    learned: int = 0
+    wanted: int = 20
+    runs: int = 0
+    last_at: datetime | None = None
+    last_value: float | None = None
+    note: str = ""
+
+
+class Baseline(Noun):
+    """A result that later ones are held against."""
+
+    series_id: str
+    job_id: str
+    experiment_id: str
+    value: float | None = None
+    set_at: datetime
+    who: str = ""
+    reason: str = ""
+
+
+class NewBaseline(Noun):
+    """Without a job it is the newest result that may be quoted."""
+
+    job_id: Annotated[str, Field(max_length=128)] | None = None
+    reason: Annotated[str, Field(max_length=1000)] = ""
+
+
+class History(Noun):
+    """One series under one metric: every result, the levels with hindsight, what was told at the time."""
+
+    series: Series
+    metric: str
+    unit: str
+    better: Better
+    points: tuple[Point, ...]
+    segments: tuple[Segment, ...]
+    changes: tuple[Change, ...]
+    baseline: Baseline | None = None
+    against_baseline: float | None = None
+    sentence: str = ""

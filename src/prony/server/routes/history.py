@@ -1,0 +1,78 @@
+"""Histories over HTTP: series and their changes, listed and looked at; a change acknowledged, a baseline pinned."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from prony.model.history import Acknowledgement, Baseline, Change, History, NewBaseline, Series
+from prony.model.queue import Page
+from prony.server.answers import answer, measured, nothing, tagged
+from prony.server.asked import ChangesAsked, HistoryAsked, Id, SeriesAsked
+from prony.server.operation import Operation, fleet_of, who_of
+
+router = APIRouter(prefix="/api/v1", tags=["history"], route_class=Operation)
+
+
+@router.get("/series", operation_id="series", response_model=Page[Series], summary="List series")
+async def series(request: Request, query: Annotated[SeriesAsked, Query()]) -> Response:
+    """One for each benchmark with its parameters on one kind of machine, by name."""
+    found = await fleet_of(request).series(
+        name=query.name, state=query.state, limit=query.limit, cursor=query.cursor
+    )  # fmt: skip
+    return tagged(request, found)
+
+
+@router.get("/series/{series_id}", operation_id="history", response_model=History, summary="Get one history")
+async def history(request: Request, series_id: Id, query: Annotated[HistoryAsked, Query()]) -> Response:
+    """Every result, the levels, the changes and the baseline; by the headline's metric, or another."""
+    return measured(await fleet_of(request).history(series_id, metric=query.metric))
+
+
+@router.get(
+    "/series/{series_id}/baseline", operation_id="baseline", response_model=Baseline, summary="Get a baseline"
+)  # fmt: skip
+async def baseline(request: Request, series_id: Id) -> Response:
+    """The result that later ones are held against."""
+    return answer(await fleet_of(request).baseline(series_id))
+
+
+@router.put(
+    "/series/{series_id}/baseline", operation_id="set_baseline", response_model=Baseline, summary="Pin a baseline"
+)  # fmt: skip
+async def set_baseline(request: Request, series_id: Id, body: NewBaseline) -> Response:
+    """A result of this series; without a job, the newest that may be quoted."""
+    return answer(await fleet_of(request).set_baseline(series_id, body, who=who_of(request)))
+
+
+@router.delete(
+    "/series/{series_id}/baseline", operation_id="clear_baseline", status_code=204, summary="Forget a baseline"
+)  # fmt: skip
+async def clear_baseline(request: Request, series_id: Id) -> Response:
+    """The result itself stays."""
+    await fleet_of(request).clear_baseline(series_id, who=who_of(request))
+    return nothing()
+
+
+@router.get("/changes", operation_id="changes", response_model=Page[Change], summary="List changes")
+async def changes(request: Request, query: Annotated[ChangesAsked, Query()]) -> Response:
+    """Those that are open, over all series, or those in one state; the newest first."""
+    found = await fleet_of(request).changes(
+        state=query.state, kind=query.kind, limit=query.limit, cursor=query.cursor
+    )  # fmt: skip
+    return tagged(request, found)
+
+
+@router.get("/changes/{change_id}", operation_id="change", response_model=Change, summary="Get one change")
+async def change(request: Request, change_id: Id) -> Response:
+    """With all that is known of it, and one sentence that says it."""
+    return answer(await fleet_of(request).change(change_id))
+
+
+@router.post("/changes/{change_id}/ack", operation_id="ack", response_model=Change, summary="Acknowledge a change")
+async def ack(request: Request, change_id: Id, body: Acknowledgement) -> Response:
+    """It is told no more, and its level is the one to be held from now on."""
+    return answer(await fleet_of(request).ack(change_id, body, who=who_of(request)))

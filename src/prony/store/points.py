@@ -1,0 +1,92 @@
+"""A result with its summary in, its place in a history out: which series it belongs to, and what it says there.
+
+A series is one benchmark with its parameters on one kind of machine. Versions are not part of that: a new engine,
+kernel or commit is a fact of a point, so that what it changed is seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from datetime import datetime
+from typing import Any
+
+from prony.model.estimate import Summary
+from prony.model.job import Job
+from prony.model.metric import HEADLINES, key_of, metric_of
+from prony.model.result import ResultState
+from prony.store.folder import FolderContents
+
+# Of every metric the middle and the tail; all else is in the summary.
+_STATISTICS = ("", "p50", "p99")
+_VERSIONS = {"checksum", "engine_version"}
+Values = dict[str, Any]
+
+
+def placed(contents: FolderContents, summary: Summary) -> tuple[Values, Values] | None:
+    """Return the rows of a result's series and of its point; None of one without numbers, and of a side of a duet.
+
+    Their documents are the nouns of `model.history`, written here without them: a run of one job need not load these.
+    """
+    job, result, device = contents.job, contents.result, contents.environment.device
+    metric = HEADLINES.get(job.workload.kind)
+    if metric is None or job.side is not None or result.state is ResultState.FAILED:
+        return None
+    about, series_id = metric_of(metric), fingerprint(job, device.hardware_id, device.software.os)
+    series = {
+        "id": series_id, "name": job.name[:128], "title": job.title[:500], "machine": device.name[:128],
+        "hardware_id": device.hardware_id, "metric": metric, "unit": about.unit, "better": about.better,
+    }  # fmt: skip
+    values = {
+        key: estimate.value
+        for key, estimate in sorted(summary.estimates.items())
+        if key_of(key).statistic in _STATISTICS and math.isfinite(estimate.value)
+    }
+    point = {
+        "series_id": series_id, "job_id": job.id, "experiment_id": job.experiment_id,
+        "measured_at": result.started_at.isoformat(), "grade": summary.verdict.grade.value, "values": values,
+        "facts": _facts(contents),
+    }  # fmt: skip
+    return _series_row(series), _point_row(point, result.started_at)
+
+
+def _series_row(series: dict[str, str]) -> Values:
+    shown = {"id": series["id"], "name": series["name"].replace("\0", "\ufffd"), "hardware_id": series["hardware_id"]}
+    return shown | {"state": "learning", "document": json.dumps(series)}
+
+
+def _point_row(point: dict[str, Any], at: datetime) -> Values:
+    """A new point waits to be judged."""
+    own = {"job_id": point["job_id"], "series_id": point["series_id"], "measured_at": at}
+    return own | {"judged": False, "document": json.dumps(point)}
+
+
+def fingerprint(job: Job, hardware_id: str, system: str) -> str:
+    """Return the name of the series: what must be alike for two results to be of one history, and nothing else."""
+    workload = job.workload.model_dump(mode="json", exclude=_VERSIONS)
+    told: dict[str, Any] = {
+        "name": job.name, "cell": job.cell, "workload": workload, "measure": job.measure.model_dump(mode="json"),
+        "load": job.load.model_dump(mode="json"), "hardware": hardware_id, "os": system,
+    }  # fmt: skip
+    return "s" + hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:15]
+
+
+def _facts(contents: FolderContents) -> dict[str, str]:
+    """Return what may explain a change, as far as it is known."""
+    software, result, git = contents.environment.device.software, contents.result, contents.environment.git
+    engine, service = result.effective, result.service
+    known = {
+        "commit": None if git is None else git.commit + ("+changes" if git.dirty else ""),
+        "prony": result.prony_version,
+        "engine": None if engine is None else f"{engine.engine} {engine.engine_version}",
+        "service": None if service is None else f"{service.name} {service.version}".strip(),
+        "model": None if result.model is None else result.model.sha256,
+        "os version": software.os_version,
+        "kernel": software.kernel,
+        "libc": software.libc,
+        "microcode": software.microcode,
+        "GPU driver": software.gpu_driver,
+        "python": software.python,
+    }
+    return {key: value for key, value in known.items() if value}

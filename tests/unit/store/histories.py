@@ -1,0 +1,37 @@
+"""Stores with a history in them, written as runs write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import numpy as np
+
+from prony.model.estimate import Grade
+from prony.model.job import Job
+from prony.store.store import Store
+
+from .nouns import NOW, experiment, jobs, summary, write_folder
+
+
+def numbers(count: int = 36, *, change: int | None = None, size: float = 0.08, seed: int = 1) -> list[float]:
+    """Return what runs of one benchmark gave, with a change from one of them on."""
+    values = 2.5 * (1 + np.random.default_rng(seed).normal(0, 0.01, count))
+    if change is not None:
+        values[change:] *= 1 + size
+    return [float(value) for value in values]
+
+
+def record(store: Store, place: int, value: float, *, grade: Grade = Grade.VALID, batch: int = 1) -> Job:
+    """Record one result, measured `place` minutes after the beginning."""
+    made = experiment(f"run{place:04d}b{batch}", minutes=place, job_count=1)
+    job = jobs(made.id, (batch,))[0]
+    store.save_experiment(made, [job])
+    folder = write_folder(store.home.result_folder(made.id, job.id), job, started_at=NOW + timedelta(minutes=place))
+    store.record_result(folder, summary(job, median_ms=value, grade=grade))
+    return job
+
+
+def fill(store: Store, values: Sequence[float], order: Sequence[int] | None = None) -> list[Job]:
+    """Record many, in the order in which they were measured or in another."""
+    return [record(store, place, values[place]) for place in (order or range(len(values)))]

@@ -1,0 +1,244 @@
+"""Results join their histories whichever way they come, and histories are judged, acknowledged and made again."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import func, select
+
+from prony.app import history as steps
+from prony.app.histories import Histories
+from prony.errors import ConflictError, InputError, NotFoundError
+from prony.model.calibration import Calibration
+from prony.model.estimate import Estimate, Grade
+from prony.model.history import Acknowledgement, ChangeState, History, NewBaseline, SeriesState
+from prony.store import history_tables
+from prony.store.database import reading, writing
+from prony.store.store import Store
+
+from .histories import fill, numbers, record
+from .nouns import NOW, summary
+
+
+def only(store: Store) -> History:
+    """Return the only history there is, judged."""
+    own = Histories(store)
+    (series,) = own.series()
+    return own.history(series.id)
+
+
+def test_a_regression_is_told_with_all_that_is_known_of_it(store: Store) -> None:
+    made = fill(store, numbers(change=26))
+    history = only(store)
+    assert history.series.state is SeriesState.REGRESSION
+    (change,) = history.changes
+    assert (change.kind, change.state) == ("regression", ChangeState.FOUND)
+    assert change.job_id == made[26].id
+    assert change.last_good_job_id == made[25].id
+    assert change.low is not None
+    assert change.high is not None
+    assert change.low < 0.08 < change.high
+    assert (change.before.runs, change.after.runs) == (26, 10)
+    assert change.noise.grade in ("quiet", "normal")
+    assert change.sentence.startswith("inference_ms.p50 of batch_size=1 on bench got worse by +")
+    assert [segment.begin for segment in history.segments] == [0, 26]
+
+
+def test_the_order_in_which_results_come_does_not_matter(store: Store) -> None:
+    values = numbers(40, change=30)
+    fill(store, values, [*range(0, 40, 2), *range(1, 40, 2)])
+    history = only(store)
+    assert [point.values["inference_ms.p50"] for point in history.points] == values
+    assert [change.job_id for change in history.changes] == ["run0030b1-0"]
+
+
+def test_a_result_between_others_has_them_judged_again(store: Store) -> None:
+    values = numbers(40, change=25)
+    late = 27
+    fill(store, values, [place for place in range(40) if place != late])
+    own = Histories(store)
+    own.judge()
+    record(store, late, values[late])
+    own.judge()
+    with Store.open(store.home, url=store.engine.url.render_as_string(hide_password=False)) as again:
+        assert only(again) == only(store)
+    assert only(store).points[late].job_id == "run0027b1-0"
+
+
+def test_the_same_folder_recorded_twice_is_one_point(store: Store) -> None:
+    job = record(store, 0, 2.5)
+    store.record_result(store.home.result_folder(job.experiment_id, job.id), summary(job, median_ms=2.5))
+    assert len(only(store).points) == 1
+
+
+def test_few_results_are_learning(store: Store) -> None:
+    fill(store, numbers(12))
+    history = only(store)
+    assert (history.series.state, history.series.learned, history.series.wanted) == (SeriesState.LEARNING, 12, 20)
+    assert "learning (12/20 results)" in history.sentence
+
+
+def test_void_results_and_numbers_without_a_ratio_are_shown_and_not_judged(store: Store) -> None:
+    fill(store, numbers(30))
+    record(store, 30, 99.0, grade=Grade.VOID)
+    record(store, 31, 0.0)
+    record(store, 32, math.nan)
+    record(store, 33, math.inf)
+    record(store, 34, -1.0)
+    history = only(store)
+    assert len(history.points) == 35
+    assert history.series.state is SeriesState.STEADY
+    assert history.series.runs == 30
+    note = "not judged: 1 void, 2 without this number, 2 of zero or less, which cannot be compared as a ratio"
+    assert history.series.note == note
+
+
+def test_nothing_but_zeros_is_an_explicit_state(store: Store) -> None:
+    fill(store, [0.0] * 25)
+    history = only(store)
+    assert history.series.state is SeriesState.LEARNING
+    assert "25 of zero or less" in history.sentence
+
+
+def test_other_parameters_are_another_series(store: Store) -> None:
+    record(store, 0, 2.5)
+    record(store, 1, 4.0, batch=8)
+    assert len(Histories(store).series()) == 2
+    assert len(Histories(store).series("quick")) == 2
+
+
+def test_an_acknowledged_change_is_told_no_more_and_its_level_is_held(store: Store) -> None:
+    values = numbers(40, change=26) + numbers(12, change=0, size=0.25, seed=2)
+    fill(store, values[:40])
+    own = Histories(store)
+    (change,) = own.changes()
+    said = own.ack(change.id[:6], Acknowledgement(reason="the new kernel", expected=True))
+    assert said.state is ChangeState.ACKNOWLEDGED
+    assert own.changes() == ()
+    assert only(store).series.state is SeriesState.STEADY
+    with pytest.raises(ConflictError, match="acknowledged already"):
+        own.ack(change.id, Acknowledgement())
+    for place in range(40, 52):
+        record(store, place, values[place])
+    (next_change,) = own.changes()
+    assert next_change.id != change.id
+    assert next_change.job_id == "run0040b1-0"
+    assert [one.state for one in only(store).changes] == [ChangeState.ACKNOWLEDGED, ChangeState.FOUND]
+
+
+def test_a_regression_whose_level_came_back_is_resolved(store: Store) -> None:
+    values = numbers(50, change=24)
+    values[38:] = numbers(12, seed=3)
+    fill(store, values)
+    states = [(one.kind, one.state) for one in only(store).changes]
+    assert states == [("regression", ChangeState.RESOLVED), ("improvement", ChangeState.FOUND)]
+    assert [one.kind for one in Histories(store).changes()] == ["improvement"]
+
+
+def test_a_canary_that_moved_too_takes_the_blame_from_the_code(store: Store) -> None:
+    for name, minutes, value in (("before", 10, 10.0), ("after", 28, 10.8)):
+        figure = Estimate(value=value, unit="ms", low=value - 0.1, high=value + 0.1, count=9, method="t")
+        taken = NOW + timedelta(minutes=minutes)
+        store.save_calibration(
+            Calibration(id=name, hardware_id="hw-1", software_id="sw", taken_at=taken, figures={"kernel_ms": figure})
+        )
+    fill(store, numbers(change=26))
+    (change,) = only(store).changes
+    assert change.kind == "environment"
+    assert change.facts == ("canary kernel_ms: 10 -> 10.8 ms",)
+    assert only(store).series.state is SeriesState.ENVIRONMENT
+
+
+def test_pairs_side_by_side_confirm_or_reject(store: Store) -> None:
+    fill(store, numbers(change=26))
+    own = Histories(store)
+    (change,) = own.changes()
+    with reading(store.engine) as connection:
+        assert [one.id for one in steps.unconfirmed(connection)] == [change.id]
+    promising = [(2.5, new) for new in (2.62, 2.6, 2.47, 2.58, 2.61, 2.48, 2.62)]
+    with writing(store.engine) as connection:
+        assert steps.confirm(connection, change.id, promising) is None
+        with pytest.raises(InputError, match="above zero"):
+            steps.confirm(connection, change.id, [(0.0, 1.0)])
+        decided = steps.confirm(connection, change.id, [(2.5, 2.7)] * 7)
+    assert decided is not None
+    assert decided.state is ChangeState.CONFIRMED
+    assert only(store).changes[0].state is ChangeState.CONFIRMED
+    assert "7 of 7 pairs say the same" in only(store).changes[0].path[-1]
+
+
+def test_what_was_rejected_by_pairs_is_no_change_any_more(store: Store) -> None:
+    fill(store, numbers(change=26))
+    own = Histories(store)
+    (change,) = own.changes()
+    with writing(store.engine) as connection:
+        steps.confirm(connection, change.id, [(2.5, 2.5), (2.5, 2.49)] * 4)
+    assert own.changes() == ()
+    assert only(store).series.state is SeriesState.STEADY
+
+
+def test_a_baseline_is_set_shown_compared_with_and_cleared(store: Store) -> None:
+    made = fill(store, numbers(22))
+    own = Histories(store)
+    (series,) = own.series()
+    with pytest.raises(NotFoundError, match="no baseline"):
+        own.baseline(series.id)
+    own.set_baseline(series.id, NewBaseline(job_id=made[3].id, reason="release"))
+    assert own.baseline(series.id).job_id == made[3].id
+    history = only(store)
+    assert history.against_baseline == pytest.approx(history.points[-1].values[history.metric] / numbers(22)[3] - 1)
+    assert own.set_baseline(series.id, NewBaseline()).job_id == made[-1].id
+    own.clear_baseline(series.id)
+    with pytest.raises(NotFoundError, match="no baseline"):
+        own.clear_baseline(series.id)
+    with pytest.raises(NotFoundError, match="no such result"):
+        own.set_baseline(series.id, NewBaseline(job_id="other"))
+
+
+def test_a_history_goes_with_its_experiments_and_is_judged_anew_without_them(store: Store) -> None:
+    made = fill(store, numbers(30))
+    Histories(store).judge()
+    for job in made[:5]:
+        store.delete_experiment(job.experiment_id)
+    record(store, 40, 2.5)
+    assert len(only(store).points) == 26
+
+
+def test_histories_can_be_made_again_from_the_folders(store: Store) -> None:
+    fill(store, numbers(change=26))
+    own = Histories(store)
+    (change,) = own.changes()
+    own.ack(change.id, Acknowledgement(reason="known"))
+    before = only(store)
+    with writing(store.engine) as connection:
+        connection.execute(history_tables.point.delete())
+    told: list[tuple[int, int]] = []
+    assert own.rebuild(lambda done, total: told.append((done, total))) == 36
+    assert told[-1] == (36, 36)
+    assert only(store) == before
+
+
+def test_another_metric_is_judged_for_the_answer_alone(store: Store) -> None:
+    fill(store, numbers(25))
+    own = Histories(store)
+    (series,) = own.series()
+    with pytest.raises(InputError, match=r"no 'inference_ms\.p99'"):
+        own.history(series.id, "inference_ms.p99")
+    assert own.history(series.id, "inference_ms.p50") == own.history(series.id)
+
+
+def test_a_name_that_nobody_knows_is_told(store: Store) -> None:
+    with pytest.raises(NotFoundError, match="no series 'nope'"):
+        Histories(store).series("nope")
+    with pytest.raises(NotFoundError, match="no change"):
+        Histories(store).ack("nope", Acknowledgement())
+
+
+def test_every_point_is_judged_once(store: Store) -> None:
+    fill(store, numbers(25))
+    Histories(store).judge()
+    query = select(func.count()).select_from(history_tables.point).where(~history_tables.point.c.judged)
+    with reading(store.engine) as connection:
+        assert connection.execute(query).scalar_one() == 0
