@@ -9,9 +9,12 @@ Bounds: see the end of what it prints.
 from __future__ import annotations
 
 import argparse
+import compileall
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
+import prony
 from benchmarks.bench import scratch
 from benchmarks.fleet_ground import say_machine
 from benchmarks.load_cost import bursts, short
@@ -40,6 +43,8 @@ def main() -> int:
     parser.add_argument("--tools", default="", metavar="NAMES", help="only these tools beside Prony, as in aiperf,wrk")
     options = parser.parse_args()
     say_machine()
+    # Every tool has its byte code, as pip leaves what it installs; a source tree may never have been compiled.
+    compileall.compile_dir(str(Path(prony.__file__).parent), quiet=1)
     tools = [tool for tool in (Prony(), *PEERS, Wrk()) if _is_wanted(tool, options.tools)]
     bounds: list[Bound] = []
     with scratch() as folder:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
@@ -75,7 +75,7 @@ class _Watch(threading.Thread):
             pids = list(_tree(self._pid))
             came, in_flight = _counters(counters) if self._url else (0, 0)
             self.seen.append(_Seen(now, sum(map(_cpu_s, pids)), _idle_s(), came, in_flight))
-            self.rss = max(self.rss, sum(map(_rss, pids)))
+            self.rss = max(self.rss, _rss(pids))
             if now - shared_s >= _SHARED_S:
                 shared_s = now
                 self.pss = max(self.pss, sum(map(_pss, pids)))
@@ -198,10 +198,14 @@ def _idle_s() -> float:
         return sum(map(int, lines.readline().split()[4:6])) * _TICK_S
 
 
-def _rss(pid: int) -> int:
-    with suppress(OSError, IndexError, ValueError):
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
-    return 0
+def _rss(pids: Iterable[int]) -> int:
+    """Return the memory of all. A process that was just made is its parent until it becomes a program of its own: the
+    very same memory, and so the very same line of figures, counts once."""
+    lines = set()
+    for pid in pids:
+        with suppress(OSError):
+            lines.add(Path(f"/proc/{pid}/statm").read_text())
+    return sum(int(line.split()[1]) for line in lines if line) * _PAGE
 
 
 def _pss(pid: int) -> int:

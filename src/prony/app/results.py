@@ -25,10 +25,19 @@ def summary_of(folder: Path) -> Summary:
 
 def summarised(contents: FolderContents) -> Summary:
     """The same of a folder that was read already, all but its samples."""
+    job, result, environment = contents.job, contents.result, contents.environment
+    if contents.samples is None and job.workload.kind == "service":
+        from prony.analyse.load.summary import summarise_runs
+        from prony.analyse.load.window import runs_of
+        from prony.measure.columns import COLUMNS
+
+        # No name is given to the samples: what is not looked at is gone when the runs are there.
+        runs = runs_of(read_frame(contents.path, SAMPLES, COLUMNS), job.load, result.repetitions)
+        return summarise_runs(job, result, runs, environment=environment)
     from prony.analyse.summary import summarise
 
     samples = read_frame(contents.path, SAMPLES) if contents.samples is None else contents.samples
-    return summarise(contents.job, contents.result, samples, environment=contents.environment)
+    return summarise(job, result, samples, environment=environment)
 
 
 def record(store: Store, folder: Path) -> Summary:

@@ -16,8 +16,10 @@ from prony.stats.quantiles import Array
 if TYPE_CHECKING:
     import polars as pl
 
-_STAMPS = ("index", "begin_ns", "end_ns", "due_ns", "sent_ns", "first_ns", "bytes_in", "lag_ns")
+_STAMPS = ("index", "begin_ns", "end_ns", "due_ns", "sent_ns", "first_ns", "bytes_in")
 _COUNTS = ("input_tokens", "output_tokens", "content_ns", "items")
+# All that is looked at.
+COLUMNS = ("repetition", "phase", "operation", "cause", "token_ns", "quality", *_STAMPS, *_COUNTS)
 UNKNOWN = -1
 
 
@@ -49,7 +51,7 @@ class Requests:
             repetition=repetition, window=window, numbers=numbers,
             cause=rows["cause"].to_physical().to_numpy(),
             operation=_codes(rows["operation"], names), operations=names,
-            quality=rows["quality"].cast(float).fill_null(float("nan")).to_numpy(),
+            quality=_qualities(rows["quality"]),
             stamps=lists.explode().drop_nulls().to_numpy(),
             pieces=lists.list.len().fill_null(0).to_numpy().astype(np.int64),
         )  # fmt: skip
@@ -102,8 +104,18 @@ class Requests:
         return mine
 
 
+def _qualities(told: pl.Series) -> Array:
+    """Return the qualities as numbers; where nobody judged any, that takes no room."""
+    if told.null_count() == len(told):
+        return np.broadcast_to(np.float64("nan"), len(told))
+    numbers: Array = told.cast(float).fill_null(float("nan")).to_numpy()
+    return numbers
+
+
 def _codes(operations: pl.Series, names: tuple[str, ...]) -> Array:
     import polars as pl
 
+    if len(names) == 1:
+        return np.broadcast_to(np.uint8(0), len(operations))
     codes: Array = operations.cast(pl.String).cast(pl.Enum(names)).to_physical().to_numpy()
     return codes

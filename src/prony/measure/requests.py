@@ -74,7 +74,7 @@ def request_frame(taken: Taken) -> pl.DataFrame:
     columns |= {name: records[name] for name in ("end_ns", "due_ns", "sent_ns", "first_ns", "bytes_in", "lag_ns")}
     columns |= _digested(taken, count)
     # A column at a time, so that there are never two copies of all.
-    frame = pl.DataFrame({name: _series(name, columns.pop(name)) for name in schema})
+    frame = pl.DataFrame([_series(name, columns.pop(name)) for name in schema])
     return frame if frame["index"].is_sorted() else frame.sort("index", maintain_order=True)
 
 
@@ -138,7 +138,7 @@ def _words(names: Sequence[str], codes: Array, kind: Any) -> pl.Series:
     """Return the name at each position; `kind` is the type that holds each name once."""
     import polars as pl
 
-    return pl.Series(names, dtype=kind).gather(codes)
+    return pl.Series(names, dtype=kind)[codes]  # `gather` would bring in the whole query engine
 
 
 def _series(name: str, values: Any) -> pl.Series:
@@ -183,6 +183,8 @@ def _lists(digests: Digests, count: int) -> pl.Series:
     stamps, counts = digests.stamps()
     if not stamps.size:
         return pl.Series([None], dtype=pl.List(pl.Int64)).new_from_index(0, count)
+    if stamps.size == count and bool(np.all(counts == 1)):  # replies that came whole
+        return pl.Series(stamps).reshape((count, 1)).cast(pl.List(pl.Int64))
     flat = pl.DataFrame({"row": np.repeat(digests.rows, counts), "token_ns": stamps})
     lists = flat.group_by("row", maintain_order=True).agg("token_ns")
     return pl.DataFrame({"row": np.arange(count)}).join(lists, on="row", how="left", maintain_order="left")["token_ns"]

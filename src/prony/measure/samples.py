@@ -61,12 +61,15 @@ def telemetry_frame(rows: Sequence[tuple[int, int, str, Mapping[str, float]]]) -
     return pl.DataFrame(flat, schema=schema, orient="row")
 
 
-def read_frame(folder: Path, name: str) -> pl.DataFrame:
-    """Read one Parquet file of a result folder."""
+def read_frame(folder: Path, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Read one Parquet file of a result folder, or only those of some columns that it has."""
     import polars as pl
 
     path = folder / name
     try:
+        if columns is not None:
+            has = pl.read_parquet_schema(path)
+            return pl.read_parquet(path, columns=[name for name in columns if name in has])
         return pl.read_parquet(path)
     except FileNotFoundError as exc:
         raise NotFoundError(f"no {name} in {folder}", hint="was this folder written by prony exec?") from exc

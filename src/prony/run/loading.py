@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import sys
 import time
@@ -14,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from prony.errors import MeasurementError, PronyError, SutError
-from prony.load.generator import Ground, at_once, generate, processes_of
+from prony.load.generator import Ground, LostClientError, at_once, generate, processes_of
 from prony.load.live import Live
 from prony.load.outcome import Outcome
 from prony.load.schedule import Schedule, plan
@@ -24,17 +25,18 @@ from prony.measure.window import Sent, find_window
 from prony.model.clients import ClientSide
 from prony.model.event import Live as Shown
 from prony.model.load import Load
-from prony.model.result import Phase, Repetition
+from prony.model.result import Failure, Phase, Repetition
 from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Prompt, Wants
 from prony.run.beside import Beside
 from prony.run.clients import client_side
 from prony.run.folder import ResultFolder, TelemetryRow, write_frame
 from prony.run.gang import Gang
 from prony.run.loads import Chosen
-from prony.run.surroundings import Surroundings
+from prony.run.surroundings import Surroundings, failure_of
 
 # So many prompts are made where time and no count decides: then they come again from the first.
 _PROMPTS = 1000
+_M_MMAP_THRESHOLD, _LARGE = -3, 2**16
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,8 @@ class LoadCourse:
         return tuple(made)
 
     def run(self, load: Load, beside: Beside, seen: Seen, started_at: datetime, *, level: float | None) -> Repetition:
-        """Carry out one whole load and keep it; a client that died is this repetition's failure."""
+        """Carry out one whole load and keep it; a client that died is this repetition's failure, and what it and the
+        others recorded until then is kept too."""
         index = len(self.repetitions)
         schedule = self.schedule if level is None else plan(load, base=self._base)
         if self._prepared is None or schedule is None:
@@ -118,27 +121,28 @@ class LoadCourse:
         share = gang.share if gang is not None else None
         ground = Ground(self._prepared, self._endpoint, schedule, load, scratch, processes, self._clients, share)
         start_at = at_once if gang is None else partial(gang.start, index)
+        _keep_no_arrays()
         try:
-            beside.begin()
-            ticking = _ticking(beside, seen)
-            outcome = generate(ground, on_tick=ticking, stop_asked=seen.stop_asked, start_at=start_at)
-            beside.end(sum(one.cpu_s for one in outcome.clients))
+            outcome, failure = _sent(ground, beside, seen, start_at)
             timing = gang.timing(index) if gang is not None else None
-            users = None if level is None else round(level)
-            self._write(outcome, schedule, load, index, users)
             side = client_side(outcome, schedule).model_copy(update={"timing": timing})
             repetition = _repetition(outcome, side, index, started_at, stopped=seen.stop_asked())
-            del outcome
+            users = None if level is None else round(level)
+            taken = self._taken(outcome, schedule, load, index, users)
+            _import_polars()
+            frame = request_frame(taken)
+            del outcome, taken  # what they hold is in the frame now, and to write that takes memory too
+            give_back_memory()
+            write_frame(self.folder.requests_part(index), frame)
+            del frame
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
             del ground
             give_back_memory()
             self.telemetry += beside.rows(index)
+        if failure is not None:
+            repetition = repetition.model_copy(update={"state": "failed", "failure": failure})
         return beside.told(repetition.model_copy(update={"level": level}))
-
-    def _write(self, outcome: Outcome, schedule: Schedule, load: Load, index: int, users: int | None) -> None:
-        taken = self._taken(outcome, schedule, load, index, users)
-        write_frame(self.folder.requests_part(index), request_frame(taken))
 
     def _taken(self, outcome: Outcome, schedule: Schedule, load: Load, index: int, users: int | None) -> Taken:
         """Gather what is written down of a run, and find the part of it that counts."""
@@ -178,6 +182,18 @@ class LoadCourse:
         return ""
 
 
+def _sent(ground: Ground, beside: Beside, seen: Seen, start_at: Callable[[], int]) -> tuple[Outcome, Failure | None]:
+    """Send a load; return what became of every request, and why it ended before its time where it did."""
+    failure = None
+    beside.begin()
+    try:
+        outcome = generate(ground, on_tick=_ticking(beside, seen), stop_asked=seen.stop_asked, start_at=start_at)
+    except LostClientError as exc:
+        outcome, failure = exc.rest, failure_of(exc, phase="load")
+    beside.end(sum(one.cpu_s for one in outcome.clients))
+    return outcome, failure
+
+
 def _repetition(outcome: Outcome, side: ClientSide, index: int, started_at: datetime, *, stopped: bool) -> Repetition:
     cpu_ns = round(sum(one.cpu_s for one in outcome.clients) * 1e9)
     count = int(outcome.records["index"].size)
@@ -190,6 +206,28 @@ def _repetition(outcome: Outcome, side: ClientSide, index: int, started_at: date
         client=side,
         stopped_by="stop" if stopped else None,
     )
+
+
+def _import_polars() -> None:
+    """Import polars with an allocator that gives back what is freed: by itself it keeps that for ten seconds.
+
+    It reads its setting once. That does not stay, for a service that is started later may have the same allocator."""
+    name = "_RJEM_MALLOC_CONF"
+    if name in os.environ:
+        return
+    os.environ[name] = "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:0"
+    try:
+        import polars  # noqa: F401
+    finally:
+        del os.environ[name]
+
+
+def _keep_no_arrays() -> None:
+    """Have every large array be given back the moment it is freed: glibc by itself learns to keep them, and then keeps
+    the room of all that were ever alive together."""
+    if sys.platform == "linux":
+        with suppress(AttributeError, OSError):  # another C library
+            ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def give_back_memory() -> None:

@@ -35,6 +35,8 @@ class Values:
 
     def with_lost(self, lost: int) -> Values:
         """Return the same with so many more that never ended; the order is known already."""
+        if not lost:
+            return self
         longer = Values(self.numbers, lost)
         longer.__dict__["ordered"] = np.concatenate((self.ordered, np.full(lost, np.inf)))
         return longer
@@ -58,7 +60,7 @@ def latencies(requests: Requests) -> dict[str, Values]:
     Service time and lateness are told apart in an open load only: in a closed one they are the same and nothing.
     """
     numbers, timed = requests.numbers, requests.timed
-    begin, end, sent, first = (numbers[name][timed] for name in ("begin_ns", "end_ns", "sent_ns", "first_ns"))
+    begin, end, first = (numbers[name][timed] for name in ("begin_ns", "end_ns", "first_ns"))
     e2e = Values((end - begin) / NS_PER_MS)
     found = {
         "e2e_ms": e2e,
@@ -66,7 +68,7 @@ def latencies(requests: Requests) -> dict[str, Values]:
         "ttfb_ms": Values((first - begin)[first > 0] / NS_PER_MS),
     }
     if requests.is_open:
-        found["service_ms"] = Values((end - sent) / NS_PER_MS)
+        found["service_ms"] = Values((end - numbers["sent_ns"][timed]) / NS_PER_MS)
         late = requests.begun & (numbers["sent_ns"] > 0)
         found["sent_late_ms"] = Values((numbers["sent_ns"] - numbers["due_ns"])[late] / NS_PER_MS)
     quality = requests.quality[timed]

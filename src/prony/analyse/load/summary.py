@@ -41,10 +41,16 @@ def summarise_load(
 
     The same input always gives the same summary, and the order of rows and repetitions does not matter.
     """
+    return summarise_runs(job, result, runs_of(samples, job.load, result.repetitions), environment=environment)
+
+
+def summarise_runs(
+    job: Job, result: Result, runs: Mapping[int, Requests], *, environment: Environment | None = None
+) -> Summary:
+    """The same of runs that were taken out of their samples: whoever has many need not keep both."""
     if job.id != result.job_id:
         raise InputError(f"job {job.id} and the result of job {result.job_id} do not belong together")
     known = {repetition.index: repetition for repetition in result.repetitions}
-    runs = runs_of(samples, job.load, result.repetitions)
     good = {index: run for index, run in runs.items() if index in known and known[index].state == "ok"}
     searched = search_of(job.load, result.repetitions, good)
     selection = _selected(job.load, result.repetitions, good, searched)

@@ -16,6 +16,8 @@ from prony.ports.driver import Cause
 if TYPE_CHECKING:
     import polars as pl
 
+_OTHERS = {"load", "first"}  # phases before any request
+
 
 def runs_of(samples: pl.DataFrame, load: Load, repetitions: Iterable[Repetition]) -> dict[int, Requests]:
     """Return the runs that have requests, by repetition, each with its window."""
@@ -34,8 +36,8 @@ def _by_repetition(samples: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the requests of each run in their order. One that is in order already is not copied: it may be large."""
     import polars as pl
 
-    others = samples["phase"].cast(pl.String).is_in(["load", "first"])
-    taken = samples.filter(~others) if others.any() else samples
+    has_others = not _OTHERS.isdisjoint(samples["phase"].unique().cast(pl.String))
+    taken = samples.filter(~pl.col("phase").cast(pl.String).is_in(_OTHERS)) if has_others else samples
     index = taken["index"].to_numpy()
     if taken["repetition"].n_unique() == 1 and bool(np.all(index[1:] > index[:-1])):
         return [taken]
