@@ -97,7 +97,7 @@ def _here(loaded: Loaded, options: Namespace) -> int:
             dossier = bench.run(loaded, on_start=follower.start, on_event=follower.event)
         if options.json:
             return _told(bench.compare([dossier.experiment.id], terms), options)
-        code = finish(dossier, as_json=False, report=bench.write_report if options.report else None)
+        code = finish(dossier, options, report=bench.write_report if options.report else None)
         return code or _told(bench.compare([dossier.experiment.id], terms), options)
 
 
