@@ -192,6 +192,29 @@ def test_a_sweep_starts_a_redis_loads_it_and_leaves_nothing(home: Path) -> None:
     assert "Ready to accept connections" in log
     prony("export", "last", "--format", "csv", "--to", home / "out")
     assert len(list((home / "out").glob("*.csv"))) == 2
+    check_analysis(home)
+
+
+def check_analysis(home: Path) -> None:
+    """Look at what is said of a sweep of two levels, whatever else this machine does meanwhile."""
+    (curve,) = json.loads(prony("sweep-report", "last", "--slo", "e2e_ms.p99=1000", "--json").stdout)["curves"]
+    assert [level["load"] for level in curve["levels"]] == [1, 3]
+    assert (curve["noun"], curve["knee"]["state"]) == ("users", "refused")
+    for level in curve["levels"]:
+        assert level["checks"][0]["key"] == "e2e_ms.p99"
+        clues = {clue["series"]: clue for clue in level["bottleneck"]["clues"]}
+        assert 0 < clues["service_cores"]["value"] < 3  # Redis works in one thread, and a few beside it
+        assert {"client_cpu_busiest", "cpu_busy"} <= set(clues)
+    page = home / "sweep.html"
+    prony("sweep-report", "last", "--format", "html", "--out", page)
+    assert "Throughput against load" in page.read_text()
+    matrix = json.loads(prony("matrix", "last", "--rows", "concurrency", "--columns", "service", "--json").stdout)
+    assert (matrix["rows"], matrix["columns"], matrix["metric"]) == (["1", "3"], ["redis"], "e2e_ms.p50")
+    told = prony("gates", "last", "--gate", "e2e_m.p50 <= 3", code=2).stderr
+    assert "did you mean e2e_ms?" in told
+    gates = ["gates", "last", "--gate", "verdict == void", "--gate", "verdict != void", "--json"]
+    found = json.loads(prony(*gates, code=1).stdout)
+    assert sorted(one["state"] for one in found["outcomes"]) == ["failed", "failed", "passed", "passed"]
 
 
 def _redis_processes() -> set[int]:

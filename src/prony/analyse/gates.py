@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from prony.analyse.wording import plain
 from prony.model.estimate import Estimate, Grade, Missing, Summary
 from prony.model.gate import Gate, parse_gate
 from prony.model.gate_outcome import GateOutcome, GateState
@@ -112,7 +113,10 @@ def _too_few(gate: Gate, missing: Missing) -> Judged:
     """A percentile that samples are too few for has a lower bound at best, which can only break an upper limit."""
     needs = f"It needs {missing.needed} samples a run and has {missing.count}."
     if missing.at_least is not None and gate.operator in ("<=", "<") and missing.at_least > gate.limit:
-        return GateState.FAILED, f"{gate.key} is at least {missing.at_least:.4g}: not {gate.operator} {gate.limit:g}."
+        return (
+            GateState.FAILED,
+            f"{gate.key} is at least {plain(missing.at_least)}: not {gate.operator} {gate.limit:g}.",
+        )
     return GateState.CANNOT_TELL, f"There is no {gate.key}. {needs}"
 
 
@@ -128,7 +132,7 @@ def _shown(one: Estimate) -> str:
 def _number(value: float, unit: str, *, bare: bool = False) -> str:
     if unit == "1":
         return f"{value * 100:.4g} %"
-    return f"{value:.4g}" if bare else f"{value:.4g} {unit.replace('1/s', '/s')}"
+    return plain(value) if bare else f"{plain(value)} {unit.replace('1/s', '/s')}"
 
 
 _WORDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more than"}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from prony.model.matrix import MatrixReport
+from prony.model.matrix import MatrixReport, ParetoPoint
 from prony.report import figure as draw
 from prony.report import matrix_tables, number
 from prony.report.element import Html
@@ -13,7 +14,7 @@ from prony.report.element import Html
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_CELL_IN, _ROW_IN = 1.05, 0.42
+_ROW_IN = 0.42
 _FRONT, _BEHIND = draw.COLOURS[2], draw.MUTED
 
 
@@ -27,8 +28,7 @@ def heat_map(report: MatrixReport) -> Html | None:
     scale = number.common_scale([cell.estimate for cell in known.values() if cell.estimate is not None])
     rows, columns = report.rows, report.columns
     left = max(len(draw.shortened(row, 30)) for row in rows)
-    width = min(draw.WIDE, 0.4 + 0.064 * left + _CELL_IN * len(columns) + 0.3)
-    figure, (axes,) = draw.canvas(width, 0.8 + _ROW_IN * len(rows), left)
+    figure, (axes,) = draw.canvas(draw.WIDE, 0.8 + _ROW_IN * len(rows), left)
     spread = math.log(max(values) / min(values)) or 1.0
     for (row, column), cell in known.items():
         assert cell.estimate is not None
@@ -78,9 +78,7 @@ def pareto(report: MatrixReport) -> Html | None:
     ordered = sorted((one for one in points if one.is_front), key=lambda one: one.against.value)
     axes.plot([one.against.value for one in ordered], [one.value.value for one in ordered], "-", color=_FRONT,
               linewidth=1.0, alpha=0.7)  # fmt: skip
-    for point in points:
-        axes.annotate(draw.shortened(f"{point.row} × {point.column}", 34), (point.against.value, point.value.value),
-                      xytext=(6, 5), textcoords="offset points", color=draw.MUTED)  # fmt: skip
+    _name(axes, points)
     unit = points[0].against.unit
     title = "power, W" if unit == "W" else f"{unit} for a million"
     draw.value_axis(axes, [one.against.value for one in points], title)
@@ -88,3 +86,14 @@ def pareto(report: MatrixReport) -> Html | None:
     axes.margins(x=0.12, y=0.12)
     draw.legend(figure, axes)
     return draw.svg(figure, "matrix-pareto", f"{report.metric} against {title}")
+
+
+def _name(axes: Axes, points: Sequence[ParetoPoint]) -> None:
+    """Write beside each point what it is: to its left on the right of the plot, and below it on the front."""
+    highest = max(one.against.value for one in points)
+    for point in points:
+        is_right = point.against.value > 0.7 * highest
+        offset = (-6 if is_right else 6, -11 if point.is_front else 5)
+        axes.annotate(draw.shortened(f"{point.row} × {point.column}", 34), (point.against.value, point.value.value),
+                      xytext=offset, textcoords="offset points", ha="right" if is_right else "left",
+                      color=draw.MUTED)  # fmt: skip

@@ -7,6 +7,7 @@ from prony.model.matrix import MatrixCell, MatrixReport
 from prony.report import number, pick
 from prony.report.load_tables import Line
 
+_SIZES = (("million", 1e6),)
 MARKS = {"best": "★", "as good": "≈", "": ""}
 LEGEND = "★ is the best, with its interval apart from all others; ≈ cannot be told from the best."
 
@@ -33,7 +34,7 @@ def worth_lines(report: MatrixReport) -> list[Line]:
             if worth.price is None and worth.power_w is None:
                 continue
             price = number.DASH if worth.price is None else f"{worth.price.per_hour:g} {worth.price.currency}"
-            texts = [_money(one) for one in (worth.per_million, worth.per_money, worth.power_w, worth.per_joule)]
+            texts = [_money(worth.per_million), _many(worth.per_money), _money(worth.power_w), _many(worth.per_joule)]
             found.append(Line(named(cell), (worth.things, price, *texts)))
     return found
 
@@ -66,6 +67,14 @@ def _cell(cell: MatrixCell | None) -> str:
         return number.DASH
     symbol = "" if cell.grade is None else f" {pick.SYMBOLS[cell.grade]}"
     return f"{number.text(cell.estimate)}{symbol} {MARKS[cell.mark]}".rstrip()
+
+
+def _many(one: Estimate | None) -> str:
+    """Return how many there are, in thousands or millions where that reads better; the head says of what."""
+    if one is None:
+        return number.DASH
+    word, factor = next(((word, size) for word, size in _SIZES if abs(one.value) >= size), ("", 1.0))
+    return number.text(one.model_copy(update={"unit": word}), number.Scale(word, 1 / factor))
 
 
 def _money(one: Estimate | None) -> str:

@@ -20,23 +20,24 @@ def render(report: SweepReport) -> str:
             for curve in report.curves for name, claim in sweep_tables.claims(curve)]  # fmt: skip
     body = (
         section("found", "What was found", tag("ul", *told, class_="found")),
-        section("levels", "Levels", *sweep_blocks(report)),
+        section("levels", "Levels", *sweep_blocks(report, claims=False)),
         section("method", "Method", tag("p", method(report))),
     )
     meta = f"experiments {', '.join(report.experiments)}"
     return page("Load sweep", "Prony sweep report", meta, *body)
 
 
-def sweep_blocks(report: SweepReport) -> list[Html | None]:
-    """Return the table, the claims and the drawing of each curve."""
+def sweep_blocks(report: SweepReport, *, claims: bool = True) -> list[Html | None]:
+    """Return the table, the drawing and the evidence of each curve, and with `claims` what is claimed."""
     blocks: list[Html | None] = []
     for place, curve in enumerate(report.curves):
         heads = sweep_tables.headings(curve)
         rows = [list(line.cells) for line in sweep_tables.lines(curve)]
         words = [heads.index(word) for word in ("SLO", "limited by", "verdict") if word in heads]
         blocks.append(tag("h3", "Throughput against load", f": {curve.title}" if curve.title else None))
-        blocks.append(tag("ul", *(tag("li", tag("b", f"{name}: "), claim.text)
-                                  for name, claim in sweep_tables.claims(curve)), class_="found"))  # fmt: skip
+        if claims:
+            told = [tag("li", tag("b", f"{name}: "), claim.text) for name, claim in sweep_tables.claims(curve)]
+            blocks.append(tag("ul", *told, class_="found"))
         blocks.append(grid(heads, rows, numeric=[n for n in range(len(heads)) if n not in words]))
         drawing = against_load(curve, str(place))
         if drawing is not None:

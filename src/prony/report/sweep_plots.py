@@ -23,7 +23,8 @@ def against_load(curve: Curve, name: str) -> Html | None:
     points = [level for level in curve.levels if level.throughput is not None]
     if len(points) < 2:
         return None
-    figure, panels = draw.canvas(draw.WIDE, 4.6, 7, panels=2)
+    figure, panels = draw.canvas(draw.WIDE, 4.4, 7, panels=2)
+    figure.subplots_adjust(top=1 - 0.5 / 4.4, hspace=0.28)  # the legend stands above the first title
     _points(panels[0], points, "throughput", colour=draw.COLOURS[0], label="throughput")
     _points(panels[0], points, "goodput", colour=draw.COLOURS[3], label="goodput")
     _points(panels[1], points, "p50", colour=draw.COLOURS[0], label=None)

@@ -8,12 +8,15 @@ import numpy as np
 
 from prony.analyse.estimates import across_runs
 from prony.analyse.sweep.measured import Group
+from prony.analyse.wording import ends, plain
 from prony.model.estimate import Estimate
 from prony.model.sweep import Claim, Level, LimitState
 from prony.stats.knee import FEWEST_LEVELS, Knee, find_knee
 
 # More load brings hardly more where it brings less than this share of what it brought at first.
 GAIN_SHARE = 0.2
+# What lies no further below the best belongs to the same plateau.
+_PLATEAU = 0.05
 THROUGHPUT = "throughput_per_s.p50"
 
 
@@ -102,9 +105,10 @@ def limit_claim(groups: Sequence[Group], knee: Claim, noun: str) -> Claim:
 
 
 def _meets(one: Estimate, best: Estimate) -> bool:
-    if one.high is None or best.low is None:
-        return one is best
-    return one.high >= best.low
+    """Is it of the plateau? What lies a little lower is: to take only those that overlap the best would flatter it."""
+    if one.value >= (1 - _PLATEAU) * best.value:
+        return True
+    return one.high is not None and best.low is not None and one.high >= best.low
 
 
 def slo_claim(levels: Sequence[Level], slo: Mapping[str, float], noun: str) -> Claim | None:
@@ -153,8 +157,7 @@ def _why_not(groups: Sequence[Group]) -> str:
 
 
 def _rate(one: Estimate) -> str:
-    ends = "" if one.low is None or one.high is None else f" [{one.low:.4g}, {one.high:.4g}]"
-    return f"{one.value:.4g}{ends} a second"
+    return f"{plain(one.value)}{ends(one)} a second"
 
 
 def _at(level: float, noun: str) -> str:

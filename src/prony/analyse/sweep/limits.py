@@ -16,6 +16,7 @@ from prony.analyse.load.rates import rates
 from prony.analyse.load.tokens import token_latencies
 from prony.analyse.runs import PERCENTILES
 from prony.analyse.sweep.measured import Group
+from prony.analyse.wording import plain
 from prony.measure.columns import Requests
 from prony.model.estimate import Estimate
 from prony.model.metric import METRICS, key_of
@@ -55,13 +56,13 @@ def _check(group: Group, key: str, limit: float) -> LimitCheck:
 def _judged(key: str, limit: float, estimate: Estimate, *, better_high: bool) -> LimitCheck:
     low, high = estimate.low, estimate.high
     if low is None or high is None:
-        text = f"{key} is {estimate.value:.4g} without an interval: one run cannot say how far the next would lie"
+        text = f"{key} is {plain(estimate.value)} without an interval: one run cannot say how far the next would lie"
         return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, estimate=estimate, text=text)
     inside = [end >= limit if better_high else end <= limit for end in (low, high)]
     state = LimitState.HELD if all(inside) else LimitState.CANNOT_TELL if any(inside) else LimitState.VIOLATED
     word = "at least" if better_high else "at most"
-    ends = f"[{low:.4g}, {'never ended' if math.isinf(high) else format(high, '.4g')}]"
-    text = f"{key} is {estimate.value:.4g} {ends} against {word} {limit:g}"
+    ends = f"[{plain(low)}, {'never ended' if math.isinf(high) else plain(high)}]"
+    text = f"{key} is {plain(estimate.value)} {ends} against {word} {limit:g}"
     return LimitCheck(key=key, limit=limit, state=state, estimate=estimate, text=text)
 
 

@@ -1,0 +1,110 @@
+"""The limit is said to be where measured series say it is, and nowhere where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+import pytest
+
+from prony.analyse.bottleneck import bottleneck_of
+from prony.measure.samples import telemetry_frame
+from prony.model.clients import ClientSide, ServiceFacts
+from prony.model.result import Noise
+from prony.model.sweep import Bottleneck
+
+from .made_sweeps import S, load_entry
+
+RUNS = {"throughput_per_s.p50": [100.0, 101, 102], "e2e_ms.p50": [5.0, 5, 5]}
+ELSEWHERE = ServiceFacts(endpoint="http://10.1.2.3:8000")
+
+
+def telemetry(rates: Mapping[str, float], levels: Mapping[str, float] | None = None) -> pl.DataFrame:
+    """Return three runs of ten readings: totals that grow so much a second, and levels that stay."""
+    rows = []
+    for run in range(3):
+        for second in range(10):
+            totals = {name: 100 + rate * second for name, rate in rates.items()}
+            rows.append((run, second * S, "host", totals | dict(levels or {})))
+    return telemetry_frame(rows)
+
+
+def found(
+    rates: Mapping[str, float], levels: Mapping[str, float] | None = None, *, side: ClientSide | None = None,
+    noise: Noise | None = None, service: ServiceFacts | None = None,
+) -> Bottleneck:  # fmt: skip
+    return bottleneck_of([(load_entry(8, RUNS, side=side, noise=noise, service=service), telemetry(rates, levels))])
+
+
+def test_a_server_that_fills_one_core_is_limited_by_it() -> None:
+    one = found({"cpu_busy_s_total": 1.4, "service_cpu_s_total": 0.98})
+    assert (one.where, one.what) == ("server", "cpu")
+    assert "0.98 cores" in one.text
+
+
+def test_a_server_that_fills_all_cores_is_limited_by_them() -> None:
+    one = found({"cpu_busy_s_total": 3.9, "service_cpu_s_total": 3.7})
+    assert (one.where, one.what) == ("server", "cpu")
+
+
+def test_cores_that_client_and_server_share_are_nobodys_alone() -> None:
+    one = found({"cpu_busy_s_total": 3.95, "service_cpu_s_total": 2.2})
+    assert (one.where, one.what) == ("machine", "cpu")
+    assert "server 2.20" in one.text
+
+
+@pytest.mark.parametrize(
+    "side",
+    [
+        ClientSide(cpu_shares=(0.97,)),
+        ClientSide(cpu_shares=(0.3,), asked_concurrency=8, delivered_concurrency=5),
+        ClientSide(cpu_shares=(0.3,), kernel_lag_p50_ms=4.0),
+    ],
+    ids=["a full core", "less than asked", "replies read late"],
+)
+def test_a_client_that_was_the_limit_is_said_to_be_it_whatever_the_server_did(side: ClientSide) -> None:
+    one = found({"cpu_busy_s_total": 2.0, "service_cpu_s_total": 1.0}, side=side)
+    assert one.where == "client"
+    assert "nothing is said of the server" in one.text
+
+
+def test_other_processes_come_before_all() -> None:
+    one = found({"cpu_busy_s_total": 3.99, "service_cpu_s_total": 1.0}, noise=Noise(foreign_cpu=0.5))
+    assert one.where == "others"
+
+
+def test_a_busy_gpu_and_a_full_cache_of_tokens_are_the_servers() -> None:
+    assert found({"cpu_busy_s_total": 1.0}, {"gpu0_busy": 0.97}).what == "gpu"
+    page = {'vllm:num_requests_waiting{m="x"}': 5.0, 'vllm:gpu_cache_usage_perc{m="x"}': 0.99}
+    assert found({"cpu_busy_s_total": 1.0}, page).what == "gpu memory"
+
+
+def test_a_queue_with_room_everywhere_is_the_servers_own_setting() -> None:
+    one = found({"cpu_busy_s_total": 1.0}, {"llamacpp:requests_deferred": 6.0})
+    assert (one.where, one.what) == ("server", "queue")
+
+
+def test_memory_and_disk_are_told() -> None:
+    assert found({"cpu_busy_s_total": 1.0}, {"memory_available_mib": 100.0}).what == "memory"
+    assert found({"cpu_busy_s_total": 1.0}, noise=Noise(pressure_io=0.5)).what == "disk"
+
+
+def test_room_everywhere_is_no_limit() -> None:
+    one = found({"cpu_busy_s_total": 1.0, "service_cpu_s_total": 0.4}, {"memory_available_mib": 6000.0})
+    assert one.where == "none"
+    assert all(not clue.is_over for clue in one.clues)
+
+
+def test_a_server_elsewhere_of_which_nothing_was_measured_is_unknown() -> None:
+    one = found({"cpu_busy_s_total": 1.0}, service=ELSEWHERE)
+    assert one.where == "unknown"
+    assert "the client had room to spare" in one.text
+
+
+def test_a_full_machine_before_a_server_elsewhere_is_the_client() -> None:
+    assert found({"cpu_busy_s_total": 3.95}, service=ELSEWHERE).where == "client"
+
+
+def test_no_telemetry_at_all_is_unknown() -> None:
+    entry = load_entry(8, RUNS, side=ClientSide(), noise=Noise())
+    assert bottleneck_of([(entry, None)]).where == "unknown"

@@ -1,0 +1,104 @@
+"""What is claimed of several loads: knee, limit and SLO, never without the runs to show it."""
+
+from __future__ import annotations
+
+import pytest
+
+from prony.analyse.sweep.measured import Loaded
+from prony.analyse.sweep.report import sweep_report
+from prony.model.estimate import Grade
+from prony.model.sweep import Curve, LimitState
+
+from .made_sweeps import load_entry, sweep
+
+LEVELS = [1, 2, 4, 8, 16, 32]
+
+
+def curve(jobs: list[Loaded], slo: dict[str, float] | None = None) -> Curve:
+    (found,) = sweep_report(jobs, slo or {}).curves
+    return found
+
+
+def p99(values: list[list[float]]) -> list[Loaded]:
+    """Return levels 1, 2, 4, ... with these tails; throughput is of no interest."""
+    return [
+        Loaded(load_entry(2**n, {"throughput_per_s.p50": [100.0] * len(tail), "e2e_ms.p99": tail}))
+        for n, tail in enumerate(values)
+    ]
+
+
+def test_a_plateau_gives_a_knee_and_a_limit_with_intervals() -> None:
+    found = curve(sweep(LEVELS, lambda x: 1000 * min(x, 8)))
+    assert (found.knee.state, found.limit.state) == ("found", "found")
+    assert found.knee.estimate is not None
+    assert found.knee.estimate.value == pytest.approx(8, rel=0.05)
+    assert found.limit.estimate is not None
+    assert found.limit.estimate.low is not None
+    assert found.limit.estimate.low <= 8000 <= (found.limit.estimate.high or 0)
+    assert found.limit.estimate.count == 9
+
+
+def test_a_straight_line_gives_no_saturation_and_no_limit() -> None:
+    found = curve(sweep(LEVELS, lambda x: 1000 * x))
+    assert (found.knee.state, found.limit.state) == ("not found", "not found")
+    assert found.knee.text.startswith("No saturation found up to 32 users")
+
+
+def test_a_collapse_is_told() -> None:
+    found = curve(sweep(LEVELS, lambda x: 1000 * x if x <= 8 else 32000 / x))
+    assert found.knee.state == "found"
+    assert "At 32 users it falls to" in found.limit.text
+
+
+@pytest.mark.parametrize(("levels", "runs"), [([1, 2, 4], 3), (LEVELS, 1)])
+def test_three_levels_and_single_runs_are_refused(levels: list[int], runs: int) -> None:
+    assert curve(sweep(levels, lambda x: 1000 * min(x, 2), runs=runs)).knee.state == "refused"
+
+
+def test_void_levels_are_shown_and_take_no_part() -> None:
+    jobs = sweep(LEVELS, lambda x: 1000 * min(x, 8))
+    void = [Loaded(load_entry(job.level, job.entry.summary.runs, grade=Grade.VOID)) for job in jobs[:3]]
+    found = curve([*void, *jobs[3:]])
+    assert [bool(level.excluded) for level in found.levels] == [True] * 3 + [False] * 3
+    assert found.knee.state == "refused"
+    assert "1, 2, 4 take no part: its numbers are void" in found.knee.text
+
+
+def test_the_slo_limit_never_skips_a_level_that_violates_it() -> None:
+    found = curve(p99([[5, 5.1, 5.2], [20, 21, 22], [5, 5.1, 5.2], [30, 31, 32]]), {"e2e_ms.p99": 10})
+    assert [level.checks[0].state for level in found.levels] == ["held", "violated", "held", "violated"]
+    assert found.slo is not None
+    assert found.slo.estimate is not None
+    assert (found.slo.estimate.value, found.slo.estimate.high) == (1, 2)
+
+
+def test_a_limit_inside_the_interval_cannot_be_told() -> None:
+    found = curve(p99([[5, 5.1, 5.2], [9, 10.5, 11]]), {"e2e_ms.p99": 10})
+    assert found.levels[1].checks[0].state is LimitState.CANNOT_TELL
+    assert found.slo is not None
+    assert "2 users cannot be judged" in found.slo.text
+    assert found.slo.estimate is not None
+    assert found.slo.estimate.high is None
+
+
+def test_no_level_holding_it_is_no_limit() -> None:
+    found = curve(p99([[50, 51, 52], [60, 61, 62]]), {"e2e_ms.p99": 10})
+    assert found.slo is not None
+    assert (found.slo.state, found.slo.estimate) == ("not found", None)
+
+
+def test_the_same_level_of_two_experiments_is_one_level_of_all_runs() -> None:
+    first, second = (load_entry(4, {"throughput_per_s.p50": [100, 101, 102]}, experiment=name) for name in ("a", "b"))
+    other = load_entry(8, {"throughput_per_s.p50": [200, 201, 202]}, experiment="a")
+    found = curve([Loaded(first), Loaded(second), Loaded(other)])
+    assert [level.load for level in found.levels] == [4, 8]
+    assert found.levels[0].throughput is not None
+    assert found.levels[0].throughput.count == 6
+
+
+def test_another_setting_is_another_curve() -> None:
+    one = load_entry(4, {"throughput_per_s.p50": [100, 101, 102]})
+    workload = one.job.workload.model_copy(update={"options": {"value_size": 9}})
+    cell = {"load.closed.concurrency": 4, "workload.options.value_size": 9}
+    other = one.model_copy(update={"job": one.job.model_copy(update={"workload": workload, "cell": cell})})
+    assert [found.title for found in sweep_report([Loaded(one), Loaded(other)], {}).curves] == ["", "value size 9"]
