@@ -30,14 +30,17 @@ def robust_p(before: Array, after: Array) -> float:
 
     Cutting costs next to nothing where the noise is normal and keeps most of the power where it has spikes.
     """
-    pooled = np.concatenate((before, after))
-    distances = pooled - np.median(pooled)
-    # Where half of all runs are equal, their mean distance is the scale; where all are, there is nothing to see.
-    spread = MADN * float(np.median(np.abs(distances))) or float(np.mean(np.abs(distances)))
-    if spread == 0:
-        return 1.0
-    scores = np.clip(distances / spread, -_CUT, _CUT)
+    scores = cut_scores(np.concatenate((before, after)))
     return permutation_p(scores[: before.size], scores[before.size :])
+
+
+def cut_scores(values: Array) -> Array:
+    """Return how far each lies from their median in units of their spread, cut at 1.5; zeros where nothing varies."""
+    distances = values - np.median(values)
+    # Where half of all are equal, their mean distance is the scale.
+    spread = MADN * float(np.median(np.abs(distances))) or float(np.mean(np.abs(distances)))
+    scores: Array = np.clip(distances / (spread or 1.0), -_CUT, _CUT)
+    return scores
 
 
 def robust_sign_flip_p(differences: Array) -> float:

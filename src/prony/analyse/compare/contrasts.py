@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from prony.analyse.compare.conclude import conclude, more_runs
-from prony.analyse.compare.effect import FEWEST_PAIRS, effect_of, share_effect
+from prony.analyse.compare.effect import effect_of, rise_together, share_effect
 from prony.analyse.compare.families import Wanted, wanted
 from prony.analyse.compare.sentences import sentence
 from prony.model.comparison import Conclusion, Contrast, Effect, Terms
@@ -86,7 +86,7 @@ def _draft(one: Wanted, first: Summary, second: Summary, *, void: str, interleav
     else:
         before, after = first.runs[one.key], second.runs[one.key]
         paired = interleaved and first.used == second.used and len(before) == len(after) == len(first.used)
-        found = effect_of(before, after, paired=paired and len(before) >= FEWEST_PAIRS)
+        found = effect_of(before, after, paired=paired and rise_together(before, after))
     return Draft(one, None, found) if isinstance(found, str) else Draft(one, found, "")
 
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from prony.model.comparison import Effect
 from prony.stats.intervals import rate_difference_interval
-from prony.stats.permutation import robust_p, robust_sign_flip_p
+from prony.stats.permutation import cut_scores, robust_p, robust_sign_flip_p
 from prony.stats.power import FEWEST_RUNS, noise_of
 from prony.stats.shift import cliffs_delta, paired_ratio, ratio
 from prony.stats.spread import detectable_change
 
+_TOGETHER = 0.3
 FEWEST_PAIRS = 8  # signs of seven pairs never come below 1.6 %
 
 
@@ -37,6 +38,20 @@ def effect_of(before: Sequence[float], after: Sequence[float], *, paired: bool =
         delta=cliffs_delta(first, second), runs=(len(before), len(after)),
         noise=noise, detectable=detectable_change(noise, runs) if noise is not None else None, method=how,
     )  # fmt: skip
+
+
+def rise_together(before: Sequence[float], after: Sequence[float]) -> bool:
+    """Do runs that were made in turns go up and down together, so that pairs would take something out?
+
+    It does not look at how far apart the sides are, so it chooses between two tests without preferring an answer. Pairs
+    of runs that have nothing in common have half the degrees of freedom and find less.
+    """
+    if len(before) != len(after) or len(before) < FEWEST_PAIRS or trouble_with(before, after):
+        return False
+    scores = [cut_scores(np.log(np.asarray(side, dtype=np.float64))) for side in (before, after)]
+    first, second = (one - np.mean(one) for one in scores)
+    size = float(np.sqrt(np.sum(first**2) * np.sum(second**2)))
+    return size > 0 and float(np.sum(first * second)) / size > _TOGETHER
 
 
 def trouble_with(before: Sequence[float], after: Sequence[float], *, paired: bool = False) -> str:

@@ -256,6 +256,14 @@ class TestMeasurement:
         assert match.contrasts[0].effect.method.startswith("paired")
         assert found.notes == ("threads was allowed to differ.",)
 
+    def test_jobs_that_took_turns_and_have_nothing_in_common_are_compared_as_two_sets(self) -> None:
+        first = entry({P50: noisy(10, 12, seed=3)}, number=1, cell={"workload.threads": 1})
+        second = entry({P50: noisy(10, 12, seed=4)}, number=2, cell={"workload.threads": 2})
+        (match,) = compare([side("A", first, second)], Terms(across=("threads",))).matches
+        assert match.interleaved
+        assert match.contrasts[0].effect is not None
+        assert match.contrasts[0].effect.method.startswith("Hodges-Lehmann ratio; permutation")
+
 
 class TestComparable:
     before = entry({P50: noisy(10, 8, seed=1)})
