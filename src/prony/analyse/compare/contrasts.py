@@ -5,10 +5,11 @@ Between the two steps stands the correction for how many are tested at once, whi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from prony.analyse.compare.conclude import conclude, more_runs
-from prony.analyse.compare.effect import effect_of, rise_together, share_effect
+from prony.analyse.compare.effect import FEWEST_PAIRS, effect_of, rise_together, share_effect
 from prony.analyse.compare.families import Wanted, wanted
 from prony.analyse.compare.sentences import sentence
 from prony.model.comparison import Conclusion, Contrast, Effect, Terms
@@ -38,7 +39,8 @@ def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool
     known = dict.fromkeys((*first.runs, *first.counts, *second.runs, *second.counts))
     found = wanted(baseline.job.workload.kind, known, terms.metrics)
     void = _void(baseline, candidate)
-    return [_draft(one, first, second, void=void, interleaved=interleaved) for one in found]
+    made = _draft_of(first, second, interleaved=interleaved, is_duet=baseline.job.side is not None)
+    return [Draft(one, None, void) if void else made(one) for one in found]
 
 
 def contrast(draft: Draft, pair: tuple[Entry, Entry], terms: Terms, *, q: float | None, tests: int) -> Contrast:
@@ -77,17 +79,21 @@ def _void(baseline: Entry, candidate: Entry) -> str:
     return ""
 
 
-def _draft(one: Wanted, first: Summary, second: Summary, *, void: str, interleaved: bool) -> Draft:
-    trouble = void or _lacking(one.key, first, second)
-    if trouble:
-        return Draft(one, None, trouble)
-    if one.key in first.counts:
-        found = share_effect(first.counts[one.key], second.counts[one.key])
-    else:
-        before, after = first.runs[one.key], second.runs[one.key]
-        paired = interleaved and first.used == second.used and len(before) == len(after) == len(first.used)
-        found = effect_of(before, after, paired=paired and rise_together(before, after))
-    return Draft(one, None, found) if isinstance(found, str) else Draft(one, found, "")
+def _draft_of(first: Summary, second: Summary, *, interleaved: bool, is_duet: bool) -> Callable[[Wanted], Draft]:
+    def draft(one: Wanted) -> Draft:
+        if trouble := _lacking(one.key, first, second):
+            return Draft(one, None, trouble)
+        if one.key in first.counts:
+            found = share_effect(first.counts[one.key], second.counts[one.key])
+        else:
+            before, after = first.runs[one.key], second.runs[one.key]
+            took_turns = interleaved and first.used == second.used and len(before) == len(after) == len(first.used)
+            # A duet is one of pairs, and says so; other jobs that took turns are paired where that finds more.
+            helps = len(before) >= FEWEST_PAIRS if is_duet else rise_together(before, after)
+            found = effect_of(before, after, paired=took_turns and helps)
+        return Draft(one, None, found) if isinstance(found, str) else Draft(one, found, "")
+
+    return draft
 
 
 def _lacking(key: str, first: Summary, second: Summary) -> str:
