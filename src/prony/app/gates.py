@@ -17,6 +17,8 @@ from prony.model.gate_outcome import GateOutcome, GateReport
 from prony.model.metric import METRICS, key_of
 from prony.model.result import ResultState
 from prony.stats.shift import ratio
+from prony.store import series
+from prony.store.database import reading
 from prony.store.store import Store
 
 # How far back an earlier experiment of the same name is looked for.
@@ -64,21 +66,35 @@ def _without_gates(dossier: Dossier) -> Dossier:
 
 
 def against_earlier(store: Store, dossier: Dossier, entry: Entry) -> Worsening:
-    """Return how to say by how much a metric of this job got worse since the last good experiment of its name.
+    """Return how to say by how much a metric of this job got worse: since the baseline of its series, where one is
+    pinned, or else since the last good experiment of its name.
 
     Good is complete, on the same hardware, with the same cell of the matrix and a verdict that is not void.
     """
 
     def worsening(key: str) -> Estimate | str:
-        earlier = last_good(store, dossier, entry)
+        earlier = pinned(store, entry) or last_good(store, dossier, entry)
         if earlier is None:
             return (
                 f"There is no earlier complete experiment called {dossier.experiment.name} on this hardware with this "
                 "cell and a verdict that is not void: this one is the first."
             )
-        return _worsening(key, earlier, entry.summary)
+        return worsening_between(key, earlier, entry.summary)
 
     return worsening
+
+
+def pinned(store: Store, entry: Entry) -> Summary | None:
+    """Return the summary of the baseline of this job's series; None where none is pinned, or this is the one."""
+    with reading(store.engine) as connection:
+        series_id = series.series_of_job(connection, entry.job.id)
+        found = series.baseline(connection, series_id) if series_id is not None else None
+    if found is None or found.job_id == entry.job.id:
+        return None
+    record = store.record(found.job_id)
+    if record is None:
+        return None
+    return record.summary if record.summary.runs else summary_of(record.folder)
 
 
 def last_good(store: Store, dossier: Dossier, entry: Entry) -> Summary | None:
@@ -98,7 +114,7 @@ def last_good(store: Store, dossier: Dossier, entry: Entry) -> Summary | None:
     return None
 
 
-def _worsening(key: str, before: Summary, after: Summary) -> Estimate | str:
+def worsening_between(key: str, before: Summary, after: Summary) -> Estimate | str:
     """Return the share by which it got worse: of what is better lower as it grew, of the rest as it shrank."""
     old, new = (np.array(one.runs.get(key, ()), dtype=np.float64) for one in (before, after))
     if not old.size or not new.size:
