@@ -28,6 +28,7 @@ TIMEOUT_S = 10.0
 # Everything else that is no success may be better the next time.
 _LATER = frozenset({408, 425, 429})
 _HINT = "a webhook is webhook+https://HOST/PATH; apprise's own addresses are as slack://..., mailto://..., json://HOST"
+_TALKATIVE = ("httpx", "httpcore", "requests", "urllib3")  # they log whole addresses
 _one_at_a_time = Lock()  # what apprise says of a failure it says to one log for all
 
 
@@ -88,6 +89,8 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 
 def send(letter: Letter) -> Outcome:
     """Try once. It blocks, for as long as the other side takes and no longer than a while."""
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if letter.address.partition("://")[0].lower() in WEBHOOK:
         return _post(letter)
     return _notify(letter)

@@ -98,5 +98,9 @@ class Alarming(Office):
         outcome = await asyncio.to_thread(telling.send, posted.letter)
         now = self.clock.now()
         await self.write(lambda desk: post.settle(desk, posted, outcome, now=now, is_last=is_last))
-        told = {"alarm": posted.letter.message.alarm, "kind": posted.letter.message.kind, "try_": posted.claim.number}
+        told = {
+            "alarm": posted.letter.message.alarm,
+            "kind": posted.letter.message.kind,
+            "attempt": posted.claim.number,
+        }
         self.hook("delivered" if outcome.ok else "not_delivered", **told, said=outcome.said)
