@@ -20,8 +20,10 @@ from schemathesis.specs.openapi.checks import content_type_conformance, status_c
 from chaos.fleet import Fleet, fleet
 from prony.client import Client
 from prony.model.agent import Capabilities, Enrolment
+from prony.model.alarm import NewAlarm
 from prony.model.lease import LeaseRequest
 from prony.model.queue import Submission
+from prony.model.schedule import NewSchedule
 from prony.server.gate import ROLES
 
 EXAMPLES = int(os.environ.get("PRONY_TEST_FUZZ", "12"))
@@ -35,7 +37,7 @@ FACTS = {
     "kinds": ("model",),
 }  # fmt: skip
 # What these delete is what the other operations are tried on.
-DESTROYING = {"delete", "remove", "revoke_token"}
+DESTROYING = {"delete", "remove", "revoke_token", "remove_schedule", "remove_alarm"}
 # An event stream ends when its experiment does; not part of the document: the pages about it.
 ENDLESS = {"watch", "docs", "docs_asset", "openapi", "metrics"}
 REAL: dict[str, str] = {}
@@ -51,11 +53,14 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
             enrolled = client.enroll(
                 Enrolment(name="fuzz", device_key="fuzz", incarnation="1", capabilities=Capabilities(facts=FACTS))
             )
+            schedule = client.add_schedule(NewSchedule(submission=Submission(text=RECIPE), cron="@yearly"))
+            alarm = client.add_alarm(NewAlarm(name="fuzz", when="agent lost", to=("webhook+http://127.0.0.1:1/x",)))
             lease = client.lease(LeaseRequest(agent_id=enrolled.agent.id, incarnation="1", wait_s=5))
             assert lease is not None
             REAL.update(
-                experiment_id=experiment, agent_id=enrolled.agent.id, lease_id=lease.id, job_id=f"{experiment}-002"
-            )
+                experiment_id=experiment, agent_id=enrolled.agent.id, lease_id=lease.id, job_id=f"{experiment}-002",
+                schedule_id=schedule.id, alarm_id=alarm.alarm.id,
+            )  # fmt: skip
         yield made
         assert "Traceback" not in made.servers[0].said()
 

@@ -120,6 +120,9 @@ def _posted(desk: Desk, claims: list[notices.Claim], *, now: datetime, link: str
         if source is None or one.place >= len(source.addresses):  # that alarm was removed meanwhile
             notices.record(desk.connection, one, Try(at=now, ok=False, said="the address was removed"), again_s=None)
             continue
+        if one.number > _MOST_TRIES:  # nobody who tried lived to tell what came of it
+            notices.record(desk.connection, one, Try(at=now, ok=False, said="given up"), again_s=None)
+            continue
         alarm = rows.find(desk.connection, one.notice.alarm_id)
         message = written(alarm, one.notice, at=one.created_at, link=link)
         found.append(Posted(one, Letter(one.id, message, source.addresses[one.place], source.secret)))
