@@ -18,7 +18,18 @@ from functools import partial
 import numpy as np
 
 from benchmarks.detection_methods import ONE_BY_ONE, OTAVA, RULES, Answer, otava
-from benchmarks.detection_series import FIRST, QUIET, RESTLESS, RUNS, SIZES, STATIONARY, History, histories
+from benchmarks.detection_series import (
+    FIRST,
+    NOISY,
+    QUIET,
+    RESTLESS,
+    RUNS,
+    SIZES,
+    SPIKES,
+    STATIONARY,
+    History,
+    histories,
+)
 from prony.analyse.history.course import Course, follow
 from prony.stats.quantiles import Array
 
@@ -151,7 +162,7 @@ def _print_table(outcomes: dict[str, Outcome]) -> None:
         finds = "".join(f"{_found(one, STATIONARY, size):>20}" for size in SIZES[1:])
         tail = f"{one.location_error:9.2f}{one.cpu_ms:8.2f}{one.extra_per_100((*STATIONARY, *RESTLESS)):7.1f}"
         print(f"{name:34}{rates}{finds} {tail}")
-    for title, families in (("noise up to 2 %", QUIET), ("noise of 5 %", ("normal5",)), ("restless", RESTLESS)):
+    for title, families in (("noise up to 2 %", QUIET), ("noise of 5 %", NOISY), ("restless", RESTLESS)):
         print(f"\nfound within {'/'.join(map(str, WITHIN))} runs, {title}")
         for name, one in outcomes.items():
             print(f"{name:34}" + "".join(f"{_found(one, families, size):>20}" for size in SIZES[1:]))
@@ -163,9 +174,9 @@ def _found(one: Outcome, families: Sequence[str], size: float) -> str:
 
 def _print_families(outcomes: dict[str, Outcome]) -> None:
     families = (*STATIONARY, *RESTLESS)
-    print("\nfalse alerts in 100 runs, by kind of noise\n" + " " * 34 + "".join(f"{name:>10}" for name in families))
+    print("\nfalse alerts in 100 runs, by kind of noise\n" + " " * 34 + "".join(f"{name:>15}" for name in families))
     for name, one in outcomes.items():
-        print(f"{name:34}" + "".join(f"{one.false_per_100((family,)):10.2f}" for family in families))
+        print(f"{name:34}" + "".join(f"{one.false_per_100((family,)):15.2f}" for family in families))
 
 
 def _ms(outcomes: dict[str, Outcome]) -> float:
@@ -183,7 +194,7 @@ def _print_bounds(outcomes: dict[str, Outcome], speeds: Sequence[float]) -> int:
         ("A/A histories with a false alert", plain.histories_with_false(STATIONARY), "<=", 0.03),
         ("false alerts in 100 runs, restless", plain.false_per_100(RESTLESS), "<=", 0.5),
         ("the same with confirmation", sure.false_per_100(RESTLESS), "<=", 0.05),
-        ("false alerts in 100 runs, spikes", plain.false_per_100(("spikes",)), "<=", 0.05),
+        ("false alerts in 100 runs, spikes", plain.false_per_100(SPIKES), "<=", 0.05),
         ("+5 % at 2 % noise, within 10 runs", quiet(0.05, 10), ">=", 0.95),
         ("the same within 5 with confirmation", sure.found(QUIET, 0.05, 5), ">=", 0.85),
         ("+10 % at 2 % noise, within 5 runs", quiet(0.10, 5), ">=", 0.95),

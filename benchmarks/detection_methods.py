@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.detection_series import FIRST, History, noise
+from benchmarks.detection_series import FIRST, History
 from benchmarks.load_install import folder, is_ready
+from benchmarks.noise_families import runs as runs_of
 from prony.analyse.history.confirming import AGAIN, MORE, PAIRS, answer, last_good
 from prony.analyse.history.course import Course, Decision, follow
 from prony.analyse.history.judging import Rules
@@ -98,7 +99,7 @@ class _Pairs:
     def confirmed(self, values: Array, rules: Rules, *, is_worse: bool, is_alone: bool) -> tuple[bool, int]:
         runs = 0
         if is_alone:
-            runs, again = 1, math.log(self._run(1)[0] * self._level(self.last) * 100)
+            runs, again = 1, math.log(self._run(1)[0] * self._level(self.last))
             earlier = values[-31:-1]
             away = (again - float(np.median(earlier))) * (1 if is_worse else -1)
             if away <= AGAIN * robust_sd(earlier):
@@ -119,7 +120,7 @@ class _Pairs:
         return found
 
     def _run(self, count: int) -> Array:
-        return noise(self.history.family, self.rng, count)
+        return runs_of(self.history.family, self.rng, count)
 
     def _level(self, run: int) -> float:
         change = self.history.change

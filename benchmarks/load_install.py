@@ -1,4 +1,4 @@
-"""Nothing in; the load generators that Prony's is measured beside, each in an environment of its own, out.
+"""Nothing in; the programs that Prony is measured beside, each in an environment of its own, out.
 
 Each is tried for a limited time. One that cannot be had here is told with the reason, and is left out of the benchmark.
 """
@@ -27,17 +27,23 @@ _PACKAGES = {"wrk": "wrk", "redis-benchmark": "redis-tools"}
 
 @dataclass(frozen=True)
 class Package:
-    """`least`: the oldest Python that it takes; `beside`: what is said with it, so that pip takes a light build."""
+    """`least`: the oldest Python that it takes; `beside`: what is said with it, so that pip takes a light build.
+
+    `project`: what pip calls it, where that is another name.
+    """
 
     name: str
     version: str
     least: tuple[int, int]
     beside: tuple[str, ...] = ()
+    project: str = ""
 
 
 ALL = (
     Package("aiperf", "0.13.0", (3, 10)),
     Package("inference-perf", "0.7.0", (3, 12)),
+    # Finds changes in histories; it has its own ideas of which numpy.
+    Package("otava", "0.8.0", (3, 9), project="apache-otava"),
     # Where pip finds a build of this torch for the CPU, that is newer than the plain one; else it is gigabytes.
     Package("guidellm", "0.8.1", (3, 10), (f"torch=={os.environ.get('TORCH_VERSION', '2.13.0')}",)),
 )
@@ -75,13 +81,19 @@ def _install(package: Package, limit_s: float) -> str:
     if python is None:
         return f"skipped: it takes Python {package.least[0]}.{package.least[1]} or newer, and none was found"
     began, place = time.monotonic(), folder(package.name)
-    asked = ["install", "--quiet", "--disable-pip-version-check", f"{package.name}=={package.version}", *package.beside]
+    asked = [
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        f"{package.project or package.name}=={package.version}",
+    ]
+    asked += package.beside
     try:
         subprocess.run([python, "-m", "venv", "--clear", str(place)], check=True, capture_output=True)
         subprocess.run(
             [str(place / "bin" / "python"), "-m", "pip", *asked], check=True, capture_output=True, timeout=limit_s
         )
-        if not (TOKENIZER / "tokenizer.json").exists():
+        if not package.project and not (TOKENIZER / "tokenizer.json").exists():
             maker = Path(__file__).with_name("load_tokenizer.py")
             words = [str(place / "bin" / "python"), str(maker), str(TOKENIZER), *WORDS]
             subprocess.run(words, check=True, capture_output=True)

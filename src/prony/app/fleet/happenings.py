@@ -7,6 +7,7 @@ from datetime import datetime
 
 from prony.model.alarm import Alarm, Happening, Severity
 from prony.model.estimate import Summary
+from prony.model.history import OPEN, Change, ChangeState
 from prony.model.metric import metric_of
 from prony.model.queue import JobState
 from prony.model.schedule import Fire, Schedule
@@ -97,6 +98,32 @@ def fired(schedule: Schedule, fire: Fire) -> Happening | None:
         at=fire.fired_at,
         is_over=is_over,
         text=text or f"schedule {schedule.name} fired late",
+    )
+
+
+def changed(change: Change, at: datetime) -> Happening | None:
+    """Return that something got worse, for certain or perhaps, or that it is over; None for any other change."""
+    if change.kind != "regression":
+        return None
+    return Happening(
+        kind="suspect" if change.state is ChangeState.SUSPECT else "regression",
+        subject=f"{change.name}: {change.title} on {change.machine}"[:300],
+        facts={
+            "recipe": change.name,
+            "change": change.id,
+            "series": change.series_id,
+            "metric": change.metric,
+            "effect": change.effect,
+            "low": change.low,
+            "high": change.high,
+            "p": change.p,
+            "job": change.job_id,
+            "commit": change.commits[1],
+            "state": change.state.value,
+        },
+        at=at,
+        is_over=change.state not in OPEN,
+        text=change.sentence,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from prony.app import history as steps
+from prony.app.fleet.happenings import changed
 from prony.app.fleet.office import Office
 from prony.model.access import Principal
 from prony.model.history import (
@@ -39,10 +40,22 @@ class Histories(Office):
         found: list[Change] = []
         for series_id in series_ids:
             judgement = await self.read(partial(steps.judge, series_id=series_id))
-            found += await self.write(partial(_keep, judgement=judgement))
+            found += await self.write(partial(self._keep, judgement=judgement))
         for change in found:
             self.hook("change", kind=change.kind, state=change.state.value, change=change.id)
         return tuple(found)
+
+    def _keep(self, desk: Desk, judgement: steps.Judgement) -> tuple[Change, ...]:
+        """Keep a judgement, and tell whoever waits for such a change in the same transaction."""
+        found = steps.keep(desk.connection, judgement)
+        for change in found:
+            self._tell(desk, change)
+        return found
+
+    def _tell(self, desk: Desk, change: Change) -> None:
+        happening = changed(change, self.clock.now())
+        if happening is not None:
+            self.siren.report(desk, happening)
 
     async def series(
         self,
@@ -82,10 +95,12 @@ class Histories(Office):
         return await self.read(lambda connection: rows.change(connection, change_id))
 
     async def ack(self, change_id: str, words: Acknowledgement, *, who: Principal) -> Change:
-        now = self.clock.now()
-        change = await self.write(
-            lambda desk: steps.acknowledge(desk.connection, change_id, words, who=who.name, at=now)
-        )
+        def act(desk: Desk) -> Change:
+            known = steps.acknowledge(desk.connection, change_id, words, who=who.name, at=self.clock.now())
+            self._tell(desk, known)
+            return known
+
+        change = await self.write(act)
         await self._judge_series([change.series_id])
         return change
 
@@ -95,7 +110,14 @@ class Histories(Office):
 
     async def confirm(self, change_id: str, pairs: Sequence[tuple[float, float]]) -> Change | None:
         """Judge a change by such runs; None where more of them are wanted."""
-        change = await self.write(lambda desk: steps.confirm(desk.connection, change_id, pairs))
+
+        def act(desk: Desk) -> Change | None:
+            decided = steps.confirm(desk.connection, change_id, pairs)
+            if decided is not None:
+                self._tell(desk, decided)
+            return decided
+
+        change = await self.write(act)
         if change is not None:
             await self._judge_series([change.series_id])
         return change
@@ -112,7 +134,3 @@ class Histories(Office):
     async def clear_baseline(self, series_id: str, *, who: Principal) -> None:
         del who  # the trail tells it
         await self.write(lambda desk: steps.clear_baseline(desk.connection, series_id))
-
-
-def _keep(desk: Desk, judgement: steps.Judgement) -> tuple[Change, ...]:
-    return steps.keep(desk.connection, judgement)

@@ -14,7 +14,18 @@ from servers.shared import Shared
 
 from .ground import Ground, SetClock, opened
 
-_EMPTIED = ("experiment", "schedule", "alarm", "agent", "creation", "deletion", "token", "audit", "calibration")
+_EMPTIED = (
+    "experiment",
+    "schedule",
+    "alarm",
+    "agent",
+    "creation",
+    "deletion",
+    "token",
+    "audit",
+    "calibration",
+    "series",
+)
 
 
 @pytest.fixture

@@ -1,0 +1,107 @@
+"""A server judges the histories of what it recorded, tells alarms, and answers for what a person decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from prony.errors import NotFoundError
+from prony.model.estimate import Estimate, Grade, Summary, Verdict
+from prony.model.experiment import Experiment, ExperimentState
+from prony.model.history import Acknowledgement, ChangeState, NewBaseline, SeriesState
+from prony.model.job import Job
+from prony.model.metric import HEADLINE
+from prony.model.recipe import ModelWorkload, Recipe
+from servers.receiver import Receiver, receiver
+
+from .ground import ME, Ground
+from .parcels import AT, write
+from .test_alarms import alarmed, pass_to, told
+
+pytestmark = pytest.mark.anyio
+_WORKLOAD = ModelWorkload(kind="model", model="zoo:noop", engine="null")
+
+
+@pytest.fixture
+def there() -> Iterator[Receiver]:
+    with receiver() as made:
+        yield made
+
+
+def numbers(count: int, *, change: int) -> list[float]:
+    values = 2.5 * (1 + np.random.default_rng(1).normal(0, 0.01, count))
+    values[change:] *= 1.1
+    return [float(value) for value in values]
+
+
+def keep(ground: Ground, values: Sequence[float], begin: int = 0) -> None:
+    """Record results as arrivals do, one a minute."""
+    store = ground.fleet.store
+    for place, value in enumerate(values, begin):
+        at = AT + timedelta(minutes=place)
+        made = Experiment(
+            id=f"e{place:03d}", name="nightly", recipe=Recipe(name="nightly", workload=_WORKLOAD), created_at=at,
+            state=ExperimentState.COMPLETE, job_count=1,
+        )  # fmt: skip
+        job = Job(id=f"e{place:03d}-1", experiment_id=made.id, name="nightly", workload=_WORKLOAD)
+        store.save_experiment(made, [job])
+        folder = write(store.home.result_folder(made.id, job.id), job, started_at=at)
+        estimate = Estimate(value=value, unit="ms", count=5, method="t")
+        verdict = Verdict(grade=Grade.VALID)
+        summary = Summary(job_id=job.id, title=job.title, estimates={HEADLINE: estimate}, verdict=verdict)
+        store.record_result(folder, summary)
+
+
+async def test_a_regression_is_found_told_acknowledged_and_over(ground: Ground, there: Receiver) -> None:
+    await alarmed(ground, there, "regression")
+    keep(ground, numbers(30, change=24))
+    (change,) = await ground.fleet.judge_waiting()
+    assert change.state is ChangeState.FOUND
+    assert await ground.fleet.judge_waiting() == ()
+    assert (await ground.fleet.open_changes()) == {("regression", "found"): 1}
+    await pass_to(ground, seconds=11)
+    assert told(there) == [("firing", 1)]
+    assert there.received[0].json["items"][0]["facts"]["change"] == change.id
+    said = await ground.fleet.ack(change.id, Acknowledgement(reason="known"), who=ME)
+    assert said.acknowledgement is not None
+    assert (said.acknowledgement.who, said.acknowledgement.reason) == (ME.name, "known")
+    assert (await ground.fleet.changes()).items == ()
+    assert [one.id for one in (await ground.fleet.changes(state=ChangeState.ACKNOWLEDGED)).items] == [change.id]
+    await pass_to(ground, minutes=60)
+    assert told(there)[-1] == ("resolved", 1)
+
+
+async def test_series_are_listed_in_pages_and_shown(ground: Ground) -> None:
+    keep(ground, numbers(5, change=5))
+    await ground.fleet.judge_waiting()
+    page = await ground.fleet.series(name="nightly", limit=1)
+    (series,) = page.items
+    assert page.next is None
+    assert (series.state, series.runs) == (SeriesState.LEARNING, 5)
+    assert (await ground.fleet.series(state=SeriesState.STEADY)).items == ()
+    assert len((await ground.fleet.history(series.id)).points) == 5
+    with pytest.raises(NotFoundError, match="no series"):
+        await ground.fleet.history("s0")
+
+
+async def test_a_baseline_is_pinned_and_forgotten(ground: Ground) -> None:
+    keep(ground, numbers(3, change=3))
+    (series,) = (await ground.fleet.series()).items
+    pinned = await ground.fleet.set_baseline(series.id, NewBaseline(reason="release"), who=ME)
+    assert await ground.fleet.baseline(series.id) == pinned
+    await ground.fleet.clear_baseline(series.id, who=ME)
+    with pytest.raises(NotFoundError, match="no baseline"):
+        await ground.fleet.baseline(series.id)
+
+
+async def test_runs_side_by_side_decide_what_the_history_found(ground: Ground) -> None:
+    keep(ground, numbers(30, change=24))
+    await ground.fleet.judge_waiting()
+    (change,) = await ground.fleet.unconfirmed()
+    decided = await ground.fleet.confirm(change.id, [(2.5, 2.75)] * 7)
+    assert decided is not None
+    assert decided.state is ChangeState.CONFIRMED
+    assert await ground.fleet.unconfirmed() == ()
