@@ -23,6 +23,8 @@ _STAGES = ((49, 3), (150, 6), (1800, 1))
 _TOLERANCE = 1e-9
 _SEED = 20_260_301
 _MOST_CORRELATION = 0.95
+# Of a straight line the best step explains three quarters, and a line three quarters of a step in the middle.
+_AS_GOOD = 0.85
 # What removing the best split takes away from the correlation of neighbours, in parts of the count.
 _LOST = 4.0
 
@@ -90,13 +92,13 @@ def block_length(correlated: float, count: int) -> int:
 
 
 def is_drift(scores: Array, position: int) -> bool:
-    """Say whether a straight line explains the scores at least as well as two levels do."""
+    """Say whether a straight line explains the scores about as well as two levels do, chosen as these were."""
     count = scores.size
     centred, _ = _centred(scores)
     times = _times(count)
     line = float(np.dot(centred, times)) ** 2 / float(np.dot(times, times))
     step = float(np.sum(centred[position:])) ** 2 * count / (position * (count - position))
-    return line >= step
+    return line >= _AS_GOOD * step
 
 
 def _times(count: int) -> Array:
