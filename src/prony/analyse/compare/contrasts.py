@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from prony.analyse.compare.conclude import conclude, more_runs
-from prony.analyse.compare.effect import FEWEST_PAIRS, effect_of, rise_together, share_effect
+from prony.analyse.compare.effect import effect_of, rise_together, share_effect
 from prony.analyse.compare.families import Wanted, wanted
 from prony.analyse.compare.sentences import sentence
 from prony.model.comparison import Conclusion, Contrast, Effect, Terms
@@ -39,7 +39,7 @@ def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool
     known = dict.fromkeys((*first.runs, *first.counts, *second.runs, *second.counts))
     found = wanted(baseline.job.workload.kind, known, terms.metrics)
     void = _void(baseline, candidate)
-    made = _draft_of(first, second, interleaved=interleaved, is_duet=baseline.job.side is not None)
+    made = _draft_of(first, second, interleaved=interleaved)
     return [Draft(one, None, void) if void else made(one) for one in found]
 
 
@@ -79,7 +79,7 @@ def _void(baseline: Entry, candidate: Entry) -> str:
     return ""
 
 
-def _draft_of(first: Summary, second: Summary, *, interleaved: bool, is_duet: bool) -> Callable[[Wanted], Draft]:
+def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable[[Wanted], Draft]:
     def draft(one: Wanted) -> Draft:
         if trouble := _lacking(one.key, first, second):
             return Draft(one, None, trouble)
@@ -88,9 +88,8 @@ def _draft_of(first: Summary, second: Summary, *, interleaved: bool, is_duet: bo
         else:
             before, after = first.runs[one.key], second.runs[one.key]
             took_turns = interleaved and first.used == second.used and len(before) == len(after) == len(first.used)
-            # A duet is one of pairs, and says so; other jobs that took turns are paired where that finds more.
-            helps = len(before) >= FEWEST_PAIRS if is_duet else rise_together(before, after)
-            found = effect_of(before, after, paired=took_turns and helps)
+            # Pairs find more where the sides went up and down together, and less where they did not.
+            found = effect_of(before, after, paired=took_turns and rise_together(before, after))
         return Draft(one, None, found) if isinstance(found, str) else Draft(one, found, "")
 
     return draft

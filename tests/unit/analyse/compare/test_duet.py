@@ -66,7 +66,6 @@ def test_only_pairs_of_which_both_runs_count_are_compared() -> None:
     effect = found.headlines[0].effect
     assert effect is not None
     assert effect.runs == (9, 9)
-    assert effect.method.startswith("paired")
 
 
 def test_runs_that_were_jobs_of_their_own_are_put_together_by_their_pairs() -> None:
