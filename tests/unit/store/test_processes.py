@@ -210,7 +210,7 @@ def _fill_up(root: Path, said: Path) -> None:
     with Store.open(Home(root)) as store:
         # The kernel refuses to let any file grow beyond this, as a full disk would.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (256 * 1024, 256 * 1024))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024 * 1024, 1024 * 1024))
         try:
             for number in range(2_000):
                 store.save_experiment(experiment(f"id{number}", recipe_text="x" * 4_000))
