@@ -37,6 +37,7 @@ from prony.store.store import Store
 
 if TYPE_CHECKING:
     from prony.app.histories import Histories
+    from prony.model.account import Account
     from prony.model.device import State
     from prony.model.estimate import Estimate
 
@@ -170,7 +171,14 @@ class Bench:
     def report(self, text: str, report_format: str) -> str | bytes:
         from prony.report import render
 
-        return render(self.dossier(text), report_format)
+        return render(self.account(self.dossier(text)), report_format)
+
+    def account(self, dossier: Dossier) -> Account:
+        """Return it with all that analysis says; new results are judged first."""
+        from prony.app.accounts import account_of
+
+        self.histories.judge()
+        return account_of(self.store, dossier)
 
     def compare(self, names: Sequence[str], terms: Terms) -> Comparison:
         """Say how later experiments or jobs stand against the first."""
@@ -201,7 +209,7 @@ class Bench:
         from prony.report import render
 
         path = self.home.experiment_folder(dossier.experiment.id) / REPORT
-        content = render(dossier, "html")
+        content = render(self.account(dossier), "html")
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prony.app.results import dossier_of, summary_of
+from prony.app.results import gathered, with_runs
 from prony.errors import InputError, NotFoundError
 from prony.model.comparison import Comparison, Terms
 from prony.model.dossier import Entry
@@ -18,7 +18,7 @@ def compare(store: Store, names: Sequence[str], terms: Terms) -> Comparison:
 
     if len(set(names)) < len(names):
         raise InputError("the same experiment or job is named twice", hint="it would be compared with itself")
-    sides = [Side(name, tuple(_whole(entry) for entry in _entries(store, name))) for name in names]
+    sides = [Side(name, tuple(with_runs(entry) for entry in _entries(store, name))) for name in names]
     machines = {entry.environment.device.hardware_id for side in sides for entry in side.entries}
     calibration = store.latest_calibration(machines.pop()) if len(machines) == 1 else None
     return compared(sides, terms, calibration)
@@ -28,19 +28,12 @@ def _entries(store: Store, name: str) -> tuple[Entry, ...]:
     """Return the entries of an experiment, or the one of a job: its id is the experiment's with a number."""
     experiment, dash, number = name.rpartition("-")
     if not (dash and number.isdigit()):
-        return dossier_of(store, store.resolve_id(name)).entries
+        return gathered(store, store.resolve_id(name)).entries
     experiment_id = store.resolve_id(experiment)
     job_id = f"{experiment_id}-{number}"
-    mine = tuple(entry for entry in dossier_of(store, experiment_id).entries if entry.job.id == job_id)
+    mine = tuple(entry for entry in gathered(store, experiment_id).entries if entry.job.id == job_id)
     if mine:
         return mine
     known = any(job.id == job_id for job in store.jobs(experiment_id))
     hint = "wait for it" if known else f"`prony show {experiment_id}` shows its jobs"
     raise NotFoundError(f"job {job_id} has no result" if known else f"no job {job_id!r}", hint=hint, code="no_result")
-
-
-def _whole(entry: Entry) -> Entry:
-    """Return it with the numbers of its runs, which summaries of earlier versions lack."""
-    if entry.summary.runs or not entry.summary.estimates:
-        return entry
-    return entry.model_copy(update={"summary": summary_of(entry.folder)})

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prony.app.results import gathered, summary_of
-from prony.model.dossier import Entry
+from prony.app.results import gathered, with_runs
 from prony.model.matrix import MatrixReport, MatrixTerms
 from prony.store.store import Store
 
@@ -15,12 +14,5 @@ def matrix_over(store: Store, experiment_ids: Sequence[str], terms: MatrixTerms)
     from prony.analyse.matrix import Priced, matrix_report
 
     dossiers = [gathered(store, one) for one in dict.fromkeys(experiment_ids)]
-    jobs = [Priced(_with_runs(entry), one.experiment.recipe.cost) for one in dossiers for entry in one.entries]
+    jobs = [Priced(with_runs(entry), one.experiment.recipe.cost) for one in dossiers for entry in one.entries]
     return matrix_report(jobs, terms)
-
-
-def _with_runs(entry: Entry) -> Entry:
-    """Return it with the numbers of its single runs: those stored before they were kept are computed again."""
-    if entry.summary.runs or not entry.summary.estimates or not entry.folder.is_dir():
-        return entry
-    return entry.model_copy(update={"summary": summary_of(entry.folder)})

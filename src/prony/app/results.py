@@ -40,6 +40,13 @@ def summarised(contents: FolderContents) -> Summary:
     return summarise(job, result, samples, environment=environment)
 
 
+def with_runs(entry: Entry) -> Entry:
+    """Return it with the numbers of its single runs: those stored before they were kept are computed again."""
+    if entry.summary.runs or not entry.summary.estimates or not entry.folder.is_dir():
+        return entry
+    return entry.model_copy(update={"summary": summary_of(entry.folder)})
+
+
 def record(store: Store, folder: Path) -> Summary:
     """Keep one result; the same folder may be recorded again without harm."""
     mend(folder)

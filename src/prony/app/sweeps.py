@@ -66,12 +66,10 @@ def slo_of(texts: Iterable[str]) -> dict[str, float] | None:
 def loaded(entry: Entry, slo: Mapping[str, float]) -> Loaded:
     """Return a job with its telemetry, and with its requests where a limit must be judged on them."""
     from prony.analyse.sweep.measured import Loaded
-    from prony.app.results import summary_of
+    from prony.app.results import with_runs
     from prony.measure.requests import read_requests
 
-    if not entry.summary.runs and entry.summary.estimates and entry.folder.is_dir():
-        # Stored before runs were kept apart: the folder still tells.
-        entry = entry.model_copy(update={"summary": summary_of(entry.folder)})
+    entry = with_runs(entry)
     samples = _read(lambda: read_requests(entry.folder)) if slo else None
     return Loaded(entry, samples, _read(lambda: read_frame(entry.folder, TELEMETRY)))
 

@@ -53,6 +53,19 @@ def unlike(comparison: Comparison, *, allowed: bool) -> list[Difference]:
     return list(dict.fromkeys(found))
 
 
+def method(comparison: Comparison) -> str:
+    """Say how it was decided."""
+    terms, effects = comparison.terms, [one.effect for one in comparison.headlines if one.effect is not None]
+    if terms.rule != "prony":
+        return f"Fixed limits of {terms.rule}: one number against one, without a test."
+    used = "; or ".join(dict.fromkeys(one.method for one in effects)) or "nothing could be tested"
+    return (
+        f"One number a run decides; requests of several runs are never pooled. How: {used}. Level of one test "
+        f"{number.share(terms.level)}; a change below {number.share(terms.threshold)} does not matter; of many metrics "
+        "at once the false discovery rate is held (Benjamini and Hochberg)."
+    )
+
+
 def difference_text(one: Difference) -> str:
     return f"{one.path}: {one.baseline} → {one.candidate}"
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 from prony.model.comparison import Comparison, Conclusion, Contrast, Match
 from prony.report import comparison as shown
 from prony.report import figure as draw
-from prony.report.element import Html, captioned, folded, grid, joined, scrolling, section, tag
+from prony.report.element import Html, captioned, folded, grid, scrolling, section, tag
+from prony.report.page import page
 
 _COLOURS = {
     Conclusion.REGRESSION: draw.ALARM,
@@ -21,29 +20,28 @@ _GRADES = {
     Conclusion.DIFFERENT: "suspect",
 }  # fmt: skip
 
+_ABOUT = (
+    "Each dot is the ratio of the candidate to the baseline, the bar its interval; the band is what does not matter. "
+    "Colours tell the conclusion; right of the line is more, whether that is better or worse."
+)
+
 
 def render(comparison: Comparison) -> str:
     """Return the whole page. It refers to nothing outside itself and holds no script."""
-    main = tag("main", _found(comparison), _ratios(comparison), *map(_match, comparison.matches), _unlike(comparison))
-    top = tag(
-        "header", tag("p", "Prony comparison", class_="eyebrow"), tag("h1", shown.title(comparison)),
-        tag("p", comparison.sentence, class_="meta"), class_="top",
+    ratios, jobs = comparison_blocks(comparison)
+    drawn = section("ratios", "Ratios", ratios) if ratios is not None else None
+    return page(
+        shown.title(comparison), "Prony comparison", comparison.sentence, _found(comparison), drawn,
+        section("jobs", "Each pair", *jobs), section("method", "Method", tag("p", shown.method(comparison))),
+        _unlike(comparison),
     )  # fmt: skip
-    foot = tag("footer", "Written by Prony. One number a run decides; requests of several runs are never pooled.")
-    body = joined((top, main, foot))
-    return "<!doctype html>\n" + tag("html", _head(comparison), tag("body", body), lang="en") + "\n"
 
 
-def _head(comparison: Comparison) -> Html:
-    style = files("prony.report").joinpath("page.css").read_text(encoding="utf-8")
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        Html("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"),
-        tag("title", f"{shown.title(comparison)}: Prony comparison"),
-        Html(f"<style>{style}</style>"),
-    )
+def comparison_blocks(comparison: Comparison) -> tuple[Html | None, list[Html]]:
+    """Return the drawing of the ratios, and every number pair by pair."""
+    drawing = ratio_plot(comparison)
+    drawn = None if drawing is None else captioned("Candidate by baseline.", _ABOUT, drawing)
+    return drawn, [block for match in comparison.matches for block in _match(match)]
 
 
 def _found(comparison: Comparison) -> Html:
@@ -52,17 +50,6 @@ def _found(comparison: Comparison) -> Html:
     told = [tag("li", sentence) for sentence in shown.heads(comparison)]
     notes = [tag("li", text) for text in (*comparison.unmatched, *comparison.notes)]
     return section("found", "What was found", tag("ul", *warned, *told, class_="found"), tag("ul", *notes))
-
-
-def _ratios(comparison: Comparison) -> Html | None:
-    drawing = ratio_plot(comparison)
-    if drawing is None:
-        return None
-    about = (
-        "Each dot is the ratio of the candidate to the baseline, the bar its interval; the band is what does not "
-        "matter. Colours tell the conclusion; right of the line is more, whether that is better or worse."
-    )
-    return section("ratios", "Ratios", captioned("Candidate by baseline.", about, drawing))
 
 
 @draw.styled
@@ -108,7 +95,7 @@ def _around(low: float, high: float) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _match(match: Match) -> Html:
+def _match(match: Match) -> list[Html]:
     head = tag("tr", *(tag("th", one, scope="col", class_=_right(i)) for i, one in enumerate(shown.HEADINGS)))
     body = []
     for line in shown.lines(match):
@@ -121,7 +108,7 @@ def _match(match: Match) -> Html:
         body.append(tag("tr", *cells, tag("td", said), title=one.sentence))
     how = "They took turns on one machine." if match.interleaved else "They were measured one after the other."
     table = scrolling(tag("table", tag("thead", head), tag("tbody", *body), class_="results"))
-    return section(f"job-{match.candidate.job_id}", match.title, table, tag("p", how, class_="muted"))
+    return [tag("h3", match.title), table, tag("p", how, class_="muted")]
 
 
 def _right(place: int) -> str | None:

@@ -16,10 +16,15 @@ def render(comparison: Comparison) -> str:
         lines += [f"- {escaped(shown.difference_text(one))}" for one in forbidden] + [""]
     lines += [*(f"- {escaped(sentence)}" for sentence in shown.heads(comparison)), ""]
     for match in comparison.matches:
-        lines += [f"**{escaped(match.title)}**", "", *_grid(match, supporting=False), ""]
+        lines += match_lines(match)
     lines += _folded(comparison)
     lines += [f"- {escaped(one)}" for one in (*comparison.unmatched, *comparison.notes)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def match_lines(match: Match) -> list[str]:
+    """Return the headlines of one pair of jobs."""
+    return [f"**{escaped(match.title)}**", "", *_grid(match, supporting=False), ""]
 
 
 def _folded(comparison: Comparison) -> list[str]:

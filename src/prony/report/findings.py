@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from prony.model.account import Account
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Estimate, Grade
 from prony.model.recipe import ModelWorkload
 from prony.model.sweep import SweepReport
-from prony.report import compare, number, pick, sweep_tables
+from prony.report import compare, cost_tables, history_tables, number, pick, sweep_tables
+from prony.report.comparison import heads
 from prony.report.gate_tables import sentences
 from prony.report.load_findings import load_findings
 
@@ -21,16 +23,22 @@ def findings(dossier: Dossier, *, gates: bool = True) -> list[str]:
 
     Without `gates` where they stand beside it already.
     """
-    groups = compare.peers(dossier.entries)
+    account, groups = Account.of(dossier), compare.peers(dossier.entries)
     told = [*(sentences(dossier.gates) if gates else ()), _overview(dossier)]
-    for group in groups:
-        told += _of_group(group, alone=len(groups) == 1)
+    told += history_tables.sentences(account.histories, account.experiment.id)
+    if account.comparison is not None:
+        told += heads(account.comparison)
+    else:  # sides that took turns are judged pair by pair, which sees more than whether two intervals overlap
+        for group in groups:
+            told += _of_group(group, alone=len(groups) == 1)
     told += _singles(groups)
     told += _void(dossier.entries)
     told += _precisions(groups)
     told += _throughput(dossier.entries)
     told += load_findings(dossier.entries)
     told += _sweep(dossier.sweep)
+    told += cost_tables.sentences(account)
+    told += account.untold
     told += [_failed(entry) for entry in dossier.entries if pick.has_failed(entry)]
     return told
 
@@ -38,7 +46,8 @@ def findings(dossier: Dossier, *, gates: bool = True) -> list[str]:
 def _sweep(found: SweepReport | None) -> list[str]:
     curves = found.curves if found is not None else ()
     return [f"{curve.title}: {claim.text}" if curve.title else claim.text
-            for curve in curves for _, claim in sweep_tables.claims(curve)]  # fmt: skip
+            for curve in curves for _, claim in sweep_tables.claims(curve)] + [
+            text for curve in curves for text in sweep_tables.limits_of_levels(curve)[-1:]]  # fmt: skip
 
 
 def _overview(dossier: Dossier) -> str:

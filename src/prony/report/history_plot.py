@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from prony.model.estimate import Grade
 from prony.model.history import History
-from prony.report.element import Html, tag
+from prony.report.element import Html, captioned, section, tag
 from prony.report.figure import ALARM, COLOURS, INK, MUTED, WIDE, canvas, dots, strokes, styled, svg, value_axis
+from prony.report.page import page
 from prony.report.safe import one_line
 
 if TYPE_CHECKING:
@@ -23,12 +23,13 @@ def drawn(history: History, suffix: str) -> bytes:
     """Return the picture as a file of this kind has it."""
     if suffix == ".png":
         return _png(history)
-    drawing = _svg(history)
-    if drawing is None:
-        drawing = tag("p", "no result has this number")
+    drawing = history_svg(history)
     if suffix == ".html":
         return _page(history, drawing).encode()
-    text = str(drawing).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    # An SVG that says so is still an SVG: a paragraph in its place would be a file that nothing opens.
+    text = str(drawing or tag("svg", tag("text", "no result has this number", y="20"), viewBox="0 0 300 30")).replace(
+        "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1
+    )
     for name, colour in _PLAIN.items():
         text = text.replace(name, colour)
     for place, colour in enumerate(COLOURS):
@@ -36,10 +37,11 @@ def drawn(history: History, suffix: str) -> bytes:
     return text.encode()
 
 
-def _figure(history: History, *, is_page: bool) -> Figure | None:
+def _figure(history: History, experiment_id: str = "", *, is_page: bool) -> Figure | None:
     import numpy as np
+    from matplotlib.ticker import MaxNLocator
 
-    numbered = [(place, point, point.values[history.metric]) for place, point in enumerate(history.points)
+    numbered = [(place, point, point.values[history.metric]) for place, point in enumerate(history.points, 1)
                 if history.metric in point.values]  # fmt: skip
     if not numbered:
         return None
@@ -54,6 +56,9 @@ def _figure(history: History, *, is_page: bool) -> Figure | None:
                 dots(axes, x, y, size=3.5, colour=colour)
             else:
                 axes.scatter(x, y, s=9, color=colour)
+    mine = [(place, value) for place, point, value in numbered if point.experiment_id == experiment_id]
+    for place, value in mine:
+        axes.plot([place], [value], "o", markersize=8.5, markerfacecolor="none", color=INK, markeredgewidth=1.1)
     for one in history.segments:
         if one.first_job_id in places and one.last_job_id in places:
             ends = [
@@ -67,13 +72,18 @@ def _figure(history: History, *, is_page: bool) -> Figure | None:
             axes.axvline(places[change.job_id] - 0.5, color=_COLOURS[change.kind], linewidth=1.1, linestyle=style)
     value_axis(axes, [value for _, _, value in numbered], f"{history.metric}, {history.unit}", on="y")
     axes.set_xlabel("results in the order in which they were measured")
+    axes.set_xlim(0.4, len(history.points) + 0.6)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
+    axes.margins(y=0.15)
     return figure
 
 
 @styled
-def _svg(history: History) -> Html | None:
-    figure = _figure(history, is_page=True)
-    return None if figure is None else svg(figure, "history", f"history of {one_line(history.series.title)}")
+def history_svg(history: History, experiment_id: str = "") -> Html | None:
+    """Draw it for a page, with the results of one experiment ringed; None where no result has the number."""
+    figure = _figure(history, experiment_id, is_page=True)
+    name = f"history-{history.series.id}"
+    return None if figure is None else svg(figure, name, f"history of {one_line(history.series.title)}")
 
 
 def _png(history: History) -> bytes:
@@ -89,15 +99,13 @@ def _png(history: History) -> bytes:
     return sink.getvalue()
 
 
-def _page(history: History, drawing: Html) -> str:
-    style = files("prony.report").joinpath("page.css").read_text(encoding="utf-8")
-    title = one_line(f"{history.series.title}: {history.metric} over time")
-    told = [tag("li", one_line(change.sentence)) for change in history.changes] or [tag("li", "No change was found.")]
-    head = tag(
-        "head", tag("meta", charset="utf-8"),
-        Html("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"),
-        tag("title", title), Html(f"<style>{style}</style>"),
-    )  # fmt: skip
-    main = tag("main", tag("p", one_line(history.sentence)), drawing, tag("ul", *told, class_="found"))
-    top = tag("header", tag("p", "Prony history", class_="eyebrow"), tag("h1", title), class_="top")
-    return "<!doctype html>\n" + tag("html", head, tag("body", top, main), lang="en") + "\n"
+def _page(history: History, drawing: Html | None) -> str:
+    series = history.series
+    told = [tag("li", change.sentence) for change in history.changes] or [tag("li", "No change was found.")]
+    found = section("found", "What was found", tag("ul", tag("li", history.sentence), *told, class_="found"))
+    shown = tag("p", "No result has this number.")
+    if drawing is not None:
+        shown = captioned("Every result.", "The straight pieces are the levels; an upright line is a change.", drawing)
+    meta = f"{series.id} · {history.metric} · {series.state.value} · {len(history.points)} results"
+    over = section("history", "Over time", shown)
+    return page(f"{series.title} on {series.machine}", "Prony history", meta, found, over)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from prony.model.account import Account
 from prony.model.dossier import Dossier
 from prony.model.estimate import Grade
 from prony.model.metric import HEADLINES
 from prony.report import gate_tables, pick, plots
 from prony.report.element import Html, captioned, grid, joined, scrolling, section, tag
 from prony.report.findings import findings
+from prony.report.html_analysis import axes_section, comparison_section, cost_section, history_section
 from prony.report.html_job import articles
 from prony.report.html_load import load_samples, load_section
 from prony.report.html_method import method
@@ -16,38 +20,37 @@ from prony.report.page import whole
 from prony.report.series import Run, runs
 from prony.report.table import Column, Row, table
 
-_SECTIONS = (
-    ("found", "Found"), ("gates", "Gates"), ("results", "Results"), ("loads", "Load"), ("plots", "Plots"),
-    ("jobs", "Jobs"), ("method", "Method"),
-)  # fmt: skip
-
 
 def render(dossier: Dossier) -> str:
     """Return the whole page. It refers to nothing outside itself and holds no script."""
+    account = Account.of(dossier)
     samples = {entry.job.id: runs(entry) for entry in dossier.entries if not pick.is_load(entry)}
     loaded = load_samples(dossier)
-    body = joined(
-        (
-            _top(dossier),
-            tag("main", _found(dossier), _gates(dossier), _results(dossier), load_section(dossier, loaded),
-                _plots(dossier, samples), section("jobs", "Each job", *articles(dossier, samples, loaded)),
-                method(dossier)),
-            tag("footer", "Written by Prony from the stored samples of this experiment. ",
-                "Every number can be computed again from its result folder."),
-        )
-    )  # fmt: skip
+    parts = [
+        ("found", "Found", _found(dossier)),
+        ("gates", "Gates", _gates(dossier)),
+        ("sides", "The two sides", comparison_section(account)),
+        ("history", "History", history_section(account)),
+        ("loads", "Load", load_section(dossier, loaded)),
+        ("results", "Results", _results(dossier)),
+        ("axes", "Two axes", axes_section(account)),
+        ("cost", "Cost", cost_section(account)),
+        ("plots", "Plots", _plots(dossier, samples)),
+        ("jobs", "Jobs", section("jobs", "Each job", *articles(dossier, samples, loaded))),
+        ("method", "Method", method(account)),
+    ]
+    links = [tag("a", name, href=f"#{anchor}") for anchor, name, part in parts if part is not None]
+    foot = tag("footer", "Written by Prony from the stored samples of this experiment. ",
+               "Every number can be computed again from its result folder.")  # fmt: skip
+    body = joined((_top(dossier, links), tag("main", *(part for _, _, part in parts)), foot))
     return whole(f"{dossier.experiment.name}: Prony report", body)
 
 
-def _top(dossier: Dossier) -> Html:
+def _top(dossier: Dossier, links: Sequence[Html]) -> Html:
     one = dossier.experiment
     when = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
     meta = " · ".join([one.id, when, str(one.state)] + ([f"rerun of {one.rerun_of}"] if one.rerun_of else []))
     about = tag("p", one.recipe.description) if one.recipe.description else None
-    absent = {"plots"} if all(map(pick.is_load, dossier.entries)) and dossier.entries else set()
-    absent |= set() if dossier.gates else {"gates"}
-    absent |= set() if any(map(pick.is_load, dossier.entries)) else {"loads"}
-    links = [tag("a", name, href=f"#{anchor}") for anchor, name in _SECTIONS if anchor not in absent]
     eyebrow = tag("p", "Prony report", class_="eyebrow")
     return tag(
         "header", eyebrow, tag("h1", one.name), tag("p", meta, class_="meta"), about, tag("nav", *links), class_="top"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from prony.model.account import Account
 from prony.model.device import Environment
 from prony.model.dossier import Dossier
 from prony.model.metric import metric_of
 from prony.model.quantity import duration_text, size_text
 from prony.report import number, pick
+from prony.report.decisions import decisions
 from prony.report.element import Html, folded, grid, joined, pairs, section, tag
 from prony.report.notes import instrument
 
@@ -29,12 +31,14 @@ _HOW_LOAD = (
 )
 
 
-def method(dossier: Dossier) -> Html:
+def method(dossier: Account) -> Html:
     """Return methods and environment; machines that are the same are told once."""
     unlike = _environments(dossier)
     loaded = any(map(pick.is_load, dossier.entries))
     others = not loaded or not all(map(pick.is_load, dossier.entries))
-    blocks: list[Html | None] = [tag("p", text) for text in (*(_HOW if others else ()), *(_HOW_LOAD if loaded else ()))]
+    blocks: list[Html | None] = [
+        tag("p", text) for text in (*(_HOW if others else ()), *(_HOW_LOAD if loaded else ()), *decisions(dossier))
+    ]
     blocks += [
         _protocol(dossier) if others else _load_protocol(dossier),
         tag("h4", "The instrument"),

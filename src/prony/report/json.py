@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+from prony.model.account import Account
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Estimate, Verdict
 from prony.model.metric import METRICS, key_of
@@ -17,6 +18,7 @@ VERSION = 1
 
 def render(dossier: Dossier) -> str:
     """Return the document; what is not a finite number is null, because JSON has no other word for it."""
+    account = Account.of(dossier)
     document = {
         "kind": "prony.report",
         "version": VERSION,
@@ -24,6 +26,11 @@ def render(dossier: Dossier) -> str:
         "findings": findings(dossier),
         "gates": [one.model_dump(mode="json") for one in dossier.gates],
         "sweep": None if dossier.sweep is None else dossier.sweep.model_dump(mode="json"),
+        "comparison": None if account.comparison is None else account.comparison.model_dump(mode="json"),
+        "histories": [one.model_dump(mode="json") for one in account.histories],
+        "matrix": None if account.matrix is None else account.matrix.model_dump(mode="json"),
+        "worths": {job: [one.model_dump(mode="json") for one in worths] for job, worths in account.worths.items()},
+        "methods": list(account.methods),
         "jobs": [_job(entry) for entry in dossier.entries],
         "calibration": _calibration(dossier),
     }

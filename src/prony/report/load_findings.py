@@ -1,4 +1,4 @@
-"""Entries in, plain sentences on their loads out: what went through, and where more load brought no more of it."""
+"""Entries in, plain sentences on their loads out: what went through, and how much of it failed."""
 
 from __future__ import annotations
 

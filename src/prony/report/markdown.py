@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+from prony.model.account import Account
 from prony.model.dossier import Dossier
 from prony.model.metric import HEADLINES
 from prony.report import gate_tables, load_tables, pick
+from prony.report.decisions import decisions
 from prony.report.findings import findings
+from prony.report.markdown_analysis import analysis_lines, cost_lines
 from prony.report.markdown_text import escaped, grid, line
 from prony.report.notes import instrument, notes, whose
 from prony.report.safe import visible
@@ -19,15 +22,19 @@ _FENCE = "````"
 
 def render(dossier: Dossier) -> str:
     """Return the document."""
-    one = dossier.experiment
+    account, one = Account.of(dossier), dossier.experiment
     lines = [f"# {escaped(one.name)}", "", escaped(f"{one.id} · {one.created_at:%Y-%m-%d %H:%M} UTC · {one.state}"), ""]
     if one.recipe.description:
         lines += [escaped(one.recipe.description), ""]
     lines += ["## What was found", "", *(f"- {escaped(sentence)}" for sentence in findings(dossier)), ""]
     if dossier.gates:
         lines += ["## Gates", "", *grid(gate_tables.HEADINGS, gate_tables.lines(dossier.gates))]
+    lines += analysis_lines(account)
+    if dossier.sweep is not None:
+        lines += sweep_lines(dossier.sweep)
     lines += ["## Results", "", *results(dossier), "", *_notes(dossier), ""]
-    lines += _loads(dossier)
+    lines += [*cost_lines(account), *_loads(dossier)]
+    lines += ["## How it was decided", "", *(f"- {escaped(text)}" for text in decisions(account)), ""]
     lines += ["## Where and how", "", *_machines(dossier), "", *_recipe(dossier)]
     return "\n".join(lines) + "\n"
 
@@ -44,10 +51,8 @@ def results(dossier: Dossier) -> list[str]:
 
 
 def _loads(dossier: Dossier) -> list[str]:
-    """Return what loads have beyond the table: throughput against load, and the latencies and figures of each."""
+    """Return what loads have beyond the table: the latencies and figures of each."""
     lines: list[str] = []
-    if dossier.sweep is not None:
-        lines += sweep_lines(dossier.sweep)
     for entry in load_tables.loads(dossier):
         latencies, figures = load_tables.latency_lines(entry), load_tables.figure_lines(entry)
         if latencies or figures:

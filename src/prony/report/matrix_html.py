@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prony.model.matrix import MatrixReport
 from prony.report import matrix_plots, matrix_tables
-from prony.report.element import Child, captioned, grid, section, tag
+from prony.report.element import Child, Html, captioned, grid, section, tag
 from prony.report.page import page
 
 _PARETO = (
@@ -15,22 +15,30 @@ _PARETO = (
 
 def render(report: MatrixReport) -> str:
     """Return a whole page that refers to nothing outside itself."""
-    rows = [[line.name, *line.cells] for line in matrix_tables.lines(report)]
-    heads = matrix_tables.headings(report)
     told = [*matrix_tables.sources(report), matrix_tables.pareto_sentence(report), *report.notes]
     worth = [[line.name, *line.cells] for line in matrix_tables.worth_lines(report)]
-    heat, front = matrix_plots.heat_map(report), matrix_plots.pareto(report)
-    numbers: list[Child] = [
-        grid(heads, rows, numeric=range(1, len(heads))), tag("p", matrix_tables.LEGEND, class_="muted"),
-        captioned("Heat map.", "The darker, the worse; the scale is logarithmic.", heat) if heat is not None else None,
-    ]  # fmt: skip
     costs = grid(matrix_tables.worth_headings(), worth, numeric=range(2, 7)) if worth else None
-    drawn = captioned("Pareto front.", _PARETO, front) if front is not None else None
+    drawn = pareto_block(report)
     remarks = tag("ul", *(tag("li", text) for text in told if text), class_="found") if any(told) else None
     sections = [
-        section("numbers", "Numbers", *numbers),
+        section("numbers", "Numbers", *number_blocks(report)),
         section("cost", "Cost and energy", costs, drawn) if costs is not None or drawn is not None else None,
         section("notes", "What to know", remarks) if remarks is not None else None,
     ]
     title = f"{report.metric} by {report.terms.rows} and {report.terms.columns}"
     return page(title, "Prony matrix", f"experiments {', '.join(report.experiments)}", *sections)
+
+
+def number_blocks(report: MatrixReport) -> list[Child]:
+    """Return the numbers in rows and columns, and their heat map."""
+    rows = [[line.name, *line.cells] for line in matrix_tables.lines(report)]
+    heads, heat = matrix_tables.headings(report), matrix_plots.heat_map(report)
+    return [
+        grid(heads, rows, numeric=range(1, len(heads))), tag("p", matrix_tables.LEGEND, class_="muted"),
+        captioned("Heat map.", "The darker, the worse; the scale is logarithmic.", heat) if heat is not None else None,
+    ]  # fmt: skip
+
+
+def pareto_block(report: MatrixReport) -> Html | None:
+    front = matrix_plots.pareto(report)
+    return None if front is None else captioned("Pareto front.", _PARETO, front)

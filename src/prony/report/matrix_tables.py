@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from prony.model.estimate import Estimate
-from prony.model.matrix import MatrixCell, MatrixReport
+from prony.model.matrix import MatrixCell, MatrixReport, Worth
 from prony.report import number, pick
 from prony.report.load_tables import Line
 
@@ -28,20 +30,25 @@ def worth_headings() -> tuple[str, ...]:
 
 def worth_lines(report: MatrixReport) -> list[Line]:
     """Return what each configuration costs; nothing where there is neither a price nor an energy counter."""
-    found = []
-    for cell in report.cells:
-        for worth in cell.worths:
-            if worth.price is None and worth.power_w is None:
-                continue
-            price = number.DASH if worth.price is None else f"{worth.price.per_hour:g} {worth.price.currency}"
-            texts = [_money(worth.per_million), _many(worth.per_money), _money(worth.power_w), _many(worth.per_joule)]
-            found.append(Line(named(cell), (worth.things, price, *texts)))
-    return found
+    return [line for cell in report.cells for worth in cell.worths if (line := worth_line(named(cell), worth))]
+
+
+def worth_line(name: str, worth: Worth) -> Line | None:
+    """Return what one configuration costs; None where nobody knows."""
+    if worth.price is None and worth.power_w is None:
+        return None
+    price = number.DASH if worth.price is None else f"{worth.price.per_hour:g} {worth.price.currency}"
+    texts = [money(worth.per_million), _many(worth.per_money), money(worth.power_w), _many(worth.per_joule)]
+    return Line(name, (worth.things, price, *texts))
 
 
 def sources(report: MatrixReport) -> list[str]:
+    return sources_of([worth for cell in report.cells for worth in cell.worths])
+
+
+def sources_of(worths: Sequence[Worth]) -> list[str]:
     """Return who named the prices."""
-    prices = [worth.price for cell in report.cells for worth in cell.worths if worth.price is not None]
+    prices = [worth.price for worth in worths if worth.price is not None]
     return list(dict.fromkeys(f"The price of {one.per_hour:g} {one.currency} an hour is from {one.source}."
                               for one in prices))  # fmt: skip
 
@@ -77,5 +84,5 @@ def _many(one: Estimate | None) -> str:
     return number.text(one.model_copy(update={"unit": word}), number.Scale(word, 1 / factor))
 
 
-def _money(one: Estimate | None) -> str:
+def money(one: Estimate | None) -> str:
     return number.DASH if one is None else number.text(one)

@@ -21,7 +21,7 @@ def render(report: SweepReport) -> str:
     body = (
         section("found", "What was found", tag("ul", *told, class_="found")),
         section("levels", "Levels", *sweep_blocks(report, claims=False)),
-        section("method", "Method", tag("p", method(report))),
+        section("method", "Method", tag("p", sweep_tables.method(report))),
     )
     meta = f"experiments {', '.join(report.experiments)}"
     return page("Load sweep", "Prony sweep report", meta, *body)
@@ -45,18 +45,6 @@ def sweep_blocks(report: SweepReport, *, claims: bool = True) -> list[Html | Non
         evidence = [_evidence(curve, level) for level in curve.levels]
         blocks.append(folded("What limited each level, with the series behind it", *evidence))
     return blocks
-
-
-def method(report: SweepReport) -> str:
-    limits = ", ".join(f"{key} {limit:g}" for key, limit in report.slo.items())
-    return (
-        "One number a run decides; requests are never pooled. A knee is the place where two straight pieces through "
-        "the runs of all levels meet, claimed only where the slope after it lies below "
-        f"{report.gain_share:.0%} of the slope before it with its whole interval; fewer than four levels are refused. "
-        "A limit of the SLO is judged by nearest rank in each run, failed requests as ones that never ended, and by "
-        "the ends over runs; the highest load that holds it has no level below that does not."
-        + (f" Limits: {limits}." if limits else " No limits were set.")
-    )
 
 
 def _named(curve: Curve, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prony.model.estimate import Estimate
-from prony.model.sweep import Claim, Curve, Level, LimitState
+from prony.model.sweep import Claim, Curve, Level, LimitState, SweepReport
 from prony.report import number, pick
 from prony.report.load_tables import Line
 
@@ -38,6 +38,19 @@ def claims(curve: Curve) -> list[tuple[str, Claim]]:
     """Return each claim with what it is about, the most asked for first."""
     found = [("Knee", curve.knee), ("Throughput limit", curve.limit)]
     return found if curve.slo is None else [*found, ("SLO", curve.slo)]
+
+
+def method(report: SweepReport) -> str:
+    """Say how knees and limits are found."""
+    limits = ", ".join(f"{key} {limit:g}" for key, limit in report.slo.items())
+    return (
+        "One number a run decides; requests are never pooled. A knee is the place where two straight pieces through "
+        "the runs of all levels meet, claimed only where the slope after it lies below "
+        f"{report.gain_share:.0%} of the slope before it with its whole interval; fewer than four levels are refused. "
+        "A limit of the SLO is judged by nearest rank in each run, failed requests as ones that never ended, and by "
+        "the ends over runs; the highest load that holds it has no level below that does not."
+        + (f" Limits: {limits}." if limits else " No limits were set.")
+    )
 
 
 def limits_of_levels(curve: Curve) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prony.analyse.history.judging import Rules
 from prony.model.history import Change, ChangeState, History, Level, SeriesState
 
 _VERBS = {"regression": "got worse", "improvement": "got better", "drift": "drifts", "environment": "changed"}
@@ -50,6 +51,17 @@ def history_sentence(history: History) -> str:
     level = history.segments[-1].level if history.segments else None
     where = f" at {_level(level)} {history.unit}" if level is not None else ""
     return f"{history.metric} of {series.title} on {series.machine} is steady{where}, {series.runs} results."
+
+
+def rules_sentence(rules: Rules) -> str:
+    """Say how a history is judged."""
+    return (
+        f"A result is judged against the last {rules.window} of its series, one number a result on a logarithmic "
+        f"scale: a permutation test over every place where the level may have changed, at a level of {rules.alpha:.1%} a "
+        f"result. Changes below {rules.least:.0%} are not told; at {rules.suspicion:.0%} one is a suspect. The first "
+        f"{rules.learning} results of a series, and {rules.relearning} after a change, are for learning only. The "
+        "levels in the picture are found with hindsight."
+    )
 
 
 def _verb(change: Change) -> str:

@@ -29,9 +29,13 @@ class Results(Gathering):
         return await asyncio.to_thread(local.dossier_of, self.store, experiment_id)
 
     async def report(self, experiment_id: str, report_format: str) -> str | bytes:
+        from prony.app.accounts import account_of
         from prony.report import render
 
-        return await asyncio.to_thread(lambda: render(local.dossier_of(self.store, experiment_id), report_format))
+        def written() -> str | bytes:
+            return render(account_of(self.store, local.dossier_of(self.store, experiment_id)), report_format)
+
+        return await asyncio.to_thread(written)
 
     async def comparison(self, names: Sequence[str], terms: Terms) -> Comparison:
         from prony.app.comparing import compare

@@ -1,0 +1,80 @@
+"""A store and a Dossier in, its Account out: the sides of a duet compared, its place in history, costs, two axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from prony.app.results import with_runs
+from prony.errors import InputError
+from prony.model.account import Account
+from prony.model.comparison import Terms
+from prony.model.dossier import Dossier, Entry
+from prony.model.history import History
+from prony.model.matrix import MatrixReport, MatrixTerms, Worth
+from prony.store import series as rows
+from prony.store.database import reading
+from prony.store.store import Store
+
+# A page with more would be read by nobody; `prony history` has all.
+_MOST_HISTORIES = 100
+
+
+def account_of(store: Store, dossier: Dossier) -> Account:
+    """Gather what is known beyond the experiment's own numbers. Reads only: who may write judges new results first."""
+    found: dict[str, Any] = {"untold": (), "methods": ()}
+    entries = [with_runs(entry) for entry in dossier.entries]
+    _compare(store, dossier, found)
+    _place_in_history(store, entries, found)
+    found["worths"] = _worths(dossier, entries)
+    found["matrix"] = _matrix(dossier, entries)
+    return Account(**dict(dossier) | found)
+
+
+def _compare(store: Store, dossier: Dossier, found: dict[str, Any]) -> None:
+    from prony.analyse.compare.sides import is_duet
+    from prony.app.comparing import compare
+
+    if not is_duet(dossier.entries):
+        return
+    try:
+        found["comparison"] = compare(store, [dossier.experiment.id], Terms())
+    except InputError as exc:  # a side without numbers, say: the report of the other is still one
+        found["untold"] += (f"The sides of the duet were not compared: {exc.message}.",)
+
+
+def _place_in_history(store: Store, entries: Sequence[Entry], found: dict[str, Any]) -> None:
+    from prony.analyse.history.judging import Rules
+    from prony.analyse.history.sentences import rules_sentence
+    from prony.app.history import history
+
+    with reading(store.engine) as connection:
+        of_jobs = [rows.series_of_job(connection, entry.job.id) for entry in entries]
+        mine = list(dict.fromkeys(one for one in of_jobs if one is not None))
+        histories: list[History] = [history(connection, one) for one in mine[:_MOST_HISTORIES]]
+    found["histories"] = tuple(one for one in histories if len(one.points) > 1)
+    if found["histories"]:
+        found["methods"] += (rules_sentence(Rules()),)
+    if len(mine) > _MOST_HISTORIES:
+        found["untold"] += (f"Of {len(mine)} series only the first {_MOST_HISTORIES} were looked at.",)
+
+
+def _worths(dossier: Dossier, entries: Sequence[Entry]) -> dict[str, tuple[Worth, ...]]:
+    from prony.analyse.cost import price_of, worths_of
+
+    cost = dossier.experiment.recipe.cost
+    told = {one.job.id: worths_of([one], price_of(cost, one.environment.labels)) for one in entries}
+    known = {job: tuple(one for one in worths if one.price or one.power_w) for job, worths in told.items()}
+    return {job: worths for job, worths in known.items() if worths}
+
+
+def _matrix(dossier: Dossier, entries: Sequence[Entry]) -> MatrixReport | None:
+    """Compare along the two paths in which the jobs differ; None where there are fewer or more of these."""
+    from prony.analyse.matrix import Priced, matrix_report
+
+    paths = list(dict.fromkeys(path for entry in entries for path in entry.job.cell))
+    varying = [path for path in paths if len({str(entry.job.cell.get(path)) for entry in entries}) > 1]
+    if len(varying) != 2:
+        return None
+    cost = dossier.experiment.recipe.cost
+    return matrix_report([Priced(entry, cost) for entry in entries], MatrixTerms(rows=varying[0], columns=varying[1]))

@@ -1,0 +1,50 @@
+"""An Account in, what its jobs cost out: the sentences, the rows of the table, and who named the price."""
+
+from __future__ import annotations
+
+from prony.model.account import Account
+from prony.model.matrix import Worth
+from prony.report import matrix_tables, number, pick
+from prony.report.load_tables import Line
+
+
+def sentences(account: Account) -> list[str]:
+    """Name the job that is cheapest at the median; that it is cheaper only where intervals lie apart."""
+    told = []
+    for things in dict.fromkeys(worth.things for _, worth in _worths(account)):
+        rated = [(worth.per_million, name) for name, worth in _worths(account)
+                 if worth.things == things and worth.per_million is not None]  # fmt: skip
+        if not rated:
+            continue
+        ranked = sorted(rated, key=lambda pair: pair[0].value)
+        best, name = ranked[0]
+        ours = number.interval_of(best)
+        ends = [number.interval_of(one) for one, _ in ranked[1:]]
+        apart = ours is not None and all(end is not None and end[0] > ours[1] for end in ends)
+        if len(ranked) == 1:
+            told.append(f"A million {things} cost {matrix_tables.money(best)}.")
+        elif apart:
+            told.append(f"{name} is the cheapest: a million {things} cost {matrix_tables.money(best)}.")
+        else:
+            told.append(
+                f"A million {things} cost least with {name}, {matrix_tables.money(best)}; intervals overlap, so it is "
+                "not told to be the cheapest."
+            )
+    return told
+
+
+def lines(account: Account) -> list[Line]:
+    """Return a line for each job and what it brings about; nothing where neither a price nor energy is known."""
+    found = [matrix_tables.worth_line(name, worth) for name, worth in _worths(account)]
+    return [line for line in found if line is not None]
+
+
+def remarks(account: Account) -> list[str]:
+    """Return who named the prices, and what is missing."""
+    worths = [worth for _, worth in _worths(account)]
+    missing = dict.fromkeys(f"{worth.note}." for worth in worths if worth.note)
+    return [*matrix_tables.sources_of(worths), *(text[0].upper() + text[1:] for text in missing)]
+
+
+def _worths(account: Account) -> list[tuple[str, Worth]]:
+    return [(pick.label(entry), worth) for entry in account.entries for worth in account.worths.get(entry.job.id, ())]

@@ -1,0 +1,116 @@
+"""Histories in, what a report says of an experiment's place in them out: sentences, and the rows of two tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from prony.model.history import OPEN, Change, ChangeState, History, Point, SeriesState
+from prony.report import number
+from prony.report.load_tables import Line
+
+HEADINGS = ("series", "metric", "state", "results", "this one", "level now", "against the baseline")
+CHANGES = ("change", "of", "kind", "state", "by", "interval", "since job", "what else changed")
+_GRAVEST_FIRST = (
+    SeriesState.REGRESSION, SeriesState.SUSPECT, SeriesState.DRIFT, SeriesState.ENVIRONMENT, SeriesState.IMPROVEMENT,
+    SeriesState.STEADY, SeriesState.LEARNING,
+)  # fmt: skip
+
+
+def ordered(histories: Sequence[History]) -> list[History]:
+    """Return the gravest first, else as the jobs are."""
+    return sorted(histories, key=lambda one: _GRAVEST_FIRST.index(one.series.state))
+
+
+def sentences(histories: Sequence[History], experiment_id: str) -> list[str]:
+    """Say what changed with this experiment or is open, then in one sentence how the others stand."""
+    told: list[str] = []
+    quiet: list[History] = []
+    for one in ordered(histories):
+        mine = [change for change in standing(one) if change.experiment_id == experiment_id]
+        if mine:
+            told += [change.sentence for change in mine]
+        elif any(change.state in OPEN for change in one.changes):
+            told.append(one.sentence)
+        else:
+            quiet.append(one)
+    told += _quiet(quiet)
+    return list(dict.fromkeys(told)) + [text for one in histories if (text := _baseline(one, experiment_id))]
+
+
+def standing(history: History) -> list[Change]:
+    """Return the changes that runs side by side did not reject."""
+    return [change for change in history.changes if change.state is not ChangeState.REJECTED]
+
+
+def own(history: History, experiment_id: str) -> tuple[int, Point] | None:
+    """Return this experiment's last result in the series, and its place from 1."""
+    mine = [(n, point) for n, point in enumerate(history.points, 1) if point.experiment_id == experiment_id]
+    return mine[-1] if mine else None
+
+
+def lines(histories: Sequence[History], experiment_id: str) -> list[Line]:
+    """Return a line for each series, the gravest first."""
+    return [_line(one, experiment_id) for one in ordered(histories)]
+
+
+def change_lines(histories: Sequence[History]) -> list[Line]:
+    """Return a line for each change that stands, series by series."""
+    return [_change(change) for one in ordered(histories) for change in standing(one)]
+
+
+def _quiet(histories: Sequence[History]) -> list[str]:
+    if len(histories) < 2:
+        return [one.sentence for one in histories]
+    counted = Counter(one.series.state for one in histories)
+    told = ", ".join(f"{counted[state]} {state.value}" for state in _GRAVEST_FIRST if counted[state])
+    return [f"In their histories nothing else changed: {told} of {len(histories)} series."]
+
+
+def _baseline(history: History, experiment_id: str) -> str:
+    against = _against(history, experiment_id)
+    if history.baseline is None or against is None or history.baseline.experiment_id == experiment_id:
+        return ""
+    return f"{history.series.title} stands {against} against its baseline, job {history.baseline.job_id}."
+
+
+def _line(history: History, experiment_id: str) -> Line:
+    series, mine = history.series, own(history, experiment_id)
+    state = series.state.value
+    if series.state is SeriesState.LEARNING:
+        state = f"{state} {series.learned}/{series.wanted}"
+    count, later = str(len(history.points)), len(history.points) - (mine[0] if mine else 0)
+    results = f"{count}, {later} later" if mine and later else count
+    level = history.segments[-1].level if history.segments else None
+    shown = number.DASH if level is None else _text(history, level.median)
+    if level is not None and level.low is not None and level.high is not None:
+        shown += f" [{_text(history, level.low)}, {_text(history, level.high)}]"
+    value = None if mine is None else mine[1].values.get(history.metric)
+    cells = (history.metric, state, results, number.DASH if value is None else _text(history, value), shown,
+             _against(history, experiment_id) or number.DASH)  # fmt: skip
+    return Line(f"{series.title} on {series.machine}", cells)
+
+
+def _text(history: History, value: float) -> str:
+    return number.plain(value, history.unit, 4)
+
+
+def _against(history: History, experiment_id: str) -> str:
+    """Return how this experiment's result relates to the pinned one; empty where there is none."""
+    mine = own(history, experiment_id)
+    if history.baseline is None or mine is None:
+        return ""
+    pinned = next((one for one in history.points if one.job_id == history.baseline.job_id), None)
+    before = None if pinned is None else pinned.values.get(history.metric)
+    value = mine[1].values.get(history.metric)
+    return f"{value / before - 1:+.1%}" if before and value is not None else ""
+
+
+def _change(change: Change) -> Line:
+    known = change.low is not None and change.high is not None
+    interval = f"[{change.low:+.1%}, {change.high:+.1%}]" if known else number.DASH
+    said = change.acknowledgement
+    words = [*change.facts, *([f"known: {said.reason}" if said.reason else "known"] if said is not None else [])]
+    cells = (change.title, change.kind, change.state.value, f"{change.effect:+.1%}", interval, change.job_id,
+             "; ".join(words) or number.DASH)  # fmt: skip
+    return Line(change.id, cells)
