@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from prony.model.account import Account
+from prony.model.estimate import Grade
 from prony.model.matrix import Worth
 from prony.report import matrix_tables, number, pick
 from prony.report.load_tables import Line
 
 
 def sentences(account: Account) -> list[str]:
-    """Name the job that is cheapest at the median; that it is cheaper only where intervals lie apart."""
+    """Name the job that costs least, and call it the cheapest only where intervals lie apart; never a void one."""
     told = []
-    for things in dict.fromkeys(worth.things for _, worth in _worths(account)):
-        rated = [(worth.per_million, name) for name, worth in _worths(account)
+    void = {pick.label(entry) for entry in account.entries if entry.summary.verdict.grade is Grade.VOID}
+    worths = [(name, worth) for name, worth in _worths(account) if name not in void]
+    for things in dict.fromkeys(worth.things for _, worth in worths):
+        rated = [(worth.per_million, name) for name, worth in worths
                  if worth.things == things and worth.per_million is not None]  # fmt: skip
         if not rated:
             continue

@@ -32,7 +32,7 @@ def findings(dossier: Dossier, *, gates: bool = True) -> list[str]:
         for group in groups:
             told += _of_group(group, alone=len(groups) == 1)
     told += _singles(groups)
-    told += _void(dossier.entries)
+    told += _void(account)
     told += _precisions(groups)
     told += _throughput(dossier.entries)
     told += load_findings(dossier.entries)
@@ -112,13 +112,17 @@ def _ends(low: float, high: float) -> str:
     return f" (from {number.ratio(low)} to {number.ratio(high)} by the ends of both intervals)"
 
 
-def _void(entries: Sequence[Entry]) -> list[str]:
+def _void(account: Account) -> list[str]:
     """Return whose numbers exist and may not be quoted; a failed job has a sentence of its own."""
-    void = [one for one in entries if one.summary.verdict.grade is Grade.VOID and not pick.has_failed(one)]
+    void = [one for one in account.entries if one.summary.verdict.grade is Grade.VOID and not pick.has_failed(one)]
     if not void:
         return []
     names = _listed([pick.label(one) for one in void])
-    return [f"{names} {'is' if len(void) == 1 else 'are'} void: these numbers take no part in any comparison."]
+    verb = "is" if len(void) == 1 else "are"
+    if account.comparison is not None:
+        return [f"{names} {verb} void: quote none of these numbers alone. What disturbs sides that take turns falls on "
+                "both, so that they are held against each other all the same."]  # fmt: skip
+    return [f"{names} {verb} void: these numbers take no part in any comparison."]
 
 
 def _precisions(groups: Sequence[Sequence[Entry]]) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from prony.model.gate_outcome import GateOutcome, GateState
 from prony.report.load_tables import Line
 
+_MOST_TOLD = 4  # the table has all
 HEADINGS = ("gate", "job", "outcome", "why")
 MARKS = {GateState.PASSED: "✔", GateState.FAILED: "✖", GateState.CANNOT_TELL: "?"}
 _WORST_FIRST = (GateState.FAILED, GateState.CANNOT_TELL, GateState.PASSED)
@@ -21,11 +22,13 @@ def summed(outcomes: Sequence[GateOutcome]) -> str:
 
 
 def sentences(outcomes: Sequence[GateOutcome]) -> list[str]:
-    """Return the sum, and what is wrong with each gate that did not pass."""
+    """Return the sum, and what is wrong with the first gates that did not pass."""
     if not outcomes:
         return []
     open_ = [one for one in ordered(outcomes) if one.state is not GateState.PASSED]
-    return [summed(outcomes), *(f"Gate {one.gate} {one.state} of {one.title}: {one.text}" for one in open_)]
+    told = [f"Gate {one.gate} {one.state} of {one.title}: {one.text}" for one in open_[:_MOST_TOLD]]
+    more = [f"And {len(open_) - _MOST_TOLD} more gates did not pass."] if len(open_) > _MOST_TOLD else []
+    return [summed(outcomes), *told, *more]
 
 
 def ordered(outcomes: Sequence[GateOutcome]) -> list[GateOutcome]:

@@ -42,4 +42,4 @@ def axes_section(account: Account) -> Html | None:
     found = account.matrix
     if found is None:
         return None
-    return section("axes", f"{found.metric} by {found.terms.rows} and {found.terms.columns}", *number_blocks(found))
+    return section("axes", matrix_tables.title(found), *number_blocks(found))

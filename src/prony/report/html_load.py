@@ -19,7 +19,7 @@ def load_section(dossier: Dossier, samples: dict[str, list[LoadRun]]) -> Html | 
         return None
     blocks: list[Html | None] = []
     if dossier.sweep is not None:
-        blocks += sweep_blocks(dossier.sweep)
+        blocks += sweep_blocks(dossier.sweep, claims=False)
     curves = [(pick.label(entry), samples.get(entry.job.id, [])) for entry in mine[:_MOST_CURVES]]
     text = "One curve a run. A tail that is hidden in an average stands on the right; ten times fewer requests a mark."
     blocks.append(_drawn("Latency by percentile.", text, load_plots.by_percentile(curves, "all")))

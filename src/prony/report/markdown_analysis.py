@@ -19,8 +19,7 @@ def analysis_lines(account: Account) -> list[str]:
         lines += ["## In its history", "", *grid(history_tables.HEADINGS, shown)]
         lines += grid(history_tables.CHANGES, history_tables.change_lines(account.histories))
     if account.matrix is not None:
-        terms = account.matrix.terms
-        lines += [f"## {escaped(f'{account.matrix.metric} by {terms.rows} and {terms.columns}')}", ""]
+        lines += [f"## {escaped(matrix_tables.title(account.matrix))}", ""]
         lines += grid(matrix_tables.headings(account.matrix), matrix_tables.lines(account.matrix))
         lines += [escaped(matrix_tables.LEGEND), ""]
     return lines

@@ -25,8 +25,7 @@ def render(report: MatrixReport) -> str:
         section("cost", "Cost and energy", costs, drawn) if costs is not None or drawn is not None else None,
         section("notes", "What to know", remarks) if remarks is not None else None,
     ]
-    title = f"{report.metric} by {report.terms.rows} and {report.terms.columns}"
-    return page(title, "Prony matrix", f"experiments {', '.join(report.experiments)}", *sections)
+    return page(matrix_tables.title(report), "Prony matrix", f"experiments {', '.join(report.experiments)}", *sections)
 
 
 def number_blocks(report: MatrixReport) -> list[Child]:

@@ -8,7 +8,7 @@ from prony.report.markdown_text import escaped, grid
 
 
 def render(report: MatrixReport) -> str:
-    lines = [f"# {escaped(report.metric)} by {escaped(report.terms.rows)} and {escaped(report.terms.columns)}", ""]
+    lines = [f"# {escaped(matrix_tables.title(report))}", ""]
     lines += grid(matrix_tables.headings(report), matrix_tables.lines(report))
     lines += [escaped(matrix_tables.LEGEND), ""]
     worth = matrix_tables.worth_lines(report)

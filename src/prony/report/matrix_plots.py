@@ -43,9 +43,9 @@ def heat_map(report: MatrixReport) -> Html | None:
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(visible=False)
-    axes.set_xlabel(report.terms.columns)
+    axes.set_xlabel(matrix_tables.axes(report)[1])
     axes.set_title(f"{report.metric}, {scale.symbol}", loc="left", pad=3)
-    return draw.svg(figure, "matrix-heat", f"{report.metric} by {report.terms.rows} and {report.terms.columns}")
+    return draw.svg(figure, "matrix-heat", matrix_tables.title(report))
 
 
 def _square(axes: Axes, x: int, y: int, worse: float) -> None:

@@ -15,7 +15,16 @@ LEGEND = "★ is the best, with its interval apart from all others; ≈ cannot b
 
 
 def headings(report: MatrixReport) -> tuple[str, ...]:
-    return (f"{report.terms.rows} \\ {report.terms.columns}", *report.columns)
+    return (" \\ ".join(axes(report)), *report.columns)
+
+
+def axes(report: MatrixReport) -> tuple[str, str]:
+    """Return what stands in rows and in columns, as a reader says it."""
+    return pick.axis(report.terms.rows), pick.axis(report.terms.columns)
+
+
+def title(report: MatrixReport) -> str:
+    return f"{report.metric} by {' and '.join(axes(report))}"
 
 
 def lines(report: MatrixReport) -> list[Line]:

@@ -14,6 +14,7 @@ from prony.report.element import Html
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_MOST_TICKS = 10
 _KNEE, _SLO = draw.COLOURS[1], draw.COLOURS[2]
 
 
@@ -33,6 +34,8 @@ def against_load(curve: Curve, name: str) -> Html | None:
     for axes in panels:
         _marks(axes, curve, named=axes is panels[0])
     draw.value_axis(panels[-1], [level.load for level in points], curve.noun, wide=8.0)
+    if len(points) <= _MOST_TICKS:
+        panels[-1].set_xticks([level.load for level in points], labels=[f"{level.load:g}" for level in points])
     panels[0].set_title("requests a second", loc="left", pad=3)
     panels[0].set_ylim(bottom=0)
     panels[1].set_title("end to end, ms: p50 (blue), p99 (red)", loc="left", pad=3)

@@ -57,8 +57,8 @@ def rules_sentence(rules: Rules) -> str:
     """Say how a history is judged."""
     return (
         f"A result is judged against the last {rules.window} of its series, one number a result on a logarithmic "
-        f"scale: a permutation test over every place where the level may have changed, at a level of {rules.alpha:.1%} a "
-        f"result. Changes below {rules.least:.0%} are not told; at {rules.suspicion:.0%} one is a suspect. The first "
+        f"scale: a permutation test over every place where the level may have changed, at a level of {rules.alpha:.1%} "
+        f"a result. Changes below {rules.least:.0%} are not told; at {rules.suspicion:.0%} one is a suspect. The first "
         f"{rules.learning} results of a series, and {rules.relearning} after a change, are for learning only. The "
         "levels in the picture are found with hindsight."
     )
