@@ -20,7 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mock": ("mock", "serve answers whose timing is known"),
     "list": ("list", "list experiments"),
     "show": ("show", "show one experiment's numbers"),
-    "report": ("report", "write a report: html, md, json, csv, junit or github"),
+    "report": ("report", "write a report: html, pdf, md, json, csv, junit or github"),
     "compare": ("compare", "say whether one experiment is worse than another"),
     "gates": ("gates", "judge the gates of an experiment"),
     "sweep-report": ("sweep_report", "say where loads saturate, what holds the SLO, and what was the limit"),
