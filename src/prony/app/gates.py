@@ -102,7 +102,8 @@ def last_good(store: Store, dossier: Dossier, entry: Entry) -> Summary | None:
     mine, hardware_id = dossier.experiment, entry.environment.device.hardware_id
     earlier = store.experiments(_MOST_EARLIER, name=mine.name, state=ExperimentState.COMPLETE)
     for experiment in earlier:
-        if (experiment.created_at, experiment.id) >= (mine.created_at, mine.id):
+        is_later = (experiment.created_at, experiment.id) >= (mine.created_at, mine.id)
+        if is_later or experiment.confirms is not None:
             continue
         for record in store.records(experiment.id):
             summary = record.summary

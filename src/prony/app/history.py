@@ -78,7 +78,12 @@ def _kept_decision(fresh: Change, known: Change | None) -> Change:
     decided = (ChangeState.ACKNOWLEDGED, ChangeState.CONFIRMED, ChangeState.REJECTED)
     if known is None or known.state not in decided or fresh.state in (*decided, ChangeState.RESOLVED):
         return fresh
-    kept = {"state": known.state, "acknowledgement": known.acknowledgement, "decided_after": known.decided_after}
+    kept: dict[str, Any] = {
+        "state": known.state,
+        "acknowledgement": known.acknowledgement,
+        "decided_after": known.decided_after,
+        "path": known.path,
+    }
     return fresh.model_copy(update=kept)
 
 
@@ -186,32 +191,96 @@ def acknowledge(
     return _decide(connection, found, ChangeState.ACKNOWLEDGED, {"acknowledgement": said})
 
 
-def confirm(connection: Connection, change_id: str, pairs: Sequence[tuple[float, float]]) -> Change | None:
+def confirm(
+    connection: Connection, change_id: str, pairs: Sequence[tuple[float, float]], *, is_last: bool = False
+) -> Change | None:
     """Judge a change by runs of both versions side by side, (old, new) each; None where it is open: run more pairs.
 
-    The seam for whoever runs them: `unconfirmed` says what to run, the job before a change and the job of it are its
-    `last_good_job_id` and `job_id`, and `analyse.history.confirming` says how many pairs, at first and then.
+    `analyse.history.confirming` says how many pairs, at first and then; `is_last`: there will be no more.
     """
     import numpy as np
 
     from prony.analyse.history.confirming import answer
     from prony.analyse.history.judging import Rules
 
+    found = _still_open(connection, change_id)
+    values = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+    _check_positive(values, "a pair is two numbers above zero")
+    differences = np.log(values[:, 1] / values[:, 0]) * (-1 if found.better == "higher" else 1)
+    is_worse = (found.effect > 0) == (found.better != "higher")
+    said = answer(differences, Rules(), worse=is_worse, is_last=is_last)
+    agree = int(np.count_nonzero(differences > 0 if is_worse else differences < 0))
+    told = f"side by side: {agree} of {len(differences)} pairs say the same, {said}"
+    return _answered(connection, found, said, told)
+
+
+def confirm_again(
+    connection: Connection, change_id: str, before: Sequence[float], after: Sequence[float], *, is_last: bool = False
+) -> Change | None:
+    """Judge a change by running the same job again, where nothing can be set back: not both versions side by side."""
+    import numpy as np
+
+    from prony.analyse.history.confirming import answer_again
+    from prony.analyse.history.judging import Rules
+
+    found = _still_open(connection, change_id)
+    sides = [np.array(values, dtype=np.float64) for values in (before, after)]
+    for values in sides:
+        _check_positive(values, "results are numbers above zero")
+    # The direction was said before these were run: it got worse.
+    old, new = (np.log(values) * (-1 if found.better == "higher" else 1) for values in sides)
+    said = answer_again(old, new, Rules(), is_last=is_last)
+    told = f"repeated: {new.size} runs of the same job against {old.size} before the change, not side by side, {said}"
+    return _answered(connection, found, said, told)
+
+
+def confirm_once(connection: Connection, change_id: str, before: Sequence[float], again: float) -> Change | None:
+    """Judge one suspicious result by one more: a spike is rejected; None where it may be a change."""
+    import numpy as np
+
+    from prony.analyse.history.confirming import was_spike
+
+    found = _still_open(connection, change_id)
+    values = np.array((*before, again), dtype=np.float64)
+    _check_positive(values, "results are numbers above zero")
+    turned = np.log(values) * (-1 if found.better == "higher" else 1)
+    if not was_spike(turned[:-1], float(turned[-1])):
+        return None
+    return _answered(connection, found, "rejected", "repeated: one more run was at the old level, so this was a spike")
+
+
+def _still_open(connection: Connection, change_id: str) -> Change:
     found = rows.change(connection, change_id)
     if found.state not in OPEN:
         raise ConflictError(f"change {change_id} is {found.state} already", hint="only an open one is confirmed")
-    values = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+    return found
+
+
+def _check_positive(values: Any, said: str) -> None:
+    import numpy as np
+
     if not values.size or not np.all(np.isfinite(values)) or np.any(values <= 0):
-        raise InputError("a pair is two numbers above zero", hint="leave out pairs of which one run failed")
-    differences = np.log(values[:, 1] / values[:, 0]) * (-1 if found.better == "higher" else 1)
-    is_worse = (found.effect > 0) == (found.better != "higher")
-    said = answer(differences, Rules(), worse=is_worse)
+        raise InputError(said, hint="leave out those of which a run failed")
+
+
+def _answered(connection: Connection, found: Change, said: str, told: str) -> Change | None:
     if said == "open":
         return None
-    agree = int(np.count_nonzero(differences > 0 if is_worse else differences < 0))
-    told = f"side by side: {agree} of {len(differences)} pairs say the same, {said}"
     state = ChangeState.CONFIRMED if said == "confirmed" else ChangeState.REJECTED
     return _decide(connection, found, state, {"path": (*found.path, told)})
+
+
+def note(connection: Connection, change_id: str, told: str) -> Change | None:
+    """Add to how a change was found; None where it is gone, or says so already."""
+    try:
+        found = rows.change(connection, change_id)
+    except NotFoundError:
+        return None
+    if told in found.path:
+        return None
+    noted = found.model_copy(update={"path": (*found.path, told)})
+    rows.keep_change(connection, noted)
+    return noted
 
 
 def _decide(connection: Connection, found: Change, state: ChangeState, more: dict[str, Any]) -> Change:
@@ -221,12 +290,6 @@ def _decide(connection: Connection, found: Change, state: ChangeState, more: dic
     rows.keep_change(connection, changed)
     rows.wake(connection, found.series_id)
     return changed
-
-
-def unconfirmed(connection: Connection, limit: int = 100) -> tuple[Change, ...]:
-    """Return what runs of both versions side by side should decide: regressions that the history alone told of."""
-    states = (ChangeState.SUSPECT, ChangeState.FOUND)
-    return rows.change_page(connection, states=states, kind="regression", limit=limit).items
 
 
 def set_baseline(connection: Connection, series_id: str, wanted: NewBaseline, *, who: str, at: datetime) -> Baseline:

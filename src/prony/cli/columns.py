@@ -35,7 +35,7 @@ def experiment_row(view: ExperimentView) -> dict[str, Any]:
     experiment = view.experiment.model_dump(mode="json", include={"id", "name", "state", "created_at", "ended_at"})
     counts = {f"jobs_{state}": view.counts.get(state, 0) for state in JobState}
     more = {"job_count": view.experiment.job_count, "priority": view.priority, "submitted_by": view.submitted_by}
-    return experiment | counts | more
+    return experiment | counts | more | {"confirms": view.experiment.confirms}
 
 
 def experiment_cells(view: ExperimentView) -> Cells:
@@ -48,7 +48,7 @@ def experiment_cells(view: ExperimentView) -> Cells:
         f"{done}/{found.job_count}",
         f"{found.created_at:%Y-%m-%d %H:%M}",
         view.priority,
-        view.submitted_by or "-",
+        (view.submitted_by or "-") + (f", confirms {found.confirms}" if found.confirms else ""),
     )
 
 

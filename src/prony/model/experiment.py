@@ -34,3 +34,5 @@ class Experiment(Noun):
     submitted_by: str = ""
     # The schedule that it is of.
     schedule_id: str | None = None
+    # The change in a history that it is to confirm; its results are in no history themselves.
+    confirms: str | None = None

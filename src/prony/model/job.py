@@ -25,6 +25,8 @@ class Job(Noun):
     # Of a duet: which side it is, and, where each run is a job of its own, which pair.
     side: Literal["a", "b"] | None = None
     pair: int | None = None
+    # The change in a history that it is to confirm.
+    confirms: str | None = None
     # Of a load that several agents send: which of them this is.
     part: Part | None = None
 

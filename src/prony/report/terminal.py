@@ -32,6 +32,8 @@ def print_dossier(dossier: Dossier, console: Console) -> None:
 
     experiment = dossier.experiment
     console.print(Text.assemble((one_line(experiment.name), "bold"), (f"  {experiment.id}  {experiment.state}", "dim")))
+    if experiment.confirms is not None:
+        console.print(Text(f"runs that confirm change {one_line(experiment.confirms)}; in no history", "dim"))
     console.print()
     shown = table(dossier)
     console.print(_fitting(shown, console) if shown.rows else "No job has a result yet.")

@@ -49,6 +49,7 @@ class Options:
     lease_ttl_s: float = 30.0
     requires_tokens: bool = False
     alarm_window_s: float = 10.0
+    confirm_runs_per_day: int = 100
     url: str = ""
 
 
@@ -78,6 +79,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
             asks_tokens=not is_open,
             openers=min(_MOST_OPENERS, os.cpu_count() or 1),
             alarm_window_s=options.alarm_window_s,
+            confirm_runs_per_day=options.confirm_runs_per_day,
             url=options.url or url,
         )
         fleet = Fleet.open(place, url=options.database, settings=settings)

@@ -1,8 +1,9 @@
-"""The tables of histories, beside those of `tables.py`: series, their points and changes, and pinned results."""
+"""The tables of histories, beside those of `tables.py`: series, their points and changes, pinned results and
+runs that confirm a change."""
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, String, Table, Text
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, String, Table, Text
 
 from prony.store.tables import Instant, metadata
 
@@ -53,4 +54,22 @@ baseline = Table(
     Column("job_id", String(128), ForeignKey("job.id", ondelete="CASCADE"), nullable=False),
     Column("document", Text, nullable=False),
     Index("baseline_by_job", "job_id"),
+)
+
+# Each batch of runs that was made to confirm a change, or why none was. No key leads to the change: those of a series
+# are written anew with every judgement. `outcome` is empty while it runs.
+confirmation = Table(
+    "confirmation",
+    metadata,
+    Column("change_id", String(64), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("way", String(16), nullable=False),
+    Column("experiment_id", String(128)),
+    Column("runs", Integer, nullable=False),
+    Column("begun_at", Instant, nullable=False),
+    Column("outcome", String(16)),
+    Column("reason", Text, nullable=False),
+    Index("confirmation_by_outcome", "outcome"),
+    Index("confirmation_by_age", "begun_at"),
+    Index("confirmation_by_experiment", "experiment_id"),
 )

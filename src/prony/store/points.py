@@ -25,13 +25,15 @@ Values = dict[str, Any]
 
 
 def placed(contents: FolderContents, summary: Summary) -> tuple[Values, Values] | None:
-    """Return the rows of a result's series and of its point; None of one without numbers, and of a side of a duet.
+    """Return the rows of a result's series and of its point; None of one without numbers, of a side of a duet and of
+    one that confirms a change.
 
     Their documents are the nouns of `model.history`, written here without them: a run of one job need not load these.
     """
     job, result, device = contents.job, contents.result, contents.environment.device
     metric = HEADLINES.get(job.workload.kind)
-    if metric is None or job.side is not None or result.state is ResultState.FAILED:
+    is_apart = job.side is not None or job.confirms is not None
+    if metric is None or is_apart or result.state is ResultState.FAILED:
         return None
     about, series_id = metric_of(metric), fingerprint(job, device.hardware_id, device.software.os)
     series = {

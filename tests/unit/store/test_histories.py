@@ -14,7 +14,7 @@ from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.calibration import Calibration
 from prony.model.estimate import Estimate, Grade
 from prony.model.history import Acknowledgement, ChangeState, History, NewBaseline, SeriesState
-from prony.store import history_tables
+from prony.store import confirmations, history_tables
 from prony.store.database import reading, writing
 from prony.store.store import Store
 
@@ -156,7 +156,7 @@ def test_pairs_side_by_side_confirm_or_reject(store: Store) -> None:
     own = Histories(store)
     (change,) = own.changes()
     with reading(store.engine) as connection:
-        assert [one.id for one in steps.unconfirmed(connection)] == [change.id]
+        assert [one.id for one in confirmations.wanting(connection, 5)] == [change.id]
     promising = [(2.5, new) for new in (2.62, 2.6, 2.47, 2.58, 2.61, 2.48, 2.62)]
     with writing(store.engine) as connection:
         assert steps.confirm(connection, change.id, promising) is None

@@ -14,7 +14,7 @@ from prony.model.history import Point
 # Facts of a point that belong to the machine: where one of these changed, the code is not blamed.
 OF_THE_MACHINE = ("os version", "kernel", "libc", "microcode", "GPU driver")
 COMMIT = "commit"
-_CANARY = "kernel_ms"
+CANARY = "kernel_ms"
 # A change may lie a run or two from where it was located.
 _AROUND = 2
 
@@ -38,7 +38,7 @@ def causes(points: Sequence[Point], position: int, effect: float, canary: Sequen
             if old != new and old is not None and new is not None:
                 told[key] = f"{key}: {_short(key, old)} -> {_short(key, new)}"
                 is_machine |= key in OF_THE_MACHINE
-    sung = _canary(canary, points[max(0, position - 1)].measured_at, points[-1].measured_at, effect)
+    sung = canary_moved(canary, points[max(0, position - 1)].measured_at, points[-1].measured_at, effect)
     if sung:
         told["canary"] = sung
     before, after = points[max(0, position - 1)], points[position]
@@ -46,19 +46,19 @@ def causes(points: Sequence[Point], position: int, effect: float, canary: Sequen
     return Causes(tuple(told.values()), is_machine or bool(sung), commits)
 
 
-def _canary(calibrations: Sequence[Calibration], good: datetime, last: datetime, effect: float) -> str:
+def canary_moved(calibrations: Sequence[Calibration], good: datetime, last: datetime, effect: float) -> str:
     """Say whether the machine's fixed kernel moved between two instants, and at least half as far as the series did."""
     ordered = sorted(calibrations, key=lambda one: (one.taken_at, one.id))
-    before = [one for one in ordered if one.taken_at <= good and _CANARY in one.figures]
-    after = [one for one in ordered if good < one.taken_at <= last and _CANARY in one.figures]
+    before = [one for one in ordered if one.taken_at <= good and CANARY in one.figures]
+    after = [one for one in ordered if good < one.taken_at <= last and CANARY in one.figures]
     if not before or not after:
         return ""
-    old, new = before[-1].figures[_CANARY], after[-1].figures[_CANARY]
+    old, new = before[-1].figures[CANARY], after[-1].figures[CANARY]
     ratio = new.value / old.value if old.value > 0 and new.value > 0 else 1.0
     moved = max(ratio, 1 / ratio) - 1
     if moved < max(0.01, abs(effect) / 2) or not _apart(old, new):
         return ""
-    return f"canary {_CANARY}: {old.value:.4g} -> {new.value:.4g} {old.unit}"
+    return f"canary {CANARY}: {old.value:.4g} -> {new.value:.4g} {old.unit}"
 
 
 def _apart(old: Estimate, new: Estimate) -> bool:

@@ -9,9 +9,10 @@ import math
 from typing import Literal
 
 from prony.analyse.history.judging import Rules
-from prony.stats.permutation import sign_flip_p
+from prony.stats.permutation import permutation_p, sign_flip_p
 from prony.stats.quantiles import Array
-from prony.stats.shift import paired_shift
+from prony.stats.scores import middle, robust_sd
+from prony.stats.shift import paired_shift, shift
 
 # How many pairs are run at first, and how many more where these leave it open.
 PAIRS, MORE = 7, 13
@@ -28,15 +29,37 @@ def last_good(position: int, begin: int, *, is_alone: bool) -> int:
     return max(begin, position - (_EARLIER_OF_ONE if is_alone else _EARLIER))
 
 
-def answer(differences: Array, rules: Rules, *, worse: bool = True) -> Answer:
-    """Judge the logarithms of new over old, one of each pair, more is worse; `open`: run `MORE` pairs and ask again."""
+def answer(differences: Array, rules: Rules, *, worse: bool = True, is_last: bool = False) -> Answer:
+    """Judge the logarithms of new over old, one of each pair, more is worse; `open`: run `MORE` pairs and ask again.
+
+    `is_last`: no more will be run, however many pairs there are.
+    """
     turned = differences if worse else -differences
-    shift = paired_shift(turned).value
+    moved = paired_shift(turned).value
     # One side only: the direction was said before the pairs were run.
-    p = sign_flip_p(turned) / 2 if shift > 0 else 1.0
-    is_last = differences.size >= PAIRS + MORE
-    if math.expm1(shift) > rules.least and p <= (_SURE_AFTER_ALL if is_last else _SURE):
+    p = sign_flip_p(turned) / 2 if moved > 0 else 1.0
+    return _said(moved, p, rules, is_last=is_last or differences.size >= PAIRS + MORE)
+
+
+def answer_again(before: Array, after: Array, rules: Rules, *, is_last: bool = False) -> Answer:
+    """The same where nothing can be set back: results of the old level and runs of today, turned so that more is worse.
+
+    They did not take turns, so what happened to the machine in between is not told apart from the code.
+    """
+    moved = shift(before, after).value
+    p = permutation_p(before, after) / 2 if moved > 0 else 1.0
+    return _said(moved, p, rules, is_last=is_last)
+
+
+def was_spike(before: Array, again: float) -> bool:
+    """Was one suspicious run a spike, as the run after it says? Both turned so that more is worse."""
+    centre = middle(before)
+    return again - centre < AGAIN * robust_sd(before, centre)
+
+
+def _said(moved: float, p: float, rules: Rules, *, is_last: bool) -> Answer:
+    if math.expm1(moved) > rules.least and p <= (_SURE_AFTER_ALL if is_last else _SURE):
         return "confirmed"
-    if not is_last and p <= _PROMISING and math.expm1(shift) > rules.least / 2:
+    if not is_last and p <= _PROMISING and math.expm1(moved) > rules.least / 2:
         return "open"
     return "rejected"

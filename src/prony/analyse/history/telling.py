@@ -21,6 +21,8 @@ from prony.stats.quantiles import Array
 from prony.stats.shift import shift
 from prony.stats.spread import detectable_change, robust_cv
 
+# What runs that were made to decide it added to how a change was found: it stays when the series is judged again.
+_BY_RUNS = ("side by side", "repeated", "confirming runs")
 _DECIDED = (ChangeState.CONFIRMED, ChangeState.REJECTED, ChangeState.ACKNOWLEDGED)
 
 
@@ -163,7 +165,7 @@ def _remembered(fresh: Sequence[Change], known: Sequence[Change], judged: Judged
             kept = {"id": before.id, "noticed_at": before.noticed_at, "acknowledgement": before.acknowledgement}
             kept |= {"decided_after": before.decided_after}
             state = before.state if before.state in _DECIDED else change.state
-            path = change.path + tuple(step for step in before.path if step.startswith("side by side"))
+            path = change.path + tuple(step for step in before.path if step.startswith(_BY_RUNS))
             found.append(change.model_copy(update=kept | {"state": state, "path": path}))
         else:
             found.append(change)

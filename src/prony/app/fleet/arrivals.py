@@ -23,7 +23,7 @@ from prony.model.lease import FinishAnswer, Lease, LeaseRequest
 from prony.model.queue import JobState
 from prony.model.result import ResultState
 from prony.store import agents as agent_rows
-from prony.store import ledger, parcel, queue, tables
+from prony.store import confirmations, ledger, parcel, queue, tables
 from prony.store.home import safe_id
 from prony.store.writer import Desk
 
@@ -265,6 +265,8 @@ class Arrivals(Leases):
     def _report(self, desk: Desk, experiment_id: str, arrived: Arrived) -> None:
         """Have alarms look at its numbers."""
         if arrived.state is not ResultState.FAILED and self.siren.hears("threshold"):
+            if confirmations.is_confirming(desk.connection, experiment_id):
+                return
             table = tables.experiment
             recipe = desk.connection.execute(select(table.c.name).where(table.c.id == experiment_id)).scalar_one()
             summary = Summary.read_json(arrived.row["summary"])

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from prony.model.alarm import Alarm, Happening, Severity
+from prony.model.condition import Kind
 from prony.model.estimate import Summary
 from prony.model.history import OPEN, Change, ChangeState
 from prony.model.metric import metric_of
 from prony.model.queue import JobState
 from prony.model.schedule import Fire, Schedule
+
+# What is said of a benchmark. Each is an incident of its own: who hears of both is told when one becomes the other.
+_KINDS_OF_CHANGE: dict[Kind, str] = {"suspect": "may be worse", "regression": "got worse"}
 
 
 def compared(alarm: Alarm, recipe: str, summary: Summary, at: datetime) -> Happening | None:
@@ -65,6 +69,41 @@ def experiment_ended(recipe: str, experiment_id: str, counts: Mapping[JobState, 
     )
 
 
+def change_happenings(change: Change, at: datetime, *, is_alone: bool) -> list[Happening]:
+    """Return that a regression is certain or suspected, and what of that is over.
+
+    Runs made it certain; or the history did, where `is_alone` says that no runs are going to.
+    """
+    is_open = change.kind == "regression" and change.state in OPEN
+    is_certain = change.state is ChangeState.CONFIRMED or (is_alone and change.state is ChangeState.FOUND)
+    said = change.sentence or f"{change.name} got worse"
+    facts: dict[str, str | int | float | bool | None] = {
+        "recipe": change.name,
+        "change": change.id,
+        "series": change.series_id,
+        "state": change.state.value,
+        "metric": change.metric,
+        "effect": change.effect,
+        "low": change.low,
+        "high": change.high,
+        "p": change.p,
+        "commit": change.commits[1],
+        "machine": change.machine,
+        "job": change.job_id,
+        "experiment": change.experiment_id,
+    }
+    found = []
+    for kind, holds in _KINDS_OF_CHANGE.items():
+        is_so = is_open and is_certain is (kind == "regression")
+        subject = f"{change.name}: {change.title[:120]} on {change.machine[:50]} {holds} ({change.id})"[:300]
+        text = f"{said} ({change.state}, {change.id})" if is_so else f"{change.id} is {change.state}: {said}"
+        severity = Severity.CRITICAL if kind == "regression" else Severity.WARNING
+        found.append(
+            Happening(kind=kind, subject=subject, severity=severity, facts=facts, at=at, is_over=not is_so, text=text)
+        )
+    return found
+
+
 def agent_lost(agent_id: str, reason: str, at: datetime) -> Happening:
     facts: dict[str, str | int | float | bool | None] = {"agent": agent_id, "reason": reason}
     text = f"agent {agent_id} is lost: {reason}"
@@ -98,32 +137,6 @@ def fired(schedule: Schedule, fire: Fire) -> Happening | None:
         at=fire.fired_at,
         is_over=is_over,
         text=text or f"schedule {schedule.name} fired late",
-    )
-
-
-def changed(change: Change, at: datetime) -> Happening | None:
-    """Return that something got worse, for certain or perhaps, or that it is over; None for any other change."""
-    if change.kind != "regression":
-        return None
-    return Happening(
-        kind="suspect" if change.state is ChangeState.SUSPECT else "regression",
-        subject=f"{change.name}: {change.title} on {change.machine}"[:300],
-        facts={
-            "recipe": change.name,
-            "change": change.id,
-            "series": change.series_id,
-            "metric": change.metric,
-            "effect": change.effect,
-            "low": change.low,
-            "high": change.high,
-            "p": change.p,
-            "job": change.job_id,
-            "commit": change.commits[1],
-            "state": change.state.value,
-        },
-        at=at,
-        is_over=change.state not in OPEN,
-        text=change.sentence,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from prony.app import history as steps
-from prony.app.fleet.happenings import changed
+from prony.app.fleet.happenings import change_happenings
 from prony.app.fleet.office import Office
 from prony.model.access import Principal
 from prony.model.history import (
@@ -21,11 +21,14 @@ from prony.model.history import (
     SeriesState,
 )
 from prony.model.queue import Page
+from prony.store import confirmations
 from prony.store import series as rows
 from prony.store.writer import Desk
 
 # In one look: what is left waits for the next, and nobody waits for us.
 _AT_ONCE = 50
+# Said of a change whose confirming runs the budget of a day had no room for.
+NOT_YET = "confirming runs: not run yet"
 
 
 class Histories(Office):
@@ -34,9 +37,10 @@ class Histories(Office):
     async def judge_waiting(self) -> tuple[Change, ...]:
         """Judge some of the series that have new results; return the changes that are new, or stand otherwise now."""
         waiting = await self.read(lambda connection: rows.waiting(connection, _AT_ONCE))
-        return await self._judge_series(waiting)
+        return await self.judge_series(waiting)
 
-    async def _judge_series(self, series_ids: Sequence[str]) -> tuple[Change, ...]:
+    async def judge_series(self, series_ids: Sequence[str]) -> tuple[Change, ...]:
+        """Judge these, and tell what changed."""
         found: list[Change] = []
         for series_id in series_ids:
             judgement = await self.read(partial(steps.judge, series_id=series_id))
@@ -46,16 +50,15 @@ class Histories(Office):
         return tuple(found)
 
     def _keep(self, desk: Desk, judgement: steps.Judgement) -> tuple[Change, ...]:
-        """Keep a judgement, and tell whoever waits for such a change in the same transaction."""
+        before = {one.id: one for one in rows.changes(desk.connection, judgement.told.series.id)}
         found = steps.keep(desk.connection, judgement)
         for change in found:
-            self._tell(desk, change)
+            self.report_change(desk, change)
+        there = {one.id for one in judgement.told.changes}
+        for change in before.values():
+            if change.id not in there:  # a suspicion that came to nothing
+                self.report_change(desk, change.model_copy(update={"state": ChangeState.RESOLVED}))
         return found
-
-    def _tell(self, desk: Desk, change: Change) -> None:
-        happening = changed(change, self.clock.now())
-        if happening is not None:
-            self.siren.report(desk, happening)
 
     async def series(
         self,
@@ -95,32 +98,23 @@ class Histories(Office):
         return await self.read(lambda connection: rows.change(connection, change_id))
 
     async def ack(self, change_id: str, words: Acknowledgement, *, who: Principal) -> Change:
+        now = self.clock.now()
+
         def act(desk: Desk) -> Change:
-            known = steps.acknowledge(desk.connection, change_id, words, who=who.name, at=self.clock.now())
-            self._tell(desk, known)
-            return known
+            change = steps.acknowledge(desk.connection, change_id, words, who=who.name, at=now)
+            self.report_change(desk, change)
+            return change
 
         change = await self.write(act)
-        await self._judge_series([change.series_id])
+        await self.judge_series([change.series_id])
         return change
 
-    async def unconfirmed(self) -> tuple[Change, ...]:
-        """Return what runs of both versions side by side should decide."""
-        return await self.read(steps.unconfirmed)
-
-    async def confirm(self, change_id: str, pairs: Sequence[tuple[float, float]]) -> Change | None:
-        """Judge a change by such runs; None where more of them are wanted."""
-
-        def act(desk: Desk) -> Change | None:
-            decided = steps.confirm(desk.connection, change_id, pairs)
-            if decided is not None:
-                self._tell(desk, decided)
-            return decided
-
-        change = await self.write(act)
-        if change is not None:
-            await self._judge_series([change.series_id])
-        return change
+    def report_change(self, desk: Desk, change: Change) -> None:
+        """Have alarms hear how a change stands: one that runs are to decide is suspected until they have."""
+        if self.siren.hears("regression") or self.siren.hears("suspect"):
+            is_alone = not self.settings.confirm_runs_per_day or _has_no_runs(desk, change)
+            for happening in change_happenings(change, self.clock.now(), is_alone=is_alone):
+                self.siren.report(desk, happening)
 
     async def baseline(self, series_id: str) -> Baseline:
         return await self.read(lambda connection: steps.baseline(connection, series_id))
@@ -134,3 +128,8 @@ class Histories(Office):
     async def clear_baseline(self, series_id: str, *, who: Principal) -> None:
         del who  # the trail tells it
         await self.write(lambda desk: steps.clear_baseline(desk.connection, series_id))
+
+
+def _has_no_runs(desk: Desk, change: Change) -> bool:
+    """Will no runs decide it, or not soon? Then what the history alone is sure of is told."""
+    return any(NOT_YET in step for step in change.path) or confirmations.cannot_be_run(desk.connection, change.id)

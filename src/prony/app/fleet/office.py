@@ -30,7 +30,7 @@ from prony.model.states import outcome
 from prony.ports.clock import Clock, SystemClock
 from prony.store import agents as agent_rows
 from prony.store import alarms as alarm_rows
-from prony.store import lots, queue
+from prony.store import confirmations, lots, queue
 from prony.store.database import reading
 from prony.store.home import Home, safe_id
 from prony.store.store import Store
@@ -51,7 +51,8 @@ class FleetSettings:
     """`ttl_s`: how long a lease lasts without a sign of life. `sweep_s`: how often a server looks around.
 
     `openers`: how many processes open results; 0 is a thread of the server's own. What happens within `alarm_window_s`
-    an alarm tells as one message; `url` is where people find this server.
+    an alarm tells as one message; `url` is where people find this server. `confirm_runs_per_day`: so many runs a day
+    decide what histories suspect; 0 is none.
     """
 
     ttl_s: float = 30.0
@@ -61,6 +62,7 @@ class FleetSettings:
     asks_tokens: bool = False
     openers: int = 0
     alarm_window_s: float = 10.0
+    confirm_runs_per_day: int = 100
     url: str = ""
 
 
@@ -341,7 +343,10 @@ class Office:
         was = [before.value for before in ExperimentState if before is not state]
         if queue.set_state(desk.connection, experiment_id, state.value, was=was, ended_at=self.clock.now()):
             desk.tell("job", f"{experiment_id}/")
-            if row is not None and self.siren.hears("experiment_failed"):
+            # Runs that Prony made for itself are no run of the recipe: they neither begin nor end what people wait for.
+            if row is None or confirmations.is_confirming(desk.connection, experiment_id):
+                return
+            if self.siren.hears("experiment_failed"):
                 happening = experiment_ended(row.name, experiment_id, counts, self.clock.now())
                 if happening is not None:
                     self.siren.report(desk, happening)

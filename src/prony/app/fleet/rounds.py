@@ -18,9 +18,8 @@ from sqlalchemy import Connection, Row
 from prony.app.fleet import uploads
 from prony.app.fleet.agents import Agents
 from prony.app.fleet.alarming import Alarming
-from prony.app.fleet.histories import Histories
+from prony.app.fleet.confirming import Confirming
 from prony.app.fleet.leases import held_of
-from prony.app.fleet.schedules import Schedules
 from prony.app.fleet.wire import Listener
 from prony.errors import NotFoundError, PronyError
 from prony.model.agent import AgentState
@@ -34,7 +33,7 @@ _LOST_AFTER = 3  # times the life of a lease
 _LAST_WORK_S = 10.0
 
 
-class Rounds(Schedules, Alarming, Agents, Histories):
+class Rounds(Confirming, Alarming, Agents):
     """Started with the server and ended with it."""
 
     async def start(self, *, sweeping: bool = True) -> None:
@@ -85,7 +84,7 @@ class Rounds(Schedules, Alarming, Agents, Histories):
                 self.hook("round_failed", message=exc.message)
             # Beside the round, which looks after leases and must not wait for a long history.
             if self._judging is None or self._judging.done():
-                self._judging = self._begin(self.judge_waiting())
+                self._judging = self._begin(self.attend_histories())
 
     async def look_around(self) -> None:
         """Go one round."""

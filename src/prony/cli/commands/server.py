@@ -46,9 +46,21 @@ def command(options: Namespace) -> int:
         lease_ttl_s=ttl_s,
         requires_tokens=options.require_tokens,
         alarm_window_s=window_s,
+        confirm_runs_per_day=_runs_per_day(),
         url=options.url.rstrip("/"),
     )
     return serve.serve(asked, _say)
+
+
+def _runs_per_day() -> int:
+    """Return how many runs a day may confirm what histories suspect."""
+    import os
+
+    text = os.environ.get("PRONY_CONFIRM_RUNS_PER_DAY", "100")
+    if not text.isascii() or not text.isdigit():
+        hint = "a whole number of runs, as 100; 0 is none"
+        raise InputError(f"PRONY_CONFIRM_RUNS_PER_DAY is {text[:40]!r}", hint=hint)
+    return int(text)
 
 
 def _seconds(text: str, option: str, example: str) -> float:

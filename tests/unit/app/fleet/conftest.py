@@ -25,6 +25,7 @@ _EMPTIED = (
     "audit",
     "calibration",
     "series",
+    "confirmation",
 )
 
 

@@ -1,0 +1,317 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from prony.measure.samples import SAMPLES, sample_frame
+from prony.model.alarm import NewAlarm
+from prony.model.history import Acknowledgement, Change, ChangeState
+from prony.model.job import Job
+from prony.model.lease import Lease
+from prony.model.queue import ExperimentView
+from prony.model.recipe import ModelWorkload
+from prony.model.result import Effective, Repetition
+from prony.store.home import Home
+from servers.receiver import Receiver, receiver
+
+from .ground import ME, SETTINGS, Ground, Hand, opened, recipe
+from .parcels import AT, SUT, repacked, write
+
+pytestmark = pytest.mark.anyio
+# Microseconds: results that vary by a per cent, in no order; and some that are a tenth worse.
+STEADY = [1000 + 2 * ((place * 7) % 11 - 5) for place in range(22)]
+WORSE = [1100 + 2 * ((place * 5) % 7 - 3) for place in range(20)]
+
+
+@pytest.fixture
+def there() -> Iterator[Receiver]:
+    with receiver() as made:
+        yield made
+
+
+@dataclass
+class Lab:
+    """An agent whose every result takes as long as a test says, measured a minute after the one before."""
+
+    ground: Ground
+    hand: Hand
+    folder: Path
+    version: str = "1"
+    minute: int = 0
+    seen: list[Job] = field(default_factory=list)
+
+    async def bring(self, lease: Lease, micros: int, version: str = "") -> None:
+        self.minute += 1
+        self.seen.append(lease.job)
+        at, place = AT + timedelta(minutes=self.minute), self.folder / f"{self.minute}"
+        effective = Effective(
+            engine="null", engine_version=version or self.version, python="3", device="cpu", precision="none"
+        )
+        runs = tuple(Repetition(index=index, started_at=at) for index in range(2))
+        write(place, lease.job, started_at=at, repetitions=runs, effective=effective)
+        begins = list(range(10_000_000, 110_000_000, 10_000_000))
+        ends = [begin + 1000 * micros for begin in begins]
+        sample_frame([(run, "measure", begins, ends) for run in range(2)]).write_parquet(place / SAMPLES)
+        assert (await self.hand.send(lease, repacked(place))).accepted
+
+    async def record(self, values: Sequence[int]) -> None:
+        """Run the recipe once for each number, and have all of it judged."""
+        for micros in values:
+            await self.ground.submit(recipe(1))
+            await self.bring(await self.hand.lease(), micros)
+        await self.ground.fleet.judge_waiting()
+
+    async def carry_out(self, values: Sequence[int], version: str = "") -> None:
+        """Carry out what waits for the agent, and nothing else."""
+        for micros in values:
+            await self.bring(await self.hand.lease(), micros, version)
+        assert await self.hand.poll() is None
+
+    async def attend(self) -> None:
+        await self.ground.fleet.attend_histories()
+
+    async def change(self) -> Change:
+        (found,) = [one for state in ChangeState for one in (await self.ground.fleet.changes(state=state)).items]
+        return found
+
+    async def confirming(self) -> list[ExperimentView]:
+        views = (await self.ground.fleet.experiments(limit=500)).items
+        return [view for view in views if view.experiment.confirms is not None][::-1]
+
+
+async def lab_of(ground: Ground, folder: Path) -> Lab:
+    return Lab(ground, await ground.agent(), folder)
+
+
+async def alarmed(ground: Ground, there: Receiver, when: str) -> None:
+    asked = NewAlarm.model_validate({"name": when.replace(" ", "-"), "when": when, "to": [there.url()], "quiet": "1s"})
+    await ground.fleet.add_alarm(asked, who=ME)
+
+
+async def told(ground: Ground, there: Receiver) -> list[tuple[str, str, str]]:
+    """Let time go on until all is told; return which alarm told what of which kind."""
+    for _ in range(3):
+        ground.clock.step(seconds=20)
+        ground.seconds += 20
+        await ground.look()
+    return [(one.json["when"], one.json["kind"], item["kind"]) for one in there.received for item in one.json["items"]]
+
+
+async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_confirms_it(
+    ground: Ground, there: Receiver, tmp_path: Path
+) -> None:
+    await alarmed(ground, there, "regression")
+    lab = await lab_of(ground, tmp_path)
+    other = await ground.agent("b")
+    await lab.record(STEADY + WORSE[:4])
+    assert (await lab.change()).state is ChangeState.FOUND
+    await lab.attend()
+    (view,) = await lab.confirming()
+    change = await lab.change()
+    assert (view.experiment.confirms, view.experiment.job_count, view.priority) == (change.id, 7, -100)
+    assert view.submitted_by == "prony"
+    assert await told(ground, there) == []
+    assert await other.poll() is None
+    await ground.submit(recipe(1))  # whatever a person wants goes first
+    await lab.bring(await lab.hand.lease(), WORSE[4])
+    assert lab.seen[-1].confirms is None
+    await lab.carry_out(WORSE[:7])
+    await lab.attend()
+    decided = await lab.change()
+    assert decided.state is ChangeState.CONFIRMED
+    assert any(step.startswith("repeated: 7 runs of the same job against 20") for step in decided.path)
+    assert any("not side by side" in step for step in decided.path)
+    assert any("no calibrations" in step for step in decided.path)
+    assert await told(ground, there) == [("regression", "firing", "regression")]
+    series = await ground.fleet.series()
+    assert [one.runs for one in series.items] == [len(STEADY) + 5]  # the runs that confirm are no points
+    await lab.attend()
+    assert len(await lab.confirming()) == 1
+
+
+async def test_what_the_runs_do_not_show_is_rejected_and_pages_nobody(
+    local: Ground, there: Receiver, tmp_path: Path
+) -> None:
+    await alarmed(local, there, "regression")
+    lab = await lab_of(local, tmp_path)
+    await lab.record(STEADY + WORSE[:4])
+    await lab.attend()
+    await lab.carry_out(STEADY[:7])
+    await lab.attend()
+    assert (await lab.change()).state is ChangeState.REJECTED
+    assert await told(local, there) == []
+
+
+async def test_who_asks_for_suspicions_is_told_of_them_and_of_what_became_of_them(
+    local: Ground, there: Receiver, tmp_path: Path
+) -> None:
+    await alarmed(local, there, "suspect")
+    lab = await lab_of(local, tmp_path)
+    await lab.record(STEADY + WORSE[:4])
+    assert await told(local, there) == [("suspect", "firing", "suspect")]
+    await lab.attend()
+    await lab.carry_out(WORSE[:7])
+    await lab.attend()
+    assert sorted((await told(local, there))[1:]) == [
+        ("suspect", "firing", "regression"), ("suspect", "resolved", "suspect")
+    ]  # fmt: skip
+    await local.fleet.ack((await lab.change()).id, Acknowledgement(reason="meant"), who=ME)
+    assert (await told(local, there))[3:] == [("suspect", "resolved", "regression")]
+
+
+async def test_one_result_alone_costs_one_run_when_it_was_a_spike(local: Ground, tmp_path: Path) -> None:
+    lab = await lab_of(local, tmp_path)
+    await lab.record([*STEADY, 1300])
+    assert (await lab.change()).state is ChangeState.SUSPECT
+    await lab.attend()
+    assert [view.experiment.job_count for view in await lab.confirming()] == [1]
+    await lab.carry_out([1002])
+    await lab.attend()
+    decided = await lab.change()
+    assert (decided.state, decided.path[-1]) == (
+        ChangeState.REJECTED, "repeated: one more run was at the old level, so this was a spike"
+    )  # fmt: skip
+    await lab.attend()
+    assert len(await lab.confirming()) == 1
+
+
+async def test_one_result_alone_that_comes_again_is_run_seven_times(local: Ground, tmp_path: Path) -> None:
+    lab = await lab_of(local, tmp_path)
+    await lab.record([*STEADY, 1100])
+    await lab.attend()
+    await lab.carry_out([1103])
+    await lab.attend()
+    await lab.carry_out(WORSE[:7])
+    await lab.attend()
+    assert (await lab.change()).state is ChangeState.CONFIRMED
+
+
+async def test_two_versions_of_an_engine_take_turns_and_promising_pairs_are_followed_by_more(
+    ground: Ground, tmp_path: Path
+) -> None:
+    lab = await lab_of(ground, tmp_path)
+    await lab.record(STEADY)
+    lab.version = "2.0+cpu"
+    await lab.record(WORSE[:4])
+    await lab.attend()
+    (first,) = await lab.confirming()
+    duet = first.experiment.recipe.duet
+    assert duet is not None
+    versions = [str(side["workload.engine_version"]) for side in (duet.a, duet.b)]
+    assert (versions, duet.pairs, first.experiment.job_count) == (["1", "2.0"], 7, 14)
+
+    async def take_turns(pairs: int, better: set[int]) -> None:
+        for _ in range(2 * pairs):
+            lease = await lab.hand.lease()
+            assert isinstance(lease.job.workload, ModelWorkload)
+            is_slow = lease.job.side == "b" and lease.job.pair not in better
+            assert lease.job.workload.engine_version == versions[lease.job.side == "b"]
+            await lab.bring(lease, 1050 if is_slow else 1000 + (lease.job.pair or 0), versions[0])
+
+    await take_turns(7, better={3})
+    await lab.attend()
+    assert (await lab.change()).state is ChangeState.FOUND
+    second = (await lab.confirming())[1]
+    assert second.experiment.job_count == 26
+    await take_turns(13, better=set())
+    await lab.attend()
+    decided = await lab.change()
+    assert decided.state is ChangeState.CONFIRMED
+    assert decided.path[-1] == "side by side: 19 of 20 pairs say the same, confirmed"
+
+
+async def test_a_batch_that_fails_leaves_the_change_and_is_tried_once_more(
+    ground: Ground, there: Receiver, tmp_path: Path
+) -> None:
+    await alarmed(ground, there, "regression")
+    await alarmed(ground, there, "experiment failed")
+    lab = await lab_of(ground, tmp_path)
+    await lab.record(STEADY + WORSE[:4])
+    await lab.attend()
+    (view,) = await lab.confirming()
+    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+    await lab.attend()
+    assert len(await lab.confirming()) == 2
+    assert (await lab.change()).state is ChangeState.FOUND
+    assert await told(ground, there) == []
+    for _ in range(7):
+        await lab.hand.finish(await lab.hand.lease(), "failed", failure=SUT)
+    await lab.attend()
+    await lab.attend()
+    change = await lab.change()
+    assert len(await lab.confirming()) == 2
+    assert [step.rpartition(" failed, ")[2] for step in change.path[-2:]] == [
+        change.path[-2], "only 0 of 7 runs may be quoted"
+    ]  # fmt: skip
+    # Nothing will decide it now, so what the history is sure of is told.
+    assert await told(ground, there) == [("regression", "firing", "regression")]
+
+
+async def test_more_runs_than_a_day_allows_are_not_made_and_that_is_told(
+    home: Home, there: Receiver, tmp_path: Path
+) -> None:
+    async with opened(home, settings=replace(SETTINGS, confirm_runs_per_day=10)) as ground:
+        await alarmed(ground, there, "regression")
+        lab = await lab_of(ground, tmp_path)
+        lab.version = "1"
+        await lab.record(STEADY)
+        lab.version = "2"
+        await lab.record(WORSE[:4])
+        for _ in range(2):
+            await lab.attend()
+        assert await lab.confirming() == []
+        assert (await lab.change()).path[-1].startswith("confirming runs: not run yet, 14 would be more than the 10")
+        assert await told(ground, there) == [("regression", "firing", "regression")]
+
+
+async def test_with_confirming_off_what_the_history_is_sure_of_is_told(
+    home: Home, there: Receiver, tmp_path: Path
+) -> None:
+    async with opened(home, settings=replace(SETTINGS, confirm_runs_per_day=0)) as ground:
+        await alarmed(ground, there, "regression")
+        lab = await lab_of(ground, tmp_path)
+        await lab.record(STEADY + WORSE[:4])
+        await lab.attend()
+        assert await lab.confirming() == []
+        assert await told(ground, there) == [("regression", "firing", "regression")]
+
+
+async def test_a_change_of_an_agent_that_is_gone_is_told_by_the_history_alone(
+    local: Ground, there: Receiver, tmp_path: Path
+) -> None:
+    await alarmed(local, there, "regression")
+    lab = await lab_of(local, tmp_path)
+    await lab.record(STEADY + WORSE[:4])
+    await local.fleet.drain(lab.hand.id, who=ME)
+    await local.settle()
+    await lab.attend()
+    change = await lab.change()
+    assert change.path[-1] == f"confirming runs: none, agent {lab.hand.id}, which brought the result, is not there"
+    assert await told(local, there) == [("regression", "firing", "regression")]
+
+
+async def test_of_two_servers_one_makes_the_runs(pair: tuple[Ground, Ground], tmp_path: Path) -> None:
+    one, two = pair
+    lab = await lab_of(one, tmp_path)
+    await lab.record(STEADY + WORSE[:4])
+    await two.look()
+    await asyncio.gather(*(ground.fleet.look_after_changes() for ground in (one, two, one, two)))
+    assert len(await lab.confirming()) == 1
+    await lab.carry_out(WORSE[:7])
+    await asyncio.gather(*(ground.fleet.look_after_changes() for ground in (one, two, one, two)))
+    assert (await lab.change()).state is ChangeState.CONFIRMED
+
+
+async def test_one_that_a_person_decided_meanwhile_stays_so(local: Ground, tmp_path: Path) -> None:
+    lab = await lab_of(local, tmp_path)
+    await lab.record(STEADY + WORSE[:4])
+    await lab.attend()
+    await local.fleet.ack((await lab.change()).id, Acknowledgement(expected=True), who=ME)
+    await lab.carry_out(WORSE[:7])
+    await lab.attend()
+    assert (await lab.change()).state is ChangeState.ACKNOWLEDGED
