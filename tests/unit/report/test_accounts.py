@@ -1,0 +1,89 @@
+"""What is known beyond an experiment's own numbers is said first, shown next, and explained last."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from prony.model.account import Account
+from prony.model.dossier import Dossier
+from prony.report import render
+from prony.report.decisions import decisions
+from prony.report.findings import findings
+from prony.report.history_tables import change_lines, lines
+
+from .accounts import account
+from .conftest import HOSTILE
+from .test_html import Page
+
+
+@pytest.fixture(scope="module")
+def told(full: Dossier) -> Account:
+    return account(full)
+
+
+def _text(dossier: Dossier, format_name: str) -> str:
+    document = render(dossier, format_name)
+    return document if isinstance(document, str) else document.decode()
+
+
+def test_the_change_and_the_sides_are_told_before_the_numbers(told: Account) -> None:
+    sentences = findings(told)
+    assert sentences[1] == "inference_ms.p50 of yolo on rack7 got worse by +10.0% [+9.1%, +10.9%]."
+    assert sentences[2] == "yolo: inference_ms.p50 got worse, +20.0 % [+15.0 %, +25.0 %]."
+    assert "Not compared: yolo." in sentences
+
+
+def test_sides_that_took_turns_are_not_also_ranked_by_overlap(told: Account) -> None:
+    assert not any("is the fastest" in sentence or "cannot be told apart" in sentence for sentence in findings(told))
+
+
+def test_the_table_says_where_this_one_stands_in_its_series(told: Account) -> None:
+    (row,) = lines(told.histories, told.experiment.id)
+    assert row.cells[:4] == ("inference_ms.p50", "regression", "30, 5 later", "10.90 ms")
+    (change,) = change_lines(told.histories)
+    assert change.cells[3:] == ("+10.0%", "[+9.1%, +10.9%]", "j24", "kernel: 6.1 -> 6.5")
+
+
+def test_the_method_names_test_level_and_threshold(told: Account) -> None:
+    words = " ".join(decisions(told))
+    for part in (
+        "type 7",
+        "sign-flip test",
+        "Level of one test 1 %",
+        "below 3 %",
+        "permutation test",
+        "calibrate --deep",
+    ):
+        assert part in words
+
+
+def test_the_page_draws_history_and_ratios_and_refers_to_nothing_outside(told: Account) -> None:
+    page = Page(_text(told, "html"))
+    assert {"sides", "history", "cost", "method"} <= set(page.ids)
+    assert "history of yolo" in page.text
+    assert not page.open
+    assert len(page.ids) == len(set(page.ids))
+    for tag, name, value in page.attributes:
+        assert tag not in {"script", "link", "img", "iframe"}
+        assert name not in {"href", "src"} or value.startswith("#")
+
+
+def test_markdown_and_json_hold_the_same(told: Account) -> None:
+    text = _text(told, "md")
+    for heading in ("## The two sides", "## In its history", "## Cost and energy", "## How it was decided"):
+        assert heading in text
+    document = json.loads(_text(told, "json"))
+    assert document["histories"][0]["changes"][0]["kind"] == "regression"
+    assert document["comparison"]["conclusion"] == "regression"
+
+
+@pytest.mark.parametrize("format_name", ["html", "md", "github"])
+def test_no_name_of_a_series_or_a_side_becomes_markup(hostile: Dossier, format_name: str) -> None:
+    # The recipe, at the end of Markdown, stands in a fence and is shown as it is.
+    text = _text(account(hostile, HOSTILE), format_name).partition("## Where and how")[0]
+    assert not re.search(r"(?<!\\)<script", text)
+    assert "\x1b" not in text
+    assert format_name == "html" or not re.search(r"(?<!\\)\[a", text)
