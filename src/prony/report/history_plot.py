@@ -101,8 +101,9 @@ def _png(history: History) -> bytes:
 
 def _page(history: History, drawing: Html | None) -> str:
     series = history.series
-    told = [tag("li", change.sentence) for change in history.changes] or [tag("li", "No change was found.")]
-    found = section("found", "What was found", tag("ul", tag("li", history.sentence), *told, class_="found"))
+    said = [history.sentence, *(change.sentence for change in history.changes)]
+    told = [tag("li", text) for text in dict.fromkeys(said if history.changes else [*said, "No change was found."])]
+    found = section("found", "What was found", tag("ul", *told, class_="found"))
     shown = tag("p", "No result has this number.")
     if drawing is not None:
         shown = captioned("Every result.", "The straight pieces are the levels; an upright line is a change.", drawing)
