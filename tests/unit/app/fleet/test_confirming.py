@@ -73,6 +73,7 @@ class Lab:
         assert await self.hand.poll() is None
 
     async def attend(self) -> None:
+        self.ground.clock.step(seconds=1)  # so that experiments are listed in the order in which they were made
         await self.ground.fleet.attend_histories()
 
     async def change(self) -> Change:
