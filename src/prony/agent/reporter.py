@@ -51,8 +51,10 @@ class Reporter:
         """Report for as long as this is not cancelled; a server that is away hears all of it later."""
         pauses = delays(BATCH_S, 10.0)
         while True:
+            # Not wait_for, which in Python 3.11 forgets to be cancelled where the event comes in the same instant.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._something.wait(), _LOG_S)  # the runner's last words come without an event
+                async with asyncio.timeout(_LOG_S):  # the runner's last words come without an event
+                    await self._something.wait()
             self._something.clear()
             if await self._post():
                 pauses = delays(BATCH_S, 10.0)

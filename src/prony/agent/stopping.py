@@ -25,7 +25,8 @@ class Stopping:
     async def pause(self, seconds: float) -> None:
         """Wait so long, or until the end is asked for."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.asked.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self.asked.wait()
 
     async def unless_asked(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Return what the work returns, or None where the end was asked for first; the work is then given up."""

@@ -89,7 +89,8 @@ class Uploader:
             self.settled.set()  # the server is away or cannot take it: nobody is to wait for that
             self._offered.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._offered.wait(), max(pause_s, next(pauses)))
+                async with asyncio.timeout(max(pause_s, next(pauses))):
+                    await self._offered.wait()
 
     async def send_waiting(self) -> float | None:
         """Send all that waits, oldest first; return None, or how long to wait at least before the rest is tried again.

@@ -137,3 +137,21 @@ def test_a_lease_that_is_not_ours_any_more_is_told_as_lost(server: SmallServer, 
     server.faults["POST leases/progress"] = [status]
     session(lambda one: one.event(event(0)), until=lambda: bool(session.stops))
     assert session.stops == [True]
+
+
+def test_a_reporter_ends_when_it_is_told_to_though_something_comes_in_the_same_instant(
+    server: SmallServer, work: Work, log: Log
+) -> None:
+    async def race() -> None:
+        async with Link(server.url, answer_s=5.0) as link:
+            reporter = Reporter(link, "lease-1-1", Journal(work), on_cancel=lambda _: None, log=log)
+            running = asyncio.create_task(reporter.run())
+            await asyncio.sleep(0)  # it waits for something to report
+            reporter.event(event(1))
+            await asyncio.sleep(0)  # what it waited for has come, and it has not been woken yet
+            running.cancel()
+            done, _ = await asyncio.wait({running}, timeout=5)
+            assert done == {running}
+            assert running.cancelled()
+
+    asyncio.run(race())

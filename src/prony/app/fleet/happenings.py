@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from prony.model.alarm import Alarm, Happening, Severity
 from prony.model.condition import Kind
 from prony.model.estimate import Summary
+from prony.model.experiment import Experiment
+from prony.model.gate_outcome import GateOutcome, GateState
 from prony.model.history import OPEN, Change, ChangeState
 from prony.model.metric import metric_of
 from prony.model.queue import JobState
 from prony.model.schedule import Fire, Schedule
+
+_MOST_NAMED = 3
 
 # What is said of a benchmark. Each is an incident of its own: who hears of both is told when one becomes the other.
 _KINDS_OF_CHANGE: dict[Kind, str] = {"suspect": "may be worse", "regression": "got worse"}
@@ -102,6 +106,28 @@ def change_happenings(change: Change, at: datetime, *, is_alone: bool) -> list[H
             Happening(kind=kind, subject=subject, severity=severity, facts=facts, at=at, is_over=not is_so, text=text)
         )
     return found
+
+
+def gates_judged(experiment: Experiment, outcomes: Sequence[GateOutcome], at: datetime) -> Happening:
+    """Return which gates of an experiment failed, or that none did; what cannot be told fails nothing."""
+    failed = [one for one in outcomes if one.state is GateState.FAILED]
+    told = "; ".join(f"{one.title}: {one.gate}" for one in failed[:_MOST_NAMED])
+    more = f"; and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
+    text = f"{len(failed)} of {len(outcomes)} gates of {experiment.name} failed: {told}{more}"
+    return Happening(
+        kind="gate_failed",
+        subject=experiment.name,
+        severity=Severity.CRITICAL,
+        facts={
+            "recipe": experiment.name,
+            "experiment": experiment.id,
+            "failed": len(failed),
+            "gates": len(outcomes),
+        },
+        at=at,
+        is_over=not failed,
+        text=text if failed else f"every gate of {experiment.name} holds",
+    )
 
 
 def agent_lost(agent_id: str, reason: str, at: datetime) -> Happening:

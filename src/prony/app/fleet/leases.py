@@ -70,7 +70,8 @@ class Leases(Agents):
         self.floor.rouse(agent_id)  # an earlier call of the same agent, whose connection is gone
         self.floor.waiters[agent_id] = waiter
         try:
-            await asyncio.wait_for(waiter, seconds)
+            async with asyncio.timeout(seconds):
+                await waiter
         except TimeoutError:
             return
         finally:

@@ -34,7 +34,8 @@ class Meetings:
             place.at_ns = time.perf_counter_ns() + _LEAD_NS
             place.all_here.set()
         with suppress(TimeoutError):
-            await asyncio.wait_for(place.all_here.wait(), meeting.wait_s)
+            async with asyncio.timeout(meeting.wait_s):
+                await place.all_here.wait()
         if not place.at_ns:
             return None
         return Met(said=tuple(text for _, text in sorted(place.said.items())), at_ns=place.at_ns)

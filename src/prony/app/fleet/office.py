@@ -97,6 +97,7 @@ class Office:
         self.engine = store.engine
         self.access = Access(self.engine, self.clock)
         self.siren = Siren(settings.alarm_window_s)
+        self.ended: set[str] = set()  # experiments whose gates are still to be told of
         self.watchers: dict[str, set[asyncio.Queue[Notice | None]]] = defaultdict(set)
         self.seen: dict[str, float] = {}  # agent -> monotonic time of its last sign of life
         self.renewed: dict[str, float] = {}  # lease -> the same
@@ -346,6 +347,7 @@ class Office:
             # Runs that Prony made for itself are no run of the recipe: they neither begin nor end what people wait for.
             if row is None or confirmations.is_confirming(desk.connection, experiment_id):
                 return
+            self.ended.add(experiment_id)
             if self.siren.hears("experiment_failed"):
                 happening = experiment_ended(row.name, experiment_id, counts, self.clock.now())
                 if happening is not None:

@@ -19,6 +19,7 @@ from prony.app.fleet import uploads
 from prony.app.fleet.agents import Agents
 from prony.app.fleet.alarming import Alarming
 from prony.app.fleet.confirming import Confirming
+from prony.app.fleet.gating import Gating
 from prony.app.fleet.leases import held_of
 from prony.app.fleet.wire import Listener
 from prony.errors import NotFoundError, PronyError
@@ -33,7 +34,7 @@ _LOST_AFTER = 3  # times the life of a lease
 _LAST_WORK_S = 10.0
 
 
-class Rounds(Confirming, Alarming, Agents):
+class Rounds(Confirming, Alarming, Gating, Agents):
     """Started with the server and ended with it."""
 
     async def start(self, *, sweeping: bool = True) -> None:
@@ -49,6 +50,7 @@ class Rounds(Confirming, Alarming, Agents):
         if self.is_shared:
             self._listen()
         await self.begin_alarms()
+        await self.remember_ended()
         await self.look_around()
         if sweeping:
             self._sweeper = asyncio.create_task(self._sweep())
@@ -84,7 +86,12 @@ class Rounds(Confirming, Alarming, Agents):
                 self.hook("round_failed", message=exc.message)
             # Beside the round, which looks after leases and must not wait for a long history.
             if self._judging is None or self._judging.done():
-                self._judging = self._begin(self.attend_histories())
+                self._judging = self._begin(self._attempted(self.attend()))
+
+    async def attend(self) -> None:
+        """See to what results mean for people: what changed in a history, and which gates failed."""
+        await self.judge_gates()
+        await self.attend_histories()
 
     async def look_around(self) -> None:
         """Go one round."""

@@ -202,9 +202,9 @@ async def test_an_alarm_for_one_recipe_hears_of_no_other(local: Ground, there: R
 # Thresholds
 
 
-async def measured(hand: Hand, each_ns: int, folder: Path) -> None:
-    """Bring a result of six runs that took so long."""
-    await hand.ground.submit(recipe(1))
+async def measured(hand: Hand, each_ns: int, folder: Path, more: str = "") -> None:
+    """Bring a result of six runs that took so long; `more` is added to its recipe."""
+    await hand.ground.submit(recipe(1) + more)
     lease = await hand.lease()
     runs = tuple(Repetition(index=index, started_at=AT) for index in range(6))
     write(folder, lease.job, repetitions=runs)
@@ -228,6 +228,40 @@ async def test_a_threshold_is_held_against_every_result(ground: Ground, there: R
     await measured(hand, 100_000, tmp_path / "fast again")
     await pass_to(ground, seconds=11)
     assert told(there) == [("firing", 1), ("resolved", 1)]
+
+
+async def test_a_gate_that_fails_is_told_and_that_it_holds_again(
+    ground: Ground, there: Receiver, tmp_path: Path
+) -> None:
+    await alarmed(ground, there, "gate failed")
+    hand = await ground.agent()
+    gates = "gates: ['inference_ms.p50 <= 0.2']\n"
+    await measured(hand, 300_000, tmp_path / "slow", gates)
+    await ground.fleet.judge_gates()
+    await pass_to(ground, seconds=11)
+    assert told(there) == [("firing", 1)]
+    item = there.received[0].json["items"][0]
+    assert "1 of 1 gates of small failed" in item["text"]
+    assert "inference_ms.p50 <= 0.2" in item["text"]
+    await measured(hand, 300_000, tmp_path / "no gates")  # the same recipe without any says nothing of them
+    await ground.fleet.judge_gates()
+    await measured(hand, 100_000, tmp_path / "fast", gates)
+    await ground.fleet.judge_gates()
+    await pass_to(ground, seconds=11)
+    assert told(there) == [("firing", 1), ("resolved", 1)]
+    assert not ground.fleet.ended
+
+
+async def test_gates_of_what_ended_before_a_server_was_killed_are_judged_by_the_next(
+    ground: Ground, there: Receiver, tmp_path: Path
+) -> None:
+    await alarmed(ground, there, "gate failed")
+    await measured(await ground.agent(), 300_000, tmp_path / "slow", "gates: ['inference_ms.p50 <= 0.2']\n")
+    ground.fleet.ended.clear()  # as it is in a server that has just begun
+    await ground.fleet.remember_ended()
+    await ground.fleet.judge_gates()
+    await pass_to(ground, seconds=11)
+    assert told(there) == [("firing", 1)]
 
 
 # Delivery

@@ -74,6 +74,7 @@ async def test_an_agent_is_kept_free_for_a_load_that_could_have_it_soon(ground: 
     view = await ground.submit(recipe(1, priority=1))
     lease = await busy.lease()
     await ground.submit(load(2))
+    ground.clock.step(seconds=1)
     await ground.submit(recipe(1, name="later"))
     assert await free.poll() is None
     async with ground.waiting(free) as (poll,):

@@ -1,0 +1,57 @@
+"""Experiments that have ended in, what became of their gates told to the alarms out.
+
+Beside the transaction that ends them, because their results are read from the disk. A server that is killed in between
+looks again at those of its last minutes when it starts: to be told twice does no harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+from prony.app import results
+from prony.app.fleet.happenings import gates_judged
+from prony.app.fleet.office import Office
+from prony.errors import NotFoundError
+from prony.model.experiment import Experiment
+from prony.store.writer import Desk
+
+_LOOKED_BACK = timedelta(minutes=10)
+_MOST_LOOKED_AT = 200
+
+
+class Gating(Office):
+    """`ended` holds the experiments of which nobody was told yet."""
+
+    async def remember_ended(self) -> None:
+        """Take up what ended shortly before this server began."""
+        since = self.clock.now() - _LOOKED_BACK
+        found = await asyncio.to_thread(self.store.experiments, _MOST_LOOKED_AT)
+        self.ended |= {one.id for one in found if one.ended_at is not None and one.ended_at >= since}
+
+    async def judge_gates(self) -> None:
+        """Tell who waits for it which gates failed, or that none does any more."""
+        if not self.siren.hears("gate_failed"):
+            self.ended.clear()
+        for experiment_id in tuple(self.ended):
+            await self._judge_gates(experiment_id)
+
+    async def _judge_gates(self, experiment_id: str) -> None:
+        try:
+            experiment = await asyncio.to_thread(self.store.experiment, experiment_id)
+            if experiment.ended_at is None:  # its end is being written, or was undone
+                return
+            if experiment.recipe.gates:
+                await self._tell(experiment)
+        except NotFoundError:  # deleted meanwhile
+            pass
+        self.ended.discard(experiment_id)
+
+    async def _tell(self, experiment: Experiment) -> None:
+        dossier = await asyncio.to_thread(results.dossier_of, self.store, experiment.id)
+        happening = gates_judged(experiment, dossier.gates, self.clock.now())
+
+        def tell(desk: Desk) -> None:
+            self.siren.report(desk, happening)
+
+        await self.write(tell)
