@@ -209,17 +209,18 @@ def _repetition(outcome: Outcome, side: ClientSide, index: int, started_at: date
 
 
 def _import_polars() -> None:
-    """Import polars with an allocator that gives back what is freed: by itself it keeps that for ten seconds.
+    """Import polars with an allocator that gives back what is freed, by itself it keeps that for ten seconds, and with
+    one thread: it writes and reads columns here, and every thread has room of its own.
 
-    It reads its setting once. That does not stay, for a service that is started later may have the same allocator."""
-    name = "_RJEM_MALLOC_CONF"
-    if name in os.environ:
-        return
-    os.environ[name] = "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:0"
+    It reads its settings once. They do not stay, for a service that is started later may have the same ones."""
+    wanted = {"_RJEM_MALLOC_CONF": "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:0", "POLARS_MAX_THREADS": "1"}
+    missing = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(missing)
     try:
         import polars  # noqa: F401
     finally:
-        del os.environ[name]
+        for name in missing:
+            del os.environ[name]
 
 
 def _keep_no_arrays() -> None:

@@ -42,12 +42,12 @@ class Gating(Office):
             if experiment.ended_at is None:  # its end is being written, or was undone
                 return
             if experiment.recipe.gates:
-                await self._tell(experiment)
+                await self._tell_gates(experiment)
         except NotFoundError:  # deleted meanwhile
             pass
         self.ended.discard(experiment_id)
 
-    async def _tell(self, experiment: Experiment) -> None:
+    async def _tell_gates(self, experiment: Experiment) -> None:
         dossier = await asyncio.to_thread(results.dossier_of, self.store, experiment.id)
         happening = gates_judged(experiment, dossier.gates, self.clock.now())
 
