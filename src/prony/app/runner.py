@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -62,6 +63,11 @@ def run_here(
     finally:
         stop.close()
     told.complain()
+    # What a load leaves in circles would stand beside its summary, which takes the most memory of all.
+    from prony.run.loading import give_back_memory
+
+    gc.collect()
+    give_back_memory()
     return stop.asked
 
 
