@@ -87,9 +87,11 @@ def test_a_loop_that_an_instant_ends_waits_for_nothing_more(poll: Poll) -> None:
 
     poll.at(time.perf_counter_ns() + 1_000_000, end)
     poll.run()
+    assert poll.is_over
     poll.is_over = False
     poll.due_ns, poll.on_due = 1, end
     poll.run()
+    assert poll.is_over
     poll.close()
 
 
@@ -209,6 +211,7 @@ def test_writable_is_told_where_it_is_asked_for(poll: Poll) -> None:
     poll.watch(one.fileno(), lambda: None, READ)
     poll.rewatch(one.fileno(), end, READ | WRITE)
     poll.run()
+    assert poll.is_over
     poll.forget(one.fileno())
     poll.close()
     one.close()
