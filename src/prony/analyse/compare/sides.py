@@ -1,6 +1,7 @@
 """The entries of a duet in, its two sides out: what was handed out run by run is put together again.
 
-Both sides keep only the pairs of which both runs counted, so that the runs with one index were made together.
+Where enough pairs are left of which both runs counted, both sides keep only these, so that the runs with one index were
+made together; else each keeps all of its own, and they are compared as two sets.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from prony.analyse.compare.effect import FEWEST_PAIRS
 from prony.analyse.compare.matching import Side
 from prony.analyse.estimates import across_runs
 from prony.analyse.verdict import verdict_of
@@ -38,9 +40,10 @@ def duet_sides(side: Side) -> tuple[tuple[Side, Side], tuple[str, ...]]:
     for cell in dict.fromkeys((*before, *after)):
         runs = _runs(before.get(cell, ())), _runs(after.get(cell, ()))
         common = sorted(runs[0].keys() & runs[1].keys())
+        is_paired = len(common) >= FEWEST_PAIRS
         for name, entries, mine in (("a", before.get(cell), runs[0]), ("b", after.get(cell), runs[1])):
             if entries:
-                made[name].append(_together(entries, mine, common))
+                made[name].append(_together(entries, mine, common if is_paired else sorted(mine)))
     return (
         Side(f"{side.name} side a", tuple(made["a"])),
         Side(f"{side.name} side b", tuple(made["b"])),
@@ -75,10 +78,10 @@ def _runs(entries: Sequence[Entry]) -> Runs:
     }
 
 
-def _together(entries: Sequence[Entry], runs: Runs, common: Sequence[int]) -> Entry:
-    """Return one entry that stands for all of a side, with the runs of the common pairs in their order."""
+def _together(entries: Sequence[Entry], runs: Runs, pairs: Sequence[int]) -> Entry:
+    """Return one entry that stands for all of a side, with its runs of these pairs in their order."""
     first = entries[0]
-    wanted = [runs[pair] for pair in common]
+    wanted = [runs[pair] for pair in pairs]
     keys = [key for key in first.summary.runs if all(_has(entry.summary, key) for entry, _ in wanted)]
     values = {key: tuple(entry.summary.runs[key][place] for entry, place in wanted) for key in keys if wanted}
     summary = first.summary.model_copy(
@@ -86,7 +89,7 @@ def _together(entries: Sequence[Entry], runs: Runs, common: Sequence[int]) -> En
             "runs": values or first.summary.runs,
             "counts": _counts(entries),
             "estimates": first.summary.estimates | _estimates(values),
-            "used": tuple(common),
+            "used": tuple(pairs),
             "verdict": _verdict(entries),
         }
     )

@@ -68,6 +68,17 @@ def test_only_pairs_of_which_both_runs_count_are_compared() -> None:
     assert effect.runs == (9, 9)
 
 
+def test_where_few_pairs_are_whole_all_runs_of_both_sides_are_compared_as_two_sets() -> None:
+    before, after = (
+        whole("a", noisy(10, 5), used=(0, 1, 2, 4, 5)),
+        whole("b", noisy(11, 7, seed=1), used=tuple(range(1, 8))),
+    )
+    (contrast,) = judged(before, after).headlines
+    assert contrast.effect is not None
+    assert contrast.effect.runs == (5, 7)
+    assert contrast.conclusion is Conclusion.REGRESSION
+
+
 def test_runs_that_were_jobs_of_their_own_are_put_together_by_their_pairs() -> None:
     found = judged(*apart("a", noisy(10, 10), without=3), *apart("b", noisy(10.8, 10, seed=1)))
     (match,) = found.matches
