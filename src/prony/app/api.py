@@ -7,6 +7,7 @@ import secrets
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -105,6 +106,8 @@ class Bench:
             name=loaded.recipe.name,
             recipe=loaded.recipe,
             recipe_text=loaded.text,
+            dialect=loaded.dialect,
+            notes=loaded.notes,
             created_at=self.clock.now(),
             job_count=len(jobs),
             rerun_of=rerun_of,
@@ -163,6 +166,7 @@ class Bench:
 
         earlier = self.store.experiment(self.store.resolve_id(text))
         loaded = loads(dump(earlier.recipe), name=f"{earlier.id}.yaml")
+        loaded = replace(loaded, dialect=earlier.dialect, notes=earlier.notes)
         return self.run(loaded, base=Path(earlier.base), on_start=on_start, on_event=on_event, rerun_of=earlier.id)
 
     def dossier(self, text: str) -> Dossier:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def run_here(loaded: Loaded, options: Namespace, *, base: Path | None = None) -> int:
     """Run a recipe to its end; relative paths in it are relative to `base`, or else to its own folder."""
+    tell_notes(loaded.notes)
     _note_server_only(loaded)
     with _clients_ahead(loaded.recipe) as clients:  # first of all: they import while this process does
         with uncollected():
@@ -29,6 +30,15 @@ def run_here(loaded: Loaded, options: Namespace, *, base: Path | None = None) ->
                     loaded, base=base, on_start=follower.start, on_event=follower.event, clients=clients
                 )
             return finish(dossier, options, report=bench.write_report if options.report else None)
+
+
+def tell_notes(notes: Sequence[str]) -> None:
+    """Say what of a text in another program's format is not honoured."""
+    from prony.cli.output import print_note
+    from prony.report.safe import one_line
+
+    for note in notes:
+        print_note(one_line(f"note: {note}"))
 
 
 def _note_server_only(loaded: Loaded) -> None:

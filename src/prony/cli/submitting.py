@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from prony.cli.outcome import finish_there
 from prony.cli.output import print_json, print_note, print_text
 from prony.cli.remote import again, connect
+from prony.cli.running import tell_notes
 from prony.cli.watching import follow
 from prony.errors import InputError
 from prony.model.queue import ExperimentView, Submission
@@ -29,6 +30,7 @@ def submit(loaded: Loaded, options: Namespace) -> int:
     submission = submission_of(loaded, options.set, priority=options.priority)
     with connect(options) as client:
         view = client.submit(submission)
+        tell_notes(view.experiment.notes)
         if not options.detach:
             return see_through(client, view, options)
     if options.json:

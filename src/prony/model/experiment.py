@@ -36,3 +36,7 @@ class Experiment(Noun):
     schedule_id: str | None = None
     # The change in a history that it is to confirm; its results are in no history themselves.
     confirms: str | None = None
+    # Whose format the recipe's text is in, where it is not Prony's own.
+    dialect: str = ""
+    # What of that text was not honoured, each with its line.
+    notes: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from pydantic import ValidationError
 from prony.errors import InputError, NotFoundError
 from prony.model.job import Job
 from prony.model.recipe import Matrix, Recipe
+from prony.recipe.dialects import recognise
+from prony.recipe.dialects.draft import Translation
 from prony.recipe.expand import expand, recipe_pieces
 from prony.recipe.formats import LARGEST_BYTES, SUFFIXES, Format, format_of, parse
 from prony.recipe.marks import Marks, Parsed
@@ -27,13 +29,18 @@ from prony.recipe.where import where_problems
 
 @dataclass(frozen=True)
 class Loaded:
-    """A valid recipe: `text` as it was written, `document` as it was read, with the overrides set."""
+    """A valid recipe: `text` as it was written, `document` as it was read, with the overrides set.
+
+    `dialect` is whose format the text is in, where it is not Prony's own; `notes` say what of it was not honoured.
+    """
 
     recipe: Recipe
     text: str
     path: Path | None
     document: dict[str, Any]
     marks: Marks = field(default_factory=dict, repr=False, compare=False)
+    dialect: str = ""
+    notes: tuple[str, ...] = ()
 
     def jobs(self, experiment_id: str, *, apart: bool = False) -> list[Job]:
         """Return the jobs of one submission of this recipe; `apart` where each run of a duet is handed out alone."""
@@ -44,18 +51,25 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Loaded:
     """Load a recipe from a file; its suffix tells the format."""
     form = format_of(path)
     text = _text_of(path)
-    recipe, parsed = _read(text, form, str(path), overrides)
-    return Loaded(recipe, text, path, parsed.document, parsed.marks)
+    return replace(_read(text, form, str(path), overrides), path=path)
 
 
 def loads(text: str, format: Format = "yaml", name: str = "<text>", overrides: Sequence[str] = ()) -> Loaded:  # noqa: A002
     """Load a recipe from text; `name` is what its errors call it."""
-    recipe, parsed = _read(text, format, name, overrides)
-    return Loaded(recipe, text, None, parsed.document, parsed.marks)
+    return _read(text, format, name, overrides)
 
 
-def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> tuple[Recipe, Parsed]:
-    parsed = filled(sound(overridden(flattened(parse(text, form, name)), overrides)))
+def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> Loaded:
+    written = parse(text, form, name)
+    dialect = recognise(written.document)
+    translation = dialect.translate(sound(written)) if dialect is not None else Translation(written)
+    parsed = filled(sound(overridden(flattened(translation.parsed), overrides)))
+    recipe = _checked(parsed)
+    notes = tuple(note.told for note in translation.notes)
+    return Loaded(recipe, text, None, parsed.document, parsed.marks, dialect.name if dialect else "", notes)
+
+
+def _checked(parsed: Parsed) -> Recipe:
     recipe, problems = checked(parsed)
     told_already = {problem.path for problem in problems}
     problems += [problem for problem in where_problems(parsed) if problem.path not in told_already]
@@ -66,7 +80,7 @@ def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> tuple
         raise recipe_error([problem for problem in problems if problem.path not in told] + in_matrix)
     # A recipe that cannot become jobs is wrong now, not when it is submitted.
     recipe_pieces(recipe, parsed.marks)
-    return recipe, parsed
+    return recipe
 
 
 def _of_matrix(parsed: Parsed) -> list[Problem]:

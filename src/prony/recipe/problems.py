@@ -31,6 +31,11 @@ class Problem:
         """The problem in one line, without its hint."""
         return ": ".join(part for part in (self.where, self.path, self.message) if part)
 
+    @property
+    def told(self) -> str:
+        """The problem in one line, with its hint."""
+        return f"{self.text} ({self.hint})" if self.hint else self.text
+
 
 def recipe_error(problems: Iterable[Problem]) -> RecipeError:
     """Return the error that tells every problem, in the order of the text, the first as its headline."""
@@ -38,7 +43,7 @@ def recipe_error(problems: Iterable[Problem]) -> RecipeError:
     told = [asdict(problem) for problem in found]
     if len(found) == 1:
         return RecipeError(found[0].text, hint=found[0].hint, problems=told)
-    lines = [f"{problem.text} ({problem.hint})" if problem.hint else problem.text for problem in found[:_SHOWN]]
+    lines = [problem.told for problem in found[:_SHOWN]]
     if len(found) > _SHOWN:
         lines.append(f"and {len(found) - _SHOWN} problems more")
     return RecipeError("\n".join(lines), hint="`prony schema` prints every key that a recipe may have", problems=told)

@@ -35,7 +35,8 @@ def notes(dossier: Dossier) -> list[Note]:
             alone.setdefault((grade, jobs[0]), []).append(text)
     listed = shared + [Note(grade, " ".join(texts), (job,)) for (grade, job), texts in alone.items()]
     order = {grade: place for place, grade in enumerate((*pick.WORST_FIRST, None))}
-    return sorted(listed, key=lambda note: order[note.grade])
+    judged = sorted(listed, key=lambda note: order[note.grade])
+    return judged + [Note(None, text, ()) for text in dossier.experiment.notes]
 
 
 def whose(note: Note, job_count: int, most: int | None = None) -> str:

@@ -95,6 +95,8 @@ def plan(
         name=recipe.name,
         recipe=recipe,
         recipe_text=loaded.text,
+        dialect=loaded.dialect,
+        notes=loaded.notes,
         state=ExperimentState.PENDING,
         created_at=now,
         job_count=len(jobs),

@@ -1,0 +1,30 @@
+"""A parsed document of another program in, a recipe's document out, with notes on what could not be honoured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prony.recipe.dialects.draft import Translation
+from prony.recipe.marks import Parsed
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """`fits` looks at the names of a document's sections; `translate` imports what it needs when it is called."""
+
+    name: str
+    fits: Callable[[Mapping[str, Any]], bool]
+    translate: Callable[[Parsed], Translation]
+
+
+# In the order in which they are tried.
+DIALECTS: tuple[Dialect, ...] = ()
+
+
+def recognise(document: Mapping[str, Any]) -> Dialect | None:
+    """Return the dialect that a document is written in; None: it is Prony's own."""
+    if "workload" in document:
+        return None
+    return next((dialect for dialect in DIALECTS if dialect.fits(document)), None)

@@ -1,0 +1,46 @@
+"""Values with the place that each comes from in, a recipe's document whose problems name that place out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from prony.recipe.marks import Keys, Mark, Parsed, mark_of, problem_at, with_value
+from prony.recipe.problems import Problem
+
+
+@dataclass(frozen=True)
+class Translation:
+    """`parsed` is a recipe's document; each note says where in the text something stands that was not honoured."""
+
+    parsed: Parsed
+    notes: tuple[Problem, ...] = ()
+
+
+@dataclass
+class Draft:
+    """A recipe that is being made from a document of another program."""
+
+    origin: Parsed
+    document: dict[str, Any] = field(default_factory=dict)
+    marks: dict[Keys, Mark] = field(default_factory=dict)
+    notes: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def set(self, path: str, value: Any, origin: Keys = ()) -> None:
+        """Set the value of a dotted path; `origin` is where it stood in the document that it is made from."""
+        keys = tuple(path.split("."))
+        self.document = with_value(self.document, keys, value)
+        self.marks[keys] = mark_of(self.origin.marks, origin)
+
+    def note(self, origin: Keys, message: str, hint: str = "") -> None:
+        """Say what of the document is not honoured, or otherwise than it was meant there."""
+        self.notes.append(problem_at(self.origin.marks, origin, message, hint))
+
+    def refuse(self, origin: Keys, message: str, hint: str = "") -> None:
+        self.problems.append(problem_at(self.origin.marks, origin, message, hint))
+
+    def translation(self) -> Translation:
+        marks = {(): mark_of(self.origin.marks, ()), **self.marks}
+        parsed = Parsed(self.document, marks, (*self.origin.problems, *self.problems))
+        return Translation(parsed, tuple(self.notes))

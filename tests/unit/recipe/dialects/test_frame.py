@@ -1,0 +1,60 @@
+"""How a text in another program's format becomes a recipe, whoever's format it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from prony.errors import RecipeError
+from prony.recipe import dialects, loads
+from prony.recipe.dialects.draft import Draft, Translation
+from prony.recipe.marks import Parsed
+
+TEXT = """\
+subject: zoo:mobilenet-v2
+colour: blue
+size: 8
+"""
+
+
+def _translate(parsed: Parsed) -> Translation:
+    draft = Draft(parsed)
+    draft.set("name", "translated")
+    draft.set("workload.kind", "model", ("subject",))
+    draft.set("workload.model", parsed.document["subject"], ("subject",))
+    draft.set("workload.engine", "onnxruntime")
+    draft.set("workload.batch_size", parsed.document["size"], ("size",))
+    draft.note(("colour",), "has no meaning here", "leave it out")
+    if parsed.document["colour"] == "red":
+        draft.refuse(("colour",), "is not allowed")
+    return draft.translation()
+
+
+@pytest.fixture(autouse=True)
+def dialect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialects, "DIALECTS", (dialects.Dialect("plain", lambda one: "subject" in one, _translate),))
+
+
+def test_a_document_with_a_workload_is_never_a_dialect() -> None:
+    assert dialects.recognise({"workload": {}, "subject": "x"}) is None
+    assert dialects.recognise({"something": "else"}) is None
+
+
+def test_a_dialect_becomes_a_recipe_with_notes_that_name_the_line() -> None:
+    loaded = loads(TEXT, "yaml", "their.yaml")
+    assert (loaded.dialect, loaded.recipe.name, loaded.recipe.model.model) == (
+        "plain",
+        "translated",
+        "zoo:mobilenet-v2",
+    )
+    assert loaded.notes == ("their.yaml:2: colour: has no meaning here (leave it out)",)
+    assert loaded.text == TEXT
+
+
+def test_overrides_are_of_the_recipe_that_it_became() -> None:
+    assert loads(TEXT, "yaml", "their.yaml", ["workload.batch_size=2"]).recipe.model.batch_size == 2
+
+
+def test_a_problem_names_the_line_of_the_text_as_it_was_written() -> None:
+    with pytest.raises(RecipeError) as found:
+        loads(TEXT.replace("8", "0").replace("blue", "red"), "yaml", "their.yaml")
+    assert [(one["line"], one["path"]) for one in found.value.problems] == [(2, "colour"), (3, "workload.batch_size")]
