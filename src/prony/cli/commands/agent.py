@@ -32,6 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
     info = actions.add_parser("info", help="describe this device as a server sees it", allow_abbrev=False)
     _add_device(info)
     _add_policy(info)
+    info.add_argument("--sark", action="store_true", help="describe it as a SARK orchestrator sees it")
     add_json(info)
     validate = actions.add_parser("validate", help="check all that an agent needs", allow_abbrev=False)
     _add_identity(validate)
@@ -105,6 +106,10 @@ def _info(options: Namespace) -> int:
 
     place = home().create()
     offered = Abilities(place, _settings(options)).look()
+    if options.sark:
+        from prony.cli.sark_agent import show_worker
+
+        return show_worker(offered, as_json=options.json)
     units = [unit for report in offered.engines for unit in report.units if unit.engine != "null"]
     if options.json:
         document = offered.model_dump(mode="json")
