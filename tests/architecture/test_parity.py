@@ -84,6 +84,7 @@ CALLS: dict[str, tuple[str, ...]] = {
 }
 AN_AGENT_S = "only an agent asks this, and it has a connection of its own"
 IN_THE_DATABASE = "prony tokens works on the database, so that it needs no server and no first token"
+DRAWN = "numbers that a chart is drawn from; prony report draws the same"
 # Operations that no command asks for, and why.
 NO_COMMAND: dict[str, str] = {
     "enroll": AN_AGENT_S,
@@ -108,6 +109,10 @@ NO_COMMAND: dict[str, str] = {
     "result": "prony show has every job of an experiment",
     "samples": "prony export brings every file",
     "telemetry": "prony export brings every file",
+    "distribution": DRAWN,
+    "timeline": DRAWN,
+    "starts": DRAWN,
+    "counters": DRAWN,
     "health": "for probes of load balancers and clusters, which speak HTTP",
     "stats": "for dashboards, which speak HTTP; prony queue and prony list are for people",
 }
@@ -135,6 +140,10 @@ ARGUMENTS: dict[str, Any] = {
     "label": ("x", "y"),
     "limit": 1,
     "attempt": 1,
+    "bins": 1,
+    "buckets": 1,
+    "most": 1,
+    "points": 2,
     "wait_s": 0.0,
     "force": True,
     "next_job": True,

@@ -10,6 +10,7 @@ from prony.client.asking import Asking
 from prony.client.connection import Call
 from prony.errors import TransportError
 from prony.model.dossier import Entry
+from prony.model.picture import Counters, Distribution, Starts, Timeline
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
 
 
@@ -70,6 +71,21 @@ class Jobs(Asking):
 
     def result(self, job_id: str) -> Entry:
         return self._get(Entry, "jobs", job_id, "result")
+
+    def distribution(self, job_id: str, *, metric: str | None = None, bins: int = 60) -> Distribution:
+        """Return every sample that counts in bins, run by run."""
+        return self._get(Distribution, "jobs", job_id, "distribution", metric=metric, bins=bins)
+
+    def timeline(self, job_id: str, *, buckets: int = 200) -> Timeline:
+        return self._get(Timeline, "jobs", job_id, "timeline", buckets=buckets)
+
+    def starts(self, job_id: str) -> Starts:
+        """Return cold against warm."""
+        return self._get(Starts, "jobs", job_id, "starts")
+
+    def counters(self, job_id: str, *, most: int = 12, points: int = 400) -> Counters:
+        """Return what the machine did beside the run, thinned."""
+        return self._get(Counters, "jobs", job_id, "counters", most=most, points=points)
 
     def samples(self, job_id: str, to: Path) -> Path:
         """Write every raw sample to the Parquet file `to`."""

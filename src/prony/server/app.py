@@ -25,6 +25,7 @@ from prony.server.routes import (
     history,
     jobs,
     leases,
+    pictures,
     schedules,
     sweeps,
 )
@@ -33,7 +34,21 @@ from prony.server.waiting import Waits
 if TYPE_CHECKING:
     from prony.app.fleet import Fleet
 
-_PARTS = (experiments, comparison, sweeps, jobs, schedules, alarms, agents, leases, history, fleet, access, pages)
+_PARTS = (
+    experiments,
+    comparison,
+    sweeps,
+    jobs,
+    pictures,
+    schedules,
+    alarms,
+    agents,
+    leases,
+    history,
+    fleet,
+    access,
+    pages,
+)
 
 
 class Application(FastAPI):

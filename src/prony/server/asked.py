@@ -164,6 +164,22 @@ class LogsAsked(Asked):
     wait_s: WaitS = Field(default=0, description="how long to wait where there is nothing yet")
 
 
+class DistributionAsked(Asked):
+    metric: Plain | None = Field(default=None, description="as in `ttft_ms`; default: the workload's headline")
+    bins: int = Field(default=60, ge=1, le=500, description="how many")
+
+
+class TimelineAsked(Asked):
+    buckets: int = Field(default=200, ge=1, le=2000, description="how many at most, of the longest run")
+
+
+class CountersAsked(Asked):
+    most: int = Field(
+        default=12, ge=1, le=200, description="how many counters at most; those that tell most come first"
+    )
+    points: int = Field(default=400, ge=2, le=5000, description="how many of each at most, beside gaps")
+
+
 class HandBackAsked(Asked):
     reason: Plain = ""
 

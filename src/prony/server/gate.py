@@ -45,7 +45,7 @@ ROLES: dict[str, Role | None] = {
             "experiments", "experiment", "watch", "results", "report", "export", "jobs", "job", "logs", "result",
             "samples", "telemetry", "agents", "agent", "leases", "compatibility", "queue", "stats", "metrics", "docs",
             "openapi", "docs_asset", "schedules", "schedule", "fires", "comparison", "gates",
-            "sweep_report", "matrix",
+            "sweep_report", "matrix", "distribution", "timeline", "starts", "counters",
             "alarms", "alarm", "incidents", "deliveries",
             "series", "history", "baseline", "changes", "change",
         ),

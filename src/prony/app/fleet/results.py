@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from prony.app import pictures
 from prony.app import results as local
 from prony.app.fleet.gathering import Gathering
 from prony.errors import ConflictError, NotFoundError
@@ -17,6 +18,7 @@ from prony.model.comparison import Comparison, Terms
 from prony.model.dossier import Dossier, Entry
 from prony.model.gate_outcome import GateReport
 from prony.model.matrix import MatrixReport, MatrixTerms
+from prony.model.picture import Counters, Distribution, Starts, Timeline
 from prony.model.sweep import SweepReport
 from prony.store import transfer
 from prony.store.folder import read_nouns
@@ -75,6 +77,22 @@ class Results(Gathering):
             )
 
         return await asyncio.to_thread(gather)
+
+    async def distribution(self, job_id: str, *, metric: str | None, bins: int) -> Distribution:
+        entry = await self.result(job_id)
+        return await asyncio.to_thread(pictures.distribution, entry, metric, bins)
+
+    async def timeline(self, job_id: str, *, buckets: int) -> Timeline:
+        entry = await self.result(job_id)
+        return await asyncio.to_thread(pictures.timeline, entry, buckets)
+
+    async def starts(self, job_id: str) -> Starts:
+        entry = await self.result(job_id)
+        return await asyncio.to_thread(pictures.starts, entry)
+
+    async def counters(self, job_id: str, *, most: int, points: int) -> Counters:
+        entry = await self.result(job_id)
+        return await asyncio.to_thread(pictures.counters, entry, most, points)
 
     async def samples(self, job_id: str) -> Path:
         return await self._file(job_id, SAMPLES)

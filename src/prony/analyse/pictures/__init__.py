@@ -1,0 +1,1 @@
+"""Results in, what is drawn of them out: distributions, timelines, starts."""

@@ -1,0 +1,184 @@
+"""A result in, what is drawn of it out: distribution, timeline, cold against warm, and the machine's counters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from prony.errors import InputError, NotFoundError
+from prony.measure.samples import SAMPLES, read_frame
+from prony.model.dossier import Entry
+from prony.model.estimate import Estimate
+from prony.model.metric import METRICS, key_of
+from prony.model.picture import (
+    CounterLine,
+    Counters,
+    Distribution,
+    Start,
+    Starts,
+    Stretch,
+    Timeline,
+    TimelineRun,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    Numbers = np.ndarray[Any, np.dtype[Any]]
+
+
+class Line(TypedDict):
+    at_s: tuple[float, ...]
+    value: tuple[float | None, ...]
+
+
+_TOKENS = frozenset({"ttft_ms", "ttft_content_ms", "itl_ms", "tpot_ms", "tokens_per_s_per_user"})
+_COLD = ("load_ms", "first_inference_ms", "cold_start_ms", "inference_ms")
+
+
+def distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
+    """Put every sample that counts into bins, run by run."""
+    from prony.analyse.pictures.drawn import metrics_of, values_of
+    from prony.analyse.pictures.shapes import drawn_run, edges_of, shares
+
+    known = metrics_of(entry.job, entry.summary)
+    chosen = _chosen(entry, metric, known)
+    runs = values_of(entry.job, entry.result, _samples(entry, tokens=chosen in _TOKENS), chosen)
+    if not runs:
+        raise _nothing(entry, f"samples of {chosen}")
+    edges, is_log = edges_of(list(runs.values()), bins)
+    summary, about = entry.summary, METRICS[chosen]
+    drawn = tuple(
+        drawn_run(index, values, edges, summary.excluded, summary.used) for index, values in sorted(runs.items())
+    )
+    counting = [one for one in drawn if one.is_used] or list(drawn)
+    return Distribution(
+        job_id=entry.job.id, title=entry.job.title, metric=chosen, unit=about.unit, better=about.better, metrics=known,
+        count=sum(one.count for one in counting), is_log=is_log, edges=tuple(edges.tolist()),
+        counts=tuple(sum(column) for column in zip(*(one.counts for one in counting), strict=True)),
+        ecdf=shares([runs[one.repetition] for one in counting]), runs=drawn,
+        estimates=_estimates(entry, (chosen,)),
+    )  # fmt: skip
+
+
+def timeline(entry: Entry, most: int) -> Timeline:
+    """Show what was measured as time went by, warm-up with it."""
+    from prony.analyse.pictures.drawn import metrics_of, tracks_of
+    from prony.analyse.pictures.shapes import buckets, width_of
+
+    metric = _chosen(entry, None, metrics_of(entry.job, entry.summary))
+    tracks = tracks_of(entry.job, entry.result, _samples(entry))
+    if not tracks:
+        raise _nothing(entry, "samples")
+    width_s, used, excluded = width_of(tracks, most), entry.summary.used, entry.summary.excluded
+    runs = tuple(
+        TimelineRun(
+            repetition=one.repetition, is_used=one.repetition in used, excluded=excluded.get(one.repetition, ""),
+            begin_s=(one.window_ns[0] - one.origin_ns) / 1e9, end_s=(one.window_ns[1] - one.origin_ns) / 1e9,
+            buckets=buckets(one, width_s),
+        )
+        for one in tracks
+    )  # fmt: skip
+    about = METRICS[metric]
+    return Timeline(
+        job_id=entry.job.id, title=entry.job.title, metric=metric, unit=about.unit, width_s=width_s, runs=runs
+    )
+
+
+def starts(entry: Entry) -> Starts:
+    """Show how long each fresh process took to be ready, and how fast it was then."""
+    from prony.analyse.pictures.drawn import values_of
+    from prony.analyse.runs import Columns, cold_durations_ms
+
+    if entry.job.workload.kind != "model":
+        raise _nothing(entry, "starts: only a model is loaded by fresh processes of its own")
+    import numpy as np
+
+    samples = _samples(entry)
+    cold = cold_durations_ms(Columns.of(samples))
+    warm = {
+        index: float(np.median(values))
+        for index, values in values_of(entry.job, entry.result, samples, "inference_ms").items()
+    }
+    summary = entry.summary
+    runs = tuple(
+        Start(
+            repetition=one.index, kind=one.kind, is_used=one.index not in summary.excluded,
+            excluded=summary.excluded.get(one.index, ""), load=cold.get(one.index, {}).get("load"),
+            first=cold.get(one.index, {}).get("first"), warm=warm.get(one.index),
+        )
+        for one in entry.result.repetitions
+    )  # fmt: skip
+    return Starts(job_id=entry.job.id, title=entry.job.title, runs=runs, estimates=_estimates(entry, _COLD))
+
+
+def counters(entry: Entry, most: int, points: int) -> Counters:
+    """Show what the machine did beside the runs; time runs on from run to run."""
+    from prony.report.series import counters as counted
+
+    found, origins = counted(entry, most)
+    lines = tuple(
+        CounterLine(probe=one.probe, counter=one.name, unit=one.unit, **_thinned(one.at_s, one.value, points))
+        for one in found
+    )
+    measured = tuple(
+        Stretch(
+            repetition=one.index,
+            begin_s=(one.phases["measure"].begin_ns - origins[one.index]) / 1e9,
+            end_s=(one.phases["measure"].end_ns - origins[one.index]) / 1e9,
+        )
+        for one in entry.result.repetitions
+        if "measure" in one.phases and one.index in origins
+    )
+    return Counters(job_id=entry.job.id, title=entry.job.title, series=lines, measured=measured)
+
+
+def _chosen(entry: Entry, asked: str | None, known: Sequence[str]) -> str:
+    if not known:
+        raise _nothing(entry, "samples that could be drawn")
+    name = key_of(asked).metric if asked else known[0]
+    if name not in known:
+        hint = f"it has {', '.join(known)}"
+        raise InputError(f"job {entry.job.id} has no samples of {asked}", hint=hint, code="unknown_metric")
+    return name
+
+
+def _nothing(entry: Entry, what: str) -> NotFoundError:
+    return NotFoundError(f"the result of job {entry.job.id} has no {what}", code="no_result")
+
+
+def _samples(entry: Entry, *, tokens: bool = False) -> pl.DataFrame:
+    """Read the samples, without the stamps of every token where nobody asks for them: those are most of a file."""
+    import polars as pl
+
+    from prony.measure.columns import COLUMNS
+
+    if entry.job.workload.kind != "service":
+        return read_frame(entry.folder, SAMPLES)
+    if tokens:
+        return read_frame(entry.folder, SAMPLES, COLUMNS)
+    frame = read_frame(entry.folder, SAMPLES, [name for name in COLUMNS if name != "token_ns"])
+    return frame.with_columns(pl.Series("token_ns", [None], dtype=pl.List(pl.Int64)).new_from_index(0, frame.height))
+
+
+def _estimates(entry: Entry, metrics: Sequence[str]) -> dict[str, Estimate]:
+    found = {key: (key_of(key), one) for key, one in entry.summary.estimates.items()}
+    return {key: one for key, (named, one) in found.items() if named.metric in metrics and not named.operation}
+
+
+def _thinned(at_s: Numbers, value: Numbers, points: int) -> Line:
+    """Keep the lowest and the highest of each stretch, and every gap: no peak is lost."""
+    import numpy as np
+
+    kept = np.arange(value.size)
+    if value.size > points:
+        chosen = set(np.flatnonzero(~np.isfinite(value)).tolist())
+        for part in np.array_split(kept, max(points // 2, 1)):
+            known = part[np.isfinite(value[part])]
+            if known.size:
+                chosen |= {int(known[value[known].argmin()]), int(known[value[known].argmax()])}
+        kept = np.array(sorted(chosen))
+    values = [one if math.isfinite(one) else None for one in value[kept].tolist()]
+    return {"at_s": tuple(at_s[kept].tolist()), "value": tuple(values)}

@@ -1,0 +1,128 @@
+"""What is drawn of one result: samples put into bins and buckets, so that a million of them travel as a few hundred
+numbers. No number here is quoted: those with intervals are the estimates beside."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from prony.model.base import Noun
+from prony.model.estimate import Estimate
+from prony.model.metric import Better
+
+
+class Drawn(Noun):
+    """One run of a job; `excluded` says why its numbers do not count, empty where they do."""
+
+    repetition: int
+    is_used: bool
+    excluded: str = ""
+
+
+class DrawnRun(Drawn):
+    """The samples of one run: how many lie in each bin, its lowest, median and highest."""
+
+    count: int
+    counts: tuple[int, ...]
+    low: float
+    median: float
+    high: float
+
+
+class SharePoint(Noun):
+    """A share of the samples and the value that they do not exceed: the median over the runs that count, between the
+    lowest and the highest of them. Runs are never pooled."""
+
+    share: float
+    value: float
+    low: float
+    high: float
+
+
+class Distribution(Noun):
+    """`edges` has one number more than `counts`; `metrics` are those that may be asked for."""
+
+    job_id: str
+    title: str
+    metric: str
+    unit: str
+    better: Better
+    metrics: tuple[str, ...]
+    count: int
+    is_log: bool
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    ecdf: tuple[SharePoint, ...]
+    runs: tuple[DrawnRun, ...]
+    estimates: dict[str, Estimate] = {}
+
+
+class Bucket(Noun):
+    """A stretch of time: what succeeded and failed in it, and how long the successes took; None where there is none."""
+
+    at_s: float
+    count: int
+    failed: int = 0
+    low: float | None = None
+    median: float | None = None
+    high: float | None = None
+
+
+class TimelineRun(Drawn):
+    """Seconds count from the run's first sample; from `begin_s` to `end_s` is the part that counts."""
+
+    begin_s: float
+    end_s: float
+    buckets: tuple[Bucket, ...]
+
+
+class Timeline(Noun):
+    job_id: str
+    title: str
+    metric: str
+    unit: str
+    width_s: float
+    runs: tuple[TimelineRun, ...]
+
+
+class Start(Drawn):
+    """One fresh process: how long it loaded, its first inference, and the median of its warm ones, in milliseconds."""
+
+    kind: Literal["measure", "load"]
+    load: float | None = None
+    first: float | None = None
+    warm: float | None = None
+
+
+class Starts(Noun):
+    """Cold against warm."""
+
+    job_id: str
+    title: str
+    unit: str = "ms"
+    runs: tuple[Start, ...]
+    estimates: dict[str, Estimate] = {}
+
+
+class CounterLine(Noun):
+    """One counter: its values over time, None between two runs."""
+
+    probe: str
+    counter: str
+    unit: str
+    at_s: tuple[float, ...]
+    value: tuple[float | None, ...]
+
+
+class Stretch(Noun):
+    repetition: int
+    begin_s: float
+    end_s: float
+
+
+class Counters(Noun):
+    """What the machine did beside the runs, one run after the other; `measured` is where samples were taken."""
+
+    job_id: str
+    title: str
+    series: tuple[CounterLine, ...]
+    measured: tuple[Stretch, ...]
