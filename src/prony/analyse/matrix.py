@@ -19,6 +19,7 @@ from prony.model.matrix import MatrixCell, MatrixReport, MatrixTerms
 from prony.model.metric import HEADLINES, METRICS, Better, key_of, key_text
 from prony.model.recipe import ModelWorkload
 from prony.model.result import ResultState
+from prony.model.script import ScriptWorkload
 
 _USUAL = {"error_rate": "mean", "quality": "mean"}
 _MOST_NAMED = 4
@@ -146,6 +147,8 @@ def _worst(entries: Sequence[Entry]) -> Grade:
 def _work(entry: Entry, key: str) -> str:
     """Return what is done, as far as the metric depends on it: cells of other work do not compete."""
     work = entry.job.workload
+    if isinstance(work, ScriptWorkload):
+        return work.subject
     if not isinstance(work, ModelWorkload):
         asked = [work.options, work.task, work.prompts]
         return f"{work.subject} {asked}" if work.service is None else f"{work.service} {asked}"

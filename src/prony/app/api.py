@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from prony.app import results
+from prony.app.scripts import anchored_script, check_script
 from prony.app.services import anchored_service, check_alone, check_service
 from prony.errors import ConflictError
 from prony.load.processes import Clients
@@ -27,6 +28,7 @@ from prony.model.gate_outcome import GateReport
 from prony.model.job import Job
 from prony.model.matrix import MatrixReport, MatrixTerms
 from prony.model.recipe import ServiceWorkload
+from prony.model.script import ScriptWorkload
 from prony.model.sweep import SweepReport
 from prony.ports import plugins
 from prony.ports.clock import SystemClock
@@ -352,6 +354,8 @@ def check_names(jobs: Sequence[Job]) -> None:
     for job in jobs:
         if isinstance(job.workload, ServiceWorkload):
             check_service(job)
+        elif isinstance(job.workload, ScriptWorkload):
+            check_script(job)
         else:
             plugins.target(plugins.ENGINES, job.workload.engine)
             plugins.target(plugins.MODELS, scheme_of(job.workload.model))
@@ -362,6 +366,8 @@ def _anchored(job: Job, base: Path) -> Job:
     workload = job.workload
     if isinstance(workload, ServiceWorkload):
         return anchored_service(job, base)
+    if isinstance(workload, ScriptWorkload):
+        return anchored_script(job, base)
     model = workload.model
     if scheme_of(model) == "file":
         model = _anchored_path(model, base)

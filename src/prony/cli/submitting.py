@@ -13,7 +13,7 @@ from prony.cli.running import tell_notes
 from prony.cli.watching import follow
 from prony.errors import InputError
 from prony.model.queue import ExperimentView, Submission
-from prony.model.recipe import ServiceWorkload
+from prony.model.recipe import ModelWorkload
 from prony.ports.models import scheme_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def see_through(client: Client, view: ExperimentView, options: Namespace) -> int
 def _paths(view: ExperimentView) -> list[str]:
     """Return the models that are files of some machine."""
     recipe = view.experiment.recipe
-    if isinstance(recipe.workload, ServiceWorkload):
+    if not isinstance(recipe.workload, ModelWorkload):
         return []
     models = [recipe.workload.model, *map(str, recipe.matrix.axes.get("workload.model", ()))]
     return [model for model in dict.fromkeys(models) if scheme_of(model) == "file"]

@@ -10,6 +10,7 @@ from prony.model.agent import Fact
 from prony.model.job import Job
 from prony.model.place import Demand, Lack, Place, Wanted
 from prony.model.recipe import ServiceWorkload
+from prony.model.script import ScriptWorkload
 from prony.model.wanted import Comparison, Value, comparison
 from prony.ports.models import scheme_of
 
@@ -23,6 +24,8 @@ def demand_of(job: Job, place: Place) -> Demand:
     workload = job.workload
     if isinstance(workload, ServiceWorkload):
         return Demand(where=place.where, kind=workload.kind, agents=job.load.clients.agents)
+    if isinstance(workload, ScriptWorkload):
+        return Demand(where=place.where, kind=workload.kind)
     return Demand(
         where=place.where,
         kind=workload.kind,

@@ -87,7 +87,7 @@ GateText = Annotated[
 def trouble_of_kind(text: str, kind: str) -> str | None:
     """Return why a workload of this kind can never have the number that a gate asks for; None where it may."""
     gate = parse_gate(text)
-    known = METRICS_OF[kind]
+    known = METRICS_OF.get(kind, METRICS)
     name = key_of(gate.key).metric
     if gate.kind == "verdict" or name in known:
         return None

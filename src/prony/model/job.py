@@ -9,6 +9,7 @@ from prony.model.base import Noun
 from prony.model.gang import Part
 from prony.model.load import Load
 from prony.model.recipe import Limits, Measure, ModelWorkload, Scalar, ServiceWorkload, Workload, model_of
+from prony.model.script import ScriptWorkload
 
 
 class Job(Noun):
@@ -40,6 +41,13 @@ class Job(Noun):
         """The same of a job that loads a service."""
         if not isinstance(self.workload, ServiceWorkload):
             raise InputError(f"job {self.id} is a {self.workload.kind} and no service")
+        return self.workload
+
+    @property
+    def script(self) -> ScriptWorkload:
+        """The same of a job that executes a script."""
+        if not isinstance(self.workload, ScriptWorkload):
+            raise InputError(f"job {self.id} is a {self.workload.kind} and no script")
         return self.workload
 
     @property

@@ -16,6 +16,7 @@ from prony.model.gate import GateText, trouble_of_kind
 from prony.model.load import Load
 from prony.model.place import Place
 from prony.model.quantity import DurationNs, Share, SizeBytes, duration_text
+from prony.model.script import ScriptWorkload
 from prony.model.timing import Timing
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -157,12 +158,13 @@ class ServiceWorkload(Noun):
         return self
 
 
-Workload = Annotated[
-    ModelWorkload | ServiceWorkload, Field(discriminator="kind", description="what is measured, chosen by `kind`")
-]
+AnyWorkload = ModelWorkload | ServiceWorkload | ScriptWorkload
+Workload = Annotated[AnyWorkload, Field(discriminator="kind", description="what is measured, chosen by `kind`")]
+# What `measure` says of a script: how often it is executed.
+_OF_SCRIPTS = ("repeats", "warmup", "until")
 
 
-def model_of(workload: ModelWorkload | ServiceWorkload, whose: str) -> ModelWorkload:
+def model_of(workload: AnyWorkload, whose: str) -> ModelWorkload:
     """Return a workload that must be a model's."""
     if not isinstance(workload, ModelWorkload):
         raise InputError(f"{whose} is a {workload.kind} and no model")
@@ -295,8 +297,12 @@ class Recipe(Noun):
 
     @model_validator(mode="after")
     def _own_section(self) -> Self:
-        if self.workload.kind == "model" and self.load != Load():
-            raise ValueError("`load` is for services: a model's `measure` says how much is measured")
+        if self.workload.kind != "service" and self.load != Load():
+            raise ValueError(f"`load` is for services: a {self.workload.kind}'s `measure` says how much is measured")
+        if self.workload.kind == "script" and (foreign := self._foreign_measure()):
+            raise ValueError(
+                f"measure.{foreign} is for models: a script's whole executions are `repeats`, and `warmup` those before"
+            )
         if self.workload.kind == "service" and self.measure != Measure():
             raise ValueError("`measure` is for models: a service's `load` says how much is measured")
         if self.duet is not None and (self.measure.until is not None or self.load.search is not None):
@@ -308,6 +314,12 @@ class Recipe(Noun):
         if self.load.clients.agents > 1 and self.duet is not None:
             raise ValueError("a duet is run on one machine: load.clients.agents does not go with it")
         return self
+
+    def _foreign_measure(self) -> str | None:
+        """Return what `measure` says that no script can honour."""
+        plain = Measure()
+        names = [name for name in Measure.model_fields if name not in _OF_SCRIPTS]
+        return next((name for name in names if getattr(self.measure, name) != getattr(plain, name)), None)
 
     @model_validator(mode="after")
     def _own_gates(self) -> Self:
@@ -324,6 +336,7 @@ def json_schema() -> dict[str, Any]:
     own = {"$schema": {"type": "string", "description": "where this schema is, for editors; not part of the recipe"}}
     schema["properties"] = schema["properties"] | own
     # The matrix may supply what the workload leaves out, so an editor must not ask for it in the workload.
-    schema["$defs"]["ModelWorkload"]["required"] = ["kind"]
+    for name in ("ModelWorkload", "ScriptWorkload"):
+        schema["$defs"][name]["required"] = ["kind"]
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Prony recipe"}
     return head | {key: value for key, value in schema.items() if key not in head}

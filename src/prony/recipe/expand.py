@@ -92,7 +92,7 @@ def _duet_jobs(duet: Duet, pieces: list[Piece], experiment_id: str, *, apart: bo
 
 def _repeated(piece: Piece, repeats: int) -> Piece:
     recipe = piece.recipe
-    part = "measure" if recipe.workload.kind == "model" else "load"
+    part = "load" if recipe.workload.kind == "service" else "measure"
     section = getattr(recipe, part).model_copy(update={"repeats": repeats})
     return replace(piece, recipe=recipe.model_copy(update={part: section}))
 

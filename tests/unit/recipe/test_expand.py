@@ -52,7 +52,7 @@ def test_any_section_of_a_job_can_vary_even_one_that_is_not_written() -> None:
     assert two.measure.until is not None
     assert (one.measure.until.ci, two.measure.until.ci) == (0.02, 0.05)
     assert [job.labels for job in jobs("  labels.side: [a, b]\n")] == [{"side": "a"}, {"side": "b"}]
-    assert [job.workload.options for job in jobs("  workload.options.a.b: [1, true]\n")] == [{"a.b": 1}, {"a.b": True}]
+    assert [job.model.options for job in jobs("  workload.options.a.b: [1, true]\n")] == [{"a.b": 1}, {"a.b": True}]
 
 
 def test_exclude_takes_out_what_matches_in_all_its_keys() -> None:

@@ -56,7 +56,7 @@ def test_names_of_the_users_own_can_be_set_dots_and_all() -> None:
         "workload.inputs.values.in.1.constant=3",
     )
     assert recipe.labels == {"build.id": "42"}
-    assert recipe.workload.options == {"session.fast": 1}
+    assert recipe.model.options == {"session.fast": 1}
     assert recipe.model.inputs.axes == {"seq": 64}
     assert recipe.model.inputs.values["in.1"].constant == 3
 

@@ -113,7 +113,7 @@ def _model(entry: Entry) -> Flat:
 def _settings(entry: Entry) -> Flat:
     job, effective = entry.job, entry.result.effective
     sections = {"workload": job.workload, "measure": job.measure, "load": job.load}
-    mine = [name for name in sections if name != ("load" if job.workload.kind == "model" else "measure")]
+    mine = [name for name in sections if name != ("measure" if job.workload.kind == "service" else "load")]
     found: Flat = {}
     for name in mine:
         found |= _flat(sections[name].model_dump(mode="json", exclude_none=True), name)

@@ -1,0 +1,40 @@
+"""A script's job in, an error where it cannot be run as it is written out; and its paths made absolute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from prony.errors import InputError
+from prony.model.job import Job
+from prony.model.script import ScriptSource
+
+
+def check_script(job: Job) -> None:
+    """Refuse what no machine here could run, before anything is stored."""
+    nodes = job.script.launch.nodes
+    if nodes > 1:
+        raise InputError(
+            f"workload.launch.nodes is {nodes}, and a script is launched on one machine",
+            hint="use launch.processes: they all start on the machine that has the job",
+            code="recipe",
+        )
+
+
+def anchored_script(job: Job, base: Path) -> Job:
+    """Return the job with paths that mean the same from any folder."""
+    workload = job.script
+    changes: dict[str, Any] = {"sources": tuple(_anchored(source, base) for source in workload.sources)}
+    if workload.directory is not None and not workload.directory.startswith("sha256:"):
+        changes["directory"] = str((base / Path(workload.directory).expanduser()).absolute())
+    if workload.server is not None:
+        sources = tuple(_anchored(source, base) for source in workload.server.sources)
+        changes["server"] = workload.server.model_copy(update={"sources": sources})
+    return job.model_copy(update={"workload": workload.model_copy(update=changes)})
+
+
+def _anchored(source: ScriptSource, base: Path) -> ScriptSource:
+    if "://" in source.source:
+        return source
+    path = (base / Path(source.source).expanduser()).absolute()
+    return source.model_copy(update={"source": str(path)})

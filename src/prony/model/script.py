@@ -1,0 +1,217 @@
+"""The `script` workload as a person writes it: any command, how its numbers are found, and how it is launched."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from prony.model.base import Noun
+from prony.model.quantity import DurationNs, duration_text
+
+Reduce = Literal["last", "mean", "min", "max", "median"]
+Port = Annotated[int, Field(ge=1, le=65535)]
+_SCHEMES = ("http", "https", "s3", "ftp", "file")
+_ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _command(value: str | list[str]) -> str | list[str]:
+    """Refuse at once what no program could be started from."""
+    try:
+        words = shlex.split(value) if isinstance(value, str) else value
+    except ValueError as exc:
+        raise ValueError(f"cannot be split into words: {str(exc).lower()}") from exc
+    if not words or not words[0].strip():
+        raise ValueError("a command begins with the program to run")
+    if any("\0" in word for word in words):
+        raise ValueError("a command holds no NUL character")
+    return value
+
+
+def _environment(value: dict[str, str]) -> dict[str, str]:
+    for name, text in value.items():
+        if _ENVIRONMENT_NAME.fullmatch(name) is None:
+            raise ValueError(f"{name!r} is no name of a variable: letters, digits and '_', no digit first")
+        if "\0" in text:
+            raise ValueError(f"{name}: a variable holds no NUL character")
+    return value
+
+
+def _pattern(value: str) -> str:
+    try:
+        groups = re.compile(value).groups
+    except re.error as exc:
+        raise ValueError(f"is no regular expression: {exc}") from exc
+    if groups > 1:
+        raise ValueError(f"has {groups} groups and a metric one value: write the others as (?:...)")
+    return value
+
+
+def _source(value: str) -> str:
+    scheme, colon, _ = value.partition("://")
+    if colon and scheme not in _SCHEMES:
+        raise ValueError(f"nothing fetches {scheme}://; there are {', '.join(_SCHEMES)} and paths")
+    return value
+
+
+def _lasting(default_ns: int, description: str) -> Any:
+    return Field(default=default_ns, description=description, json_schema_extra={"default": duration_text(default_ns)})
+
+
+Command = Annotated[
+    str | Annotated[list[str], Field(min_length=1)],
+    AfterValidator(_command),
+]
+Variables = Annotated[dict[str, str], AfterValidator(_environment)]
+
+
+class ScriptMetric(Noun):
+    """One number that a script tells: by name where it is emitted or printed as JSON, else by a pattern."""
+
+    name: str = Field(min_length=1, max_length=200, description="what it is called", examples=["accuracy"])
+    pattern: Annotated[str, AfterValidator(_pattern)] | None = Field(
+        default=None,
+        min_length=1,
+        description="regular expression for lines of output: its one group is the value, else the number in the match",
+        examples=["accuracy=([0-9.]+)"],
+    )
+    stream: Literal["stdout", "stderr"] | None = Field(
+        default=None, description="where the pattern looks; default: in both"
+    )
+    unit: str | None = Field(default=None, max_length=40, description="its unit", examples=["ms"])
+    better: Literal["higher", "lower"] | None = Field(
+        default=None, description="which way is better; default: a change is told and not judged"
+    )
+    reduce: Reduce | None = Field(
+        default=None, description="how its values become the run's one number; default: the workload's own `reduce`"
+    )
+
+    @model_validator(mode="after")
+    def _looks_somewhere(self) -> Self:
+        if self.stream is not None and self.pattern is None:
+            raise ValueError("`stream` says where a pattern looks: there is none")
+        return self
+
+
+class ScriptSource(Noun):
+    """Something that must lie on the disk before the script begins."""
+
+    source: Annotated[str, AfterValidator(_source)] = Field(
+        min_length=1,
+        description="http(s)://, s3://, ftp://, file:// or a path",
+        examples=["https://example.org/mnist.npz"],
+    )
+    path: str = Field(
+        min_length=1, description="where the script finds it: relative to the folder it runs in, or whole"
+    )
+    checksum: str | None = Field(
+        default=None,
+        pattern=r"^(sha256:[0-9a-f]{64}|md5:[0-9a-f]{32})$",
+        description="sha256: or md5: with the hexadecimal digits that it must have",
+    )
+    name: str | None = Field(default=None, min_length=1, description="what a person calls it")
+
+
+class Launch(Noun):
+    """How the processes of a script are started."""
+
+    kind: Literal["process", "torchrun", "mpirun"] = Field(
+        default="process", description="process: by Prony itself, with RANK and its like set where there are several"
+    )
+    processes: int = Field(default=1, ge=1, le=4096, description="processes on each node")
+    nodes: int = Field(default=1, ge=1, le=4096, description="machines")
+
+
+class Readiness(Noun):
+    """When a script's server may be asked: its page answers with a status below 400."""
+
+    path: str = Field(default="/", pattern="^/", description="the page that is asked for")
+    port: Port | None = Field(default=None, description="default: the first of the server's ports")
+    scheme: Literal["http", "https"] = Field(default="http", description="how it is asked")
+    initial_delay: DurationNs | None = Field(default=None, description="wait so long before the first question")
+    period: DurationNs = _lasting(10**9, "from one question to the next")
+    timeout: DurationNs = _lasting(10**9, "for one answer")
+    success_threshold: int = Field(default=1, ge=1, description="good answers in a row until it is ready")
+    failure_threshold: int | None = Field(
+        default=None, ge=1, description="bad answers in a row that end the run; default: the time limit ends it"
+    )
+
+
+class ScriptServer(Noun):
+    """A server beside the script: started before it, stopped after it."""
+
+    command: Command | None = Field(
+        default=None, description="the program with its words; default: what the image runs"
+    )
+    ports: Annotated[tuple[Port, ...], Field(min_length=1, max_length=64)] = Field(
+        description="where it listens; the script finds them in INFERENCE_SERVER_PORT, INFERENCE_SERVER_PORT_1, ..."
+    )
+    environment: Variables = Field(default={}, description="variables of its environment, over those of Prony")
+    readiness: Readiness | None = Field(default=None, description="when it may be asked; default: when it listens")
+    image: str | None = Field(default=None, min_length=1, description="container image, where an engine is at hand")
+    metrics: Annotated[tuple[ScriptMetric, ...], Field(max_length=1000)] = Field(
+        default=(), description="numbers that it tells"
+    )
+    sources: Annotated[tuple[ScriptSource, ...], Field(max_length=1000)] = Field(
+        default=(), description="what must lie on the disk before it starts"
+    )
+
+
+class ScriptWorkload(Noun):
+    """Any command that tells numbers (`prony.emit`, JSON lines, patterns); each run is a whole fresh execution."""
+
+    kind: Literal["script"] = Field(description="which kind of workload this is")
+    command: Command = Field(
+        description="the program with its words; text is split as a shell would, and no shell runs it",
+        examples=["python train.py --epochs 3"],
+    )
+    directory: str | None = Field(
+        default=None,
+        min_length=1,
+        description="folder of the script's files, in a copy of which it runs; default: in an empty folder",
+        examples=["scripts"],
+    )
+    environment: Variables = Field(default={}, description="variables of its environment, over those of Prony")
+    image: str | None = Field(
+        default=None, min_length=1, description="container image, where an engine is at hand; else it is a process"
+    )
+    metrics: Annotated[tuple[ScriptMetric, ...], Field(max_length=1000)] = Field(
+        default=(), description="units, directions and patterns of the numbers it tells; the first is the headline"
+    )
+    reduce: Reduce = Field(default="last", description="how the values of one metric become the run's one number")
+    sources: Annotated[tuple[ScriptSource, ...], Field(max_length=1000)] = Field(
+        default=(), description="what must lie on the disk before it begins"
+    )
+    launch: Launch = Field(default=Launch(), description="one process, or several that work together")
+    server: ScriptServer | None = Field(default=None, description="a server that the script asks")
+
+    @property
+    def subject(self) -> str:
+        """What is measured, in one word."""
+        return " ".join(words_of(self.command))
+
+    @property
+    def tool(self) -> str:
+        """By what."""
+        return self.launch.kind
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Self:
+        for what, names in (
+            ("metric is called", [one.name for one in self.metrics]),
+            (
+                "source has the path",
+                [one.path for one in (*self.sources, *(self.server.sources if self.server else ()))],
+            ),
+        ):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise ValueError(f"more than one {what} {twice!r}")
+        return self
+
+
+def words_of(command: str | list[str]) -> list[str]:
+    """Return the words of a command; text is split as a shell would."""
+    return shlex.split(command) if isinstance(command, str) else list(command)
