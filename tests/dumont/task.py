@@ -54,8 +54,15 @@ def _runs_ms(session: Any, count: int) -> list[float]:
 
 
 def _told(name: str, values: list[float]) -> dict[str, float]:
-    figures = {"Median": np.median, "Min": np.min, "Max": np.max, "Average": np.mean, "StdDev": np.std}
-    return {f"{name}{word}": float(figure(values)) for word, figure in figures.items()} | {f"{name}First": values[0]}
+    figures = {
+        "Median": np.median(values),
+        "Min": min(values),
+        "Max": max(values),
+        "Average": np.mean(values),
+        "StdDev": np.std(values),
+        "First": values[0],
+    }
+    return {f"{name}{word}": float(figure) for word, figure in figures.items()}
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,7 @@ def workers(tmp_path: Path, orchestrator: Canned, redis_url: str) -> Iterator[Cr
         yield found
 
 
-def taken(client: redis.Redis, hand: Hand) -> WorkerResult:
+def taken(client: Any, hand: Hand) -> WorkerResult:
     _, text = client.brpop("results", 30)
     hand.wait_said("Published result")
     return WorkerResult.read_json(text)
@@ -81,7 +82,7 @@ def test_a_job_goes_its_way_in_the_order_of_the_worker(workers: Crew, orchestrat
     assert said[-2] == "PING"
 
 
-def _until(monitor: redis.client.Monitor, begin: str) -> Iterator[dict[str, str]]:
+def _until(monitor: Any, begin: str) -> Iterator[dict[str, str]]:
     for one in monitor.listen():
         yield one
         if one["command"].startswith(begin):
