@@ -55,14 +55,14 @@ def _runs_ms(session: Any, count: int) -> list[float]:
 
 def _told(name: str, values: list[float]) -> dict[str, float]:
     figures = {
-        "Median": np.median(values),
+        "Median": float(np.median(values)),
         "Min": min(values),
         "Max": max(values),
-        "Average": np.mean(values),
-        "StdDev": np.std(values),
+        "Average": float(np.mean(values)),
+        "StdDev": float(np.std(values)),
         "First": values[0],
     }
-    return {f"{name}{word}": float(figure) for word, figure in figures.items()}
+    return {f"{name}{word}": figure for word, figure in figures.items()}
 
 
 if __name__ == "__main__":
