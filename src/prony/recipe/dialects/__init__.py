@@ -19,8 +19,19 @@ class Dialect:
     translate: Callable[[Parsed], Translation]
 
 
+def _is_descriptor(document: Mapping[str, Any]) -> bool:
+    # Two of them, so that a descriptor which lacks one is still told what it lacks.
+    return len({"spec_version", "info", "hardware", "env", "ml"} & document.keys()) > 1
+
+
+def _descriptor(parsed: Parsed) -> Translation:
+    from prony.recipe.dialects import benchmark_ai
+
+    return benchmark_ai.translate(parsed)
+
+
 # In the order in which they are tried.
-DIALECTS: tuple[Dialect, ...] = ()
+DIALECTS: tuple[Dialect, ...] = (Dialect("benchmark-ai", _is_descriptor, _descriptor),)
 
 
 def recognise(document: Mapping[str, Any]) -> Dialect | None:
