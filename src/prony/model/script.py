@@ -17,16 +17,21 @@ _SCHEMES = ("http", "https", "s3", "ftp", "file")
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def _command(value: str | list[str]) -> str | list[str]:
-    """Refuse at once what no program could be started from."""
+def _words(value: str | list[str]) -> str | list[str]:
     try:
-        words = shlex.split(value) if isinstance(value, str) else value
+        words = words_of(value)
     except ValueError as exc:
         raise ValueError(f"cannot be split into words: {str(exc).lower()}") from exc
-    if not words or not words[0].strip():
-        raise ValueError("a command begins with the program to run")
     if any("\0" in word for word in words):
         raise ValueError("a command holds no NUL character")
+    return value
+
+
+def _command(value: str | list[str]) -> str | list[str]:
+    """Refuse at once what no program could be started from."""
+    words = words_of(_words(value))
+    if not words or not words[0].strip():
+        raise ValueError("a command begins with the program to run")
     return value
 
 
@@ -64,6 +69,7 @@ Command = Annotated[
     str | Annotated[list[str], Field(min_length=1)],
     AfterValidator(_command),
 ]
+Words = Annotated[str | list[str], AfterValidator(_words)]
 Variables = Annotated[dict[str, str], AfterValidator(_environment)]
 
 
@@ -122,6 +128,9 @@ class Launch(Noun):
     )
     processes: int = Field(default=1, ge=1, le=4096, description="processes on each node")
     nodes: int = Field(default=1, ge=1, le=4096, description="machines")
+    fallback: Literal["process"] | None = Field(
+        default=None, description="what starts them where the launcher is not there; default: that is an error"
+    )
 
 
 class Readiness(Noun):
@@ -145,6 +154,7 @@ class ScriptServer(Noun):
     command: Command | None = Field(
         default=None, description="the program with its words; default: what the image runs"
     )
+    arguments: Words = Field(default=[], description="more words, for the command or for what the image runs")
     ports: Annotated[tuple[Port, ...], Field(min_length=1, max_length=64)] = Field(
         description="where it listens; the script finds them in INFERENCE_SERVER_PORT, INFERENCE_SERVER_PORT_1, ..."
     )
@@ -163,14 +173,15 @@ class ScriptWorkload(Noun):
     """Any command that tells numbers (`prony.emit`, JSON lines, patterns); each run is a whole fresh execution."""
 
     kind: Literal["script"] = Field(description="which kind of workload this is")
-    command: Command = Field(
-        description="the program with its words; text is split as a shell would, and no shell runs it",
+    command: Command | None = Field(
+        description="the program with its words, split as a shell would and run by none; null: what the image runs",
         examples=["python train.py --epochs 3"],
     )
+    arguments: Words = Field(default=[], description="more words, for the command or for what the image runs")
     directory: str | None = Field(
         default=None,
         min_length=1,
-        description="folder of the script's files, in a copy of which it runs; default: in an empty folder",
+        description="folder of the script's files, or a .tar of it, in a copy of which it runs; default: an empty one",
         examples=["scripts"],
     )
     environment: Variables = Field(default={}, description="variables of its environment, over those of Prony")
@@ -190,12 +201,24 @@ class ScriptWorkload(Noun):
     @property
     def subject(self) -> str:
         """What is measured, in one word."""
-        return " ".join(words_of(self.command))
+        return " ".join(self.words) or self.image or ""
+
+    @property
+    def words(self) -> list[str]:
+        """The command with its arguments; empty where the image says what runs."""
+        return [*words_of(self.command), *words_of(self.arguments)] if self.command is not None else []
 
     @property
     def tool(self) -> str:
         """By what."""
         return self.launch.kind
+
+    @model_validator(mode="after")
+    def _runs_something(self) -> Self:
+        for whose, one in (("", self), ("server: ", self.server)):
+            if one is not None and one.command is None and one.image is None:
+                raise ValueError(f"{whose}there is neither a command nor an image")
+        return self
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:

@@ -33,9 +33,9 @@ def translate(parsed: Parsed) -> Translation:
     _info(draft, found)
     _machine(draft, found)
     _command(draft, found)
-    draft.set("workload.sources", _sources(draft, found.data.sources or () if found.data else (), ("data", "sources")),
-              ("data",))  # fmt: skip
-    draft.set("workload.metrics", _metrics(found.output, ("output",), draft), ("output",))
+    sources = found.data.sources or () if found.data is not None else ()
+    draft.set("workload.sources", _sources(draft, sources, ("data", "sources"), ("workload",)), ("data",))
+    draft.set("workload.metrics", _metrics(draft, found.output, ("output",), ("workload",)), ("output",))
     _server(draft, found)
     _unused(draft, found)
     draft.set("measure.repeats", 1)
@@ -104,7 +104,7 @@ def _distributed(draft: Draft, found: Descriptor) -> None:
     each = _processes(draft, found)
     if each is None:
         return
-    draft.set("workload.launch", {"kind": "mpirun", "processes": instances * each}, origin)
+    draft.set("workload.launch", {"kind": "mpirun", "processes": instances * each, "fallback": "process"}, origin)
     at: Keys = (*origin, "num_instances") if own is not None else ("hardware", "strategy")
     draft.note(at, f"{instances} instances of {each} are {instances * each} processes on one machine here")
 
@@ -134,6 +134,8 @@ def _command(draft: Draft, found: Descriptor) -> None:
         draft.set("workload.command", words, origin)
     elif words:
         draft.set("workload.arguments", words, ("ml", "args"))
+    if not code:
+        draft.set("workload.command", None, ("ml",))
     draft.set("workload.image", found.env.docker_image, ("env", "docker_image"))
     draft.set("workload.environment", dict(found.env.vars), ("env", "vars"))
     if ml.script is not None and ml.script.script is not None:
@@ -156,10 +158,11 @@ def _shell_command(code: str) -> str | list[str]:
     return [*shell, "-c", "\n".join(lines)]
 
 
-def _sources(draft: Draft, sources: tuple[Source, ...], origin: Keys) -> list[dict[str, Any]]:
-    listed = []
+def _sources(draft: Draft, sources: tuple[Source, ...], origin: Keys, within: Keys) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = []
     for index, one in enumerate(sources):
         place = (*origin, index)
+        draft.at((*within, "sources", len(listed)), place)
         if (one.src is None) == (one.uri is None):
             said = (
                 "is missing: where it is fetched from" if one.src is None else "and uri (its name of 2019) both stand"
@@ -176,15 +179,17 @@ def _sources(draft: Draft, sources: tuple[Source, ...], origin: Keys) -> list[di
     return listed
 
 
-def _metrics(output: Output | None, origin: Keys, draft: Draft) -> list[dict[str, Any]]:
+def _metrics(draft: Draft, output: Output | None, origin: Keys, within: Keys) -> list[dict[str, Any]]:
     listed: list[dict[str, Any]] = []
     for index, one in enumerate(output.metrics if output is not None else ()):
+        draft.at((*within, "metrics", len(listed)), (*origin, "metrics", index))
         if not isinstance(one, Metric):
             listed.append({"name": one})
             continue
         trouble = _pattern_trouble(one.pattern)
         if trouble:
             draft.refuse((*origin, "metrics", index, "pattern"), trouble)
+            continue
         listed.append({"name": one.name, "unit": one.units, "pattern": one.pattern})
     return listed
 
@@ -207,12 +212,13 @@ def _server(draft: Draft, found: Descriptor) -> None:
         draft.note(("server",), f"is not started: strategy {strategy} has no server")
         return
     origin: Keys = ("server", "env")
+    within: Keys = ("workload", "server")
     made: dict[str, Any] = {
         "ports": list(server.env.ports),
         "image": server.env.docker_image,
         "environment": dict(server.env.vars),
-        "sources": _sources(draft, server.models, ("server", "models")),
-        "metrics": _metrics(server.output, ("server", "output"), draft),
+        "sources": _sources(draft, server.models, ("server", "models"), within),
+        "metrics": _metrics(draft, server.output, ("server", "output"), within),
     }
     words = _joined(server.env.start_command.strip(), server.env.start_command_args)
     if words:

@@ -33,6 +33,10 @@ class Draft:
         self.document = with_value(self.document, keys, value)
         self.marks[keys] = mark_of(self.origin.marks, origin)
 
+    def at(self, keys: Keys, origin: Keys) -> None:
+        """Say where a part of what was set comes from."""
+        self.marks[keys] = mark_of(self.origin.marks, origin)
+
     def note(self, origin: Keys, message: str, hint: str = "") -> None:
         """Say what of the document is not honoured, or otherwise than it was meant there."""
         self.notes.append(problem_at(self.origin.marks, origin, message, hint))

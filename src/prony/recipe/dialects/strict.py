@@ -28,7 +28,16 @@ def read_strictly(kind: type[T], parsed: Parsed, hints: Mapping[str, str]) -> T:
         for detail in exc.errors(include_url=False):
             keys = _keys_in(parsed.document, detail)
             found.setdefault(keys, _problem(detail, keys, parsed, whole, hints))
-        raise recipe_error([*parsed.problems, *found.values()]) from exc
+        raise recipe_error([*parsed.problems, *_innermost(found)]) from exc
+
+
+def _innermost(found: Mapping[Keys, Problem]) -> list[Problem]:
+    """Leave out what is said of a whole whose part has a problem: it is that it was not the other thing either."""
+    return [
+        problem
+        for keys, problem in found.items()
+        if not any(len(other) > len(keys) and other[: len(keys)] == keys for other in found)
+    ]
 
 
 def _keys_in(document: Any, detail: Mapping[str, Any]) -> Keys:
