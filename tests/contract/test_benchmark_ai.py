@@ -96,7 +96,6 @@ GOOD: list[tuple[dict[str, Any], str, Any, Check]] = [
     (FINAL, "info.labels", {"x" * 63: "y" * 63}, lambda it: it.recipe.labels == {"x" * 63: "y" * 63}),
     (FINAL, "info.execution_engine", "default", lambda it: not note(it, "info.execution_engine")),
     (FINAL, "info.scheduling", "single_run", lambda it: it.recipe.schedule is None),
-    (FINAL, "info.scheduling", "@daily", lambda it: it.recipe.schedule.cron == "@daily"),
     (FINAL, "hardware.instance_type", "local", lambda it: not note(it, "hardware.instance_type")),
     (FINAL, "hardware.instance_type", "h100", lambda it: "h100" in note(it, "hardware.instance_type")),
     (FINAL, "hardware.strategy", None, lambda it: script(it).launch.processes == 1),
