@@ -15,6 +15,7 @@ from prony.errors import InputError, PronyError, StoreError, exit_code
 # name -> (module under prony.cli.commands, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "run a recipe on this machine, or on the agents of a server"),
+    "check": ("check", "say what is wrong with a recipe, and who could run it"),
     "duet": ("duet", "run two sides of a recipe in turns and compare them"),
     "load": ("load", "load an address, without a recipe"),
     "mock": ("mock", "serve answers whose timing is known"),
@@ -50,6 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "info": ("info", "describe this device and its compute units"),
     "doctor": ("doctor", "say what can run here, what is missing and what would disturb"),
     "calibrate": ("calibrate", "measure the instrument itself on this machine"),
+    "examples": ("examples", "list the recipes that come with Prony, or print one"),
     "schema": ("schema", "print the recipe's JSON Schema"),
     "server": ("server", "serve experiments to agents and people"),
     "tokens": ("tokens", "make, list and revoke tokens, and tell who did what"),

@@ -26,6 +26,7 @@ from prony.server.routes import (
     jobs,
     leases,
     pictures,
+    recipes,
     schedules,
     sweeps,
 )
@@ -40,6 +41,7 @@ _PARTS = (
     sweeps,
     jobs,
     pictures,
+    recipes,
     schedules,
     alarms,
     agents,

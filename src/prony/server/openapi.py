@@ -82,7 +82,9 @@ def _complete(path: str, method: str, operation: Described) -> None:
         _tag(operation)
 
 
-_TAGGED = frozenset({"experiments", "experiment", "jobs", "job", "agents", "agent", "queue", "stats"})
+_TAGGED = frozenset(
+    {"experiments", "experiment", "jobs", "job", "agents", "agent", "queue", "stats", "examples", "catalogue"}
+)
 
 
 def _tag(operation: Described) -> None:

@@ -6,13 +6,13 @@ alone is true, several servers may share one, and each may be killed at any inst
 
 from __future__ import annotations
 
+from prony.app.fleet.checking import Checking
 from prony.app.fleet.office import FleetSettings, LogPiece, Notice
-from prony.app.fleet.overview import Overview
 from prony.app.fleet.results import Results
 from prony.app.fleet.rounds import Rounds
 
 __all__ = ["Fleet", "FleetSettings", "LogPiece", "Notice"]
 
 
-class Fleet(Results, Overview, Rounds):
+class Fleet(Results, Checking, Rounds):
     """Every method is async and raises PronyErrors only; their names are those of the REST operations."""

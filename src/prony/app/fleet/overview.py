@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, func, select, text
@@ -18,6 +19,7 @@ from prony.dispatch.matching import lacks
 from prony.dispatch.retry import is_due
 from prony.errors import PronyError
 from prony.model.agent import AgentState
+from prony.model.job import Job
 from prony.model.place import Demand
 from prony.model.queue import (
     Compatibility,
@@ -32,6 +34,7 @@ from prony.model.queue import (
     Stats,
     Submission,
 )
+from prony.recipe import Loaded
 from prony.store import agents as agent_rows
 from prony.store import lots, tables
 from prony.store.lots import LotCount
@@ -132,14 +135,18 @@ class Overview(Jobs, Leases):
         cards = list(self.floor.cards.values())
 
         def compare() -> Compatibility:
-            wants = tuple(
-                LotFit(demand=demand, jobs=count, agents=tuple(_fit(card, demand) for card in cards))
-                for demand, count in submissions.demands(submission)
-            )
-            enough = all(_devices(cards, lot) >= lot.demand.agents for lot in wants)
-            return Compatibility(lots=wants, runnable=enough)
+            lots, runnable = self.fits(*submissions.cells_of(submission), cards)
+            return Compatibility(lots=lots, runnable=runnable)
 
         return await asyncio.to_thread(compare)
+
+    def fits(self, loaded: Loaded, cells: Sequence[Job], cards: Sequence[Card]) -> tuple[tuple[LotFit, ...], bool]:
+        """Hold each lot against each agent; True where all lots could run. May be asked from any thread."""
+        wants = tuple(
+            LotFit(demand=demand, jobs=count, agents=tuple(_fit(card, demand) for card in cards))
+            for demand, count in submissions.demands(loaded, cells)
+        )
+        return wants, all(_devices(cards, lot) >= lot.demand.agents for lot in wants)
 
     async def stats(self) -> Stats:
         now = self.clock.now()
@@ -211,7 +218,7 @@ def _fit(card: Card, demand: Demand) -> Fit:
     return Fit(agent_id=card.id, agent_name=card.name, state=card.state, fits=not lacking, lacks=lacking)
 
 
-def _devices(cards: list[Card], lot: LotFit) -> int:
+def _devices(cards: Sequence[Card], lot: LotFit) -> int:
     """Return on how many devices the lot could run at once."""
     fitting = {one.agent_id for one in lot.agents if one.fits}
     return len({card.device_key for card in cards if card.id in fitting})

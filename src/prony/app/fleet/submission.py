@@ -106,12 +106,17 @@ def plan(
     return Plan(experiment, jobs, lots)
 
 
-def demands(submission: Submission) -> list[tuple[Demand, int]]:
-    """Return what the recipe's jobs want, each with how many want it."""
+def cells_of(submission: Submission) -> tuple[Loaded, list[Job]]:
+    """Read the recipe and return the jobs that it becomes, which nobody has submitted yet."""
     loaded = loaded_of(submission)
     cells = loaded.jobs("compatibility")
     _check_size(len(cells))
     check_names(cells)
+    return loaded, cells
+
+
+def demands(loaded: Loaded, cells: Sequence[Job]) -> list[tuple[Demand, int]]:
+    """Return what the recipe's jobs want, each with how many want it."""
     found: dict[str, tuple[Demand, int]] = {}
     for job in cells:
         demand = demand_of(job, loaded.recipe.place)

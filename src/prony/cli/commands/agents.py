@@ -98,19 +98,14 @@ def _act(client: Client, options: Namespace) -> int:
 
 def _check(client: Client, options: Namespace) -> int:
     """Exit with 1 where a lot of the recipe fits no agent."""
-    from prony.cli.columns import FIT, fit_cells, wants
-    from prony.cli.output import print_columns, print_json, print_note, print_text
+    from prony.cli.fits import show_fits
+    from prony.cli.output import print_json
     from prony.cli.submitting import submission_of
     from prony.recipe import load
 
     found = client.compatibility(submission_of(load(options.recipe, options.set), options.set))
     if options.json:
         print_json(found.model_dump(mode="json"))
-        return 0 if found.runnable else 1
-    for lot in found.lots:
-        print_text(f"{lot.jobs} job{'' if lot.jobs == 1 else 's'}: {wants(lot.demand)}")
-        if lot.agents:
-            print_columns(FIT, [fit_cells(fit) for fit in lot.agents])
-    if not found.runnable:
-        print_note("some jobs fit no agent: they would wait until one comes that fits")
+    else:
+        show_fits(found.lots, runnable=found.runnable)
     return 0 if found.runnable else 1

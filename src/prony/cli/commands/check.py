@@ -1,0 +1,82 @@
+"""`prony check`: a recipe in; what is wrong with it, what it becomes and who could run it out."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.cli.arguments import add_json, add_server
+
+if TYPE_CHECKING:
+    from prony.model.check import RecipeCheck
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Say what is wrong with a recipe, without running it; of a server also who could run it, and how long that takes.
+
+    Exits 2 where it is wrong, 1 where some of its jobs fit no agent of the server.
+    """
+    parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
+    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
+    add_json(parser)
+    add_server(parser)
+
+
+def command(options: Namespace) -> int:
+    from prony.cli.output import print_json, print_text
+    from prony.cli.remote import address
+    from prony.cli.running import tell_notes
+
+    is_there = address(options) is not None
+    found = _there(options) if is_there else _here(options)
+    if options.json:
+        print_json(found.model_dump(mode="json"))
+    else:
+        tell_notes(found.notes)
+        print_text(f"{found.name}: {found.jobs} {found.kind} job{'' if found.jobs == 1 else 's'}")
+        if is_there:
+            _show_there(found)
+    return 1 if is_there and not found.runnable else 0
+
+
+def _here(options: Namespace) -> RecipeCheck:
+    from prony.app.api import check_names
+    from prony.model.check import Planned, RecipeCheck
+    from prony.recipe import load
+
+    loaded = load(options.recipe, options.set)
+    jobs = loaded.jobs("check")
+    check_names(jobs)
+    recipe = loaded.recipe
+    planned = tuple(Planned(title=job.title, cell=job.cell) for job in jobs)
+    return RecipeCheck(
+        name=recipe.name, kind=recipe.workload.kind, dialect=loaded.dialect, notes=loaded.notes, jobs=len(jobs),
+        planned=planned,
+    )  # fmt: skip
+
+
+def _there(options: Namespace) -> RecipeCheck:
+    from prony.cli.remote import connect
+    from prony.cli.submitting import submission_of
+    from prony.errors import InputError
+    from prony.recipe import load
+
+    submission = submission_of(load(options.recipe, options.set), options.set)
+    with connect(options) as client:
+        found = client.check(submission)
+    if found.problems:  # what is right here and wrong there: another version, or a plug-in that it lacks
+        first = found.problems[0]
+        raise InputError(f"the server says: {first.message}", hint=first.hint, code="recipe")
+    return found
+
+
+def _show_there(found: RecipeCheck) -> None:
+    from prony.cli.fits import show_fits
+    from prony.cli.output import print_text
+
+    show_fits(found.lots, runnable=found.runnable)
+    if found.expected is not None and found.expected.seconds is not None:
+        print_text(f"takes about {found.expected.seconds:.0f} s: {found.expected.basis}")
+    elif found.expected is not None:
+        print_text(f"how long it takes is not known: {found.expected.basis}")

@@ -1,0 +1,58 @@
+"""Recipes before they are submitted over HTTP: checked, described by their schema, shown by examples."""
+
+from __future__ import annotations
+
+import json
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from prony.app.services import drivers, tasks
+from prony.model.check import Catalogue, Examples, Named, RecipeCheck
+from prony.model.queue import Submission
+from prony.model.recipe import json_schema
+from prony.plugins.models.zoo.cards import ZOO
+from prony.ports import plugins
+from prony.recipe.shelf import examples as shelf
+from prony.server.answers import JSON, answer, tagged
+from prony.server.openapi import text
+from prony.server.operation import Operation, fleet_of
+
+router = APIRouter(prefix="/api/v1", tags=["recipes"], route_class=Operation)
+
+
+@router.post("/recipes/check", operation_id="check", response_model=RecipeCheck, summary="Look at a recipe")
+async def check(request: Request, body: Submission) -> Response:
+    """Every mistake with its line; or its jobs, who could run them, and how long that takes. Nothing is stored."""
+    return answer(await fleet_of(request).check(body))
+
+
+@router.get(
+    "/recipes/schema", operation_id="schema", response_class=Response, summary="The JSON Schema of a recipe",
+    responses={200: text(JSON, of="a JSON Schema")},
+)  # fmt: skip
+async def schema() -> Response:
+    """As `prony schema` prints it, for editors."""
+    return Response(json.dumps(json_schema()), media_type=JSON)
+
+
+@router.get(
+    "/recipes/examples", operation_id="examples", response_model=Examples, summary="Recipes that run as they are"
+)
+async def examples(request: Request) -> Response:
+    """Those that come with Prony, the one to begin with first."""
+    return tagged(request, Examples(items=shelf()))
+
+
+@router.get("/recipes/names", operation_id="catalogue", response_model=Catalogue, summary="Names for a recipe")
+async def catalogue(request: Request) -> Response:
+    """Models of the zoo, engines, services, drivers and tasks that this Prony knows by name."""
+    found = Catalogue(
+        models=tuple(Named(name=f"zoo:{card.name}", about=card.description) for card in ZOO.values()),
+        engines=tuple(Named(name=name) for name in sorted(plugins.found(plugins.ENGINES))),
+        services=tuple(Named(name=name) for name in sorted(plugins.found(plugins.SERVICES))),
+        drivers=tuple(Named(name=one.name, about=one.about) for one in drivers()),
+        tasks=tuple(Named(name=one.name, about=one.about) for one in tasks()),
+    )
+    return tagged(request, found)
