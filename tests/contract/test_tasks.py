@@ -27,6 +27,7 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
     "dataset": {"file": "talks.jsonl"},
     "sharegpt": {"file": "talks.jsonl"},
     "conversation": {"file": "talks.jsonl"},
+    "texts": {"texts": ["one question", "and another"]},
 }
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 from prony.app import results
 from prony.app.scripts import anchored_script, check_script
 from prony.app.services import anchored_service, check_alone, check_service
+from prony.app.targets import check_target
 from prony.errors import ConflictError
 from prony.load.processes import Clients
 from prony.measure.device import detect
@@ -94,6 +95,7 @@ class Bench:
         Relative paths in the recipe are relative to `base`, or else to the folder that the recipe lies in. `clients`
         are those of a load, where some were started ahead.
         """
+        check_target(loaded)
         folder = (base or (loaded.path.parent if loaded.path else Path())).resolve()
         experiment_id = new_id(time.time())
         jobs = [_anchored(job, folder) for job in loaded.jobs(experiment_id)]

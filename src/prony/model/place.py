@@ -30,6 +30,9 @@ def _names_of_facts(schema: dict[str, Any]) -> None:
 class Place(Noun):
     """Where the jobs run when a server hands them out; on this machine alone, `where` says whether it will do."""
 
+    on: str | None = Field(
+        default=None, min_length=1, description="the target whose processes they are: local, the machine that runs them"
+    )
     where: dict[str, Wanted] = Field(
         default={},
         max_length=50,

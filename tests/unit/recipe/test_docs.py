@@ -12,11 +12,11 @@ import pytest
 from prony.errors import RecipeError
 from prony.model.recipe import json_schema
 from prony.recipe import load, loads
-from prony.recipe.formats import Format, format_of
+from prony.recipe.formats import SUFFIXES, Format, format_of
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "recipe.md").read_text()
-RECIPES = sorted((ROOT / "recipes").iterdir())
+RECIPES = sorted(path for path in (ROOT / "recipes").rglob("*") if path.suffix in SUFFIXES)
 BLOCK = re.compile(r"(?:<!-- wrong: (?P<name>\S+) -->\n)?```(?P<form>yaml|toml|json)\n(?P<text>.*?)```", re.DOTALL)
 WRONG = re.compile(
     BLOCK.pattern.replace(")?```(?P<form>", ")```(?P<form>", 1) + r".*?```text\n(?P<said>.*?)```", re.DOTALL

@@ -13,12 +13,13 @@ from hypothesis import given, settings
 
 from prony.model.recipe import Recipe, json_schema
 from prony.recipe import load
+from prony.recipe.formats import SUFFIXES
 from prony.recipe.shape import follow
 
 from .strategies import documents
 
 SCHEMA = json_schema()
-RECIPES = sorted((Path(__file__).parents[3] / "recipes").iterdir())
+RECIPES = sorted(path for path in (Path(__file__).parents[3] / "recipes").rglob("*") if path.suffix in SUFFIXES)
 TYPES: dict[str, Any] = {
     "string": str,
     "integer": int,

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from prony.app.api import check_names, new_id
+from prony.app.targets import check_target
 from prony.dispatch.matching import demand_of, lacks
 from prony.errors import CapacityError, InputError
 from prony.model.agent import Fact
@@ -79,6 +80,7 @@ def plan(
 ) -> Plan:
     """Read the recipe and lay out its jobs; `replaced` is an experiment that gets another recipe."""
     loaded = loaded_of(submission)
+    check_target(loaded)
     priority = loaded.recipe.place.priority if submission.priority is None else submission.priority
     identity = replaced.id if replaced else new_id(time.time(), chance=6)
     recipe = loaded.recipe

@@ -15,6 +15,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--clients", metavar="N[,N...]", help="of a service: users at once; several are a sweep, one job each"
     )
+    parser.add_argument("--on", metavar="TARGET", help="where its processes run: local, the only target there is")
     add_json(parser)
     add_report(parser)
     add_gates(parser)
@@ -34,7 +35,7 @@ def command(options: Namespace) -> int:
     check_summary(options)
     with uncollected():
         from prony.recipe import load
-    options.set = [*options.set, *_clients(options.clients)]
+    options.set = [*options.set, *_clients(options.clients), *([f"place.on={options.on}"] if options.on else [])]
     if address(options) is not None:
         from prony.cli.submitting import submit
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 import shutil
 import signal
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ class ServiceOptions(Noun):
     )
     arguments: list[Scalar] = Field(default=[], description="more words for its command line")
     environment: dict[str, Scalar] = Field(default={}, description="more variables of its environment")
+    before: list[str] = Field(default=[], description="commands that are run to their end before it")
     image: str | None = Field(
         default=None, min_length=1, description="run this image in a container (podman or docker) instead of a program"
     )
@@ -88,7 +90,8 @@ def start_of(server: Server, site: Site) -> Start:
     options: ServiceOptions = site.options
     words = [*server.words, *map(text, options.arguments)]
     own = {name: text(value) for name, value in options.environment.items()}
-    server = replace(server, words=words, environment={**server.environment, **own})
+    asked = [shlex.split(line) for line in options.before]
+    server = replace(server, words=words, environment={**server.environment, **own}, before=[*asked, *server.before])
     return _contained(server, site, options.image) if options.image else _native(server, site)
 
 
@@ -124,6 +127,7 @@ def _contained(server: Server, site: Site, image: str) -> Start:
         command=[engine, "run", "--rm", f"--name={name}", *where, image, *server.words],
         endpoint=server.endpoint,
         environment=server.environment,
+        before=server.before,
         metrics_url=_metrics_url(server),
         grace_s=server.grace_s,
         clear=[[engine, "rm", "--force", "--volumes", name]],

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from prony.plugins.services.asking import ask, lacks
-from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of
+from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of, text
 from prony.plugins.services.signing import cannot_store
 from prony.ports.driver import Endpoint
 from prony.ports.service import Site, Start
@@ -22,6 +22,7 @@ HOW = (
     f"curl -O https://dl.min.io/server/minio/release/{sys.platform}-{_BUILT}/minio && chmod +x minio, "
     "or settings.image: quay.io/minio/minio"
 )
+_USER, _PASSWORD = "MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD"
 _METRICS = "/minio/v2/metrics/cluster"
 
 
@@ -30,7 +31,7 @@ class MinioOptions(ServiceOptions):
 
 
 class Minio:
-    """MinIO, one node with one drive, and keys of its own for each run."""
+    """MinIO, one node with one drive, and keys of its own for each run unless its environment has some."""
 
     name: ClassVar[str] = "minio"
     driver: ClassVar[str] = "s3"
@@ -40,15 +41,17 @@ class Minio:
         return lacking(PROGRAMS, options, HOW)
 
     def start(self, site: Site) -> Start:
-        user, password = secrets.token_hex(10), secrets.token_hex(20)
+        options: MinioOptions = site.options
+        user = text(options.environment.get(_USER) or secrets.token_hex(10))
+        password = text(options.environment.get(_PASSWORD) or secrets.token_hex(20))
         environment = {
-            "MINIO_ROOT_USER": user,
-            "MINIO_ROOT_PASSWORD": password,
+            _USER: user,
+            _PASSWORD: password,
             "MINIO_BROWSER": "off",
             "MINIO_PROMETHEUS_AUTH_TYPE": "public",
             "MINIO_UPDATE": "off",
         }
-        words = ["server", "--quiet", "--address", f"{bind(site.options)}:{site.port}", str(site.folder)]
+        words = ["server", "--quiet", "--address", f"{bind(options)}:{site.port}", str(site.folder)]
         endpoint = Endpoint(host=LOOPBACK, port=site.port, user=user, password=password)
         return start_of(Server(PROGRAMS, words, endpoint, environment, metrics_path=_METRICS), site)
 

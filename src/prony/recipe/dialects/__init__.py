@@ -30,8 +30,23 @@ def _descriptor(parsed: Parsed) -> Translation:
     return benchmark_ai.translate(parsed)
 
 
+def _is_ai_factory(document: Mapping[str, Any]) -> bool:
+    """Has it two of the four sections, a service or benchmarks among them?"""
+    sections = {"configuration", "service", "client", "benchmarks"} & document.keys()
+    return len(sections) > 1 and bool({"service", "benchmarks"} & sections)
+
+
+def _ai_factory(parsed: Parsed) -> Translation:
+    from prony.recipe.dialects import ai_factory
+
+    return ai_factory.translate(parsed)
+
+
 # In the order in which they are tried.
-DIALECTS: tuple[Dialect, ...] = (Dialect("benchmark-ai", _is_descriptor, _descriptor),)
+DIALECTS: tuple[Dialect, ...] = (
+    Dialect("benchmark-ai", _is_descriptor, _descriptor),
+    Dialect("ai-factory", _is_ai_factory, _ai_factory),
+)
 
 
 def recognise(document: Mapping[str, Any]) -> Dialect | None:

@@ -1,0 +1,58 @@
+"""Texts that the recipe itself holds in, prompts out: they are asked in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from prony.model.base import Noun
+from prony.plugins.tasks.spread import Spread, drawn, told
+from prony.plugins.tokenizer import tokenizer_at
+from prony.ports.driver import Prompt, Stamps
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class TextsOptions(Noun):
+    """What is asked, word for word."""
+
+    texts: list[Text] = Field(min_length=1, max_length=10_000, description="what is asked, one after the other")
+    output_tokens: Spread = Field(default="128", description="the most tokens of an answer")
+    exact: bool = Field(default=False, description="ask the server to go on until an answer has all its tokens")
+    tokenizer: str | None = Field(
+        default=None, min_length=1, description="a Hugging Face tokenizer.json that counts the tokens of prompts"
+    )
+
+
+class Texts:
+    """A few prompts of the recipe's own, in turns: a server may well have cached them."""
+
+    name: ClassVar[str] = "texts"
+    Options: ClassVar[type[Any]] = TextsOptions
+
+    def prompts(
+        self,
+        options: TextsOptions,
+        *,
+        count: int,
+        seeds: Mapping[str, int],
+        base: Path,
+        lengths: Stamps | None = None,
+    ) -> Sequence[Prompt]:
+        rng = np.random.Generator(np.random.PCG64([seeds["lengths"], 1]))
+        outputs = told(lengths, 1, drawn(options.output_tokens, count, rng))
+        tokenizer = tokenizer_at(options.tokenizer, base)
+        counts = [None] * len(options.texts) if tokenizer is None else tokenizer.counts(options.texts)
+        return [
+            Prompt(
+                messages=({"role": "user", "content": options.texts[number % len(options.texts)]},),
+                max_tokens=int(output),
+                exact_tokens=options.exact,
+                input_tokens=counts[number % len(options.texts)],
+            )
+            for number, output in enumerate(outputs)
+        ]

@@ -1,0 +1,174 @@
+"""An AI Factory recipe in, a recipe of Prony's out: a service, a driver instead of its clients, and a closed load."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from prony.recipe.dialects import ai_factory_nouns as nouns
+from prony.recipe.dialects.ai_factory_clients import CLIENTS, Asking
+from prony.recipe.dialects.ai_factory_services import model_of, set_service
+from prony.recipe.dialects.checking import checked
+from prony.recipe.dialects.draft import Draft, Translation
+from prony.recipe.marks import Keys, Parsed, mark_of
+from prony.recipe.problems import recipe_error
+from prony.recipe.shape import nearest
+
+SECTIONS = ("configuration", "service", "client", "benchmarks")
+_SLURM = (
+    "partition", "account", "num_gpus", "gpus_per_node", "cpus_per_task", "memory", "constraints", "exclude_nodes",
+    "nodes", "modules",
+)  # fmt: skip
+_CONTAINER = ("image", "volumes")
+_WAITING = ("warmup_delay", "max_retries")
+
+
+def translate(parsed: Parsed) -> Translation:
+    """Translate it whole, or raise every problem that it has."""
+    draft = Draft(parsed)
+    document = parsed.document
+    for name in document.keys() - set(SECTIONS):
+        near = nearest(str(name), SECTIONS)
+        draft.refuse((name,), "unknown section", f"did you mean {near}?" if near else f"it has {', '.join(SECTIONS)}")
+    _target(document.get("configuration"), draft)
+    benchmarks = _benchmarks(document, draft)
+    service = _section(nouns.Service, document, "service", draft)
+    client = _section(nouns.Client, document, "client", draft)
+    if service is not None:
+        _service(service, client, draft)
+    if service is not None and client is not None and benchmarks is not None:
+        _client(service, client, benchmarks, draft)
+    if draft.problems or parsed.problems:
+        raise recipe_error([*parsed.problems, *draft.problems])
+    draft.notes.sort(key=lambda note: note.line or 0)
+    return draft.translation()
+
+
+def _section(kind: Any, document: Mapping[str, Any], name: str, draft: Draft) -> Any:
+    if document.get(name) is None:
+        draft.refuse((name,), "is missing", f"an AI Factory recipe has {', '.join(SECTIONS)}")
+        return None
+    return checked(kind, document[name], (name,), draft)
+
+
+def _benchmarks(document: Mapping[str, Any], draft: Draft) -> nouns.Benchmarks | None:
+    found: nouns.Benchmarks | None = _section(nouns.Benchmarks, document, "benchmarks", draft)
+    if found is not None and found.metrics:
+        draft.note(("benchmarks", "metrics"), "are not chosen from: everything that can be measured is")
+    return found
+
+
+def _target(written: Any, draft: Draft) -> None:
+    section = checked(nouns.Configuration, written or {}, ("configuration",), draft)
+    if section is not None and section.target:
+        draft.set("place.on", section.target, ("configuration", "target"))
+
+
+def _service(section: nouns.Service, client: nouns.Client | None, draft: Draft) -> None:
+    name = section.name or section.type or "ai-factory"
+    proper = re.sub(r"[^A-Za-z0-9._-]+", "-", name).lstrip("._-")[:100] or "ai-factory"
+    if proper != name:
+        draft.note(("service", "name"), f"is {proper} here: names have letters, digits, '.', '_' and '-'")
+    draft.set("name", proper, ("service", "name"))
+    draft.set("workload.kind", "service", ("service",))
+    loads = CLIENTS[client.type][0] if client is not None and client.type is not None else None
+    set_service(section, loads, draft)
+    if "time_limit" in section.model_fields_set:
+        draft.set("limits.timeout", f"{section.time_limit}s", ("service", "time_limit"))
+    written = section.model_fields_set
+    _together(
+        ("service",), [name for name in _SLURM if name in written], "of a cluster: not used on this machine", draft
+    )
+    what = "of a container: the service is a process here"
+    hint = "" if section.command else f"--set workload.settings.image={section.image} has podman or docker run it"
+    _together(
+        ("service",), [name for name in _CONTAINER if name in written], what, draft, hint if section.image else ""
+    )
+
+
+def _together(place: Keys, names: Sequence[str], message: str, draft: Draft, hint: str = "") -> None:
+    """Say the same of several keys in one note, which stands where the first of them does."""
+    if not names:
+        return
+    lines = {name: mark_of(draft.origin.marks, (*place, name)).line for name in names}
+    first, *others = sorted(names, key=lambda name: lines[name] or 0)
+    listed = ", ".join(f"{name} (line {lines[name]})" if lines[name] else name for name in others)
+    also = f"; so {'is' if len(others) == 1 else 'are'} {listed}" if others else ""
+    draft.note((*place, first), f"is {message}{also}", hint)
+
+
+def _client(service: nouns.Service, client: nouns.Client, benchmarks: nouns.Benchmarks, draft: Draft) -> None:
+    _together(
+        ("client",),
+        [name for name in _SLURM if name in client.model_fields_set],
+        "of a cluster: not used on this machine",
+        draft,
+    )
+    if client.name is not None:
+        draft.set("labels.client", client.name, ("client", "name"))
+    if client.command is not None:
+        hint = f"type: one of {', '.join(CLIENTS)}"
+        draft.refuse(("client", "command"), "is not run: Prony sends the requests itself", hint)
+        return
+    if client.type is None:
+        hint = f"type: one of {', '.join(CLIENTS)}; or command: COMMAND"
+        draft.refuse(("client",), "says neither by its type nor by a command how the service is loaded", hint)
+        return
+    kind, reading = CLIENTS[client.type]
+    if service.type is not None and service.command is None and service.type != kind:
+        draft.refuse(("client", "type"), f"{client.type} loads {kind}, and the service is {service.type}")
+        return
+    settings = checked(nouns.CLIENT_SETTINGS[client.type], client.settings or {}, ("client", "settings"), draft)
+    if settings is not None:
+        asking = reading(settings, model_of(service))
+        _ask(asking, client, benchmarks, draft)
+        _tell(asking, settings.model_fields_set, draft)
+
+
+def _ask(asking: Asking, client: nouns.Client, benchmarks: nouns.Benchmarks, draft: Draft) -> None:
+    """Set the driver, what it is asked for, and the load."""
+    draft.set("workload.driver", asking.driver, ("client", "type"))
+    if asking.options:
+        draft.set("workload.options", dict(asking.options), ("client", "settings"))
+    if asking.prompts:
+        draft.set("workload.task", "texts", ("client", "type"))
+        draft.set("workload.prompts", dict(asking.prompts), ("client", "settings"))
+    clients = benchmarks.num_clients
+    _users(clients * asking.users, client, benchmarks, draft, asking.duration_s)
+    if asking.requests is not None:
+        draft.set("load.requests", asking.requests * clients, ("client", "settings"))
+    if asking.processes is not None:
+        draft.set("load.clients.processes", min(asking.processes, 256), ("client", "settings", "threads"))
+
+
+def _users(
+    users: int, client: nouns.Client, benchmarks: nouns.Benchmarks, draft: Draft, duration_s: int | None
+) -> None:
+    """Set how many there are at once and how long they may take; a delay between them is a ramp."""
+    place = ("benchmarks", "num_clients")
+    ramp_s = round(benchmarks.client_delay * (benchmarks.num_clients - 1), 3)
+    if ramp_s > 0:
+        rest_s = duration_s or max(client.time_limit - ramp_s, 1)
+        stages = [
+            {"duration": f"{ramp_s:g}s", "concurrency": users, "ramp": True},
+            {"duration": f"{rest_s:g}s", "concurrency": users},
+        ]
+        draft.set("load.stages", stages, ("benchmarks", "client_delay"))
+        return
+    draft.set("load.closed.concurrency", users, place)
+    if duration_s is not None:
+        draft.set("load.duration", f"{duration_s}s", ("client", "settings", "duration"))
+    elif "time_limit" in client.model_fields_set:
+        draft.set("load.duration", f"{client.time_limit}s", ("client", "time_limit"))
+
+
+def _tell(asking: Asking, written: set[str], draft: Draft) -> None:
+    place = ("client", "settings")
+    for name in written & asking.notes.keys():
+        draft.note((*place, name), asking.notes[name])
+    waits = [name for name in _WAITING if name in written]
+    what = (
+        "not waited for: the load begins when the service is ready, and what comes before its steady state is left out"
+    )
+    _together(place, waits, what, draft)
