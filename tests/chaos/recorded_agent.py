@@ -1,6 +1,7 @@
 """A real agent whose runner plays a recording; called like `prony agent`.
 
-FLEET_RECORDING is the recorded folder, FLEET_SECONDS how long each job lasts.
+FLEET_RECORDING is the recorded folder (without it the runner is the real one), FLEET_SECONDS how long each job lasts,
+FLEET_ENGINE the engine that it offers (null).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from prony.agent import abilities, process
 from prony.cli.main import main
 from prony.model.device import EngineReport, EngineUnit
+from prony.model.sark import word_of
 from prony.store.home import Home
 
 _RUNNER = Path(__file__).with_name("recorded_runner.py")
@@ -26,12 +28,14 @@ def command(files: Sequence[Path], out: Path, _calibration_id: str | None) -> li
 
 def engines(_home: Home) -> list[EngineReport]:
     """Starting every engine of this machine takes seconds, and a killed agent starts often."""
-    unit = EngineUnit(engine="null", unit="cpu", description="", precisions=("none",))
-    return [EngineReport(name="null", python=sys.executable, state="ready", version="1", units=(unit,))]
+    name = os.environ.get("FLEET_ENGINE", "null")
+    unit = EngineUnit(engine=name, unit="cpu", description="", precisions=("none",), seed_name=word_of(name, "cpu"))
+    return [EngineReport(name=name, python=sys.executable, state="ready", version="1", units=(unit,))]
 
 
 if __name__ == "__main__":
-    setattr(process, "runner_command", command)  # noqa: B010 - what is replaced is an import of theirs
+    if "FLEET_RECORDING" in os.environ:
+        setattr(process, "runner_command", command)  # noqa: B010 - what is replaced is an import of theirs
     setattr(abilities, "inspect_engines", engines)  # noqa: B010
     if "FLEET_CLOCK" in os.environ:
         runpy.run_path(str(_RUNNER.with_name("clocked.py")))["set_clock"]()

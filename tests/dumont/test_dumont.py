@@ -51,7 +51,7 @@ def redis_url() -> Iterator[str]:
 
 @pytest.fixture
 def workers(tmp_path: Path, orchestrator: Canned, redis_url: str) -> Iterator[Crew]:
-    with redis.Redis.from_url(redis_url) as client:
+    with redis.Redis.from_url(redis_url, socket_timeout=None) as client:
         client.flushall()
     with crew(tmp_path, host=orchestrator.url, redis_url=redis_url) as found:
         yield found
@@ -64,7 +64,7 @@ def taken(client: Any, hand: Hand) -> WorkerResult:
 
 
 def test_a_job_goes_its_way_in_the_order_of_the_worker(workers: Crew, orchestrator: Canned, redis_url: str) -> None:
-    with redis.Redis.from_url(redis_url) as client, client.monitor() as monitor:
+    with redis.Redis.from_url(redis_url, socket_timeout=None) as client, client.monitor() as monitor:
         client.lpush("jobs:capability:cpu_onnx", JOB["job_id"])
         hand = workers.start(options=["--capability", "CPU (ONNX)", "--device", "vm"])
         result = taken(client, hand)
@@ -105,7 +105,7 @@ def test_ctrl_c_ends_it_well_and_sigterm_ends_it_with_the_job(workers: Crew, red
     first, second = workers.start(), workers.start("held")
     first.wait_said("Starting job loop")
     assert first.stop(signal.SIGINT) == 0
-    with redis.Redis.from_url(redis_url) as client:
+    with redis.Redis.from_url(redis_url, socket_timeout=None) as client:
         client.lpush(f"jobs:{ID}", JOB["job_id"])
         second.wait_said("Executing job")
         assert second.stop() == -signal.SIGTERM
@@ -114,7 +114,7 @@ def test_ctrl_c_ends_it_well_and_sigterm_ends_it_with_the_job(workers: Crew, red
 
 def test_it_drops_a_job_that_it_cannot_look_up(workers: Crew, redis_url: str) -> None:
     hand = workers.start()
-    with redis.Redis.from_url(redis_url) as client:
+    with redis.Redis.from_url(redis_url, socket_timeout=None) as client:
         client.lpush(f"jobs:{ID}", "campaign-9-job-9")
         hand.wait_said("Could not fetch job details for campaign-9-job-9")
         assert client.llen("results") == 0

@@ -23,8 +23,10 @@ _READY_S = 20.0
 
 
 @contextmanager
-def redis_server(*options: str, tls: Certificate | None = None) -> Iterator[str]:
-    """Run one in the foreground while the block runs; give its URL. `options` are the server's own."""
+def redis_server(*options: str, tls: Certificate | None = None, port: int | None = None) -> Iterator[str]:
+    """Run one in the foreground while the block runs; give its URL. `options` are the server's own.
+
+    `port`: where one ran before, for a test that has it restarted; it begins with nothing."""
     program = find_redis(tls=tls is not None)
     secure = free_port() if tls is not None else 0
     if tls is not None:
@@ -32,7 +34,7 @@ def redis_server(*options: str, tls: Certificate | None = None) -> Iterator[str]
         named = (word for kind, path in files.items() for word in (f"--tls-{kind}-file", str(path)))
         options = (*options, "--tls-port", str(secure), *named, "--tls-auth-clients", "no")
     with tempfile.TemporaryDirectory(prefix="prony-redis-") as folder:
-        process, port = _started(program, folder, options)
+        process, port = _started(program, folder, options, port)
         try:
             yield f"rediss://localhost:{secure}/0?ca={tls.ca}" if tls is not None else f"redis://127.0.0.1:{port}/0"
         finally:
@@ -65,9 +67,11 @@ def _has_tls(program: Path) -> bool:
     return b"tls-port" not in asked.stdout + asked.stderr
 
 
-def _started(program: Path, folder: str, options: tuple[str, ...]) -> tuple[subprocess.Popen[bytes], int]:
+def _started(
+    program: Path, folder: str, options: tuple[str, ...], wanted: int | None
+) -> tuple[subprocess.Popen[bytes], int]:
     for _ in range(5):
-        port = free_port()
+        port = wanted or free_port()
         place = ("--bind", "127.0.0.1", "--port", str(port), "--dir", folder, "--logfile", f"{folder}/log")
         process = subprocess.Popen(
             [str(program), *place, "--daemonize", "no", "--save", "", "--appendonly", "no", *options],

@@ -10,14 +10,18 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from prony.agent.identity import Identity, Slot
 from prony.agent.life import Owner
 from prony.agent.link import Link, Refused, server_date
-from prony.agent.settings import DEFAULT_SERVER
+from prony.agent.settings import DEFAULT_SERVER, SarkSettings
 from prony.agent.spool import LEAST_FREE_BYTES
 from prony.app.engines import inspect_engines
 from prony.errors import PronyError, TransportError
+
+if TYPE_CHECKING:
+    from prony.agent.sark_checks import SarkConnection
 
 _ASKED = 5
 _MOST_OFFSET_S = 5.0
@@ -49,7 +53,24 @@ class Connection:
 
 def validate(owner: Owner) -> list[Check]:
     """Look at everything that an agent needs here."""
-    return [*_place(owner), _interpreter(), *_engines(owner), *asyncio.run(_server(owner))]
+    here = [*_place(owner), _interpreter(), *_engines(owner)]
+    if owner.settings.sark is not None:
+        return [*here, *_sark(sark_connection(owner.settings.sark))]
+    return [*here, *asyncio.run(_server(owner))]
+
+
+def sark_connection(sark: SarkSettings) -> SarkConnection:
+    """See whether a SARK orchestrator and its Redis answer; no worker is registered and no job taken."""
+    from prony.agent.sark_checks import reached
+
+    return asyncio.run(reached(sark))
+
+
+def _sark(found: SarkConnection) -> Iterator[Check]:
+    hint = "--sark says where it is; GET /api/health must answer 200"
+    yield Check("orchestrator", found.is_healthy, f"{found.server}: {found.told}", hint)
+    hint = "--redis-host and --redis-port say where it is"
+    yield Check("redis", found.redis_error is None, f"{found.redis}: {found.redis_error or 'reachable'}", hint)
 
 
 def connection(owner: Owner) -> Connection:

@@ -14,8 +14,9 @@ from prony.agent.link import Link, Refused
 from prony.agent.logs import Log
 from prony.agent.membership import Membership
 from prony.agent.metrics import served
-from prony.agent.settings import DEFAULT_SERVER, AgentSettings
+from prony.agent.settings import DEFAULT_SERVER, AgentSettings, is_sark
 from prony.client.wire import base_of
+from prony.errors import ConflictError
 from prony.model.agent import Enrolled
 from prony.store.home import Home
 
@@ -31,12 +32,26 @@ class Owner:
 
     @property
     def base(self) -> str | None:
+        if self.settings.sark is not None:
+            return self.settings.sark.base
         return None if self.server is None else base_of(self.server)
 
     def server_of(self, slot: Slot) -> str:
         """Return the server that was named, or that the slot belongs to, or the one on this machine."""
         known = slot.identity()
         return self.base or (known.server if known else DEFAULT_SERVER)
+
+
+def linked(owner: Owner, slot: Slot, log: Log) -> Link:
+    """Return the link to whom the slot serves."""
+    if owner.settings.sark is not None:
+        from prony.agent.sark_link import SarkLink
+
+        return SarkLink(owner.settings.sark, slot, log)
+    server = owner.server_of(slot)
+    if is_sark(server):
+        raise ConflictError(f"the agent {slot.name} serves a SARK", hint=f"--sark {server.partition('+')[2]}")
+    return Link(server)
 
 
 def live(owner: Owner, log: Log) -> None:
@@ -48,7 +63,7 @@ def live(owner: Owner, log: Log) -> None:
 async def _live(owner: Owner, slot: Slot, log: Log) -> None:
     settings = owner.settings
     async with AsyncExitStack() as stack:
-        link = await stack.enter_async_context(Link(owner.server_of(slot)))
+        link = await stack.enter_async_context(linked(owner, slot, log))
         agent = Agent(slot, owner.home, link, settings, given=owner.token, log=log)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -69,7 +84,7 @@ def enroll(owner: Owner, log: Log) -> tuple[Slot, Enrolled]:
 
 
 async def _enroll(owner: Owner, slot: Slot, log: Log) -> Enrolled:
-    async with Link(owner.server_of(slot)) as link:
+    async with linked(owner, slot, log) as link:
         abilities = Abilities(owner.home, owner.settings)
         membership = Membership(slot, link, abilities, owner.settings, given=owner.token, log=log)
         await membership.look()

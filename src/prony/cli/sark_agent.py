@@ -1,8 +1,12 @@
-"""A device in, what a SARK orchestrator is told of it out, as a page for a person or as JSON."""
+"""A device and a SARK in, what the one is told of the other and whether they reach each other out, as text or JSON."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
+from prony.agent.checks import sark_connection
 from prony.agent.sark_device import capabilities_of, worker_device
+from prony.agent.settings import SarkSettings
 from prony.cli.output import print_json, print_text
 from prony.model.agent import Capabilities
 
@@ -22,3 +26,17 @@ def show_worker(offered: Capabilities, *, as_json: bool) -> int:
     for word, (engine, unit) in words.items():
         print_text(f"- {word}  ({engine} on {unit})")
     return 0
+
+
+def show_connection(sark: SarkSettings, *, as_json: bool) -> int:
+    """Print how the orchestrator and its Redis were reached; exit code 3 where one of them was not."""
+    found = sark_connection(sark)
+    if as_json:
+        print_json(asdict(found) | {"healthy": found.is_healthy and found.redis_error is None})
+    else:
+        print_text(f"orchestrator  {found.server}: {found.told}")
+        redis = found.redis_error or f"reachable, {found.redis_round_trip_ms:.1f} ms away"
+        print_text(f"redis         {found.redis}: {redis}")
+    if found.status is None or found.redis_error is not None:
+        return 3
+    return 0 if found.is_healthy else 1

@@ -23,6 +23,7 @@ def arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     start = actions.add_parser("start", help="run an agent until it is stopped", allow_abbrev=False)
     _add_identity(start)
+    _add_sark(start)
     _add_device(start)
     _add_policy(start)
     start.add_argument("--drain-timeout", metavar="TIME", default="60s", help="how long a job may go on after SIGTERM")
@@ -36,14 +37,17 @@ def arguments(parser: ArgumentParser) -> None:
     add_json(info)
     validate = actions.add_parser("validate", help="check all that an agent needs", allow_abbrev=False)
     _add_identity(validate)
+    _add_sark(validate)
     add_json(validate)
     test = actions.add_parser("test", help="see how far away the server is", allow_abbrev=False)
     _add_identity(test)
+    _add_sark(test)
     add_json(test)
     enroll = actions.add_parser(
         "enroll", help="enrol this device and keep its token, without starting", allow_abbrev=False
     )
     _add_identity(enroll)
+    _add_sark(enroll)
     _add_device(enroll)
     _add_policy(enroll)
     add_json(enroll)
@@ -52,6 +56,14 @@ def arguments(parser: ArgumentParser) -> None:
 def _add_identity(parser: ArgumentParser) -> None:
     add_server(parser)
     parser.add_argument("--name", help="the agent's name; each name is an agent of its own")
+
+
+def _add_sark(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--sark", metavar="URL", nargs="?", const="http://localhost:5000", help="serve a SARK orchestrator instead"
+    )
+    parser.add_argument("--redis-host", metavar="HOST", help="of SARK's Redis (the orchestrator's host)")
+    parser.add_argument("--redis-port", metavar="PORT", type=int, default=6379, help="of SARK's Redis (6379)")
 
 
 def _add_device(parser: ArgumentParser) -> None:
@@ -82,7 +94,7 @@ def _add_policy(parser: ArgumentParser) -> None:
 
 
 def _add_logs(parser: ArgumentParser) -> None:
-    parser.add_argument("--log-level", choices=_LEVELS, default="info", help="(info)")
+    parser.add_argument("--log-level", type=str.lower, choices=_LEVELS, default="info", help="(info)")
     parser.add_argument("--log-format", choices=("console", "json"), default="console", help="how the log is written")
 
 
@@ -155,7 +167,12 @@ def _test(options: Namespace) -> int:
     from prony.agent.checks import connection
     from prony.cli.output import print_json, print_text
 
-    found = connection(_owner(options))
+    owner = _owner(options)
+    if owner.settings.sark is not None:
+        from prony.cli.sark_agent import show_connection
+
+        return show_connection(owner.settings.sark, as_json=options.json)
+    found = connection(owner)
     if options.json:
         print_json(asdict(found) | {"healthy": found.is_healthy})
     else:
@@ -189,15 +206,19 @@ def _owner(options: Namespace) -> Owner:
     from prony.agent.settings import token_from
     from prony.store.home import home
 
+    if options.sark is not None and (options.server or options.token_file):
+        raise InputError("--sark goes without --server and --token-file", hint="an agent serves one of the two")
     server = options.server or os.environ.get("PRONY_SERVER") or None
-    return Owner(home(), _settings(options), server=server, token=token_from(options.token_file))
+    token = None if options.sark is not None else token_from(options.token_file)
+    return Owner(home(), _settings(options), server=server, token=token)
 
 
 def _settings(options: Namespace) -> AgentSettings:
     from prony.agent.abilities import labels_of
-    from prony.agent.settings import AgentSettings, model_policy
+    from prony.agent.settings import AgentSettings, model_policy, sark_settings
 
     given = vars(options)
+    sark = given.get("sark")
     most = given.get("model_max_bytes")
     policy = model_policy(
         os.environ,
@@ -219,6 +240,7 @@ def _settings(options: Namespace) -> AgentSettings:
         metrics_port=port,
         models=policy,
         kinds=tuple(filter(None, given.get("kinds", "model").split(","))),
+        sark=sark_settings(sark, options.redis_host, options.redis_port) if isinstance(sark, str) else None,
     )
 
 

@@ -1,0 +1,255 @@
+"""What an agent says to its server in, the same said to a SARK orchestrator and its Redis out.
+
+The agent is the one that serves a Prony server, with its spool, its runner and its manners; only its link is another.
+A lease is a job that lies in this worker's own queue; its id is the name of the folder that the job has in the spool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+from pydantic import ValidationError
+from typing_extensions import override
+
+from prony.agent.identity import Slot, device_key
+from prony.agent.link import Link, Refused
+from prony.agent.logs import Log
+from prony.agent.sark_device import address_towards, capabilities_of, registration_of
+from prony.agent.sark_orchestrator import Orchestrator
+from prony.agent.sark_queues import Queues
+from prony.agent.sark_result import failed, result_of
+from prony.agent.settings import SarkSettings
+from prony.agent.spool import Work
+from prony.errors import CapacityError, PronyError, TransportError
+from prony.model.agent import Agent, AgentState, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
+from prony.model.job import Job
+from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer
+from prony.model.recipe import ModelWorkload
+from prony.model.sark import PLAIN_CPU, CampaignJob, WorkerResult, WorkerStatus, measure_of
+
+_POLL_S = 0.5
+# A SARK takes a worker for faulty that it has not heard of for a minute.
+_BEAT_S = 10.0
+_SILENCE_S = 60.0
+_OVER = frozenset({"complete", "completed", "failed", "cancelled"})
+
+
+class SarkLink(Link):
+    """Open it as a block."""
+
+    def __init__(self, sark: SarkSettings, slot: Slot, log: Log) -> None:
+        super().__init__(sark.base)
+        self.orchestrator = Orchestrator(sark.url)
+        self.queues = Queues(sark.redis_host, sark.redis_port)
+        self._slot = slot
+        self._log = log
+        known = slot.identity()
+        self._worker_id = known.id or "" if known else ""
+        self._enrolment: Enrolment | None = None
+        self._words: dict[str, tuple[str, str]] = {}
+        self._beaten_s = float("-inf")
+
+    @override
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await super().__aexit__(kind, error, at)
+        await self.orchestrator.close()
+        await self.queues.close()
+
+    @override
+    async def __aenter__(self) -> Self:
+        return self
+
+    # This worker
+
+    @override
+    async def health(self) -> httpx.Response:
+        return await self.orchestrator.health()
+
+    @override
+    async def enroll(self, enrolment: Enrolment) -> Enrolled:
+        """Register, with an identity that no other worker has: two on one machine are two."""
+        self._enrolment = enrolment
+        offered, device = enrolment.capabilities, enrolment.capabilities.device
+        self._words = capabilities_of(offered.engines)
+        if device is None or not self._words:
+            raise CapacityError(
+                "nothing works here that SARK has a word for", hint="prony doctor says what is missing: an engine"
+            )
+        udid = device_key(self._slot, is_shared=True)
+        address = address_towards(self.orchestrator.base)
+        self._worker_id = await self.orchestrator.register(
+            registration_of(offered, device, udid=udid, ip_address=address)
+        )
+        await self.queues.check()
+        return Enrolled(agent=self._agent(AgentState.ACTIVE), ttl_s=_SILENCE_S)
+
+    @override
+    async def capabilities(self, agent_id: str, capabilities: Capabilities) -> Agent:
+        """Register again: that is how a SARK is told."""
+        enrolled = await self.enroll(self._known().model_copy(update={"capabilities": capabilities}))
+        return enrolled.agent
+
+    @override
+    async def heartbeat(self, agent_id: str, beat: Heartbeat) -> HeartbeatAnswer:
+        """Give a sign of life, as often as a SARK wants one; see whether a job is wanted no more."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._beaten_s < _BEAT_S:
+            return HeartbeatAnswer()
+        await self.orchestrator.heartbeat(agent_id)
+        self._beaten_s = now_s
+        return HeartbeatAnswer(cancel=tuple([one for one in beat.leases if await self._is_over(_job_id(one))]))
+
+    @override
+    async def drain(self, agent_id: str) -> Agent:
+        """Say that nothing more is taken, in the word that comes nearest."""
+        await self.orchestrator.say(agent_id, WorkerStatus.CLEANUP)
+        return self._agent(AgentState.DRAINING)
+
+    # Jobs
+
+    @override
+    async def lease(self, request: LeaseRequest) -> Lease | None:
+        """Wait for a job; what cannot be one is settled on the way."""
+        end_s = asyncio.get_running_loop().time() + request.wait_s
+        while True:
+            # Who does not wait asks only for what it may have been given already.
+            job_id = await self.queues.take(self._worker_id, tuple(self._words) if request.wait_s else ())
+            lease = None if job_id is None else await self._leased(job_id)
+            if lease is not None and lease.id not in request.holding:
+                await self._say(WorkerStatus.BUSY)
+                return lease
+            if job_id is not None and lease is None:
+                continue
+            if asyncio.get_running_loop().time() >= end_s:
+                return None
+            await asyncio.sleep(_POLL_S)
+
+    @override
+    async def progress(self, lease_id: str, progress: Progress) -> ProgressAnswer:
+        """Tell nobody: a SARK does not ask how a job gets on."""
+        return ProgressAnswer()
+
+    @override
+    async def hand_back(self, lease_id: str, reason: str) -> None:
+        """Let others have the job, unless it is meant for this worker alone: then it waits here."""
+        told = await self.orchestrator.job(_job_id(lease_id))
+        if not told.get("worker_id"):
+            word = str(told.get("compute_unit") or PLAIN_CPU)
+            await self.queues.hand_back(self._worker_id, _job_id(lease_id), word)
+        await self._say(WorkerStatus.ACTIVE)
+
+    @override
+    async def upload_offset(self, lease_id: str) -> int:
+        """Nothing is uploaded: a SARK takes figures, and they are read from the parcel on this disk."""
+        return (await asyncio.to_thread(self._work(lease_id).tar.stat)).st_size
+
+    @override
+    async def finish(self, lease_id: str, content: bytes, *, sha256: str, ask_next: bool) -> FinishAnswer:
+        """Report the figures of a result, once: where the orchestrator has them already, only its job is let go."""
+        job_id = _job_id(lease_id)
+        await self._say(WorkerStatus.CLEANUP)
+        told = await self.orchestrator.job(job_id)
+        is_wanted = not _has_ended(told)
+        if is_wanted:
+            await self._report(await asyncio.to_thread(self._result, lease_id, told.get("campaign_id")))
+        else:
+            await self.queues.forget(self._worker_id, job_id)
+        await self._say(WorkerStatus.ACTIVE)
+        return FinishAnswer(accepted=is_wanted)
+
+    # Inside
+
+    async def _leased(self, job_id: str) -> Lease | None:
+        """Return a job of the own queue as a lease, None where it is none: unknown, over, or impossible here."""
+        try:
+            told = await self.orchestrator.job(job_id)
+        except Refused as exc:
+            if not exc.is_final:
+                raise TransportError(exc.error.message, hint=exc.error.hint) from exc
+            self._log.warning("a job that the orchestrator does not know", job_id=job_id, reason=exc.error.message)
+            await self.queues.forget(self._worker_id, job_id)
+            return None
+        if _has_ended(told):
+            await self.queues.forget(self._worker_id, job_id)
+            return None
+        try:
+            job = CampaignJob.read({**_given(told), "job_id": job_id})
+            attempt = int(told.get("retry_count") or 0) + 1
+            return Lease(id=f"{job_id}.{attempt}", job=self._job(job), attempt=attempt, ttl_s=_SILENCE_S)
+        except (ValidationError, ValueError, PronyError) as exc:
+            remark = exc.message if isinstance(exc, PronyError) else f"the job cannot be read: {exc}"
+            self._log.warning("a job that cannot be run here", job_id=job_id, reason=remark)
+            await self._report(failed(job_id, told.get("campaign_id"), self._worker_id, remark))
+            return None
+
+    def _job(self, job: CampaignJob) -> Job:
+        """Return the job for the runner. What this device has not is never replaced by something else."""
+        word = "CPU (ONNX)" if job.compute_unit == PLAIN_CPU else job.compute_unit
+        if word not in self._words:
+            offered = ", ".join(self._words)
+            raise CapacityError(f"this device does not offer {word!r}; it offers {offered}")
+        engine, unit = self._words[word]
+        return Job(
+            id=job.job_id,
+            experiment_id=job.campaign_id or job.job_id,
+            name=job.campaign_id or job.job_id,
+            workload=ModelWorkload(kind="model", model=job.model_url, engine=engine, unit=unit),
+            measure=measure_of(job.num_inference_runs),
+        )
+
+    async def _report(self, result: WorkerResult) -> None:
+        await self.queues.report(self._worker_id, result.job_id, result.model_dump_json(exclude_none=True))
+
+    def _result(self, lease_id: str, campaign_id: str | None) -> WorkerResult:
+        try:
+            return result_of(self._work(lease_id).tar, self._worker_id)
+        except PronyError as exc:  # damaged on this disk: sent again and again it would get no better
+            return failed(_job_id(lease_id), campaign_id, self._worker_id, f"the result is lost: {exc.message}")
+
+    async def _is_over(self, job_id: str) -> bool:
+        """Has the job an end at the orchestrator? One that it does not know is wanted no more."""
+        try:
+            return _has_ended(await self.orchestrator.job(job_id))
+        except Refused as exc:
+            return exc.status == 404
+
+    async def _say(self, status: WorkerStatus) -> None:
+        """Tell the worker's status; it is for people, so nothing waits for it to be heard."""
+        with suppress(TransportError, Refused):
+            await self.orchestrator.say(self._worker_id, status)
+
+    def _known(self) -> Enrolment:
+        if self._enrolment is None:
+            raise TransportError("not registered yet", hint="wait until the orchestrator answers")
+        return self._enrolment
+
+    def _agent(self, state: AgentState) -> Agent:
+        """Return what a Prony server would say of this agent."""
+        known, now = self._known(), datetime.now(UTC)
+        return Agent(
+            id=self._worker_id, name=known.name, state=state, device_key=known.device_key,
+            incarnation=known.incarnation, capabilities=known.capabilities, created_at=now, seen_at=now,
+        )  # fmt: skip
+
+    def _work(self, lease_id: str) -> Work:
+        return Work(self._slot.spool / lease_id)
+
+
+def _job_id(lease_id: str) -> str:
+    return lease_id.rpartition(".")[0]
+
+
+def _has_ended(told: dict[str, Any]) -> bool:
+    return str(told.get("status", "")).lower() in _OVER
+
+
+def _given(told: dict[str, Any]) -> dict[str, Any]:
+    """Return what is said of a job; a key without a value says nothing."""
+    return {key: value for key, value in told.items() if value is not None}
