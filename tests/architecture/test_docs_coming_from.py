@@ -15,7 +15,7 @@ SEEDS = ("SARK and Dumont", "AI Factory", "Benchmark AI")
 
 
 @cache
-def tests() -> frozenset[str]:
+def known_tests() -> frozenset[str]:
     """Return the name of every test function of this repository."""
     found = set()
     for path in (ROOT / "tests").rglob("test_*.py"):
@@ -28,7 +28,7 @@ def tests() -> frozenset[str]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_test_that_the_page_names_is_there(seed: str) -> None:
     named = NAMED.findall(section(page("coming-from"), f"## {seed}"))
-    assert sorted(set(named) - tests()) == []
+    assert sorted(set(named) - known_tests()) == []
 
 
 @pytest.mark.parametrize("seed", SEEDS)
