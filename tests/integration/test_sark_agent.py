@@ -140,7 +140,7 @@ def test_a_job_of_a_capability_is_measured_and_reported_in_sarks_fields(sark: Sa
     assert result.average_inference_cpu_percent
     sark.wait(lambda: sark.statuses()[-1:] == ["active"], "the worker to be active again")
     assert sark.statuses() == ["busy", "cleanup", "active"]
-    assert sark.redis.llen(f"jobs:{ID}") == 0
+    assert sark.redis.keys("jobs:*") == []
     agent.send_signal(signal.SIGTERM)
     assert agent.wait(20) == 0
 
@@ -151,10 +151,10 @@ def test_an_agent_killed_in_the_middle_of_a_job_takes_it_up_again_and_reports_it
     sark.wait(lambda: "job begins" in sark.said(), "the job to begin")
     agent.kill()
     agent.wait()
-    assert sark.redis.lrange(f"jobs:{ID}", 0, -1) == ["campaign-1-job-0"]
+    assert sark.redis.lrange(f"{QUEUE}:held:{ID}", 0, -1) == ["campaign-1-job-0"]
     sark.start()
     assert sark.result().status == "Complete"
-    sark.wait(lambda: sark.redis.llen(f"jobs:{ID}") == 0, "the job to be let go")
+    assert sark.redis.keys("jobs:*") == []
     assert sark.redis.llen("results") == 0
 
 
@@ -165,7 +165,7 @@ def test_an_agent_that_is_stopped_puts_its_job_back_for_the_others(sark: Sark) -
     agent.send_signal(signal.SIGTERM)
     assert agent.wait(30) == 0
     assert sark.redis.lrange(QUEUE, 0, -1) == ["campaign-1-job-2", "campaign-1-job-1"]
-    assert sark.redis.llen(f"jobs:{ID}") == sark.redis.llen("results") == 0
+    assert sark.redis.keys() == [QUEUE]
 
 
 def test_a_job_for_this_worker_alone_stays_with_it_when_it_is_stopped(sark: Sark) -> None:

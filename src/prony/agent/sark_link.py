@@ -1,7 +1,7 @@
 """What an agent says to its server in, the same said to a SARK orchestrator and its Redis out.
 
 The agent is the one that serves a Prony server, with its spool, its runner and its manners; only its link is another.
-A lease is a job that lies in this worker's own queue; its id is the name of the folder that the job has in the spool.
+A lease is a job that this worker holds in Redis; its id is the name of the folder that the job has in the spool.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class SarkLink(Link):
         self._log = log
         known = slot.identity()
         self._worker_id = known.id or "" if known else ""
+        self.queues.belong(self._worker_id, ())  # what an earlier life left may be sent before this one registers
         self._enrolment: Enrolment | None = None
         self._words: dict[str, tuple[str, str]] = {}
         self._beaten_s = float("-inf")
@@ -87,6 +88,7 @@ class SarkLink(Link):
         self._worker_id = await self.orchestrator.register(
             registration_of(offered, device, udid=udid, ip_address=address)
         )
+        self.queues.belong(self._worker_id, tuple(self._words))
         await self.queues.check()
         return Enrolled(agent=self._agent(AgentState.ACTIVE), ttl_s=_SILENCE_S)
 
@@ -120,7 +122,7 @@ class SarkLink(Link):
         end_s = asyncio.get_running_loop().time() + request.wait_s
         while True:
             # Who does not wait asks only for what it may have been given already.
-            job_id = await self.queues.take(self._worker_id, tuple(self._words) if request.wait_s else ())
+            job_id = await self.queues.take(is_new=request.wait_s > 0)
             lease = None if job_id is None else await self._leased(job_id)
             if lease is not None and lease.id not in request.holding:
                 await self._say(WorkerStatus.BUSY)
@@ -138,11 +140,8 @@ class SarkLink(Link):
 
     @override
     async def hand_back(self, lease_id: str, reason: str) -> None:
-        """Let others have the job, unless it is meant for this worker alone: then it waits here."""
-        told = await self.orchestrator.job(_job_id(lease_id))
-        if not told.get("worker_id"):
-            word = str(told.get("compute_unit") or PLAIN_CPU)
-            await self.queues.hand_back(self._worker_id, _job_id(lease_id), word)
+        """Let others have the job; one that is meant for this worker alone waits for it."""
+        await self.queues.hand_back(_job_id(lease_id))
         await self._say(WorkerStatus.ACTIVE)
 
     @override
@@ -160,24 +159,24 @@ class SarkLink(Link):
         if is_wanted:
             await self._report(await asyncio.to_thread(self._result, lease_id, told.get("campaign_id")))
         else:
-            await self.queues.forget(self._worker_id, job_id)
+            await self.queues.forget(job_id)
         await self._say(WorkerStatus.ACTIVE)
         return FinishAnswer(accepted=is_wanted)
 
     # Inside
 
     async def _leased(self, job_id: str) -> Lease | None:
-        """Return a job of the own queue as a lease, None where it is none: unknown, over, or impossible here."""
+        """Return a job that is held as a lease, None where it is none: unknown, over, another's, or impossible here."""
         try:
             told = await self.orchestrator.job(job_id)
         except Refused as exc:
             if not exc.is_final:
                 raise TransportError(exc.error.message, hint=exc.error.hint) from exc
             self._log.warning("a job that the orchestrator does not know", job_id=job_id, reason=exc.error.message)
-            await self.queues.forget(self._worker_id, job_id)
+            await self.queues.forget(job_id)
             return None
-        if _has_ended(told):
-            await self.queues.forget(self._worker_id, job_id)
+        if _has_ended(told) or told.get("worker_id") not in (None, "", self._worker_id):
+            await self.queues.forget(job_id)
             return None
         try:
             job = CampaignJob.read({**_given(told), "job_id": job_id})
@@ -205,7 +204,7 @@ class SarkLink(Link):
         )
 
     async def _report(self, result: WorkerResult) -> None:
-        await self.queues.report(self._worker_id, result.job_id, result.model_dump_json(exclude_none=True))
+        await self.queues.report(result.job_id, result.model_dump_json(exclude_none=True))
 
     def _result(self, lease_id: str, campaign_id: str | None) -> WorkerResult:
         try:

@@ -1,7 +1,8 @@
 """The lists of a SARK's Redis in, one job at a time out, and results back into them.
 
-A plain pop would lose a job with whoever dies after it. So a job is moved, in one step, from the queue of its compute
-unit to the worker's own, and stays there until its result is in the list of results: a worker that comes back finds it.
+A plain pop would lose a job with whoever dies after it. So a job is moved, in one step, to a list beside its queue that
+only this worker looks into, and stays there until its result is in the list of results: a worker that comes back finds
+it. To everybody else it is popped.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ class Queues:
 
     def __init__(self, host: str, port: int) -> None:
         self.address = f"{host}:{port}"
+        self._held: dict[str, str] = {}
         try:
             from redis.asyncio import Redis
             from redis.asyncio.retry import Retry
@@ -49,35 +51,48 @@ class Queues:
         async with self._told():
             await self._redis.ping()
 
-    async def take(self, worker_id: str, words: Sequence[str]) -> str | None:
-        """Return the job that is next: one of the worker's own, or else one of its compute units, in their order."""
-        own = worker_queue(worker_id)
-        async with self._told():
-            found = await self._redis.lindex(own, -1)
-            for word in words:
-                if found is not None:
-                    break
-                found = await self._redis.rpoplpush(capability_queue(word), own)
-        return None if found is None else str(found)
+    def belong(self, worker_id: str, words: Sequence[str]) -> None:
+        """Look into a worker's own queue, and then into those of its compute units, in their order."""
+        names = [worker_queue(worker_id), *map(capability_queue, words)]
+        self._held = {name: f"{name}:held:{worker_id}" for name in names}
 
-    async def report(self, worker_id: str, job_id: str, result: str) -> None:
+    async def take(self, *, is_new: bool = True) -> str | None:
+        """Return the job that is next: one that is held already, or else, where a new one will do, from a queue."""
+        async with self._told():
+            for name, held in self._held.items():
+                if (found := await self._redis.lindex(held, -1)) is not None:
+                    # Whoever missed this worker may have put it there again.
+                    await self._redis.lrem(name, 0, found)
+                    return str(found)
+            for name, held in self._held.items() if is_new else ():
+                if (found := await self._redis.rpoplpush(name, held)) is not None:
+                    return str(found)
+        return None
+
+    async def report(self, job_id: str, result: str) -> None:
         """Hand in a result and let go of its job, both or neither."""
         async with self._told(), self._redis.pipeline(transaction=True) as both:
             both.lpush(RESULTS_QUEUE, result)
-            both.lrem(worker_queue(worker_id), 0, job_id)
+            for held in self._held.values():
+                both.lrem(held, 0, job_id)
             await both.execute()
 
-    async def forget(self, worker_id: str, job_id: str) -> None:
+    async def forget(self, job_id: str) -> None:
         """Let go of a job that is to have no result from here."""
-        async with self._told():
-            await self._redis.lrem(worker_queue(worker_id), 0, job_id)
+        async with self._told(), self._redis.pipeline(transaction=True) as all_:
+            for held in self._held.values():
+                all_.lrem(held, 0, job_id)
+            await all_.execute()
 
-    async def hand_back(self, worker_id: str, job_id: str, word: str) -> None:
-        """Put a job back to where others find it, before all that wait there."""
-        async with self._told(), self._redis.pipeline(transaction=True) as both:
-            both.lrem(worker_queue(worker_id), 0, job_id)
-            both.rpush(capability_queue(word), job_id)
-            await both.execute()
+    async def hand_back(self, job_id: str) -> None:
+        """Put a job back to where it came from, before all that wait there."""
+        async with self._told():
+            for name, held in self._held.items():
+                if job_id in await self._redis.lrange(held, 0, -1):
+                    async with self._redis.pipeline(transaction=True) as both:
+                        both.lrem(held, 0, job_id)
+                        both.rpush(name, job_id)
+                        await both.execute()
 
     @asynccontextmanager
     async def _told(self) -> AsyncIterator[None]:
