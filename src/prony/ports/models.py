@@ -99,6 +99,8 @@ class FetchOptions:
     python: str = ""
     # The scheme is checked before a source is asked; the rest is for the source to honour.
     policy: ModelPolicy = ModelPolicy()
+    # It may come by plain http or ftp, where anybody on the way could change it.
+    may_be_plain: bool = False
 
 
 def scheme_of(reference: str) -> str:

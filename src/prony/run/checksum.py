@@ -14,7 +14,11 @@ _BLOCK_BYTES = 2**20
 
 def sha256_of(path: Path) -> str:
     """Return the hex digest of one file, read in blocks."""
-    digest = hashlib.sha256()
+    return _digest(path, "sha256")
+
+
+def _digest(path: Path, algorithm: str) -> str:
+    digest = hashlib.new(algorithm, usedforsecurity=False)
     with path.open("rb") as stream:
         while block := stream.read(_BLOCK_BYTES):
             digest.update(block)
@@ -34,14 +38,25 @@ def checksum(files: Sequence[Path]) -> str:
     return f"sha256:{hashlib.sha256(lines.encode()).hexdigest()}"
 
 
+def is_right(files: Sequence[Path], expected: str) -> bool:
+    """Tell whether these are the files whose checksum this is: `sha256:` of any, or `md5:` of one."""
+    return _like(files, expected) == expected
+
+
 def verify(files: Sequence[Path], expected: str | None, *, source: str) -> None:
     """Refuse files that are not those whose checksum the recipe gives; None accepts any."""
     if expected is None:
         return
-    found = checksum(files)
+    found = _like(files, expected)
     if found != expected:
         raise InputError(
-            f"{source} is not the model that the recipe asks for: its checksum is {found}, not {expected}",
-            hint="if the model was meant to change, write its new checksum into the recipe",
+            f"{source} is not what the recipe asks for: its checksum is {found}, not {expected}",
+            hint="if it was meant to change, write its new checksum into the recipe",
             code="checksum_mismatch",
         )
+
+
+def _like(files: Sequence[Path], expected: str) -> str:
+    if not expected.startswith("md5:"):
+        return checksum(files)
+    return f"md5:{_digest(files[0], 'md5')}" if len(files) == 1 else "that of a folder, which has no md5"

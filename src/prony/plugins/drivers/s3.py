@@ -19,7 +19,7 @@ from prony.model.base import Noun
 from prony.plugins.drivers.amounts import how_many, shared_out
 from prony.plugins.drivers.clearing import cleared
 from prony.plugins.drivers.http_session import HttpSession
-from prony.plugins.drivers.s3_sign import Signer
+from prony.plugins.s3_sign import Signer
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants
 
 WIRE = "prony.load.http:HttpWire"

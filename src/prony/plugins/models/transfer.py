@@ -6,7 +6,7 @@ import ipaddress
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,7 @@ class Limits:
 
     `is_checked` says that a checksum will tell whether all of it came, should the server not. `allowed_bytes` is what
     the policy allows of it. `may_reach` says which addresses may be connected to; None: whatever the system chooses.
+    `may_be_plain`: it may come by plain http. `headers` are those that a request to an address needs.
     """
 
     max_bytes: int
@@ -47,6 +48,8 @@ class Limits:
     is_checked: bool = False
     allowed_bytes: int | None = None
     may_reach: Callable[[Address], bool] | None = None
+    may_be_plain: bool = False
+    headers: Callable[[str], Mapping[str, str]] = lambda _: {}
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,8 @@ class Validators:
         return {name: value for name, value in headers.items() if value}
 
 
-def check_url(url: str) -> None:
-    """Refuse all but https, and http to this very machine."""
+def check_url(url: str, *, may_be_plain: bool = False) -> None:
+    """Refuse all but https, and http to this very machine or where it may be plain."""
     import httpx
 
     try:
@@ -77,7 +80,7 @@ def check_url(url: str) -> None:
         raise InputError(f"{url!r} is no URL: {exc}", hint="write https://host/path/model.onnx") from exc
     if parsed.scheme == "https" and parsed.host:
         return
-    if parsed.scheme == "http" and _is_loopback(parsed.host):
+    if parsed.scheme == "http" and parsed.host and (may_be_plain or is_loopback(parsed.host)):
         return
     raise InputError(
         f"{url} is not fetched: a model comes by https, so that nobody on the way can change it",
@@ -86,30 +89,45 @@ def check_url(url: str) -> None:
     )
 
 
-def _is_loopback(host: str) -> bool:
+def shown(url: str) -> str:
+    """Return a URL as it may be shown: without who asks."""
+    return re.sub(r"//[^/@]*@", "//", url)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine, by its address or its usual name."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
 
 
-def download(url: str, part: Path, limits: Limits, *, known: Validators | None = None) -> Validators | None:
+def download(url: str, part: Path, limits: Limits, known: Validators | None = None) -> Validators | None:
     """Bring the content of `url` to `part`, going on from what an earlier try left there.
 
     With `known`, return None when the content is still the one that bears these validators.
     """
+    return persistently(_attempt, url, part, limits, known)
+
+
+# A URL, where its bytes go, where it is noted which version they are of, the limits and what is known of it.
+Attempt = Callable[[str, Path, Path, Limits, Validators], Validators | None]
+
+
+def persistently(attempt: Attempt, url: str, part: Path, limits: Limits, known: Validators | None) -> Validators | None:
+    """Try again what breaks, until several tries in a row bring nothing new."""
     note = part.with_name(f"{part.name}.json")
     failures, best = 0, -1
     while True:
         try:
-            found = _attempt(url, part, note, limits, known or Validators())
+            found = attempt(url, part, note, limits, known or Validators())
         except BrokenError as exc:
             arrived = part.stat().st_size if part.exists() else 0
             failures = 1 if arrived > best else failures + 1
             best = max(best, arrived)
             if failures >= ATTEMPTS:
                 raise TransportError(
-                    f"{url} could not be fetched in {failures} tries: {exc}",
+                    f"{shown(url)} could not be fetched in {failures} tries: {exc}",
                     hint="check the network; what has arrived is kept, and the next run goes on from there",
                     code="broken_transfer",
                 ) from exc
@@ -121,7 +139,7 @@ def download(url: str, part: Path, limits: Limits, *, known: Validators | None =
 
 def _attempt(url: str, part: Path, note: Path, limits: Limits, known: Validators) -> Validators | None:
     """Make one request and write what it brings."""
-    begun = _read_note(note)
+    begun = read_note(note)
     offset = part.stat().st_size if part.exists() and begun.strong else 0
     headers = {"Range": f"bytes={offset}-", "If-Range": begun.strong} if offset else known.unless_same()
     with _answer(url, headers | {"Accept-Encoding": "identity"}, limits) as response:
@@ -133,12 +151,18 @@ def _attempt(url: str, part: Path, note: Path, limits: Limits, known: Validators
         _check_status(url, response)
         offset = _begin(response, offset)
         found = Validators(response.headers.get("ETag", ""), response.headers.get("Last-Modified", ""))
-        note.write_text(json.dumps({"etag": found.etag, "modified": found.modified}))
+        write_note(note, found)
         _write(url, response, part, offset, limits)
         return found
 
 
-def _read_note(note: Path) -> Validators:
+def write_note(note: Path, found: Validators) -> None:
+    """Keep which version a part is of."""
+    note.write_text(json.dumps({"etag": found.etag, "modified": found.modified}))
+
+
+def read_note(note: Path) -> Validators:
+    """Return which version a part is of; an empty one where nobody noted it."""
     try:
         return Validators(**json.loads(note.read_text()))
     except (FileNotFoundError, ValueError, TypeError):
@@ -152,9 +176,9 @@ def _answer(url: str, headers: dict[str, str], limits: Limits) -> Iterator[httpx
 
     try:
         for _ in range(_REDIRECTS + 1):
-            check_url(url)
+            check_url(url, may_be_plain=limits.may_be_plain)
             asked = httpx.URL(url)
-            with _sent(asked, headers, limits) as response:
+            with _sent(asked, headers | dict(limits.headers(url)), limits) as response:
                 if not response.has_redirect_location:
                     yield response
                     return
@@ -178,7 +202,7 @@ def _sent(url: httpx.URL, headers: dict[str, str], limits: Limits) -> Iterator[h
     if limits.may_reach is None:
         # A proxy has no business between this machine and itself.
         with (
-            httpx.Client(timeout=limits.timeout_s, trust_env=not _is_loopback(url.host)) as client,
+            httpx.Client(timeout=limits.timeout_s, trust_env=not is_loopback(url.host)) as client,
             client.stream("GET", url, headers=headers) as response,
         ):
             yield response
@@ -259,21 +283,22 @@ def _write(url: str, response: httpx.Response, part: Path, offset: int, limits: 
             hint="give its checksum in the recipe",
             code="unknown_length",
         )
-    _check_size(url, total or 0, limits)
+    check_size(url, total or 0, limits)
     with part.open("r+b" if offset else "wb") as stream:
         stream.seek(offset)
         stream.truncate()
         # As they come, not gathered into larger blocks: what waits in a buffer is lost when the transfer breaks.
         for block in response.iter_raw():
             offset += len(block)
-            _check_size(url, offset, limits)
+            check_size(url, offset, limits)
             stream.write(block)
             limits.done(offset, total)
     if total is not None and offset != total:
         raise BrokenError(f"{offset} of {total} bytes arrived")
 
 
-def _check_size(url: str, size: int, limits: Limits) -> None:
+def check_size(url: str, size: int, limits: Limits) -> None:
+    """Refuse what is larger than is allowed, or than the limit."""
     if limits.allowed_bytes is not None and size > limits.allowed_bytes:
         raise refused(f"{url} is larger than what is allowed here", "--model-max-bytes")
     if size > limits.max_bytes:

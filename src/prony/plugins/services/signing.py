@@ -1,39 +1,21 @@
-"""A question to an S3 store in, the headers that prove who asks out (AWS Signature Version 4)."""
+"""A question to an S3 store in, its answer out: asked as the owner of the store."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from datetime import UTC, datetime
 
+from prony.plugins.s3_sign import Signer
 from prony.plugins.services.asking import Answer, SilentError, ask
 from prony.ports.driver import Endpoint
 
 _REGION = "us-east-1"
-_EMPTY = hashlib.sha256(b"").hexdigest()
-
-
-def signed(endpoint: Endpoint, method: str, path: str, body: bytes = b"") -> dict[str, str]:
-    """Return the headers of one question; the path must need no escapes, and has no query."""
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    content = hashlib.sha256(body).hexdigest()
-    headers = {"host": f"{endpoint.host}:{endpoint.port}", "x-amz-content-sha256": content, "x-amz-date": stamp}
-    names = ";".join(headers)
-    lines = "".join(f"{name}:{value}\n" for name, value in headers.items())
-    canonical = f"{method}\n{path}\n\n{lines}\n{names}\n{content}"
-    scope = f"{stamp[:8]}/{_REGION}/s3/aws4_request"
-    wanted = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
-    key = f"AWS4{endpoint.password}".encode()
-    for part in scope.split("/"):
-        key = hmac.digest(key, part.encode(), "sha256")
-    signature = hmac.new(key, wanted.encode(), "sha256").hexdigest()
-    credential = f"Credential={endpoint.user}/{scope}, SignedHeaders={names}, Signature={signature}"
-    return {**headers, "authorization": f"AWS4-HMAC-SHA256 {credential}"}
 
 
 def asked(endpoint: Endpoint, method: str, path: str, body: bytes = b"") -> Answer:
     """Ask as the owner of the store."""
-    headers = signed(endpoint, method, path, body)
+    host = f"{endpoint.host}:{endpoint.port}"
+    signer = Signer(endpoint.user, endpoint.password, _REGION, host, datetime.now(UTC))
+    headers = signer.headers(method, path, body=body)
     return ask(endpoint, path, method=method, headers=headers, body=body or None)
 
 

@@ -18,7 +18,7 @@ from prony.errors import InputError, SutError
 from prony.plugins.drivers.asking import address
 from prony.plugins.drivers.http_session import HttpSession
 from prony.plugins.drivers.s3 import S3Driver, S3Options
-from prony.plugins.drivers.s3_sign import Signer
+from prony.plugins.s3_sign import Signer
 from prony.plugins.services.seaweedfs import Seaweedfs
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Request, Wants
 

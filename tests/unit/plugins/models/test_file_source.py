@@ -109,7 +109,7 @@ def test_the_checksum_of_one_file_is_its_own(tmp_path: Path) -> None:
     (tmp_path / "m.tflite").write_bytes(b"model")
     right = f"sha256:{sha256(tmp_path / 'm.tflite')}"
     assert fetch("m.tflite", tmp_path, checksum=right).path.name == "m.tflite"
-    with pytest.raises(InputError, match="not the model that the recipe asks for") as caught:
+    with pytest.raises(InputError, match="not what the recipe asks for") as caught:
         fetch("m.tflite", tmp_path, checksum=f"sha256:{'0' * 64}")
     assert caught.value.code == "checksum_mismatch"
     assert caught.value.hint

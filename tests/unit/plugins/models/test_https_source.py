@@ -16,7 +16,8 @@ from onnx import helper, numpy_helper
 from web_server import Page, WebServer, serving
 
 from prony.errors import InputError, NotFoundError, PronyError, StoreError, TransportError
-from prony.plugins.models.https import HttpsSource, filename_of
+from prony.plugins.models.fetching import filename_of
+from prony.plugins.models.https import HttpsSource
 from prony.ports.models import FetchOptions, ModelFiles
 from prony.run.checksum import checksum
 

@@ -1,0 +1,136 @@
+"""Objects and folders of an S3 store, as the store's pages say."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from web_server import Page, WebServer, serving
+
+from prony.errors import InputError, NotFoundError, StoreError
+from prony.plugins.models.s3 import S3Source, Store
+from prony.ports.models import FetchOptions, ModelFiles
+
+LIST = "/data?list-type=2&prefix=mnist%2F"
+
+
+def listing(*objects: tuple[str, str, int], token: str = "") -> bytes:
+    contents = "".join(
+        f"<Contents><Key>{key}</Key><ETag>&quot;{etag}&quot;</ETag><Size>{size}</Size></Contents>"
+        for key, etag, size in objects
+    )
+    more = f"<NextContinuationToken>{token}</NextContinuationToken>" if token else ""
+    return f'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{contents}{more}</ListBucketResult>'.encode()
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with serving() as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", server.url("").rstrip("/"))
+        yield server
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> FetchOptions:
+    return FetchOptions(cache=tmp_path / "cache", formats=())
+
+
+def fetch(reference: str, options: FetchOptions) -> ModelFiles:
+    return S3Source(pause=lambda _: None).fetch(reference, options, lambda *_: None)
+
+
+def test_an_object_is_fetched_once_and_without_keys_by_nobody(web: WebServer, options: FetchOptions) -> None:
+    web.pages["/data/a%20b.bin"] = Page(b"content")
+    for _ in range(2):
+        assert fetch("s3://data/a%20b.bin", options).path.read_bytes() == b"content"
+    assert [headers.get("If-None-Match") for _, headers in web.log] == [None, '"v1"']
+    assert all("authorization" not in {name.lower() for name in headers} for _, headers in web.log)
+
+
+def test_with_keys_each_request_is_signed(
+    web: WebServer, options: FetchOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("ACCESS_KEY_ID", "me"), ("SECRET_ACCESS_KEY", "hidden"), ("SESSION_TOKEN", "lent")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    web.pages["/data/a.bin"] = Page(b"content")
+    assert fetch("s3://data/a.bin", options).path.read_bytes() == b"content"
+    _, headers = web.log[0]
+    told = {name.lower(): value for name, value in headers.items()}
+    assert told["authorization"].startswith("AWS4-HMAC-SHA256 Credential=me/")
+    assert told["x-amz-security-token"] == "lent"
+    assert "hidden" not in str(headers)
+
+
+def test_what_is_below_a_prefix_is_a_folder_and_only_what_changed_is_fetched_again(
+    web: WebServer, options: FetchOptions
+) -> None:
+    web.pages[LIST] = Page(listing(("mnist/", "", 0), ("mnist/a.bin", "1", 1), token="t"), etag="")
+    web.pages["/data?continuation-token=t&list-type=2&prefix=mnist%2F"] = Page(
+        listing(("mnist/deep/b.bin", "1", 2)), etag=""
+    )
+    web.pages |= {"/data/mnist/a.bin": Page(b"a"), "/data/mnist/deep/b.bin": Page(b"bb")}
+    found = fetch("s3://data/mnist", options)
+    assert {path.relative_to(found.path).as_posix(): path.read_bytes() for path in found.files} == {
+        "a.bin": b"a",
+        "deep/b.bin": b"bb",
+    }
+    web.pages[LIST] = Page(listing(("mnist/deep/b.bin", "2", 3)), etag="")
+    web.pages["/data/mnist/deep/b.bin"] = Page(b"ccc", etag='"v2"')
+    found = fetch("s3://data/mnist/", options)
+    assert [path.read_bytes() for path in found.path.rglob("*") if path.is_file()] == [b"ccc"]
+    assert [path for path, _ in web.log].count("/data/mnist/a.bin") == 1
+
+
+def test_a_name_that_leads_out_of_the_folder_is_refused(web: WebServer, options: FetchOptions) -> None:
+    web.pages[LIST] = Page(listing(("mnist/../../etc/passwd", "1", 1)), etag="")
+    with pytest.raises(InputError, match="no name of a file"):
+        fetch("s3://data/mnist", options)
+
+
+def test_what_is_neither_an_object_nor_a_folder_is_told(web: WebServer, options: FetchOptions) -> None:
+    with pytest.raises(NotFoundError, match="does not exist"):
+        fetch("s3://data/mnist", options)
+    web.pages[LIST] = Page(listing(), etag="")
+    with pytest.raises(NotFoundError, match="does not exist"):
+        fetch("s3://data/mnist", options)
+
+
+def test_a_folder_has_a_sha256_and_no_md5(web: WebServer, options: FetchOptions) -> None:
+    web.pages[LIST] = Page(listing(("mnist/a", "1", 1), ("mnist/b", "1", 1)), etag="")
+    web.pages |= {"/data/mnist/a": Page(b"a"), "/data/mnist/b": Page(b"b")}
+    with pytest.raises(InputError, match="which has no md5"):
+        fetch("s3://data/mnist", replace(options, checksum=f"md5:{'0' * 32}"))
+    lines = "".join(f"{hashlib.sha256(one).hexdigest()}  {one.decode()}\n" for one in (b"a", b"b"))
+    right = f"sha256:{hashlib.sha256(lines.encode()).hexdigest()}"
+    assert len(fetch("s3://data/mnist", replace(options, checksum=right)).files) == 2
+
+
+@pytest.mark.parametrize("reference", ["s3://", "s3:///x", "s3://a b/c", "s3://bucket/key?versionId=3"])
+def test_what_is_no_place_in_s3_is_refused(reference: str, options: FetchOptions) -> None:
+    with pytest.raises(InputError, match="no place in S3"):
+        fetch(reference, options)
+
+
+def test_without_an_endpoint_it_is_amazons_in_the_region_of_the_environment() -> None:
+    store = Store.of({"AWS_DEFAULT_REGION": "eu-west-1"})
+    assert store.url("data", "a b") == "https://data.s3.eu-west-1.amazonaws.com/a%20b"
+    assert store.url("my.data", "a") == "https://s3.eu-west-1.amazonaws.com/my.data/a"
+
+
+def test_keys_are_shown_to_the_store_alone() -> None:
+    store = Store(endpoint="https://store.example", region="x", access_key="me", secret_key="hidden")
+    assert store.headers("https://store.example/data/a")
+    assert store.headers("https://store.example.evil.org/data/a") == {}
+    amazon = replace(store, endpoint="")
+    assert amazon.headers("https://elsewhere.example/a") == {}
+
+
+def test_a_cache_that_cannot_be_written_is_told(web: WebServer, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(StoreError, match="cache"):
+        fetch("s3://data/mnist", FetchOptions(cache=tmp_path / "cache", formats=()))
