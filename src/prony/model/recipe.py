@@ -67,7 +67,9 @@ class ModelWorkload(Noun):
 
     kind: Literal["model"] = Field(description="which kind of workload this is")
     model: str = Field(
-        min_length=1, description="zoo:NAME, a path, https://, s3:// or ftp://", examples=["zoo:mobilenet-v2", "models/mine.onnx"]
+        min_length=1,
+        description="zoo:NAME, a path, https://, s3:// or ftp://",
+        examples=["zoo:mobilenet-v2", "models/mine.onnx"],
     )
     checksum: str | None = Field(
         default=None,
