@@ -1,5 +1,6 @@
 # make demo   set up and run the main job end to end        make check  format, lint, types, contracts, tests
 # make test   set up and pass every test                    make bench  the figures of docs/performance.md
+# make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  pictures of every page into docs/images
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
@@ -14,9 +15,13 @@ TORCH_VERSION ?= 2.13.0
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); [ $$n -gt 4 ] && echo 4 || echo $$n)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: setup demo test test-slow check format lint types contracts bench bench-peers torch servers vllm clean
+SITE := src/prony/server/site
+UI_SOURCES := $(shell find ui/src ui/public -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/package-lock.json
 
-setup: $(STAMP)
+.PHONY: setup demo test test-slow check format lint types contracts bench bench-peers torch servers vllm clean
+.PHONY: ui ui-types ui-check screenshots
+
+setup: $(STAMP) $(SITE)/.built
 
 $(STAMP): pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -26,6 +31,27 @@ $(STAMP): pyproject.toml
 	"$(PYTHON)" -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(STAMP)
+
+# The web pages, built once and again when their sources change. Without Node.js everything else still works.
+$(SITE)/.built: $(UI_SOURCES)
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory ui; else \
+		echo "No Node.js here: the server's web pages are not built; everything else works. 'make ui' builds them."; fi
+
+ui: ui/node_modules/.ready
+	cd ui && npm run --silent build
+	@touch $(SITE)/.built
+
+ui/node_modules/.ready: ui/package-lock.json
+	cd ui && npm ci --silent
+	@touch $@
+
+# The types of the API as the pages know them; a test says when they are old.
+ui-types: $(STAMP) ui/node_modules/.ready
+	$(BIN)/python ui/openapi.py ui/schema.json
+	cd ui && npm run --silent types
+
+ui-check: ui/node_modules/.ready
+	cd ui && npm run --silent lint && npm run --silent typecheck && npm run --silent test
 
 demo: setup
 	$(BIN)/prony run recipes/quickstart.yaml
@@ -38,7 +64,7 @@ test: setup
 test-slow: setup
 	$(BIN)/python -m pytest -m slow
 
-check: format lint types contracts test
+check: format lint types contracts ui-check test
 
 format: setup
 	$(BIN)/ruff format --check .
@@ -97,4 +123,4 @@ $(VLLM)/.ready:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(TORCH) $(SERVERS) $(VLLM) build dist src/*.egg-info
+	rm -rf $(VENV) $(TORCH) $(SERVERS) $(VLLM) $(SITE) ui/node_modules build dist src/*.egg-info

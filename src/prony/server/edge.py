@@ -11,6 +11,7 @@ import structlog
 from starlette.types import Message, Receive, Scope, Send
 
 from prony.errors import AccessError, PronyError
+from prony.server import web
 from prony.server.body import header
 from prony.server.directory import Directory
 from prony.server.gate import Gate, address_of
@@ -53,6 +54,9 @@ class Edge:
 
     async def _answer(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         try:
+            if web.is_page(scope):
+                await web.serve(scope, receive, answer.send)
+                return
             scope.setdefault("state", {})["who"] = await self._gate.admit(scope)
             await self._directory.find(scope).serve(scope, receive, answer.send)
         except ClientGoneError:

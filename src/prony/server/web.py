@@ -1,0 +1,124 @@
+"""A request for a page in, a file of the web application out: compressed beforehand, kept by browsers, strict in policy.
+
+`site/` beside this module is what `make ui` builds from `ui/`. Nothing in it is secret, so nobody is asked who they are;
+what the pages show they ask of the API, which does ask.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from prony.server.body import header
+
+SITE = Path(__file__).parent / "site"
+# No inline script or style, nothing from elsewhere; `data:` is for pictures that charts save.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".json": "application/json",
+}
+_TWINS = (("br", ".br"), ("gzip", ".gz"))
+# Paths that are the server's own; everything else that a browser opens is a page of the application.
+_RESERVED = ("/api", "/docs", "/metrics", "/openapi.json")
+_IMMUTABLE = "public, max-age=31536000, immutable"
+_NOT_BUILT = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Prony</title></head>
+<body>
+<h1>Prony's server is running</h1>
+<p>Its web pages are not built in this checkout. With Node.js 20.19 or newer, run <code>make ui</code> and reload.</p>
+<p>The API is all here: <a href="/docs">what it offers</a>. A package that was installed by pip has the pages in it.</p>
+</body>
+</html>
+"""
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file of the site; `twins` are its compressed forms by their encoding."""
+
+    content: bytes
+    media_type: str
+    tag: str
+    twins: dict[str, bytes]
+
+
+def is_page(scope: Scope) -> bool:
+    """Does this ask for the web application: one of its files, or an address that a browser opens?"""
+    path: str = scope["path"]
+    if scope["method"] not in ("GET", "HEAD") or _is_reserved(path):
+        return False
+    return path == "/" or path in _paths() or b"text/html" in header(scope, b"accept")
+
+
+async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with the file, or with the application's page: what its addresses mean, it knows itself."""
+    await _answer(scope)(scope, receive, send)
+
+
+def _answer(scope: Scope) -> Response:
+    path = scope["path"] if scope["path"] in _paths() else "/index.html"
+    asset = _asset(path)
+    if asset is None:
+        return Response(_NOT_BUILT, media_type="text/html", headers={"Content-Security-Policy": POLICY})
+    headers = {
+        "Content-Security-Policy": POLICY,
+        "Cache-Control": _IMMUTABLE if path.startswith("/assets/") else "no-cache",
+        "ETag": asset.tag,
+        "Vary": "Accept-Encoding",
+    }
+    if header(scope, b"if-none-match").decode("latin-1") == asset.tag:
+        return Response(status_code=304, headers=headers)
+    encoding, content = _encoded(asset, header(scope, b"accept-encoding"))
+    if encoding:
+        headers["Content-Encoding"] = encoding
+    if scope["method"] == "HEAD":
+        return Response(headers=headers | {"Content-Length": str(len(content))}, media_type=asset.media_type)
+    return Response(content, media_type=asset.media_type, headers=headers)
+
+
+def _is_reserved(path: str) -> bool:
+    return any(path == one or path.startswith(f"{one}/") for one in _RESERVED)
+
+
+def _encoded(asset: Asset, accepted: bytes) -> tuple[str, bytes]:
+    names = {part.split(b";")[0].strip().decode("latin-1") for part in accepted.split(b",") if b"q=0" not in part}
+    for name, content in asset.twins.items():
+        if name in names:
+            return name, content
+    return "", asset.content
+
+
+@cache
+def _paths() -> frozenset[str]:
+    """Return the addresses of the site's files: those that were there when the server was first asked."""
+    found = (path for path in SITE.rglob("*") if path.is_file() and path.suffix in _TYPES)
+    return frozenset(f"/{path.relative_to(SITE).as_posix()}" for path in found)
+
+
+@cache
+def _asset(path: str) -> Asset | None:
+    if path not in _paths():
+        return None
+    place = SITE / path.removeprefix("/")
+    content = place.read_bytes()
+    twins = {name: place.with_name(place.name + ending) for name, ending in _TWINS}
+    return Asset(
+        content=content,
+        media_type=_TYPES[place.suffix],
+        tag=f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"',
+        twins={name: twin.read_bytes() for name, twin in twins.items() if twin.is_file()},
+    )

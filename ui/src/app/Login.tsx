@@ -1,0 +1,44 @@
+// Shown where the server wants a token: what one is, where it comes from, and a place for it.
+import { type SyntheticEvent, useState } from "react";
+import { useQueryClient } from "@tanstack/react-query";
+
+import { setToken } from "@/api/token";
+
+export function Login() {
+  const [text, setText] = useState("");
+  const client = useQueryClient();
+  const enter = (event: SyntheticEvent): void => {
+    event.preventDefault();
+    setToken(text.trim());
+    void client.resetQueries();
+  };
+  return (
+    <main className="login">
+      <form className="card" onSubmit={enter}>
+        <div className="body stack">
+          <h1>Prony</h1>
+          <p className="muted">
+            This server can be reached by others, so it asks for a token. Whoever runs it makes one with
+          </p>
+          <pre className="code">prony tokens add NAME --role viewer</pre>
+          <label className="field">
+            <span>Token</span>
+            <input
+              type="password"
+              autoComplete="off"
+              spellCheck={false}
+              placeholder="prony_…"
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+              required
+            />
+            <span className="help">Kept in this tab until it is closed; sent to this server and nowhere else.</span>
+          </label>
+          <button type="submit" className="button primary">
+            Enter
+          </button>
+        </div>
+      </form>
+    </main>
+  );
+}

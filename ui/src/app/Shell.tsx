@@ -1,0 +1,101 @@
+// The frame around every page: where one can go, whether what is seen is live, light or dark.
+import { Link, Outlet, useRouterState } from "@tanstack/react-router";
+import { useState } from "react";
+
+import { useConnection } from "@/api/live";
+import { useIsRefused } from "@/api/token";
+import { chooseTheme, type Theme, useTheme } from "@/components/theme";
+import { Toasts } from "@/components/toasts";
+
+import { Login } from "./Login";
+import { NAVIGATION } from "./navigation";
+
+export function Shell() {
+  const isRefused = useIsRefused();
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  // The menu of a phone is open on one page: going to another closes it.
+  const [openAt, setOpenAt] = useState("");
+  const open = openAt === path;
+  if (isRefused) return <Login />;
+  return (
+    <div className="shell">
+      <a className="skip" href="#content">
+        Skip to the content
+      </a>
+      <aside className={open ? "side open" : "side"}>
+        <div className="side-head">
+          <Link to="/" className="brand">
+            <Mark /> Prony
+          </Link>
+          <button type="button" className="button quiet slim menu" aria-expanded={open} onClick={() => setOpenAt(open ? "" : path)}>
+            {open ? "Close" : "Menu"}
+          </button>
+        </div>
+        <nav aria-label="Pages">
+          {NAVIGATION.map(({ group, links }) => (
+            <div key={group} className="nav-group">
+              <span className="nav-title">{group}</span>
+              <ul>
+                {links.map(({ to, label }) => (
+                  <li key={to}>
+                    <Link to={to} activeOptions={EXACTLY[to]} className="nav-link">
+                      {label}
+                    </Link>
+                  </li>
+                ))}
+              </ul>
+            </div>
+          ))}
+        </nav>
+        <div className="side-foot">
+          <Liveness />
+          <ThemeChoice />
+        </div>
+      </aside>
+      <main id="content" tabIndex={-1}>
+        <Outlet />
+      </main>
+      <Toasts />
+    </div>
+  );
+}
+
+// Every address begins with the overview's.
+const EXACTLY: Record<string, { exact: boolean }> = { "/": { exact: true } };
+
+function Mark() {
+  return (
+    <svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true">
+      <circle cx="16" cy="17" r="10.5" fill="none" stroke="currentColor" strokeWidth="2.4" />
+      <path d="M16 17 23 9" stroke="var(--series-5)" strokeWidth="3" strokeLinecap="round" />
+      <path d="M1.5 17h3.5M27 17h3.5M16 2.500v3.500" stroke="currentColor" strokeWidth="2.4" strokeLinecap="round" />
+    </svg>
+  );
+}
+
+const SAID = {
+  live: ["live", "what changes on the server is shown at once"],
+  connecting: ["connecting", "asking the server to tell what changes"],
+  lost: ["not live", "the connection is lost; it comes back by itself, and nothing is missed"],
+} as const;
+
+function Liveness() {
+  const state = useConnection();
+  const [word, about] = SAID[state];
+  return (
+    <span className={`liveness ${state}`} title={about} role="status">
+      <i aria-hidden="true" /> {word}
+    </span>
+  );
+}
+
+const NEXT: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
+
+function ThemeChoice() {
+  const theme = useTheme();
+  return (
+    <button type="button" className="button quiet slim" title="Change between light, dark and the system's choice" onClick={() => chooseTheme(NEXT[theme])}>
+      {{ auto: "Auto", light: "Light", dark: "Dark" }[theme]} theme
+    </button>
+  );
+}

@@ -1,0 +1,69 @@
+// A state or a verdict in, a small mark out: by word and shape first, by colour second.
+import type { ReactNode } from "react";
+
+import type { Grade } from "@/api/schema";
+
+export type Tone = "good" | "bad" | "warn" | "info" | "quiet";
+
+const TONES: Record<string, Tone> = {
+  complete: "good", valid: "good", active: "good", idle: "good", ok: "good", delivered: "good", pass: "good",
+  running: "info", leased: "info", busy: "info", cleanup: "info", sending: "info",
+  partial: "warn", suspect: "warn", draining: "warn", suspected: "warn", slower_than_expected: "warn",
+  failed: "bad", void: "bad", lost: "bad", faulty: "bad", regression: "bad", fail: "bad",
+};
+const SHAPES: Record<Tone, ReactNode> = {
+  good: <path d="M2 5.2 4.2 7.5 8.2 2.6" fill="none" stroke="currentColor" strokeWidth="1.8" />,
+  bad: <path d="M2.4 2.4 7.6 7.6 M7.6 2.4 2.4 7.6" fill="none" stroke="currentColor" strokeWidth="1.8" />,
+  warn: <path d="M5 1 9.4 9 H0.6 Z" fill="currentColor" />,
+  info: <circle cx="5" cy="5" r="3.6" fill="currentColor" />,
+  quiet: <circle cx="5" cy="5" r="3.2" fill="none" stroke="currentColor" strokeWidth="1.6" />,
+};
+
+export function toneOf(state: string): Tone {
+  return TONES[state] ?? "quiet";
+}
+
+export function Shape({ tone }: { tone: Tone }) {
+  return (
+    <svg width="10" height="10" viewBox="0 0 10 10" aria-hidden="true">
+      {SHAPES[tone]}
+    </svg>
+  );
+}
+
+export function Badge(props: { tone?: Tone; title?: string | undefined; children: ReactNode }) {
+  const { tone = "quiet", title, children } = props;
+  return (
+    <span className={`badge tone-${tone}`} title={title}>
+      <Shape tone={tone} />
+      {children}
+    </span>
+  );
+}
+
+/** A state of an experiment, a job, an agent or a delivery. */
+export function State({ of: state, title }: { of: string; title?: string | undefined }) {
+  return (
+    <Badge tone={toneOf(state)} title={title}>
+      {state.replaceAll("_", " ")}
+    </Badge>
+  );
+}
+
+/** May this number be quoted? */
+export function Verdict({ grade, title }: { grade: Grade; title?: string | undefined }) {
+  return (
+    <Badge tone={toneOf(grade)} title={title}>
+      {grade}
+    </Badge>
+  );
+}
+
+/** The verdict where there is no room for its word: beside a number. */
+export function GradeMark({ grade }: { grade: Grade }) {
+  return (
+    <span className={`ink-${toneOf(grade)}`} title={`this number is ${grade}`}>
+      <Shape tone={toneOf(grade)} /> <span className="unseen">{grade}: </span>
+    </span>
+  );
+}

@@ -1,0 +1,84 @@
+// A modal question: the browser's own dialog, which keeps the focus and closes by Escape.
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+
+import { Failure } from "./states";
+
+export function Dialog(props: { title: string; onClose: () => void; footer?: ReactNode; children: ReactNode }) {
+  const { title, onClose, footer, children } = props;
+  const element = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    element.current?.showModal();
+  }, []);
+  return (
+    <dialog ref={element} aria-labelledby={id} onClose={onClose}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        <button type="button" className="button quiet slim" aria-label="Close" onClick={onClose}>
+          ✕
+        </button>
+      </header>
+      <div className="body">{children}</div>
+      {footer && <footer>{footer}</footer>}
+    </dialog>
+  );
+}
+
+/** A button that asks before it does what cannot be undone. */
+export function Confirmed(props: {
+  label: ReactNode;
+  title: string;
+  question: ReactNode;
+  yes: string;
+  act: () => Promise<unknown>;
+  className?: string;
+  disabled?: boolean;
+}) {
+  const { label, title, question, yes, act, className = "button", disabled = false } = props;
+  const [open, setOpen] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const close = (): void => {
+    setOpen(false);
+    setError(null);
+  };
+  const run = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      await act();
+      close();
+    } catch (caught) {
+      setError(caught);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <button type="button" className={className} disabled={disabled} onClick={() => setOpen(true)}>
+        {label}
+      </button>
+      {open && (
+        <Dialog
+          title={title}
+          onClose={close}
+          footer={
+            <>
+              <button type="button" className="button" onClick={close}>
+                Keep as it is
+              </button>
+              <button type="button" className="button danger" disabled={busy} onClick={() => void run()}>
+                {yes}
+              </button>
+            </>
+          }
+        >
+          <div className="stack">
+            <div>{question}</div>
+            {error !== null && <Failure error={error} />}
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}

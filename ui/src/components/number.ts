@@ -1,0 +1,122 @@
+// An estimate in, the one way it is written out: digits that its interval supports, in a unit that suits its size.
+import type { Estimate } from "@/api/schema";
+
+export interface Written {
+  value: string;
+  unit: string;
+  interval: string;
+}
+
+export interface Scale {
+  symbol: string;
+  factor: number;
+}
+
+export const DASH = "–";
+
+type Sized = Pick<Estimate, "value" | "unit">;
+type Bounded = Sized & { low?: number | null; high?: number | null };
+
+const KI = 1024;
+// What the units of one quantity are worth in its smallest one, as people write them.
+const FAMILIES: readonly (readonly (readonly [string, number])[])[] = [
+  [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]],
+  [["B", 1], ["KiB", KI], ["MiB", KI ** 2], ["GiB", KI ** 3], ["TiB", KI ** 4]],
+  [["µJ", 1], ["mJ", 1e3], ["J", 1e6], ["kJ", 1e9]],
+  [["mW", 1], ["W", 1e3], ["kW", 1e6]],
+  [["B/s", 1], ["KiB/s", KI], ["MiB/s", KI ** 2], ["GiB/s", KI ** 3]],
+  [["/s", 1], ["k/s", 1e3], ["M/s", 1e6], ["G/s", 1e9]],
+];
+const SYMBOLS: Record<string, string> = { us: "µs", uJ: "µJ", "1/s": "/s", "1": "" };
+// A rate below ten thousand reads better whole than in thousands; memory is compared in MiB until it is many GiB.
+const LEAST: Record<string, number> = { "k/s": 10, "M/s": 10, "G/s": 10, GiB: 10, TiB: 10 };
+
+export function written(estimate: Bounded, scale: Scale = commonScale([estimate])): Written {
+  if (!Number.isFinite(estimate.value)) return { value: DASH, unit: scale.symbol, interval: "" };
+  const value = estimate.value * scale.factor;
+  const ends = intervalOf(estimate);
+  if (!ends) return { value: fixed(value, decimalsOf(value, 3)), unit: scale.symbol, interval: "" };
+  const low = ends[0] * scale.factor;
+  const high = ends[1] * scale.factor;
+  const decimals = supported(value, low, high);
+  const interval = `[${fixed(low, decimals)}, ${fixed(high, decimals)}]`;
+  return { value: fixed(value, decimals), unit: scale.symbol, interval };
+}
+
+export function text(estimate: Bounded, scale?: Scale): string {
+  const { value, unit, interval } = written(estimate, scale);
+  return [value, unit, interval].filter(Boolean).join(" ");
+}
+
+/** Return both ends, or null where there is no interval that can be vouched for. */
+export function intervalOf(estimate: Bounded): [number, number] | null {
+  const { low, high } = estimate;
+  if (low === null || low === undefined || high === null || high === undefined) return null;
+  return Number.isFinite(low) && Number.isFinite(high) ? [low, high] : null;
+}
+
+/** Return the unit in which these read best side by side; all have the same unit of their own. */
+export function commonScale(estimates: readonly Sized[]): Scale {
+  const unit = estimates[0]?.unit ?? "1";
+  const symbol = SYMBOLS[unit] ?? unit;
+  const sizes = estimates.map((one) => Math.abs(one.value)).filter((size) => size > 0 && Number.isFinite(size));
+  const family = FAMILIES.find((one) => one.some(([name]) => name === symbol));
+  if (!family || sizes.length === 0) return { symbol, factor: 1 };
+  const own = family.find(([name]) => name === symbol)?.[1] ?? 1;
+  // The geometric mean: 0.9 ms beside 12 ms reads better than 900 µs beside 12000 µs.
+  const middle = Math.exp(sizes.map(Math.log).reduce((sum, one) => sum + one, 0) / sizes.length);
+  const base = middle * own * (1 + 1e-9);
+  const fitting = family.filter(([name, size]) => base >= size * (LEAST[name] ?? 1));
+  const [chosen, size] = fitting.at(-1) ?? family[0] ?? [symbol, own];
+  return { symbol: chosen, factor: own / size };
+}
+
+/** Return one observed number (a sample, a counter) in a fitting unit; it has no interval by nature. */
+export function plain(value: number, unit = "1", digits = 3): string {
+  if (!Number.isFinite(value)) return DASH;
+  const { symbol, factor } = commonScale([{ value, unit }]);
+  return `${fixed(value * factor, decimalsOf(value * factor, digits))} ${symbol}`.trim();
+}
+
+/** Return `1.9×`: a description, so two digits. */
+export function ratio(value: number): string {
+  return `${fixed(value, decimalsOf(value, 2))}×`;
+}
+
+/** Return a share as a percentage: `95 %`, `1.2 %`. */
+export function share(value: number): string {
+  const percent = value * 100;
+  return `${fixed(percent, Math.abs(percent) >= 10 ? 0 : decimalsOf(percent, 2))} %`.replace(".0 %", " %");
+}
+
+/** Return what stands behind the number: the method, the count and the confidence. */
+export function footnote(estimate: Estimate): string {
+  const count = `${estimate.count} ${estimate.level}${estimate.count === 1 ? "" : "s"}`;
+  if (!intervalOf(estimate)) return `${estimate.method}; ${count}; no interval can be vouched for`;
+  const { confidence } = estimate;
+  const kind = confidence === null || confidence === undefined ? "interval" : `${share(confidence)} interval`;
+  return `${estimate.method}; ${count}; ${kind}`;
+}
+
+/** Return how many decimals the half-width supports: its first digit is the last one written. */
+function supported(value: number, low: number, high: number): number {
+  const half = (high - low) / 2;
+  if (half <= 0) return decimalsOf(value, 3);
+  let decimals = -Math.floor(Math.log10(half));
+  // A half-width that begins with 1 would lose up to half of itself to rounding: it is written with two digits.
+  if (half < 2 * 10 ** -decimals) decimals += 1;
+  // One digit of the value itself is kept where the interval is wider than the value, else it would read 0.
+  const least = Math.min(decimalsOf(value, 1), decimals + 1);
+  return Math.min(Math.max(decimals, least), decimalsOf(value, 4));
+}
+
+function decimalsOf(value: number, digits: number): number {
+  return value === 0 ? 0 : digits - 1 - Math.floor(Math.log10(Math.abs(value)));
+}
+
+function fixed(value: number, decimals: number): string {
+  const step = 10 ** -decimals;
+  const rounded = decimals < 0 ? Math.round(value / step) * step : value;
+  const made = rounded.toFixed(Math.min(Math.max(decimals, 0), 12));
+  return Number(made) === 0 ? made.replace("-", "") : made;
+}

@@ -1,0 +1,47 @@
+// What a page shows instead of its content: nothing yet, not there yet, or why not.
+import type { UseQueryResult } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+
+import { Refusal } from "@/api/client";
+
+export function Empty(props: { title: string; children?: ReactNode; actions?: ReactNode }) {
+  return (
+    <div className="empty">
+      <h2>{props.title}</h2>
+      {props.children}
+      {props.actions && <div className="row">{props.actions}</div>}
+    </div>
+  );
+}
+
+export function Loading({ what = "Loading" }: { what?: string }) {
+  return (
+    <p className="loading" role="status">
+      {what} …
+    </p>
+  );
+}
+
+export function Failure({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = error instanceof Refusal ? error.hint : "";
+  return (
+    <div className="failure" role="alert">
+      <strong>{message}</strong>
+      {hint && <p>{hint}</p>}
+      {onRetry && (
+        <button type="button" className="button slim" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Show a query's data, or that it is coming, or why it is not. */
+export function Shown<T>(props: { query: UseQueryResult<T>; what?: string; children: (data: T) => ReactNode }) {
+  const { query, what, children } = props;
+  if (query.data !== undefined) return <>{children(query.data)}</>;
+  if (query.error) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
+  return <Loading {...(what ? { what } : {})} />;
+}

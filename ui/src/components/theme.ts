@@ -1,0 +1,30 @@
+// The theme that a person chose here: light, dark, or whatever the system says.
+import { useSyncExternalStore } from "react";
+
+export type Theme = "auto" | "light" | "dark";
+
+const KEY = "prony.theme";
+const listeners = new Set<() => void>();
+
+export function currentTheme(): Theme {
+  const said = document.documentElement.dataset.theme;
+  return said === "light" || said === "dark" ? said : "auto";
+}
+
+export function chooseTheme(theme: Theme): void {
+  if (theme === "auto") {
+    delete document.documentElement.dataset.theme;
+    localStorage.removeItem(KEY);
+  } else {
+    document.documentElement.dataset.theme = theme;
+    localStorage.setItem(KEY, theme);
+  }
+  for (const listener of listeners) listener();
+}
+
+export function useTheme(): Theme {
+  return useSyncExternalStore((listener) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }, currentTheme);
+}

@@ -1,0 +1,76 @@
+// Instants and durations as people say them; the exact one is a hover away.
+import { useSyncExternalStore } from "react";
+
+const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ["day", 86_400], ["hour", 3600], ["minute", 60], ["second", 1],
+];
+const NEAR = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+const EXACT = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const TICK_MS = 5000;
+
+let now = Date.now();
+const listeners = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | null = null;
+
+function subscribe(listener: () => void): () => void {
+  if (listeners.size === 0) now = Date.now();
+  listeners.add(listener);
+  timer ??= setInterval(() => {
+    now = Date.now();
+    for (const one of listeners) one();
+  }, TICK_MS);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0 && timer !== null) {
+      clearInterval(timer);
+      timer = null;
+    }
+  };
+}
+
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => now);
+}
+
+export function exactly(instant: string): string {
+  return EXACT.format(new Date(instant));
+}
+
+export function ago(instant: string, at: number): string {
+  const seconds = (new Date(instant).getTime() - at) / 1000;
+  // What was made after the clock here last ticked is not in the future.
+  if (Math.abs(seconds) < 8) return "just now";
+  const [unit, size] = UNITS.find(([, least]) => Math.abs(seconds) >= least) ?? ["second", 1];
+  return NEAR.format(Math.round(seconds / size), unit);
+}
+
+/** `4 min 10 s`: at most two units. */
+export function lasting(seconds: number): string {
+  if (!Number.isFinite(seconds) || seconds < 0) return "–";
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  const parts: [number, string][] = [
+    [Math.floor(whole / 86_400), "d"],
+    [Math.floor((whole % 86_400) / 3600), "h"],
+    [Math.floor((whole % 3600) / 60), "min"],
+    [whole % 60, "s"],
+  ];
+  const first = parts.findIndex(([size]) => size > 0);
+  return parts.slice(first, first + 2).filter(([size]) => size > 0).map(([size, unit]) => `${size} ${unit}`).join(" ");
+}
+
+export function Ago({ at }: { at: string | null | undefined }) {
+  const current = useNow();
+  if (!at) return <span className="muted">–</span>;
+  return (
+    <time dateTime={at} title={exactly(at)}>
+      {ago(at, current)}
+    </time>
+  );
+}
+
+export function Lasted({ from, to }: { from: string; to?: string | null | undefined }) {
+  const current = useNow();
+  const end = to ? new Date(to).getTime() : Math.max(current, new Date(from).getTime());
+  return <>{lasting((end - new Date(from).getTime()) / 1000)}</>;
+}

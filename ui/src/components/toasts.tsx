@@ -1,0 +1,55 @@
+// What an action came to, told for a moment at the corner; `useAct` runs one and tells.
+import { useCallback, useSyncExternalStore } from "react";
+
+interface Toast {
+  id: number;
+  text: string;
+  bad: boolean;
+}
+
+const SHOWN_MS = 6000;
+let toasts: readonly Toast[] = [];
+let count = 0;
+const listeners = new Set<() => void>();
+
+export function tell(text: string, bad = false): void {
+  const id = ++count;
+  change([...toasts, { id, text, bad }]);
+  setTimeout(() => change(toasts.filter((toast) => toast.id !== id)), SHOWN_MS);
+}
+
+function change(next: readonly Toast[]): void {
+  toasts = next;
+  for (const listener of listeners) listener();
+}
+
+export function Toasts() {
+  const shown = useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => toasts,
+  );
+  return (
+    <div className="toasts" role="status" aria-live="polite">
+      {shown.map((toast) => (
+        <div key={toast.id} className={toast.bad ? "toast bad" : "toast"}>
+          {toast.text}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** Return a function that does something, tells what came of it, and never throws. */
+export function useAct(): (work: () => Promise<unknown>, done?: string) => Promise<void> {
+  return useCallback(async (work, done) => {
+    try {
+      await work();
+      if (done) tell(done);
+    } catch (error) {
+      tell(error instanceof Error ? error.message : String(error), true);
+    }
+  }, []);
+}
