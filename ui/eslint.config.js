@@ -48,7 +48,7 @@ export default tseslint.config(
       "@typescript-eslint/no-misused-promises": ["error", { checksVoidReturn: { attributes: false } }],
       "@typescript-eslint/only-throw-error": "off", // the router throws what it is told to: notFound(), redirect()
       "react-hooks/incompatible-library": "off", // the virtual table's own hook; there is no compiler here
-      eqeqeq: "error",
+      eqeqeq: ["error", "always", { null: "ignore" }],
       "no-console": "error",
       "no-restricted-syntax": [
         "error",

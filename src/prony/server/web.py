@@ -1,7 +1,7 @@
-"""A request for a page in, a file of the web application out: compressed beforehand, kept by browsers, strict in policy.
+"""A request for a page in, a file of the web application out: compressed beforehand, kept by browsers.
 
-`site/` beside this module is what `make ui` builds from `ui/`. Nothing in it is secret, so nobody is asked who they are;
-what the pages show they ask of the API, which does ask.
+`site/` beside this module is what `make ui` builds from `ui/`. Nothing in it is secret, so nobody is asked who they
+are; what the pages show they ask of the API, which does ask.
 """
 
 from __future__ import annotations

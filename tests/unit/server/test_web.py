@@ -1,0 +1,90 @@
+"""The web application's files: which requests are theirs, and what browsers are told about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from prony.server import web
+
+from .house import House
+
+PAGE = {"Accept": "text/html,application/xhtml+xml"}
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A site of two files, one of them with its compressed twins."""
+    folder = tmp_path / "site"
+    (folder / "assets").mkdir(parents=True)
+    (folder / "index.html").write_text("<!doctype html><title>Prony</title>")
+    script = folder / "assets" / "index-1a2b.js"
+    script.write_text("let plain;")
+    script.with_name("index-1a2b.js.br").write_bytes(b"brotli")
+    script.with_name("index-1a2b.js.gz").write_bytes(b"gzip")
+    monkeypatch.setattr(web, "SITE", folder)
+    _forget()
+    yield folder
+    _forget()
+
+
+def _forget() -> None:
+    web._paths.cache_clear()
+    web._asset.cache_clear()
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("path", ["/", "/experiments", "/experiments/1r98xyt1j"])
+def test_an_address_that_a_browser_opens_is_the_applications(house: House, path: str) -> None:
+    answer = house.client.get(path, headers=PAGE)
+    assert answer.status_code == 200
+    assert "<title>Prony</title>" in answer.text
+    assert answer.headers["cache-control"] == "no-cache"
+    policy = answer.headers["content-security-policy"]
+    assert "script-src 'self';" in policy
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.usefixtures("site")
+def test_a_hashed_file_is_kept_for_ever_and_sent_in_the_form_that_the_client_takes(house: House) -> None:
+    path = "/assets/index-1a2b.js"
+    plain = house.client.get(path, headers={"Accept-Encoding": "identity"})
+    assert plain.text == "let plain;"
+    assert "immutable" in plain.headers["cache-control"]
+    head = house.client.head(path, headers={"Accept-Encoding": "gzip, deflate, br"})
+    assert head.headers["content-encoding"] == "br"
+    assert head.headers["content-length"] == str(len(b"brotli"))
+    assert house.client.head(path, headers={"Accept-Encoding": "gzip"}).headers["content-encoding"] == "gzip"
+
+
+@pytest.mark.usefixtures("site")
+def test_who_has_the_file_is_not_sent_it_again(house: House) -> None:
+    tag = house.client.get("/", headers=PAGE).headers["etag"]
+    assert house.client.get("/", headers=PAGE | {"If-None-Match": tag}).status_code == 304
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("path", ["/api/v1/nope", "/docs/nope", "/metrics/nope"])
+def test_what_is_the_apis_is_never_answered_with_a_page(house: House, path: str) -> None:
+    assert "json" in house.client.get(path, headers=PAGE).headers["content-type"]
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("path", ["/../pyproject.toml", "/assets/../../secret", "/assets/index-1a2b.js.gz"])
+def test_nothing_outside_of_the_list_of_files_is_served(house: House, path: str) -> None:
+    assert house.client.get(path).status_code == 404
+
+
+def test_where_the_pages_are_not_built_it_is_said_how(
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web, "SITE", tmp_path / "nowhere")
+    _forget()
+    try:
+        assert "make ui" in house.client.get("/", headers=PAGE).text
+    finally:
+        _forget()
