@@ -4596,6 +4596,11 @@ export interface components {
              */
             devices: "any" | "each";
             /**
+             * On
+             * @description the target whose processes they are: local, the machine that runs them
+             */
+            on?: string | null;
+            /**
              * Priority
              * @description higher goes first
              * @default 0
