@@ -58,10 +58,10 @@ def running(connection: Connection) -> tuple[tuple[Batch, str | None], ...]:
     return tuple((_batch(row), row.stands) for row in rows)
 
 
-def wanting(connection: Connection, limit: int) -> tuple[Change, ...]:
+def wanting(connection: Connection, limit: int, without: Sequence[str] = ()) -> tuple[Change, ...]:
     """Return regressions that nothing has decided and for which a batch is to be run, the oldest first."""
     settled = select(_T.c.change_id).where(_T.c.outcome.is_(None) | _T.c.outcome.not_in(GOES_ON))
-    query = select(_C.c.document).where(_C.c.kind == "regression", _C.c.id.not_in(settled))
+    query = select(_C.c.document).where(_C.c.kind == "regression", _C.c.id.not_in(settled), _C.c.id.not_in(without))
     query = query.where(_C.c.state.in_([ChangeState.SUSPECT.value, ChangeState.FOUND.value]))
     texts = connection.execute(query.order_by(_C.c.noticed_at, _C.c.id).limit(limit)).scalars()
     return tuple(Change.read_json(text) for text in texts)

@@ -6,6 +6,7 @@ import pytest
 
 from prony.analyse.sweep.measured import Loaded
 from prony.analyse.sweep.report import sweep_report
+from prony.model.clients import ClientSide
 from prony.model.estimate import Grade
 from prony.model.sweep import Curve, LimitState
 
@@ -36,6 +37,19 @@ def test_a_plateau_gives_a_knee_and_a_limit_with_intervals() -> None:
     assert found.limit.estimate.low is not None
     assert found.limit.estimate.low <= 8000 <= (found.limit.estimate.high or 0)
     assert found.limit.estimate.count == 9
+
+
+def test_a_knee_that_is_the_clients_is_said_to_be() -> None:
+    jobs = sweep(LEVELS, lambda x: 1000 * min(x, 8))
+    full = ClientSide(cpu_shares=(0.99,))
+    busy = [
+        Loaded(load_entry(job.level, job.entry.summary.runs, side=full if job.level >= 4 else None)) for job in jobs
+    ]
+    found = curve(busy)
+    for claim in (found.knee, found.limit):
+        assert claim.state == "found"
+        assert claim.text.endswith("not the server's: at 8, 16, 32 users the client could not send more.")
+    assert "client" not in curve(jobs).knee.text
 
 
 def test_a_straight_line_gives_no_saturation_and_no_limit() -> None:

@@ -41,8 +41,11 @@ class Decision:
     is_real: bool
 
     def refutes(self, position: int, seen: int) -> bool:
-        """Say whether a finding is the one that was found wrong; with twice as many runs it may be asked again."""
-        return abs(self.position - position) <= NEAR and self.rests(seen)
+        """Say whether a finding is the one that was found wrong; with twice as many runs it may be asked again.
+
+        What begins with a run that was not there then is another: nobody has looked at it.
+        """
+        return abs(self.position - position) <= NEAR and position <= self.at and self.rests(seen)
 
     def rests(self, seen: int) -> bool:
         """Say whether it was found wrong so lately that nothing of it is asked again."""

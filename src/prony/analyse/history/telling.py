@@ -169,17 +169,36 @@ def _remembered(fresh: Sequence[Change], known: Sequence[Change], judged: Judged
             found.append(change.model_copy(update=kept | {"state": state, "path": path}))
         else:
             found.append(change)
-    found += [one for one in left if one.state in _DECIDED or one.state is ChangeState.RESOLVED]
+    left = [one for one in left if one.state in _DECIDED or one.state is ChangeState.RESOLVED]
+    taken = {one.id for one in left}
+    found = [_asked_again(one) if one.id in taken else one for one in found] + left
     return sorted(found, key=lambda one: (one.measured_at, one.id))
 
 
+def _asked_again(change: Change) -> Change:
+    """Name a change whose first run began one that was decided before: this is another question."""
+    return change.model_copy(
+        update={"id": _name(change.series_id, change.metric, f"{change.job_id}/{change.noticed_at}")}
+    )
+
+
 def _is_same(old: Change, new: Change, judged: Judged) -> bool:
+    if not _was_there(old, new, judged):
+        return False
     if old.state is ChangeState.RESOLVED and old.job_id != new.job_id:
         return False
     places = judged.place_of(old.job_id), judged.place_of(new.job_id)
     if places[0] is None or places[1] is None or (old.kind == "drift") != (new.kind == "drift"):
         return False
     return old.kind == "drift" or (abs(places[0] - places[1]) <= NEAR and (old.effect > 0) == (new.effect > 0))
+
+
+def _was_there(old: Change, new: Change, judged: Judged) -> bool:
+    """Say whether a change was noticed by the time of a decision, which says nothing of what came later."""
+    at = judged.place_of(old.decided_after or "")
+    if old.state not in _DECIDED or old.kind == "drift" or at is None:
+        return True
+    return new.noticed_at <= judged.points[at].measured_at
 
 
 def _resolved(changes: Sequence[Change], rules: Rules) -> list[Change]:

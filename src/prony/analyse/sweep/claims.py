@@ -30,9 +30,10 @@ def knee_claim(groups: Sequence[Group], noun: str) -> tuple[Claim, Knee | None]:
             if left_out
             else ""
         )
+        there = f"in {_levels(len(counted))}" if counted else "where no level may be quoted"
         text = (
-            f"A knee is not looked for in {_levels(len(counted))}{absent}: {FEWEST_LEVELS} are needed, for of three "
-            "the one in the middle always looks like a knee."
+            f"A knee is not looked for {there}{absent}: {FEWEST_LEVELS} levels are needed, for of three the one in "
+            "the middle always looks like a knee."
         )
         return Claim(state="refused", text=text), None
     found = find_knee([group.level for group in counted], [group.values(THROUGHPUT) for group in counted], GAIN_SHARE)
@@ -73,6 +74,20 @@ def _knee_text(found: Knee, counted: Sequence[Group], noun: str) -> Claim:
         "apart, or too few levels stand beside the bend. More runs (load.repeats) or more levels would settle it."
     )
     return Claim(state="cannot tell", text=text)
+
+
+def of_the_client(knee: Claim, levels: Sequence[Level], noun: str) -> str:
+    """Say of a knee that it is the client's, where the client was the limit at every level from there on; else ''."""
+    begin = 0.0 if knee.estimate is None or knee.estimate.low is None else knee.estimate.low
+    beyond = [level for level in levels if level.load >= begin and not level.excluded]
+    if knee.state != "found" or not beyond or not all(_is_of_the_client(level) for level in beyond):
+        return ""
+    at = ", ".join(f"{level.load:g}" for level in beyond)
+    return f" It is the client's limit and not the server's: at {at} {noun} the client could not send more."
+
+
+def _is_of_the_client(level: Level) -> bool:
+    return level.bottleneck is not None and level.bottleneck.where == "client"
 
 
 def _remains(found: Knee) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from prony.analyse.bottleneck import bottleneck_of
-from prony.analyse.sweep.claims import GAIN_SHARE, THROUGHPUT, knee_claim, limit_claim, slo_claim
+from prony.analyse.sweep.claims import GAIN_SHARE, THROUGHPUT, knee_claim, limit_claim, of_the_client, slo_claim
 from prony.analyse.sweep.limits import checks, goodput
 from prony.analyse.sweep.measured import Group, Loaded, grouped
 from prony.model.sweep import Curve, Level, SweepReport
@@ -28,8 +28,10 @@ def _shared_slo(jobs: Sequence[Loaded]) -> dict[str, float]:
 def _curve(title: str, noun: str, groups: Sequence[Group], slo: Mapping[str, float]) -> Curve:
     levels = tuple(_level(group, slo) for group in groups)
     knee, _ = knee_claim(groups, noun)
+    whose = of_the_client(knee, levels, noun)
+    knee, limit = (one.model_copy(update={"text": one.text + whose}) for one in (knee, limit_claim(groups, knee, noun)))
     return Curve(
-        title=title, noun=noun, levels=levels, knee=knee, limit=limit_claim(groups, knee, noun),
+        title=title, noun=noun, levels=levels, knee=knee, limit=limit,
         slo=slo_claim(levels, slo, noun),
     )  # fmt: skip
 

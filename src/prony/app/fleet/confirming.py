@@ -22,6 +22,7 @@ from prony.app.fleet.histories import NOT_YET, Histories
 from prony.app.fleet.schedules import Schedules
 from prony.app.fleet.submission import Plan
 from prony.errors import NotFoundError, PronyError
+from prony.model.access import Principal, Role
 from prony.model.estimate import Grade
 from prony.model.experiment import ExperimentState
 from prony.model.history import Change, ChangeState
@@ -56,16 +57,24 @@ class Confirming(Schedules, Histories):
         for batch, state in await self.read(confirmations.running):
             if state is None or ExperimentState(state) not in _RUNNING:
                 await self._settle_batch(batch, None if state is None else ExperimentState(state))
+            elif await self.read(partial(self._undecided, change_id=batch.change_id)) is None:
+                await self._stop_batch(batch)
         if self.settings.confirm_runs_per_day > 0:
-            for change in await self.read(partial(confirmations.wanting, limit=_AT_ONCE)):
+            self.away = {change: agent for change, agent in self.away.items() if self._is_there(agent) is False}
+            for change in await self.read(partial(confirmations.wanting, limit=_AT_ONCE, without=tuple(self.away))):
                 await self._begin_batch(change)
+
+    async def _stop_batch(self, batch: Batch) -> None:
+        """End what runs for a change that somebody decided meanwhile: the device has better to do."""
+        if batch.experiment_id is not None:
+            await self.cancel_experiment(batch.experiment_id, who=Principal(name=trials.WHO, role=Role.SUBMITTER))
 
     # Begun
 
     async def _begin_batch(self, change: Change) -> None:
         found = await self.read(partial(self._studied, change))
-        if isinstance(found, str):
-            await self.write(partial(self._note_impossible, change=change, reason=found))
+        if isinstance(found, trials.Refusal):
+            await self.write(partial(self._note_refusal, change=change, refusal=found))
             return
         case, trial, number = found
         if any(NOT_YET in step for step in change.path) and not await self.read(partial(self._has_room, trial.runs)):
@@ -73,24 +82,26 @@ class Confirming(Schedules, Histories):
         try:
             plan = await asyncio.to_thread(trials.planned, case, trial, now=self.clock.now())
         except PronyError as exc:
-            await self.write(partial(self._note_impossible, change=change, reason=exc.message))
+            await self.write(partial(self._note_refusal, change=change, refusal=trials.Refusal(exc.message)))
             return
         batch = Batch(change.id, number, trial.way, plan.experiment.id, trial.runs, self.clock.now())
         is_begun = await self._keep_plan(plan, lambda desk: self._keep_batch(desk, batch, plan, trial.text(case)))
         if is_begun:
             self.hook("confirming", change=change.id, experiment=plan.experiment.id, runs=trial.runs)
 
-    def _studied(self, change: Change, connection: Connection) -> tuple[trials.Case, trials.Trial, int] | str:
+    def _studied(
+        self, change: Change, connection: Connection
+    ) -> tuple[trials.Case, trials.Trial, int] | trials.Refusal:
         case = trials.study(connection, change, self._is_there)
-        if isinstance(case, str):
+        if isinstance(case, trials.Refusal):
             return case
         batches = confirmations.of_change(connection, change.id)
         trial = trials.following(case, batches)
-        return trial if isinstance(trial, str) else (case, trial, len(batches))
+        return trial if isinstance(trial, trials.Refusal) else (case, trial, len(batches))
 
-    def _is_there(self, agent_id: str) -> bool:
+    def _is_there(self, agent_id: str) -> bool | None:
         card = self.floor.cards.get(agent_id)
-        return card is not None and card.state not in IDLE_ONLY
+        return None if card is None else card.state not in IDLE_ONLY
 
     def _keep_batch(self, desk: Desk, batch: Batch, plan: Plan, text: str) -> bool:
         if not self._is_wanted(desk, batch):
@@ -109,7 +120,7 @@ class Confirming(Schedules, Histories):
 
     def _is_wanted(self, desk: Desk, batch: Batch) -> bool:
         """Is this still the next batch? Another server may have begun it since we looked."""
-        if self._undecided(desk, batch.change_id) is None:
+        if self._undecided(desk.connection, batch.change_id) is None:
             return False
         batches = confirmations.of_change(desk.connection, batch.change_id)
         return len(batches) == batch.number and all(one.outcome in confirmations.GOES_ON for one in batches)
@@ -119,11 +130,15 @@ class Confirming(Schedules, Histories):
         spent = confirmations.runs_since(connection, self.clock.now() - _DAY)
         return spent + runs <= self.settings.confirm_runs_per_day
 
-    def _note_impossible(self, desk: Desk, change: Change, reason: str) -> None:
+    def _note_refusal(self, desk: Desk, change: Change, refusal: trials.Refusal) -> None:
+        if refusal.waits_for is not None:
+            self.away[change.id] = refusal.waits_for
+            self._tell(desk, change.id, f"{NOT_YET}, {refusal.reason}")
+            return
         number = len(confirmations.of_change(desk.connection, change.id))
-        batch = Batch(change.id, number, "none", None, 0, self.clock.now(), "impossible", reason)
+        batch = Batch(change.id, number, "none", None, 0, self.clock.now(), "impossible", refusal.reason)
         if self._is_wanted(desk, batch) and confirmations.add(desk.connection, batch):
-            self._tell(desk, change.id, f"confirming runs: none, {reason}")
+            self._tell(desk, change.id, f"confirming runs: none, {refusal.reason}")
 
     # Judged
 
@@ -134,7 +149,7 @@ class Confirming(Schedules, Histories):
             await self.judge_series([decided.series_id])
 
     def _judge_batch(self, desk: Desk, batch: Batch, state: ExperimentState | None) -> Change | None:
-        change = self._undecided(desk, batch.change_id)
+        change = self._undecided(desk.connection, batch.change_id)
         if change is None:
             confirmations.end(desk.connection, batch, "moot", "the change was decided, or went, meanwhile")
             return None
@@ -163,8 +178,10 @@ class Confirming(Schedules, Histories):
         if len(values) < min(_LEAST, batch.runs):
             return self._fail(desk, batch, f"only {len(values)} of {batch.runs} runs may be quoted")
         case = trials.study(desk.connection, change, lambda _: True)
-        if isinstance(case, str) or not case.before:
-            return self._fail(desk, batch, case if isinstance(case, str) else "the results before are gone")
+        if isinstance(case, trials.Refusal):
+            return self._fail(desk, batch, case.reason)
+        if not case.before:
+            return self._fail(desk, batch, "the results before are gone")
         if batch.way == "once":
             decided = steps.confirm_once(desk.connection, change.id, case.before, values[-1])
             return self._end(desk, batch, decided)
@@ -212,9 +229,9 @@ class Confirming(Schedules, Histories):
         if noted is not None:
             self.report_change(desk, noted)
 
-    def _undecided(self, desk: Desk, change_id: str) -> Change | None:
+    def _undecided(self, connection: Connection, change_id: str) -> Change | None:
         try:
-            found = rows.change(desk.connection, change_id)
+            found = rows.change(connection, change_id)
         except NotFoundError:
             return None
         return found if found.state in _UNDECIDED and found.kind == "regression" else None

@@ -103,6 +103,7 @@ class Office:
         self.renewed: dict[str, float] = {}  # lease -> the same
         self.alive: set[str] = set()  # agents seen since the last round
         self.last_round = 0.0
+        self.away: dict[str, str] = {}  # change that is to be confirmed -> the agent that it waits for
         self.unwanted: set[str] = set()  # leases whose jobs are to be stopped
         self.coming: dict[str, Lot] = {}  # lots that are being stored
         self.loop: asyncio.AbstractEventLoop | None = None

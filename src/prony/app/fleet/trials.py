@@ -46,6 +46,14 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """Why nothing is run; `waits_for` is the agent that may come back, where that is all that is missing."""
+
+    reason: str
+    waits_for: str | None = None
+
+
+@dataclass(frozen=True)
 class Trial:
     """One batch that is to be run; `count` pairs or runs."""
 
@@ -63,22 +71,26 @@ class Trial:
         return f"the same job {self.count} time{'' if self.count == 1 else 's'} more"
 
 
-def study(connection: Connection, change: Change, is_there: Callable[[str], bool]) -> Case | str:
-    """Return what can be run for a change; a text says why nothing can. `is_there`: may an agent be given work?"""
+def study(connection: Connection, change: Change, is_there: Callable[[str], bool | None]) -> Case | Refusal:
+    """Return what can be run for a change, or why nothing can.
+
+    `is_there`: may an agent be given work? None where it is known no more.
+    """
     points = [one for one in series.points(connection, change.series_id) if _counts(one, change.metric)]
     position = next((place for place, one in enumerate(points) if one.job_id == change.job_id), 0)
     if position == 0:
-        return "the result of the change, or those before it, are gone"
+        return Refusal("the result of the change, or those before it, are gone")
     earlier = points[max(0, position - change.before.runs) : position]
     agents = confirmations.agents_of(connection, [one.job_id for one in (*earlier, points[position])])
     agent_id = agents.get(change.job_id)
     if agent_id is None:
-        return "no agent of this server brought the result"
-    if not is_there(agent_id):
-        return f"agent {agent_id}, which brought the result, is not there"
+        return Refusal("no agent of this server brought the result")
+    if not (standing := is_there(agent_id)):
+        told = f"agent {agent_id}, which brought the result, is {'gone' if standing is None else 'not there'}"
+        return Refusal(told, None if standing is None else agent_id)
     job = Job.read_json(queue.document(connection, change.job_id))
     if job.load.clients.agents > 1:
-        return "several agents sent this load"
+        return Refusal("several agents sent this load")
     old = points[last_good(position, position - len(earlier), is_alone=is_alone(change))]
     before = [one.values[change.metric] for one in earlier if agents.get(one.job_id) == agent_id]
     recipe = ledger.experiment(connection, change.experiment_id).recipe
@@ -110,7 +122,7 @@ def _engine(point: Point) -> tuple[str, str]:
     return name, version.partition("-")[0].partition("+")[0]
 
 
-def following(case: Case, batches: Sequence[Batch]) -> Trial | str:
+def following(case: Case, batches: Sequence[Batch]) -> Trial | Refusal:
     """Return the batch that comes after these, the first by default; or why there is none."""
     can_repeat = len(case.before) >= _LEAST_BEFORE
     if not batches and can_repeat and is_alone(case.change):
@@ -118,7 +130,7 @@ def following(case: Case, batches: Sequence[Batch]) -> Trial | str:
     has_failed = any(one.way == "duet" and one.outcome == "failed" for one in batches)
     way = "duet" if case.sides is not None and not has_failed else "again"
     if way == "again" and not can_repeat:
-        return (
+        return Refusal(
             f"nothing can be set back to how it was, and only {len(case.before)} results before it are of this agent "
             f"({_LEAST_BEFORE} are needed)"
         )

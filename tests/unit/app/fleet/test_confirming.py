@@ -10,6 +10,9 @@ import pytest
 
 from prony.measure.samples import SAMPLES, sample_frame
 from prony.model.alarm import NewAlarm
+from prony.model.calibration import Calibration
+from prony.model.estimate import Estimate
+from prony.model.experiment import ExperimentState
 from prony.model.history import Acknowledgement, Change, ChangeState
 from prony.model.job import Job
 from prony.model.lease import Lease
@@ -282,7 +285,7 @@ async def test_with_confirming_off_what_the_history_is_sure_of_is_told(
         assert await told(ground, there) == [("regression", "firing", "regression")]
 
 
-async def test_a_change_of_an_agent_that_is_gone_is_told_by_the_history_alone(
+async def test_a_change_of_an_agent_that_is_away_is_told_by_the_history_and_run_when_it_is_back(
     local: Ground, there: Receiver, tmp_path: Path
 ) -> None:
     await alarmed(local, there, "regression")
@@ -290,10 +293,73 @@ async def test_a_change_of_an_agent_that_is_gone_is_told_by_the_history_alone(
     await lab.record(STEADY + WORSE[:4])
     await local.fleet.drain(lab.hand.id, who=ME)
     await local.settle()
-    await lab.attend()
+    for _ in range(2):
+        await lab.attend()
     change = await lab.change()
-    assert change.path[-1] == f"confirming runs: none, agent {lab.hand.id}, which brought the result, is not there"
+    assert change.path[-1] == (
+        f"confirming runs: not run yet, agent {lab.hand.id}, which brought the result, is not there"
+    )
     assert await told(local, there) == [("regression", "firing", "regression")]
+    await local.fleet.reset(lab.hand.id, who=ME)
+    await lab.hand.beat()
+    await lab.attend()
+    await lab.carry_out(WORSE[:7])
+    await lab.attend()
+    assert (await lab.change()).state is ChangeState.CONFIRMED
+
+
+async def test_a_change_of_an_agent_that_was_removed_is_told_by_the_history_alone(
+    local: Ground, there: Receiver, tmp_path: Path
+) -> None:
+    await alarmed(local, there, "regression")
+    lab = await lab_of(local, tmp_path)
+    await lab.record(STEADY + WORSE[:4])
+    await local.fleet.remove(lab.hand.id, who=ME)
+    await local.settle()
+    await lab.attend()
+    assert (await lab.change()).path[-1].endswith(f"none, agent {lab.hand.id}, which brought the result, is gone")
+    assert await told(local, there) == [("regression", "firing", "regression")]
+
+
+async def test_a_regression_right_after_a_spike_that_was_rejected_is_a_change_of_its_own(
+    local: Ground, tmp_path: Path
+) -> None:
+    lab = await lab_of(local, tmp_path)
+    await lab.record([*STEADY, 1300])
+    await lab.attend()
+    await lab.carry_out([1002])
+    await lab.attend()
+    rejected = await lab.change()
+    assert rejected.state is ChangeState.REJECTED
+    await lab.record([1001, 999, *(2 * value for value in WORSE[:6])])
+    (found,) = (await local.fleet.changes(state=ChangeState.FOUND)).items
+    assert found.id != rejected.id
+    assert found.effect > 1
+    await lab.attend()
+    await lab.carry_out([2 * value for value in WORSE[:7]])
+    await lab.attend()
+    (confirmed,) = (await local.fleet.changes(state=ChangeState.CONFIRMED)).items
+    assert confirmed.id == found.id
+    assert [one.id for one in (await local.fleet.changes(state=ChangeState.REJECTED)).items] == [rejected.id]
+
+
+async def test_what_was_rejected_is_asked_again_when_it_goes_on(local: Ground, tmp_path: Path) -> None:
+    lab = await lab_of(local, tmp_path)
+    await lab.record(STEADY + WORSE[:4])
+    await lab.attend()
+    await lab.carry_out(STEADY[:7])
+    await lab.attend()
+    rejected = await lab.change()
+    assert rejected.state is ChangeState.REJECTED
+    await lab.record(WORSE[4:7])
+    assert (await lab.change()).id == rejected.id
+    await lab.record(WORSE[7:14])
+    (again,) = (await local.fleet.changes(state=ChangeState.FOUND)).items
+    assert (again.job_id, again.id == rejected.id) == (rejected.job_id, False)
+    await lab.attend()
+    await lab.carry_out(WORSE[:7])
+    await lab.attend()
+    assert [one.id for one in (await local.fleet.changes(state=ChangeState.CONFIRMED)).items] == [again.id]
 
 
 async def test_of_two_servers_one_makes_the_runs(pair: tuple[Ground, Ground], tmp_path: Path) -> None:
@@ -308,11 +374,75 @@ async def test_of_two_servers_one_makes_the_runs(pair: tuple[Ground, Ground], tm
     assert (await lab.change()).state is ChangeState.CONFIRMED
 
 
-async def test_one_that_a_person_decided_meanwhile_stays_so(local: Ground, tmp_path: Path) -> None:
+async def test_what_a_person_decided_meanwhile_stays_so_and_its_runs_are_stopped(local: Ground, tmp_path: Path) -> None:
     lab = await lab_of(local, tmp_path)
     await lab.record(STEADY + WORSE[:4])
     await lab.attend()
+    await lab.bring(await lab.hand.lease(), WORSE[0])
     await local.fleet.ack((await lab.change()).id, Acknowledgement(expected=True), who=ME)
-    await lab.carry_out(WORSE[:7])
+    await lab.attend()
+    assert await lab.hand.poll() is None
+    assert [view.experiment.state for view in await lab.confirming()] == [ExperimentState.PARTIAL]
     await lab.attend()
     assert (await lab.change()).state is ChangeState.ACKNOWLEDGED
+    assert len(await lab.confirming()) == 1
+
+
+async def test_a_machine_that_changed_too_leaves_the_change_undecided(local: Ground, tmp_path: Path) -> None:
+    lab = await lab_of(local, tmp_path)
+    await lab.record(STEADY + WORSE[:4])
+    await lab.attend()
+    change = await lab.change()
+    (series,) = (await local.fleet.series()).items
+    for name, at, value in (("before", AT, 10.0), ("after", local.clock.now(), 11.0)):
+        figure = Estimate(value=value, unit="ms", low=value - 0.1, high=value + 0.1, count=9, method="t")
+        taken = Calibration(
+            id=name, hardware_id=series.hardware_id, software_id="sw", taken_at=at, figures={"kernel_ms": figure}
+        )
+        local.fleet.store.save_calibration(taken)
+    await lab.carry_out(WORSE[:7])
+    await lab.attend()
+    left = await lab.change()
+    assert (left.id, left.state) == (change.id, ChangeState.FOUND)
+    assert any("the machine changed too, canary kernel_ms: 10 -> 11 ms" in step for step in left.path)
+    await lab.attend()
+    assert len(await lab.confirming()) == 1
+
+
+async def test_versions_that_cannot_be_run_side_by_side_any_more_are_followed_by_the_same_job_again(
+    local: Ground, tmp_path: Path
+) -> None:
+    lab = await lab_of(local, tmp_path)
+    await lab.record(STEADY)
+    lab.version = "2"
+    await lab.record(WORSE[:4])
+    await lab.attend()
+    for _ in range(14):
+        await lab.hand.finish(await lab.hand.lease(), "failed", failure=SUT)
+    await lab.attend()
+    first, second = await lab.confirming()
+    assert (first.experiment.recipe.duet is None, second.experiment.recipe.duet) == (False, None)
+    await lab.carry_out(WORSE[:7])
+    await lab.attend()
+    decided = await lab.change()
+    assert decided.state is ChangeState.CONFIRMED
+    assert any("only 0 whole pairs came of it" in step for step in decided.path)
+
+
+async def test_a_server_that_is_killed_in_the_middle_goes_on_with_the_batch(home: Home, tmp_path: Path) -> None:
+    killed = opened(home)
+    lab = await lab_of(await killed.__aenter__(), tmp_path)
+    await lab.record(STEADY + WORSE[:4])
+    await lab.attend()
+    for micros in WORSE[:3]:
+        await lab.bring(await lab.hand.lease(), micros)
+    # Nothing of it is closed: the next one finds the database as a kill leaves it.
+    async with opened(home) as ground:
+        again = replace(lab, ground=ground, hand=lab.hand.at(ground))
+        await again.hand.enrol()
+        await again.attend()
+        await again.carry_out(WORSE[3:7])
+        await again.attend()
+        assert (await again.change()).state is ChangeState.CONFIRMED
+        assert len(await again.confirming()) == 1
+    await killed.__aexit__(None, None, None)
