@@ -38,7 +38,7 @@ def worker_device(device: Device, udid: str | None = None) -> WorkerDevice:
     return WorkerDevice(
         device_name=device.name,
         soc=hardware.cpu.model,
-        ram=str(round(memory_mib / 1024)),
+        ram=str(round(memory_mib / 1024)) if memory_mib else None,
         discrete_gpu=gpu.name if gpu else None,
         v_ram=str(round(gpu.memory_mib / 1024)) if gpu and gpu.memory_mib else None,
         device_os=software.os.capitalize(),

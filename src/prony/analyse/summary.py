@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from prony.analyse.estimates import inference_estimates, missing_percentiles
 from prony.analyse.evidence import Evidence
 from prony.analyse.outlying import outliers
+from prony.analyse.reported import reported_figures
 from prony.analyse.runs import Columns, cold_durations_ms, measured_run
 from prony.analyse.selection import select
 from prony.analyse.sensitivity import sensitivity_of, spread_of
@@ -47,7 +48,7 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
     )
     runs = tuple(measured[repetition.index] for repetition in selection.used)
     figures = inference_estimates(runs) | cold_estimates(selection, durations_ms, result.repetitions)
-    figures |= run_estimates(selection, measured, job.model)
+    figures |= run_estimates(selection, measured, job.model) | reported_figures(result.reported)
     listed, outlier_count = outliers(runs)
     evidence = Evidence(job, result, selection, runs, figures.estimates.get(HEADLINE), environment)
     return Summary(

@@ -54,11 +54,11 @@ def utilisation(parts: Sequence[tuple[Entry, pl.DataFrame | None]]) -> Utilisati
                 for name, value in (_told(one) | _measured(by_run.get(one.index), one)).items():
                     found.setdefault(name, []).append(value)
     hardware = parts[0][0].environment.device.hardware
-    cores = min(hardware.cpu.allowed_cores, hardware.cpu.quota_cores or hardware.cpu.allowed_cores)
+    cores, logical = hardware.cpu.usable_cores or 0, hardware.cpu.logical_cores
     fixed = {name: tuple(values) for name, values in found.items()}
-    if "cpu_busy_cores" in fixed:
-        fixed["cpu_busy"] = tuple(value / hardware.cpu.logical_cores for value in fixed["cpu_busy_cores"])
-    return Utilisation(float(cores), float(hardware.memory_mib), _is_local(parts[0][0]), fixed)
+    if "cpu_busy_cores" in fixed and logical:
+        fixed["cpu_busy"] = tuple(value / logical for value in fixed["cpu_busy_cores"])
+    return Utilisation(float(cores), float(hardware.memory_mib or 0), _is_local(parts[0][0]), fixed)
 
 
 def _is_local(entry: Entry) -> bool:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from prony.analyse.evidence import Evidence, Rule
-from prony.analyse.rules import answers, machine, repetition, steadiness
+from prony.analyse.rules import answers, machine, repetition, reported, steadiness
 from prony.model.estimate import Grade, Reason, Verdict
 
 RULES: tuple[Rule, ...] = (
     repetition.nothing_measured,
     answers.not_finite,
+    reported.no_samples,
+    reported.warmup_unknown,
+    reported.unit_unverified,
+    reported.machine_unwatched,
     machine.contaminated,
     machine.unwatched,
     answers.different_answer,

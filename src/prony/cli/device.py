@@ -27,7 +27,7 @@ def _hardware(device: Device) -> Iterator[tuple[str, str]]:
     yield "cores", _cores(device)
     yield "flags", " ".join(cpu.flags) or "none that matter"
     limit = f", limited to {hardware.memory_limit_mib} MiB" if hardware.memory_limit_mib else ""
-    yield "memory", f"{hardware.memory_mib / 1024:.1f} GiB{limit}"
+    yield "memory", f"{(hardware.memory_mib or 0) / 1024:.1f} GiB{limit}"
     for gpu in hardware.gpus:
         yield f"gpu {gpu.index}", _gpu(gpu)
     if not hardware.gpus:

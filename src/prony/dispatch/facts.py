@@ -73,14 +73,16 @@ def _cpu(cpu: Cpu) -> Pairs:
     yield "cpu.vendor", _also(cpu.vendor or "")
     yield "cpu.cores", cpu.physical_cores or cpu.logical_cores
     yield "cpu.threads", cpu.logical_cores
-    yield "cpu.allowed", min(cpu.allowed_cores, cpu.quota_cores or cpu.allowed_cores)
+    yield "cpu.allowed", cpu.usable_cores
     yield "cpu.flags", cpu.flags
 
 
-def _memory_gib(hardware: Hardware) -> float:
+def _memory_gib(hardware: Hardware) -> float | None:
     """Return what is fitted, or else what the kernel counts, which is a little less; a limit is exact."""
     fitted = hardware.memory_installed_mib
-    here = float(round(hardware.memory_mib / 1024)) if fitted is None else fitted / 1024
+    if fitted is None and hardware.memory_mib is None:
+        return None
+    here = fitted / 1024 if fitted is not None else float(round((hardware.memory_mib or 0) / 1024))
     limit = hardware.memory_limit_mib
     return round(here if limit is None else min(here, limit / 1024), 2)
 

@@ -9,6 +9,8 @@ from prony.model.base import Noun
 
 
 class Cpu(Noun):
+    """`logical_cores` and `allowed_cores` are None where somebody else reported the device and did not say."""
+
     model: str | None = None
     vendor: str | None = None
     family: int | None = None
@@ -17,14 +19,21 @@ class Cpu(Noun):
     architecture: str
     flags: tuple[str, ...] = ()
     physical_cores: int | None = None
-    logical_cores: int
+    logical_cores: int | None = None
     performance_cores: int | None = None
     efficiency_cores: int | None = None
-    allowed_cores: int
+    allowed_cores: int | None = None
     quota_cores: float | None = None
     caches: dict[str, int] = {}
     numa_nodes: int | None = None
     max_mhz: float | None = None
+
+    @property
+    def usable_cores(self) -> float | None:
+        """How many cores' worth of time a process may have: those allowed, or its quota where that is less."""
+        if self.allowed_cores is None:
+            return self.quota_cores
+        return min(self.allowed_cores, self.quota_cores or self.allowed_cores)
 
 
 class Gpu(Noun):
@@ -45,7 +54,7 @@ class Hardware(Noun):
     """What may be compared as the same device; hashed into `hardware_id`."""
 
     cpu: Cpu
-    memory_mib: int
+    memory_mib: int | None = None
     # What is fitted, where the system tells: the kernel's own count differs a little from version to version.
     memory_installed_mib: int | None = None
     memory_limit_mib: int | None = None

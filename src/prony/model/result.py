@@ -139,6 +139,18 @@ class OutputCheck(Noun):
     note: str = ""
 
 
+class Reported(Noun):
+    """Figures that another program measured and summed up itself: no sample behind them is here.
+
+    `figures` have the keys of estimates, each of `count` inferences; `original` is the report as it came.
+    """
+
+    by: str
+    figures: dict[str, float] = {}
+    count: int
+    original: str = ""
+
+
 class Result(Noun):
     version: int = 1
     prony_version: str
@@ -153,4 +165,6 @@ class Result(Noun):
     check: OutputCheck | None = None
     service: ServiceFacts | None = None
     repetitions: tuple[Repetition, ...] = ()
+    # Where somebody else measured, and told what came out.
+    reported: Reported | None = None
     failure: Failure | None = None

@@ -11,6 +11,7 @@ from prony.report import number, pick
 from prony.report.decisions import decisions
 from prony.report.element import Html, folded, grid, joined, pairs, section, tag
 from prony.report.notes import instrument
+from prony.report.safe import unknown
 
 _HOW = (
     "Each repetition is a fresh process of the engine. A run's own number (its median, say) is one observation; "
@@ -127,11 +128,13 @@ def _hardware(environment: Environment) -> Html:
     hardware, git = device.hardware, environment.git
     changed = " with changes" if git is not None and git.dirty else ""
     gpus = "; ".join(f"{one.name} ({one.driver or 'driver unknown'})" for one in hardware.gpus)
-    cores = f"{cpu.allowed_cores} allowed of {cpu.logical_cores} logical, {cpu.physical_cores or 'unknown'} physical"
+    allowed, logical = unknown(cpu.allowed_cores), unknown(cpu.logical_cores)
+    cores = f"{allowed} allowed of {logical} logical, {unknown(cpu.physical_cores)} physical"
     return pairs([
         ("CPU", cpu.model), ("architecture", cpu.architecture), ("cores", cores),
         ("CPU quota", "none" if cpu.quota_cores is None else f"{cpu.quota_cores:g} cores"),
-        ("memory", number.plain(hardware.memory_mib, "MiB")), ("GPUs", gpus or "none found"),
+        ("memory", None if hardware.memory_mib is None else number.plain(hardware.memory_mib, "MiB")),
+        ("GPUs", gpus or "none found"),
         ("virtualization", hardware.virtualization), ("machine", hardware.machine),
         ("hardware id", device.hardware_id), ("software id", device.software_id),
         ("clock", ", ".join(f"{name} {value}" for name, value in environment.clock.items()) or None),

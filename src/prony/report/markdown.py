@@ -13,7 +13,7 @@ from prony.report.findings import findings
 from prony.report.markdown_analysis import analysis_lines, cost_lines
 from prony.report.markdown_text import escaped, grid, line
 from prony.report.notes import instrument, notes, whose
-from prony.report.safe import visible
+from prony.report.safe import unknown, visible
 from prony.report.sweep_markdown import sweep_lines
 from prony.report.table import Cell, Column, table
 
@@ -81,9 +81,8 @@ def _machines(dossier: Dossier) -> list[str]:
     lines = []
     for device in seen.values():
         cpu, software = device.hardware.cpu, device.software
-        about = (
-            f"{device.name}: {cpu.model or 'unknown CPU'}, {cpu.allowed_cores} cores, {device.hardware.memory_mib} MiB"
-        )
+        cores, memory = unknown(cpu.allowed_cores), unknown(device.hardware.memory_mib)
+        about = f"{device.name}: {cpu.model or 'unknown CPU'}, {cores} cores, {memory} MiB"
         lines.append(f"- {escaped(about)}; {escaped(f'{software.os} {software.kernel}, Python {software.python}')}")
     models = {
         one.result.model.sha256: one.result.model.source for one in dossier.entries if one.result.model is not None

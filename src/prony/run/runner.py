@@ -141,8 +141,7 @@ class Runner:
         return self._host(name, interpreter(name, self.around.engines))
 
     def _cpus(self) -> int:
-        cpu = self.environment.device.hardware.cpu
-        return max(1, int(min(cpu.allowed_cores, cpu.quota_cores or cpu.allowed_cores)))
+        return max(1, int(self.environment.device.hardware.cpu.usable_cores or 1))
 
     def _take_turns(self, courses: Sequence[Course]) -> None:
         pending, round_number = list(courses), 0

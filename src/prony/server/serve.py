@@ -10,8 +10,9 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ from prony.errors import AccessError, CapacityError, InputError, StoreError
 from prony.ports.clock import SystemClock
 from prony.server.app import create_app
 from prony.server.protocol import Protocol
+from prony.server.sark.face import SarkOptions, check_reach, sark_served
 from prony.store.home import Home, home
 from prony.store.lock import attempted
 
@@ -37,6 +39,7 @@ _KEEP_ALIVE_S = 75
 _GRACE_S = 5
 _BACKLOG = 4096
 _MOST_OPENERS = 4
+_WARNED = ("lease_lost", "round_failed", "not_delivered", "sark_lease_lost", "sark_result_dropped", "sark_queues")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _log = structlog.get_logger("prony.server")
 
@@ -51,6 +54,7 @@ class Options:
     alarm_window_s: float = 10.0
     confirm_runs_per_day: int = 100
     url: str = ""
+    sark: SarkOptions | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class Serving:
     url: str
     home: Path
     is_open: bool
+    sark_url: str = ""
 
 
 def serve(options: Options, say: Callable[[Serving], None]) -> int:
@@ -72,6 +77,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
         if not options.database.startswith("postgresql"):
             stack.enter_context(_alone(place))
         url = _url(options.host, listening)
+        face = _sark_face(options.sark, stack) if options.sark is not None else None
         if not is_open:
             _require_admin(options.database, url)
         settings = FleetSettings(
@@ -85,13 +91,33 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
         fleet = Fleet.open(place, url=options.database, settings=settings)
         fleet.hooks.append(_note)
         _raise_limit()
-        serving = Serving(url, place.root, is_open)
+        serving = Serving(url, place.root, is_open, face.url if face is not None else "")
         app = create_app(fleet, open_to_all=is_open)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            return runner.run(_run(fleet, app, listening, lambda: stack.enter_context(_told(serving, place, say))))
+            begin = partial(stack.enter_context, _told(serving, place, say))
+            return runner.run(_run(fleet, app, listening, begin, face))
 
 
-async def _run(fleet: Fleet, app: FastAPI, listening: socket.socket, on_start: Callable[[], None]) -> int:
+@dataclass(frozen=True)
+class Face:
+    """SARK's, where it is asked for."""
+
+    options: SarkOptions
+    listening: socket.socket
+    is_local: bool
+    url: str
+
+
+def _sark_face(options: SarkOptions, stack: ExitStack) -> Face:
+    listening = stack.enter_context(listening_at(options.host, options.port, option="--sark-port"))
+    is_local = _is_loopback(listening)
+    check_reach(options, is_local=is_local)
+    return Face(options, listening, is_local, _url(options.host, listening))
+
+
+async def _run(
+    fleet: Fleet, app: FastAPI, listening: socket.socket, on_start: Callable[[], object], face: Face | None
+) -> int:
     config = uvicorn.Config(
         app,
         http=Protocol,
@@ -107,7 +133,11 @@ async def _run(fleet: Fleet, app: FastAPI, listening: socket.socket, on_start: C
     server = Server(config, on_start=on_start, on_end=app.state.waits.close)
     await fleet.start()
     try:
-        await server.serve(sockets=[listening])
+        async with AsyncExitStack() as stack:
+            if face is not None:
+                served = sark_served(fleet, face.options, face.listening, is_local=face.is_local)
+                await stack.enter_async_context(served)
+            await server.serve(sockets=[listening])
     finally:
         await fleet.stop()
     _log.info("stopped")
@@ -117,7 +147,7 @@ async def _run(fleet: Fleet, app: FastAPI, listening: socket.socket, on_start: C
 class Server(uvicorn.Server):
     """Tells when it has begun; lets those who wait go before it waits for them; ends without killing its process."""
 
-    def __init__(self, config: uvicorn.Config, *, on_start: Callable[[], None], on_end: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, *, on_start: Callable[[], object], on_end: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_start = on_start
         self._on_end = on_end
@@ -146,7 +176,7 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def listening_at(host: str, port: int) -> socket.socket:
+def listening_at(host: str, port: int, *, option: str = "--port") -> socket.socket:
     """Return a socket that listens there, before anything else is begun."""
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -163,7 +193,7 @@ def listening_at(host: str, port: int) -> socket.socket:
         listening.close()
         raise CapacityError(
             f"cannot listen on {host}:{port}: {exc.strerror}",
-            hint="is another server there? --port 0 takes any port that is free",
+            hint=f"is another server there? {option} 0 takes any port that is free",
             code="address_unavailable",
         ) from exc
     return listening
@@ -217,7 +247,7 @@ def _told(serving: Serving, place: Home, say: Callable[[Serving], None]) -> Iter
         "pid": os.getpid(),
         "started_at": SystemClock().now().isoformat(),
         "version": __version__,
-    }
+    } | ({"sark": serving.sark_url} if serving.sark_url else {})
     fresh = path.with_name(f".server.json.{os.getpid()}")
     fresh.write_text(json.dumps(said) + "\n")
     fresh.replace(path)
@@ -237,7 +267,7 @@ def _known(place: Home) -> str:
 
 
 def _note(happened: str, facts: dict[str, object]) -> None:
-    if happened in ("lease_lost", "round_failed", "not_delivered"):
+    if happened in _WARNED:
         _log.warning(happened, **facts)
     elif happened == "finished":  # of which there may be thousands a second
         _log.debug(happened, **facts)

@@ -88,3 +88,12 @@ def lot_of(row: Row[Any]) -> Lot:
         priority=row.priority,
         created_at=row.created_at,
     )
+
+
+def unclosed(connection: Connection) -> list[str]:
+    """Return the experiments that are called unended though every job of theirs has ended."""
+    table = tables.experiment
+    queued = exists().where(_Q.c.experiment_id == table.c.id)
+    open_ = exists().where(_Q.c.experiment_id == table.c.id, _Q.c.ended_at.is_(None))
+    query = select(table.c.id).where(table.c.state.in_(UNENDED_EXPERIMENTS), queued, ~open_)
+    return list(connection.execute(query).scalars())

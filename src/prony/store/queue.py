@@ -102,9 +102,16 @@ _NEXT = (
     .with_for_update(skip_locked=True)
     .scalar_subquery()
 )
-_CLAIM = (
+# One job, due or not: whoever it is lent to has it already.
+_THIS = (
+    select(_Q.c.number)
+    .where(_Q.c.job_id == bindparam("job"), _Q.c.state == _WAITING)
+    .with_for_update(skip_locked=True)
+    .scalar_subquery()
+)
+_CLAIM, _CLAIM_THIS = (
     update(_Q)
-    .where(_Q.c.number == _NEXT)
+    .where(_Q.c.number == which)
     .values(
         state=_LEASED,
         attempt=_Q.c.attempt + 1,
@@ -125,6 +132,7 @@ _CLAIM = (
         .scalar_subquery()
         .label("document"),
     )
+    for which in (_NEXT, _THIS)
 )
 _LEND = insert(_A)
 _DOCUMENT = select(tables.job.c.document).where(tables.job.c.id == bindparam("job"))
@@ -146,26 +154,28 @@ def claim(
 
     A pause that ends after `absurd` was made by a clock that was wrong.
     """
-    agent_id = borrower.agent_id
-    found = connection.execute(
-        _CLAIM,
-        {
-            "lot": lot_id,
-            "agent": agent_id,
-            "device": borrower.device_key,
-            "lease": lease_id,
-            "now": now,
-            "due": now.timestamp(),
-            "absurd": absurd,
-            "alone": borrower.is_alone,
-        },
-    ).first()
+    asked = {"lot": lot_id, "due": now.timestamp(), "absurd": absurd, "alone": borrower.is_alone}
+    return _claimed(connection, _CLAIM, borrower, lease_id=lease_id, now=now, **asked)
+
+
+def claim_this(
+    connection: Connection, job_id: str, borrower: Borrower, *, lease_id: str, now: datetime
+) -> Row[Any] | None:
+    """Lend one job to whoever has it already; None where it does not wait."""
+    return _claimed(connection, _CLAIM_THIS, borrower, lease_id=lease_id, now=now, job=job_id)
+
+
+def _claimed(
+    connection: Connection, claiming: Any, borrower: Borrower, *, lease_id: str, now: datetime, **asked: Any
+) -> Row[Any] | None:
+    lender = {"agent": borrower.agent_id, "device": borrower.device_key, "lease": lease_id, "now": now}
+    found: Row[Any] | None = connection.execute(claiming, asked | lender).first()
     if found is not None:
         lent = {
             "job_id": found.job_id,
             "number": found.attempt,
             "lease_id": lease_id,
-            "agent_id": agent_id,
+            "agent_id": borrower.agent_id,
             "state": _LEASED,
             "leased_at": now,
             "reason": "",
@@ -385,12 +395,3 @@ def counts(connection: Connection, experiment_ids: Sequence[str]) -> dict[str, d
     for experiment_id, state, count in connection.execute(query.group_by(_Q.c.experiment_id, _Q.c.state)):
         found[experiment_id][JobState(state)] = count
     return found
-
-
-def unclosed(connection: Connection) -> list[str]:
-    """Return the experiments that are called unended though every job of theirs has ended."""
-    table = tables.experiment
-    queued = exists().where(_Q.c.experiment_id == table.c.id)
-    open_ = exists().where(_Q.c.experiment_id == table.c.id, _Q.c.ended_at.is_(None))
-    query = select(table.c.id).where(table.c.state.in_(lots.UNENDED_EXPERIMENTS), queued, ~open_)
-    return list(connection.execute(query).scalars())

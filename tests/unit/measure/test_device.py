@@ -192,6 +192,8 @@ def test_a_stock_hostname_gives_way_to_the_product(host: str, machine: str | Non
 class TestThisMachine:
     def test_counts_are_consistent(self) -> None:
         cpu = detect().hardware.cpu
+        assert cpu.allowed_cores is not None
+        assert cpu.logical_cores is not None
         assert 1 <= cpu.allowed_cores <= cpu.logical_cores
         assert cpu.physical_cores is None or 1 <= cpu.physical_cores <= cpu.logical_cores
         assert set(cpu.flags) <= KNOWN
@@ -199,6 +201,7 @@ class TestThisMachine:
 
     def test_memory_is_there(self) -> None:
         hardware = detect().hardware
+        assert hardware.memory_mib is not None
         assert hardware.memory_mib > 100
         assert hardware.memory_installed_mib is None or hardware.memory_installed_mib >= hardware.memory_mib
 

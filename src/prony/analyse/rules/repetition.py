@@ -20,7 +20,7 @@ _BLIND_BELOW = 0.05
 
 def nothing_measured(evidence: Evidence) -> Iterator[Reason]:
     """Nothing that succeeded: there is no number to quote."""
-    if evidence.runs:
+    if evidence.runs or evidence.headline is not None:
         return
     failure = evidence.result.failure
     failures = [repetition.failure for repetition in evidence.result.repetitions if repetition.failure is not None]

@@ -24,7 +24,7 @@ from prony.model.states import ENDED, IDLE_ONLY
 from prony.store import leases as lease_rows
 from prony.store import queue
 from prony.store.parcel import disk_told
-from prony.store.writer import Desk
+from prony.store.writer import Desk, Operation
 
 _MOST_LOG = 256 * 1024
 _LONGEST_LOG = 64 * 2**20
@@ -86,7 +86,7 @@ class Leases(Agents):
         return await self.through(self._take(card, holding, asked))
 
     async def _take(self, card: Card, holding: Sequence[str], asked: Sequence[Asked]) -> Lease | None:
-        return self.settle(await self.write(lambda desk: self._claim(desk, card, holding, asked)))
+        return await self._settled(lambda desk: self._claim(desk, card, holding, asked))
 
     def asked_for(self, card: Card) -> tuple[Asked, ...]:
         """Return the lots to ask on behalf of an agent whose device is free, in their order."""
@@ -152,6 +152,32 @@ class Leases(Agents):
             job = Job.read_json(found.document)
             return _lent(job, found.attempt, lease_id, card, self.settings.ttl_s, empty)
         return Claimed(None, None, empty)
+
+    async def take(self, job_id: str, agent_id: str) -> Lease | None:
+        """Lend a job, due or not, to an agent that got hold of it by other means; None where it does not wait.
+
+        What such an agent does at once is its own affair, so that the lease occupies no device but a name of its own.
+        """
+
+        def claim(desk: Desk) -> Claimed:
+            lease_id, key = secrets.token_hex(12), f"{agent_id}/{job_id}"[:128]
+            found = queue.claim_this(
+                desk.connection, job_id, queue.Borrower(agent_id, key), lease_id=lease_id, now=self.clock.now()
+            )
+            if found is None:
+                return Claimed(None, None, ())
+            if queue.set_state(desk.connection, found.experiment_id, "running", was=("pending",)):
+                desk.tell("job", f"{found.experiment_id}/")
+            desk.tell("job", f"{found.experiment_id}/{found.job_id}")
+            held = Held(lease_id, job_id, found.experiment_id, agent_id, key, found.attempt)
+            lease = Lease(id=lease_id, job=Job.read_json(found.document), attempt=found.attempt,
+                          ttl_s=self.settings.ttl_s)  # fmt: skip
+            return Claimed(lease, held, ())
+
+        return await self.through(self._settled(claim))
+
+    async def _settled(self, claim: Operation[Claimed]) -> Lease | None:
+        return self.settle(await self.write(claim))
 
     async def leases(self) -> tuple[LeaseView, ...]:
         def ask(connection: Connection) -> tuple[LeaseView, ...]:

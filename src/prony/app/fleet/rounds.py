@@ -171,7 +171,7 @@ class Rounds(Confirming, Alarming, Gating, Agents):
         """Find what notes did not tell: another server's lots and agents, pauses that are over, what is unclosed."""
 
         def ask(connection: Connection) -> tuple[tuple[Lot, ...], Sequence[Row[Any]], list[str], list[str]]:
-            unclosed, gathered = queue.unclosed(connection), parts.gathered(connection)
+            unclosed, gathered = lots.unclosed(connection), parts.gathered(connection)
             return lots.waiting(connection), agent_rows.pulses(connection), unclosed, gathered
 
         known_lots, known_agents = self.floor.known(), set(self.floor.cards)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from prony.errors import CapacityError, InputError
 
 if TYPE_CHECKING:
+    from prony.server.sark.face import SarkOptions
     from prony.server.serve import Serving
 
 
@@ -22,6 +23,22 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--url", default="", help="where people find this server, for links in messages of alarms")
     parser.add_argument("--require-tokens", action="store_true", help="ask for tokens on this machine's loopback too")
+    sark = parser.add_argument_group("SARK's API, for Dumont workers and SARK's clients")
+    sark.add_argument("--sark", action="store_true", help="serve it too, without tokens, on this machine alone")
+    sark.add_argument("--sark-bind", metavar="ADDRESS", default="127.0.0.1", help="the address (127.0.0.1)")
+    sark.add_argument("--sark-port", metavar="PORT", type=int, default=5000, help="the port (5000); 0: any free one")
+    sark.add_argument("--redis", metavar="URL", default="", help="where workers look for jobs, as redis://host:6379/0")
+    sark.add_argument(
+        "--sark-open-to-anyone", action="store_true",
+        help="let others than this machine in: whoever reaches the port may delete, run and report whatever they like",
+    )  # fmt: skip
+    sark.add_argument(
+        "--sark-claim-timeout", metavar="TIME", default="15s",
+        help="a job that left its list, and that no worker is busy with by then, is put there again (15s)",
+    )  # fmt: skip
+    sark.add_argument(
+        "--sark-job-timeout", metavar="TIME", default="1h", help="how long a worker may take for a job (1h)"
+    )
     parser.add_argument("--log-format", choices=("console", "json"), default="console", help="how the log is written")
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(info)")
 
@@ -48,8 +65,29 @@ def command(options: Namespace) -> int:
         alarm_window_s=window_s,
         confirm_runs_per_day=_runs_per_day(),
         url=options.url.rstrip("/"),
+        sark=_sark(options),
     )
     return serve.serve(asked, _say)
+
+
+def _sark(options: Namespace) -> SarkOptions | None:
+    given = [name for name in ("redis", "sark_open_to_anyone") if getattr(options, name)]
+    if not options.sark:
+        if given:
+            raise InputError(f"--{given[0].replace('_', '-')} goes with --sark", hint="add --sark, or leave it away")
+        return None
+    if not 0 <= options.sark_port <= 65535:
+        raise InputError(f"{options.sark_port} is no port", hint="a port is a number from 0 to 65535")
+    from prony.app.sark import SarkSettings
+    from prony.server.sark.face import SarkOptions
+
+    settings = SarkSettings(
+        claim_s=_seconds(options.sark_claim_timeout, "--sark-claim-timeout", "15s"),
+        job_s=_seconds(options.sark_job_timeout, "--sark-job-timeout", "1h"),
+    )
+    return SarkOptions(
+        options.sark_bind, options.sark_port, options.redis, options.sark_open_to_anyone, settings=settings
+    )
 
 
 def _runs_per_day() -> int:
@@ -84,4 +122,6 @@ def _say(serving: Serving) -> None:
     print_text(f"  home    {serving.home}")
     print_text(f"  API     {serving.url}/docs")
     print_text(f"  access  {'this machine only, no token needed' if serving.is_open else 'by token'}")
+    if serving.sark_url:
+        print_text(f"  SARK    {serving.sark_url}/api, no token asked")
     sys.stdout.flush()

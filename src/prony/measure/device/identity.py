@@ -52,4 +52,4 @@ def _memory_gib(hardware: Hardware) -> float:
     """What is installed; else what the kernel counts, rounded, because each version of it keeps some for itself."""
     if hardware.memory_installed_mib is not None:
         return hardware.memory_installed_mib / 1024
-    return max(1.0, float(round(hardware.memory_mib / 1024)))
+    return max(1.0, float(round((hardware.memory_mib or 0) / 1024)))

@@ -1,0 +1,46 @@
+"""Rules on figures that another program measured: what it cannot know, the reader must."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prony.analyse.evidence import Evidence, suspect
+from prony.model.estimate import Reason
+
+
+def no_samples(evidence: Evidence) -> Iterator[Reason]:
+    """Nothing here can be computed again, and no interval can be given."""
+    if (who := _who(evidence)) is not None:
+        yield suspect(
+            "reported",
+            f"{who} measured this and reported medians and means alone: no sample is stored, so no interval, no spread "
+            "between runs and no outlier can be told.",
+        )
+
+
+def warmup_unknown(evidence: Evidence) -> Iterator[Reason]:
+    """The first inferences of a process are slow, and they are among those that were counted."""
+    if (who := _who(evidence)) is not None:
+        yield suspect(
+            "warmup_not_separated",
+            f"{who} does not tell warm inferences from the first ones: its mean, maximum and deviation hold the "
+            "warm-up.",
+        )
+
+
+def unit_unverified(evidence: Evidence) -> Iterator[Reason]:
+    """A worker may compute elsewhere than it was asked to, and report success."""
+    if (who := _who(evidence)) is not None:
+        unit = evidence.job.model.unit
+        yield suspect("unit_not_verified", f"{who} does not say what really computed: {unit} was asked for.")
+
+
+def machine_unwatched(evidence: Evidence) -> Iterator[Reason]:
+    """What else the machine did, nobody looked at."""
+    if (who := _who(evidence)) is not None:
+        yield suspect("machine_not_watched", f"{who} does not watch what else the machine does while it measures.")
+
+
+def _who(evidence: Evidence) -> str | None:
+    reported = evidence.result.reported
+    return reported.by if reported is not None and evidence.headline is not None else None

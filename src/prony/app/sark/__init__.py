@@ -1,0 +1,11 @@
+"""A fleet as SARK's clients and Dumont workers know it: campaigns are experiments, workers are agents.
+
+Nothing is kept or handed out here: jobs wait in the fleet's queue and are lent by its leases; lists in a Redis tell
+workers of them.
+"""
+
+from prony.app.sark.bridge import Bridge
+from prony.app.sark.orchestrator import Orchestrator
+from prony.app.sark.settings import SarkSettings
+
+__all__ = ["Bridge", "Orchestrator", "SarkSettings"]

@@ -1,0 +1,133 @@
+"""Reports from the results list in, results of the fleet out: each once, and none is lost that a job waits for."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import Connection, Row
+
+from prony.app.fleet import Fleet
+from prony.app.sark.claims import Claims
+from prony.app.sark.reports import Report, write_report
+from prony.app.sark.settings import WHO
+from prony.errors import InputError, NotFoundError
+from prony.model.job import Job
+from prony.model.queue import JobState
+from prony.model.result import Result
+from prony.model.sark import WorkerResult
+from prony.store import campaigns, parcel
+
+_LONGEST = 2**20
+_PIECE = 2**20
+
+
+class Intake:
+    """`dropped` counts what counted for nothing, by why."""
+
+    def __init__(self, fleet: Fleet, claims: Claims) -> None:
+        self._fleet = fleet
+        self._claims = claims
+        self.dropped: dict[str, int] = {}
+
+    async def take(self, raw: bytes) -> None:
+        """Record one report, or drop it and say why. When this returns, its text is needed no more."""
+        try:
+            told, original = _parsed(raw)
+        except ValueError as exc:
+            self._drop("malformed", str(exc)[:200])
+            return
+        try:
+            row, tried = await self._fleet.read(lambda connection: _known(connection, told.job_id))
+        except NotFoundError:
+            self._drop("unknown_job", told.job_id)
+            return
+        lease_id = None if _is_here(tried, original) else await self._lease_of(row, tried, told)
+        if lease_id is None:
+            self._drop("duplicate", told.job_id)
+            return
+        try:
+            await self._record(lease_id, row, told, original)
+        except NotFoundError:  # deleted meanwhile
+            self._drop("unknown_job", told.job_id)
+        except InputError as exc:  # it would be refused again and again
+            self._drop("refused", f"{told.job_id}: {exc.message}")
+        self._claims.forget(told.job_id)
+
+    def _drop(self, reason: str, detail: str) -> None:
+        self.dropped[reason] = self.dropped.get(reason, 0) + 1
+        self._fleet.hook("sark_result_dropped", reason=reason, detail=detail)
+
+    async def _lease_of(self, row: Row[Any], tried: Sequence[Row[Any]], told: WorkerResult) -> str | None:
+        """Return the lease that a report belongs to; None where the job needs it no more.
+
+        Its own worker's, current or lost, or else whoever has the job now: who took it from the list is a guess.
+        """
+        own = [one for one in tried if one.agent_id == told.worker_id and one.result_document is None]
+        current = [one for one in own if one.state == "leased"]
+        if current or own:
+            return str((current or own)[-1].lease_id)
+        if row.state == JobState.LEASED:
+            return str(row.lease_id)
+        if row.state == JobState.WAITING:
+            lease = await self._fleet.take(row.job_id, told.worker_id or "unknown")
+            return lease.id if lease is not None else None
+        return None
+
+    async def _record(self, lease_id: str, row: Row[Any], told: WorkerResult, original: str) -> None:
+        fleet = self._fleet
+        now = fleet.clock.now()
+        worker_id = told.worker_id or row.agent_id or "unknown"
+        report = Report(told, original, worker_id, row.leased_at or now, now)
+        place = fleet.home.uploads / f"sark.{secrets.token_hex(8)}"
+        tar = place.with_suffix(".tar")
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_report(place, Job.read_json(row.document), report)
+            packed = parcel.pack(place, tar)
+            await fleet.finish(lease_id, _pieces(tar), sha256=packed.sha256, who=WHO)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+            tar.unlink(missing_ok=True)
+
+
+def _parsed(raw: bytes) -> tuple[WorkerResult, str]:
+    """Return a report and its text. One that names its job and cannot be read otherwise is one of a failure."""
+    if len(raw) > _LONGEST:
+        raise ValueError(f"a report of {len(raw)} bytes")
+    found = json.loads(raw)
+    if not isinstance(found, dict) or not isinstance(found.get("job_id"), str):
+        raise ValueError("no object with a job_id")  # noqa: TRY004 - of JSON, all that is wrong is its value
+    try:
+        return WorkerResult.read(found), json.dumps(found, sort_keys=True)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        said = f"the worker's report cannot be read: {where}: {first['msg']}; the connection may have broken"
+        worker_id = found.get("worker_id")
+        told = WorkerResult(
+            job_id=found["job_id"][:200], status="Failed", remark=said[:1000],
+            worker_id=worker_id if isinstance(worker_id, str) else None,
+        )  # fmt: skip
+        return told, told.model_dump_json(exclude_none=True)
+
+
+def _known(connection: Connection, job_id: str) -> tuple[Row[Any], Sequence[Row[Any]]]:
+    return campaigns.job(connection, job_id), campaigns.attempts(connection, job_id)
+
+
+def _is_here(tried: Sequence[Row[Any]], original: str) -> bool:
+    """Was this very report recorded before?"""
+    documents = [Result.read_json(one.result_document) for one in tried if one.result_document is not None]
+    return any(one.reported is not None and one.reported.original == original for one in documents)
+
+
+async def _pieces(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece

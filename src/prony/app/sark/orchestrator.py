@@ -1,0 +1,151 @@
+"""The use cases of SARK's REST API: what each call asks in, what SARK would answer out, over the fleet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from prony.app.fleet import keeping
+from prony.app.sark.bridge import Bridge
+from prony.app.sark.campaigns import campaign_of, planned
+from prony.app.sark.files import Files
+from prony.app.sark.routes import every_queue
+from prony.app.sark.settings import WHO
+from prony.app.sark.shown import shown_campaign, shown_job, shown_result
+from prony.app.sark.staff import Staff
+from prony.errors import TransportError
+from prony.model.queue import JobState
+from prony.model.sark import RESULTS_QUEUE, capability_queue, worker_queue
+from prony.store import campaigns
+from prony.store.rows import experiment_of
+from prony.store.writer import Desk
+
+
+class Orchestrator(Staff, Files):
+    """Every method returns what is sent as JSON, or raises a PronyError whose message SARK's clients know."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        super().__init__(bridge)
+        self._last_number = 0
+
+    # Campaigns
+
+    async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Store a campaign and tell workers of its jobs; without Redis they are told when it is back."""
+        asked = campaign_of(body, job_s=self.settings.job_s)
+        while True:
+            identity = self._next_id()
+            made = planned(asked, identity, now=self.fleet.clock.now())
+
+            def keep(desk: Desk, made: Any = made) -> bool:
+                if campaigns.is_taken(desk.connection, made.experiment.id):
+                    return False
+                keeping.keep(desk, made)
+                return True
+
+            with self.fleet.about_to_come(made.lots.values()):
+                if await self.fleet.write(keep):
+                    break
+        self.fleet.hook("submitted", experiment=identity, jobs=len(made.jobs), who=WHO.name)
+        await self.bridge.push_new(identity)
+        listed = [
+            {"job_id": job.id, "compute_unit": one.word, "status": "pending"}
+            for job, one in zip(made.jobs, asked.jobs, strict=True)
+        ]
+        return {"campaign_id": identity, "total_jobs": len(made.jobs), "status": "running", "jobs": listed}
+
+    def _next_id(self) -> str:
+        """Return an id of the second that it is, or of the next that no campaign has."""
+        self._last_number = max(int(time.time()), self._last_number + 1)
+        return f"{campaigns.PREFIX}{self._last_number}"
+
+    async def campaigns(self) -> dict[str, Any]:
+        def ask(connection: Connection) -> list[dict[str, Any]]:
+            found = campaigns.every(connection)
+            return [self._campaign(connection, row) for row in found]
+
+        listed = await self.fleet.read(ask)
+        return {"count": len(listed), "campaigns": listed}
+
+    async def campaign(self, campaign_id: str) -> dict[str, Any]:
+        def ask(connection: Connection) -> dict[str, Any]:
+            return self._campaign(connection, campaigns.require(connection, campaign_id))
+
+        return await self.fleet.read(ask)
+
+    def _campaign(self, connection: Connection, row: Row[Any]) -> dict[str, Any]:
+        url = experiment_of(row).recipe.model.model
+        return shown_campaign(row, url, campaigns.jobs(connection, [row.id]), self.names())
+
+    # Jobs
+
+    async def job(self, job_id: str, *, address: str) -> dict[str, Any]:
+        """Return a job; a worker that took its id from a list asks for it so, and then says to be busy."""
+        row = await self.fleet.read(lambda connection: campaigns.job(connection, job_id))
+        if row.state == JobState.WAITING:
+            self.bridge.claims.asked(job_id, address, self.fleet.now())
+        return {"job": shown_job(row, self.names()), "result": shown_result(row)}
+
+    # The whole
+
+    async def queue_status(self) -> dict[str, Any]:
+        workers = await self.workers_known()
+        words = list(dict.fromkeys(word for one in workers for word in one["capabilities"]))
+        named = {one["worker_id"]: one["device_name"] for one in workers}
+        queues = [*map(capability_queue, words), *map(worker_queue, named), RESULTS_QUEUE]
+        sizes = await self.bridge.queues.sizes(queues)
+        return {
+            "worker_queues": {
+                worker_id: {"device_name": name, "queue_size": sizes[worker_queue(worker_id)]}
+                for worker_id, name in named.items()
+            },
+            "capability_queues": {word: sizes[capability_queue(word)] for word in words},
+            "results_queue_size": sizes[RESULTS_QUEUE],
+        }
+
+    async def health(self) -> dict[str, Any]:
+        now = self.fleet.clock.now().replace(tzinfo=None).isoformat()
+        return {
+            "status": "healthy",
+            "timestamp": now,
+            "redis": await self.bridge.queues.described() | {"timestamp": now},
+        }
+
+    async def stats(self) -> dict[str, Any]:
+        rows = await self.fleet.read(campaigns.every)
+        counts: dict[str, int] = {}
+        for row in await self.fleet.read(lambda connection: campaigns.jobs(connection, [one.id for one in rows])):
+            counts[row.state] = counts.get(row.state, 0) + 1
+        return {
+            "health_monitor": {
+                "running": True,
+                "thread_alive": True,
+                "heartbeat_timeout": self.settings.silence_s,
+                "check_interval": self.fleet.settings.sweep_s,
+            },
+            "timeout_handler": {
+                "total_jobs": sum(counts.values()),
+                "timed_out_jobs": self.bridge.timed_out,
+                "failed_jobs": counts.get(JobState.FAILED.value, 0),
+                "default_timeout": self.settings.job_s,
+            },
+            "results": {"dropped": dict(self.bridge.intake.dropped)},
+        }
+
+    async def reset(self) -> dict[str, Any]:
+        """Delete what came by this way, and nothing else that the server keeps."""
+        queues = [*every_queue(self.fleet.floor.cards.values()), RESULTS_QUEUE]
+        for row in await self.fleet.read(campaigns.every):
+            await self.fleet.delete(row.id, force=True, who=WHO)
+        for worker in await self.workers_known():
+            await self.dismiss(worker["worker_id"])
+        try:
+            await self.bridge.queues.clear(queues)
+        except TransportError as exc:  # what is left there names jobs that nobody knows
+            self.fleet.hook("sark_queues", connected=False, message=exc.message)
+        self.bridge.start_over()
+        cleared = {f"{noun}_cleared": True for noun in ("workers", "jobs", "results", "campaigns")}
+        return {"status": "reset", "message": "All data cleared successfully"} | cleared
