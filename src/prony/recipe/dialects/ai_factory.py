@@ -9,7 +9,6 @@ from typing import Any
 from prony.recipe.dialects import ai_factory_nouns as nouns
 from prony.recipe.dialects.ai_factory_clients import CLIENTS, Asking
 from prony.recipe.dialects.ai_factory_services import model_of, set_service
-from prony.recipe.dialects.checking import checked
 from prony.recipe.dialects.draft import Draft, Translation
 from prony.recipe.marks import Keys, Parsed, mark_of
 from prony.recipe.problems import recipe_error
@@ -49,7 +48,7 @@ def _section(kind: Any, document: Mapping[str, Any], name: str, draft: Draft) ->
     if document.get(name) is None:
         draft.refuse((name,), "is missing", f"an AI Factory recipe has {', '.join(SECTIONS)}")
         return None
-    return checked(kind, document[name], (name,), draft)
+    return draft.read(kind, document[name], (name,))
 
 
 def _benchmarks(document: Mapping[str, Any], draft: Draft) -> nouns.Benchmarks | None:
@@ -60,7 +59,7 @@ def _benchmarks(document: Mapping[str, Any], draft: Draft) -> nouns.Benchmarks |
 
 
 def _target(written: Any, draft: Draft) -> None:
-    section = checked(nouns.Configuration, written or {}, ("configuration",), draft)
+    section = draft.read(nouns.Configuration, written or {}, ("configuration",))
     if section is not None and section.target:
         draft.set("place.on", section.target, ("configuration", "target"))
 
@@ -119,7 +118,7 @@ def _client(service: nouns.Service, client: nouns.Client, benchmarks: nouns.Benc
     if service.type is not None and service.command is None and service.type != kind:
         draft.refuse(("client", "type"), f"{client.type} loads {kind}, and the service is {service.type}")
         return
-    settings = checked(nouns.CLIENT_SETTINGS[client.type], client.settings or {}, ("client", "settings"), draft)
+    settings = draft.read(nouns.CLIENT_SETTINGS[client.type], client.settings or {}, ("client", "settings"))
     if settings is not None:
         asking = reading(settings, model_of(service))
         _ask(asking, client, benchmarks, draft)

@@ -7,7 +7,6 @@ import shlex
 from typing import Any
 
 from prony.recipe.dialects import ai_factory_nouns as nouns
-from prony.recipe.dialects.checking import checked
 from prony.recipe.dialects.draft import Draft
 
 PLACE = ("service", "settings")
@@ -43,7 +42,7 @@ def set_service(section: nouns.Service, loads: str | None, draft: Draft) -> None
         draft.refuse(("service",), "says neither by its type nor by a command what is started", hint)
         return
     written = {name: value for name, value in (section.settings or {}).items() if not _VARIABLE.fullmatch(name)}
-    settings = checked(nouns.SERVICE_SETTINGS[section.type], written, PLACE, draft)
+    settings = draft.read(nouns.SERVICE_SETTINGS[section.type], written, PLACE)
     if settings is None:
         return
     draft.set("workload.service", section.type, ("service", "type"))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from prony.model.base import Noun
+from prony.recipe.dialects.strict import read_part
 from prony.recipe.marks import Keys, Mark, Parsed, mark_of, problem_at, with_value
 from prony.recipe.problems import Problem
+
+T = TypeVar("T", bound=Noun)
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,12 @@ class Draft:
 
     def refuse(self, origin: Keys, message: str, hint: str = "") -> None:
         self.problems.append(problem_at(self.origin.marks, origin, message, hint))
+
+    def read(self, kind: type[T], written: Any, place: Keys) -> T | None:
+        """Read a part of the document strictly; None where it is wrong, and then its problems are told here."""
+        found, problems = read_part(kind, written, place, self.origin)
+        self.problems += problems
+        return found
 
     def translation(self) -> Translation:
         marks = {(): mark_of(self.origin.marks, ()), **self.marks}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -20,15 +21,27 @@ Node = dict[str, Any]
 
 def read_strictly(kind: type[T], parsed: Parsed, hints: Mapping[str, str]) -> T:
     """Read a document of another program; `hints` say what to write for keys that are no keys, by their names."""
+    found, problems = read_part(kind, parsed.document, (), parsed, hints)
+    if found is None:
+        raise recipe_error([*parsed.problems, *problems])
+    return found
+
+
+def read_part(
+    kind: type[T], written: Any, place: Keys, parsed: Parsed, hints: Mapping[str, str] | None = None
+) -> tuple[T | None, list[Problem]]:
+    """Read what stands at a place of a document, or tell all that is wrong with it."""
+    if not isinstance(written, Mapping):
+        return None, [problem_at(parsed.marks, place, f"must be a map, not {shown(written)}")]
     try:
-        return kind.model_validate_json(json.dumps(parsed.document), strict=True)
+        return kind.model_validate_json(json.dumps(written), strict=True), []
     except ValidationError as exc:
-        whole = kind.model_json_schema()
+        part = _Part(written, place, parsed, kind.model_json_schema(), hints or {})
         found: dict[Keys, Problem] = {}
         for detail in exc.errors(include_url=False):
-            keys = _keys_in(parsed.document, detail)
-            found.setdefault(keys, _problem(detail, keys, parsed, whole, hints))
-        raise recipe_error([*parsed.problems, *_innermost(found)]) from exc
+            keys = _keys_in(written, detail)
+            found.setdefault(keys, part.problem(detail, keys))
+        return None, _innermost(found)
 
 
 def _innermost(found: Mapping[Keys, Problem]) -> list[Problem]:
@@ -49,20 +62,33 @@ def _keys_in(document: Any, detail: Mapping[str, Any]) -> Keys:
     return (*keys, detail["loc"][-1]) if detail["type"] == "missing" else keys
 
 
-def _problem(detail: Mapping[str, Any], keys: Keys, parsed: Parsed, whole: Node, hints: Mapping[str, str]) -> Problem:
-    node = _node(whole, keys)
-    value = value_at(parsed.document, keys)[1]
-    if detail["type"] == "missing":
-        said = node.get("description")
-        example = f"for example {keys[-1]} = {json.dumps(node['examples'][0])}" if node.get("examples") else ""
-        return problem_at(parsed.marks, keys, f"is missing{f': {said}' if said else ''}", example)
-    if detail["type"] == "extra_forbidden":
-        return problem_at(parsed.marks, keys, "unknown key", _meant(keys, whole, hints))
-    if detail["type"] == "value_error":
-        return problem_at(parsed.marks, keys, str(detail["ctx"]["error"]))
-    if "pattern" in detail["type"] or detail["type"] == "too_long":
-        return problem_at(parsed.marks, keys, f"{shown(value)} does not fit", node.get("description", ""))
-    return problem_at(parsed.marks, keys, f"must be {_expected(node)}, not {shown(value)}", _advice(node, value))
+@dataclass(frozen=True)
+class _Part:
+    """What is written at a place, and the schema that it should fit."""
+
+    written: Any
+    place: Keys
+    parsed: Parsed
+    schema: Node
+    hints: Mapping[str, str]
+
+    def problem(self, detail: Mapping[str, Any], keys: Keys) -> Problem:
+        node = _node(self.schema, keys)
+        value = value_at(self.written, keys)[1]
+        if detail["type"] == "missing":
+            said = node.get("description")
+            example = f"for example {keys[-1]} = {json.dumps(node['examples'][0])}" if node.get("examples") else ""
+            return self._at(keys, f"is missing{f': {said}' if said else ''}", example)
+        if detail["type"] == "extra_forbidden":
+            return self._at(keys, "unknown key", _meant(keys, self.schema, self.hints))
+        if detail["type"] == "value_error":
+            return self._at(keys, str(detail["ctx"]["error"]))
+        if "pattern" in detail["type"] or detail["type"] == "too_long":
+            return self._at(keys, f"{shown(value)} does not fit", node.get("description", ""))
+        return self._at(keys, f"must be {_expected(node)}, not {shown(value)}", _advice(node, value))
+
+    def _at(self, keys: Keys, message: str, hint: str = "") -> Problem:
+        return problem_at(self.parsed.marks, (*self.place, *keys), message, hint)
 
 
 def _expected(node: Node) -> str:
