@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from prony.load.wire import Wire
 from prony.model.base import Noun
 from prony.plugins.drivers.chroma import ChromaDriver
+from prony.plugins.drivers.command import CommandDriver
 from prony.plugins.drivers.grpc import GrpcHealth
 from prony.plugins.drivers.http import Http
 from prony.plugins.drivers.ollama import Ollama
@@ -58,6 +59,7 @@ CASES = (
     Case(ChromaDriver, None),
     Case(QdrantDriver, None),
     Case(GrpcHealth, None),
+    Case(CommandDriver, None),
 )
 PROMPTS = tuple(
     Prompt(({"role": "user", "content": f"how far is {n}, in Größe?"},), max_tokens=7, session=n // 2) for n in range(6)

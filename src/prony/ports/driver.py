@@ -107,13 +107,16 @@ class Wants:
 class Prepared:
     """`wire` is `module:Class` of the load.wire.Wire that frames replies; `wire_options` go to it as they are (JSON).
 
-    `notes` say what was made or found, as in the report: dataset size, server version, model name."""
+    `notes` say what was made or found, as in the report: dataset size, server version, model name.
+    `command`: it sends the requests itself, one run of it for each user, and there are none to make."""
 
     requests: Sequence[Request]
     wire: str
     wire_options: Mapping[str, Any] = field(default_factory=dict)
     keeps: Keeps = Keeps.NOTHING
     notes: Mapping[str, str] = field(default_factory=dict)
+    command: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,16 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from prony.errors import MeasurementError, PronyError, SutError
+from prony.errors import InputError, MeasurementError, PronyError, SutError
 from prony.load.generator import Ground, LostClientError, at_once, generate, processes_of
 from prony.load.live import Live
 from prony.load.outcome import Outcome
 from prony.load.schedule import Schedule, plan
 from prony.measure.digests import Digests
+from prony.measure.request_lines import frame_of
 from prony.measure.requests import Taken, begin_ns, request_frame
 from prony.measure.window import Sent, find_window
-from prony.model.clients import ClientSide
+from prony.model.clients import ClientSide, ServiceFacts
 from prony.model.event import Live as Shown
 from prony.model.load import Load
 from prony.model.result import Failure, Phase, Repetition
@@ -90,6 +91,8 @@ class LoadCourse:
             base=self._base,
         )
         self._prepared = chosen.driver.prepare(wants)
+        if self._prepared.command and load.way != "closed":
+            raise InputError(f"a command is run once for each user: load.closed, not load.{load.way}", code="recipe")
         if self.gang is not None and self.schedule is not None:
             self.gang.agree_on_shares(self._processes(self.schedule) or 1)
 
@@ -117,6 +120,8 @@ class LoadCourse:
             raise MeasurementError("the load was not prepared")
         scratch = self._scratch / f"{index:04d}"
         scratch.mkdir()
+        if self._prepared.command:
+            return self._commanded(index, self._prepared, beside, seen, started_at)
         gang, processes = self.gang, self._processes(schedule)
         share = gang.share if gang is not None else None
         ground = Ground(self._prepared, self._endpoint, schedule, load, scratch, processes, self._clients, share)
@@ -143,6 +148,43 @@ class LoadCourse:
         if failure is not None:
             repetition = repetition.model_copy(update={"state": "failed", "failure": failure})
         return beside.told(repetition.model_copy(update={"level": level}))
+
+    def _commanded(
+        self, index: int, prepared: Prepared, beside: Beside, seen: Seen, started_at: datetime
+    ) -> Repetition:
+        """Let a command send one load, and keep what it wrote down."""
+        from prony.run.commands import Order, run_commands
+
+        job, scratch = self.job, self._scratch / f"{index:04d}"
+        limit_ns = job.load.duration_ns or job.limits.timeout
+        order = Order(
+            prepared.command, prepared.environment, self._endpoint, job.load.users.concurrency, limit_ns / 1e9,
+            job.name, scratch, self.folder.path / "logs" / f"run-{index + 1}",
+        )  # fmt: skip
+        beside.begin()
+        try:
+            done = run_commands(order, seen.stop_asked, beside.tick)
+            beside.end(done.cpu_s)
+            write_frame(self.folder.requests_part(index), frame_of(done.log, done.begins, done.ends, index))
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+            self.telemetry += beside.rows(index)
+        facts = self.folder.result.service or ServiceFacts()
+        self.folder.update(service=facts.model_copy(update={"notes": facts.notes | done.notes}))
+        stopped = seen.stop_asked()
+        failure = None if done.failure is None or stopped else failure_of(done.failure, phase="load")
+        phase = Phase(
+            begin_ns=done.begin_ns, end_ns=done.end_ns, cpu_ns=round(done.cpu_s * 1e9), count=len(done.log.lines)
+        )
+        repetition = Repetition(
+            index=index,
+            state="cancelled" if stopped else "failed" if failure is not None else "ok",
+            started_at=started_at,
+            phases={"measure": phase},
+            failure=failure,
+            stopped_by="stop" if stopped else None,
+        )
+        return beside.told(repetition)
 
     def _taken(self, outcome: Outcome, schedule: Schedule, load: Load, index: int, users: int | None) -> Taken:
         """Gather what is written down of a run, and find the part of it that counts."""

@@ -107,8 +107,7 @@ def _client(service: nouns.Service, client: nouns.Client, benchmarks: nouns.Benc
     if client.name is not None:
         draft.set("labels.client", client.name, ("client", "name"))
     if client.command is not None:
-        hint = f"type: one of {', '.join(CLIENTS)}"
-        draft.refuse(("client", "command"), "is not run: Prony sends the requests itself", hint)
+        _by_command(client, benchmarks, draft)
         return
     if client.type is None:
         hint = f"type: one of {', '.join(CLIENTS)}; or command: COMMAND"
@@ -160,6 +159,22 @@ def _users(
         draft.set("load.duration", f"{duration_s}s", ("client", "settings", "duration"))
     elif "time_limit" in client.model_fields_set:
         draft.set("load.duration", f"{client.time_limit}s", ("client", "time_limit"))
+
+
+def _by_command(client: nouns.Client, benchmarks: nouns.Benchmarks, draft: Draft) -> None:
+    """Have the command itself send, once for each client: what it writes down are the requests."""
+    place = ("client", "command")
+    draft.set("workload.driver", "command", place)
+    draft.set("workload.options.command", client.command, place)
+    draft.set("load.closed.concurrency", benchmarks.num_clients, ("benchmarks", "num_clients"))
+    draft.set("load.duration", f"{client.time_limit}s", ("client", "time_limit"))
+    draft.set("load.warmup", "none", place)
+    if client.type is not None:
+        draft.note(("client", "type"), "is not used: the command beside it wins")
+    if client.settings:
+        draft.note(("client", "settings"), "are not used: they are of a type, and the command wins")
+    if benchmarks.client_delay:
+        draft.note(("benchmarks", "client_delay"), "is not waited: commands start together")
 
 
 def _tell(asking: Asking, written: set[str], draft: Draft) -> None:

@@ -1,0 +1,187 @@
+"""A command and how many users in, every request that they wrote down out; or each run of it as one request.
+
+A user is one run of the command, with an empty folder for its requests (`BENCHMARK_OUTPUT_DIR`): a file of JSON lines
+there is read, whatever it is called. All of them end with this process, or when their time is over.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from prony.errors import InputError, SutError
+from prony.measure.request_lines import Line, Log, placed, read_log
+from prony.measure.requests import Array
+from prony.ports.driver import Endpoint
+from prony.run.services import reaper
+
+MOST_USERS = 1000
+_PAUSE_S = 0.02
+_GRACE_S = 2.0
+_TAIL = 400
+
+
+@dataclass(frozen=True)
+class Order:
+    """`name` is the job's; `folder` is empty and for the commands' own files, `logs` is where their words go."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    endpoint: Endpoint
+    users: int
+    limit_s: float
+    name: str
+    folder: Path
+    logs: Path
+
+
+@dataclass
+class _Client:
+    number: int
+    process: subprocess.Popen[bytes]
+    log: Path
+    begin_ns: int
+    end_ns: int = 0
+    status: int = 0
+    cpu_s: float = 0.0
+
+    def wait(self) -> None:
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.end_ns = time.perf_counter_ns()
+        self.status = os.waitstatus_to_exitcode(status)
+        self.process.returncode = self.status
+        self.cpu_s = usage.ru_utime + usage.ru_stime
+
+
+@dataclass(frozen=True)
+class Done:
+    """When the commands ran, what they wrote down, and why the run failed where it did."""
+
+    begin_ns: int
+    end_ns: int
+    log: Log
+    begins: Array
+    ends: Array
+    cpu_s: float
+    failure: SutError | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_commands(order: Order, stop_asked: Callable[[], bool], tick: Callable[[], None]) -> Done:
+    """Run the command once for each user, all at once, to the end of all."""
+    if order.users > MOST_USERS:
+        raise InputError(f"{order.users} users are {order.users} processes of a command; the most is {MOST_USERS}")
+    offset_ns = time.perf_counter_ns() - time.time_ns()
+    clients: list[_Client] = []
+    is_late = False
+    try:
+        clients += [_started(order, number) for number in range(order.users)]
+        waiting = [threading.Thread(target=client.wait, daemon=True) for client in clients]
+        for thread in waiting:
+            thread.start()
+        deadline = time.monotonic() + order.limit_s
+        while any(thread.is_alive() for thread in waiting) and not stop_asked() and not is_late:
+            tick()
+            time.sleep(_PAUSE_S)
+            is_late = time.monotonic() > deadline
+    finally:
+        _end(clients)
+    for thread in waiting:
+        thread.join()
+    return _done(order, clients, offset_ns, is_late=is_late and not stop_asked())
+
+
+def _started(order: Order, number: int) -> _Client:
+    """Start one client in a session of its own."""
+    name = f"client-{order.name}-{number + 1}"
+    output = order.folder / name
+    output.mkdir(parents=True)
+    order.logs.mkdir(parents=True, exist_ok=True)
+    log = order.logs / f"{name}.log"
+    with log.open("ab") as words:
+        process = subprocess.Popen(
+            list(order.command),
+            stdin=subprocess.DEVNULL,
+            stdout=words,
+            stderr=subprocess.STDOUT,
+            cwd=output,
+            env={**os.environ, **_told(order, name, output), **order.environment},
+            start_new_session=True,
+            preexec_fn=reaper.die_with_parent,  # noqa: PLW1509 - one system call, looked up before the fork
+        )
+    return _Client(number, process, log, time.perf_counter_ns())
+
+
+def _told(order: Order, name: str, output: Path) -> dict[str, str]:
+    """Return the variables by which a command knows what it loads and who it is."""
+    endpoint = order.endpoint
+    scheme = "https" if endpoint.tls else "http"
+    return {
+        "SERVICE_NAME": order.name,
+        "SERVICE_HOSTNAME": endpoint.host,
+        "SERVICE_PORT": str(endpoint.port),
+        "SERVICE_URL": f"{scheme}://{endpoint.host}:{endpoint.port}{endpoint.base}",
+        "SERVICE_USER": endpoint.user,
+        "SERVICE_PASSWORD": endpoint.password,
+        "BENCHMARK_ID": order.folder.name,
+        "BENCHMARK_OUTPUT_DIR": str(output),
+        "CLIENT_NAME": name,
+    }
+
+
+def _end(clients: Sequence[_Client]) -> None:
+    """End whoever is left, and what came of them: first asked, then killed."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        left = [client for client in clients if not client.end_ns or number is signal.SIGKILL]
+        for client in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(client.process.pid, number)
+        deadline = time.monotonic() + _GRACE_S
+        while any(not client.end_ns for client in left) and time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
+
+
+def _done(order: Order, clients: Sequence[_Client], offset_ns: int, *, is_late: bool) -> Done:
+    log = read_log(sorted(order.folder.rglob("*.jsonl")))
+    cpu_s = sum(client.cpu_s for client in clients)
+    begin_ns = min(client.begin_ns for client in clients)
+    end_ns = max(client.end_ns or time.perf_counter_ns() for client in clients)
+    failure = _failure(order, clients, is_late=is_late)
+    if not log.lines:
+        log = Log(tuple(_as_request(client) for client in clients), unread=log.unread)
+        begins = np.array([client.begin_ns for client in clients], dtype=np.int64)
+        ends = np.array([client.end_ns or end_ns for client in clients], dtype=np.int64)
+        note = f"{len(clients)} runs of a command that wrote no requests down: each of them is one"
+        return Done(begin_ns, end_ns, log, begins, ends, cpu_s, failure, {"clients": note})
+    begins, ends, window = placed(log, offset_ns=offset_ns)
+    unread = f", {log.unread} lines could not be read" if log.unread else ""
+    coarse = ", their stamps are whole seconds" if log.has_whole_seconds else ""
+    note = f"{len(clients)} runs of a command wrote {len(log.lines)} requests down{coarse}{unread}"
+    return Done(min(window[0], begin_ns), max(window[1], end_ns), log, begins, ends, cpu_s, failure, {"clients": note})
+
+
+def _as_request(client: _Client) -> Line:
+    seconds = (client.end_ns - client.begin_ns) / 1e9
+    return Line(0, seconds, seconds, client.status == 0, operation="command", client=client.number)
+
+
+def _failure(order: Order, clients: Sequence[_Client], *, is_late: bool) -> SutError | None:
+    if is_late:
+        said = f"clients still ran after {order.limit_s:g} s, and were ended"
+        return SutError(said, hint="raise load.duration", code="timeout")
+    bad = [client for client in clients if client.status != 0]
+    if not bad:
+        return None
+    words = bad[0].log.read_bytes()[-_TAIL:].decode(errors="replace").strip()
+    how = f"exit code {bad[0].status}" if bad[0].status > 0 else f"signal {-bad[0].status}"
+    said = f"{len(bad)} of {len(clients)} clients failed, the first with {how}; it said last: {words or 'nothing'}"
+    return SutError(said, hint=f"its words: {bad[0].log}", code="client_failed")
