@@ -130,9 +130,10 @@ def _object(text: str) -> dict[str, Any] | None:
 
 def _line(written: Mapping[str, Any], client: int) -> Line | None:
     """Return the request; None where it lacks what every one has."""
-    numbers = [_number(written.get(name)) for name in ("timestamp_start", "timestamp_end", "latency_s")]
-    begin, end, latency = numbers
-    success = written.get("success")
+    begin = _number(written.get("timestamp_start"))
+    end = begin if written.get("timestamp_end") is None else _number(written["timestamp_end"])
+    latency = _number(written.get("latency_s", 0))
+    success = written.get("success", False)
     if begin is None or end is None or latency is None or not isinstance(success, bool):
         return None
     line = Line(begin, max(begin, end), latency, success, client=_whole(written.get("client")) or client)

@@ -151,6 +151,23 @@ class Reported(Noun):
     original: str = ""
 
 
+class Origin(Noun):
+    """A run that another program measured and whose requests were brought in: what its files can and cannot say."""
+
+    by: str
+    # What it is called there.
+    identity: str
+    has_whole_seconds: bool = False
+    # Did its clients start a process for each request?
+    has_own_processes: bool = False
+    # Lines that were no whole request, and successes that took no time.
+    unread: int = 0
+    timeless: int = 0
+    # What its own summary says otherwise than its requests, and which of its columns nobody counted.
+    differs: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
 class Result(Noun):
     version: int = 1
     prony_version: str
@@ -167,4 +184,6 @@ class Result(Noun):
     repetitions: tuple[Repetition, ...] = ()
     # Where somebody else measured, and told what came out.
     reported: Reported | None = None
+    # Where another program measured.
+    origin: Origin | None = None
     failure: Failure | None = None

@@ -1,4 +1,4 @@
-"""A Dossier in, files of its requests out: JSON lines, CSV, HdrHistogram's two formats, and MLPerf's two logs."""
+"""A Dossier in, files of its requests out: JSON lines, CSV, and the formats of other programs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ EXPORTS: dict[str, str] = {
     "csv": "prony.report.requests_csv",
     "hdr": "prony.report.hdr",
     "mlperf": "prony.report.mlperf",
+    "ai-factory": "prony.report.ai_factory",
 }
 
 

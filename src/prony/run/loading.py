@@ -170,7 +170,7 @@ class LoadCourse:
             shutil.rmtree(scratch, ignore_errors=True)
             self.telemetry += beside.rows(index)
         facts = self.folder.result.service or ServiceFacts()
-        self.folder.update(service=facts.model_copy(update={"notes": facts.notes | done.notes}))
+        self.folder.update(service=facts.model_copy(update={"notes": {**facts.notes, **done.notes}}))
         stopped = seen.stop_asked()
         failure = None if done.failure is None or stopped else failure_of(done.failure, phase="load")
         phase = Phase(

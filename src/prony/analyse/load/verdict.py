@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from prony.analyse.evidence import Rule
-from prony.analyse.load import clocks, rules
+from prony.analyse.load import clocks, foreign, rules
 from prony.analyse.load.evidence import LoadEvidence
 from prony.analyse.rules import machine, repetition
 from prony.analyse.verdict import verdict_of
@@ -31,6 +31,13 @@ RULES: tuple[Callable[[LoadEvidence], Iterator[Reason]], ...] = (
     clocks.unsure_clocks,
     clocks.late_at_start,
     clocks.too_few,
+    foreign.brought_in,
+    foreign.own_processes,
+    foreign.coarse_stamps,
+    foreign.unread_lines,
+    foreign.in_no_time,
+    foreign.own_summary,
+    foreign.made_up,
     rules.partial_result,
     rules.few_runs,
     rules.no_steady_state,

@@ -14,7 +14,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--to", type=Path, required=True, help="folder to make")
     parser.add_argument(
         "--format", default="folder", metavar="FORMAT",
-        help="folder (all of it), or of a load's requests: requests-jsonl, csv, hdr or mlperf",
+        help="folder (all of it), or of a load's requests: requests-jsonl, csv, hdr, mlperf or ai-factory",
     )  # fmt: skip
     parser.add_argument("--overwrite", action="store_true", help="replace a folder that exists")
     add_server(parser)

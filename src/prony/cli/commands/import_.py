@@ -1,4 +1,4 @@
-"""`prony import`: an exported experiment or a result folder in, a stored experiment out."""
+"""`prony import`: what was measured elsewhere in, stored experiments out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from prony.cli.arguments import add_json
 
 def arguments(parser: ArgumentParser) -> None:
     """Bring in results made elsewhere; their checksums are verified and their numbers computed again."""
-    parser.add_argument("path", type=Path, help="an exported folder, or one result folder")
+    parser.add_argument(
+        "path", type=Path, help="an exported folder, a result folder, or a results folder of AI Factory"
+    )
     add_json(parser)
 
 
@@ -19,9 +21,11 @@ def command(options: Namespace) -> int:
     from prony.cli.output import print_json, print_text
 
     with Bench.open() as bench:
-        experiment = bench.import_(options.path)
+        experiments = bench.bring_in(options.path)
     if options.json:
-        print_json({"id": experiment.id, "name": experiment.name, "state": experiment.state.value})
+        told = [{"id": one.id, "name": one.name, "state": one.state.value} for one in experiments]
+        print_json(told[0] if len(told) == 1 else told)
     else:
-        print_text(f"imported {experiment.name} as {experiment.id}")
+        for one in experiments:
+            print_text(f"imported {one.name} as {one.id}")
     return 0

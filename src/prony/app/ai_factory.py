@@ -1,0 +1,248 @@
+"""Benchmarks that AI Factory measured in, experiments in the store out: each request a sample, each with a verdict."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from prony import __version__
+from prony.app import results
+from prony.errors import InputError
+from prony.measure.request_lines import Log, frame_of, placed
+from prony.model.clients import ServiceFacts
+from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
+from prony.model.experiment import Experiment, ExperimentState
+from prony.model.job import Job
+from prony.model.load import Closed, Load
+from prony.model.place import Place
+from prony.model.recipe import Recipe, ServiceWorkload
+from prony.model.result import Failure, Origin, Phase, Repetition, ResultState
+from prony.recipe import Loaded, loads
+from prony.report.ai_factory import ORIGIN
+from prony.report.ai_factory_summary import summary_of
+from prony.run.folder import ResultFolder, write_frame, write_noun
+from prony.store import transfer
+from prony.store.ai_factory import Benchmark, read_benchmark
+from prony.store.bundle import EXPERIMENT, JOBS
+from prony.store.store import Store
+
+BY = "AI Factory"
+# What its clients write where they count nothing.
+_MADE_UP_INPUT = 5
+
+
+def import_benchmarks(store: Store, folders: list[Path]) -> tuple[Experiment, ...]:
+    """Keep each benchmark as an experiment of one job; the same again changes nothing."""
+    return tuple(_imported(store, read_benchmark(folder)) for folder in folders)
+
+
+def _imported(store: Store, found: Benchmark) -> Experiment:
+    with tempfile.TemporaryDirectory(prefix="prony-import-") as scratch:
+        bundle = Path(scratch) / "bundle"
+        experiment, job = _experiment(found)
+        (bundle / JOBS).mkdir(parents=True)
+        write_noun(bundle / EXPERIMENT, experiment)
+        _write_result(bundle / JOBS / job.id, job, found)
+        return transfer.import_(store, bundle, summarise=results.summary_of)
+
+
+# What was run
+
+
+def _experiment(found: Benchmark) -> tuple[Experiment, Job]:
+    loaded, notes = _recipe(found)
+    recipe = loaded.recipe if loaded is not None else Recipe(name=_name(found), workload=_workload(found))
+    users = len(found.run.get("clients") or ()) or recipe.load.users.concurrency
+    load = Load(closed=Closed(concurrency=users), requests=max(len(found.log.lines), 1), warmup="none", repeats=1)
+    labels = recipe.labels | {"benchmark_id": found.identity, "measured_by": _by(found)}
+    # Where it ran is told by its machine; to run it again is to run it here.
+    recipe = recipe.model_copy(update={"load": load, "labels": labels, "place": Place()})
+    safe = re.sub(r"[^a-z0-9-]+", "-", found.identity.lower()).strip("-")[:40] or "benchmark"
+    identity = f"{safe}-{found.digest[:6]}"
+    began = _began(found)
+    experiment = Experiment(
+        id=identity,
+        name=recipe.name,
+        recipe=recipe,
+        recipe_text=loaded.text if loaded is not None else "",
+        dialect=loaded.dialect if loaded is not None else "",
+        notes=notes,
+        state=ExperimentState.COMPLETE if found.log.lines else ExperimentState.FAILED,
+        created_at=began,
+        ended_at=_ended(found) or began,
+        job_count=1,
+    )
+    return experiment, Job(
+        id=f"{identity}-001", experiment_id=identity, name=recipe.name, workload=recipe.workload, load=load,
+        limits=recipe.limits, labels=labels,
+    )  # fmt: skip
+
+
+def _recipe(found: Benchmark) -> tuple[Loaded | None, tuple[str, ...]]:
+    """Return the recipe that `run.json` holds, as it was first written; none where it holds none that can be read.
+
+    A rerun of AI Factory's nests the recipe of the run before inside its own: the innermost is what was written.
+    """
+    written = found.part("recipe")
+    while isinstance(written.get("raw_data"), Mapping) and written["raw_data"]:
+        written = written["raw_data"]
+    if not written:
+        return None, ("run.json holds no recipe: what was run is told by its requests alone",)
+    text = json.dumps(dict(written), indent=2)
+    try:
+        loaded = loads(text, "json", f"{found.identity}/run.json")
+        if not isinstance(loaded.recipe.workload, ServiceWorkload):
+            return None, ("the recipe in run.json loads no service",)
+    except InputError as exc:
+        return None, (f"the recipe in run.json cannot be read: {exc.message.splitlines()[0]}",)
+    return loaded, loaded.notes
+
+
+def _workload(found: Benchmark) -> ServiceWorkload:
+    kind = found.part("service").get("type") or found.log.service_type or found.summary.get("service_type")
+    return ServiceWorkload(kind="service", service=kind if isinstance(kind, str) and kind else "unknown")
+
+
+def _name(found: Benchmark) -> str:
+    name = found.part("service").get("name") or found.log.service_type or found.identity
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", str(name)).lstrip("._-")[:100] or "imported"
+
+
+def _by(found: Benchmark) -> str:
+    version = str(found.part("environment").get("framework_version") or "")
+    return "Prony" if version.startswith("prony") else BY
+
+
+def _began(found: Benchmark) -> datetime:
+    if found.log.lines:
+        return datetime.fromtimestamp(found.log.span_s[0], UTC)
+    return _instant(found.run.get("created_at")) or datetime.fromtimestamp(0, UTC)
+
+
+def _ended(found: Benchmark) -> datetime | None:
+    return datetime.fromtimestamp(found.log.span_s[1], UTC) if found.log.lines else None
+
+
+def _instant(text: Any) -> datetime | None:
+    try:
+        told = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return told if told.tzinfo is not None else told.replace(tzinfo=UTC)
+
+
+# What came out
+
+
+def _write_result(folder: Path, job: Job, found: Benchmark) -> None:
+    began = _began(found)
+    made = ResultFolder.begin(folder, job, prony_version=__version__, started_at=began)
+    made.write_environment(_environment(found))
+    shutil.copytree(found.folder, folder / ORIGIN)
+    service = found.part("service")
+    facts = ServiceFacts(name=str(service.get("type") or found.log.service_type), notes=_notes(found))
+    log = _believed(found)
+    made.update(service=facts, origin=_origin(found, log))
+    if not found.log.lines:
+        message = "its requests are not there, so no number can be computed from them"
+        made.update(failure=Failure(code="no_requests", message=message, phase="import", whose="input"))
+        made.finish(ResultState.FAILED, began, [])
+        return
+    begins, ends, window = placed(log)
+    write_frame(made.requests_part(0), frame_of(log, begins, ends))
+    phase = Phase(begin_ns=window[0], end_ns=window[1], cpu_ns=0, count=len(log.lines))
+    made.update(repetitions=(Repetition(index=0, started_at=began, phases={"measure": phase}),))
+    made.finish(ResultState.COMPLETE, _ended(found) or began, [])
+
+
+def _origin(found: Benchmark, log: Log) -> Origin:
+    is_ours = _by(found) == "Prony"
+    return Origin(
+        by=_by(found),
+        identity=found.identity,
+        has_whole_seconds=bool(log.lines) and log.has_whole_seconds,
+        has_own_processes=not is_ours,
+        unread=log.unread,
+        timeless=log.timeless,
+        differs=tuple(_differences(found)),
+        left_out=tuple(_left_out(found)),
+    )
+
+
+def _notes(found: Benchmark) -> dict[str, str]:
+    """Return what its summary says, word for word; Prony's own numbers are computed from the requests."""
+    told = {name: value for name, value in found.summary.items() if isinstance(value, int | float | str)}
+    return {f"summary.{name}": str(value) for name, value in told.items()}
+
+
+def _differences(found: Benchmark) -> Iterator[str]:
+    """Say which figures of its summary are not those of its requests."""
+    if not found.log.lines:
+        return
+    ours = summary_of(found.log)
+    for name in ("total_requests", "successful_requests", "success_rate", "requests_per_second"):
+        yield from _differs(name, found.summary.get(name), ours.get(name))
+    theirs = found.summary.get("latency_s")
+    for name, value in ours["latency_s"].items():
+        yield from _differs(f"latency_s.{name}", theirs.get(name) if isinstance(theirs, Mapping) else None, value)
+
+
+def _differs(name: str, theirs: Any, ours: Any) -> Iterator[str]:
+    is_told = isinstance(theirs, int | float) and not isinstance(theirs, bool)
+    if is_told and (ours is None or not math.isclose(theirs, ours, rel_tol=1e-6, abs_tol=1e-9)):
+        truth = "nothing" if ours is None else f"{ours:g}"
+        yield f"{name} is {theirs:g} in its summary and {truth} by its requests"
+
+
+def _left_out(found: Benchmark) -> Iterator[str]:
+    """Name the columns that its clients fill with what they did not count."""
+    if _by(found) == "Prony":
+        return
+    inputs = {line.input_tokens for line in found.log.lines if line.succeeded}
+    if found.log.service_type == "vllm" and inputs == {_MADE_UP_INPUT}:
+        yield "input_tokens"
+    client = found.part("recipe").get("client")
+    if isinstance(client, Mapping) and client.get("type") == "ollama_smoke":
+        yield "output_tokens"
+
+
+def _believed(found: Benchmark) -> Log:
+    """Return the log without what nobody counted."""
+    nothing: dict[str, Any] = dict.fromkeys(_left_out(found))
+    if not nothing:
+        return found.log
+    return replace(found.log, lines=tuple(replace(line, **nothing) for line in found.log.lines))
+
+
+def _environment(found: Benchmark) -> Environment:
+    """Describe a machine of which next to nothing is known; Prony's own export tells all of it."""
+    told = found.part("environment")
+    target = str(found.run.get("target") or told.get("target") or "unknown")
+    name = str(told.get("device") or found.part("service").get("hostname") or target)
+    hardware, software = _machine(told)
+    device = Device(
+        name=name,
+        hardware_id=f"ai-factory-{re.sub(r'[^a-z0-9]+', '-', target.lower())}"[:64],
+        software_id="ai-factory-unknown",
+        hardware=hardware,
+        software=software,
+    )
+    return Environment(device=device, state=State(taken_at=_began(found)), clock={})
+
+
+def _machine(told: Mapping[str, Any]) -> tuple[Hardware, Software]:
+    try:
+        return Hardware.read(told["hardware"]), Software.read(told["software"])
+    except (KeyError, ValidationError):
+        unknown = Software(os="unknown", kernel="unknown", python="unknown", prony="none")
+        return Hardware(cpu=Cpu(architecture="unknown")), unknown

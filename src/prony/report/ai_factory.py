@@ -1,0 +1,178 @@
+"""A load in, AI Factory's two folders out: `results/ID` with what was measured, `reports/ID` with what is said of it.
+
+Its format holds one run, so each run of a job is a benchmark of its own there: `ID` is the job's id, and the number of
+the run behind it where there are several. What it has no word for stands under `prony`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from prony import __version__
+from prony.errors import NotFoundError
+from prony.measure.request_lines import Log, read_log
+from prony.measure.requests import OK
+from prony.model.dossier import Entry
+from prony.model.result import Repetition
+from prony.report.ai_factory_pages import write_report
+from prony.report.ai_factory_summary import summary_of
+from prony.report.load_series import requests_of
+
+ORIGIN = "origin"  # of a result folder that was imported: its files as they came
+_MOST_CLIENTS = 10_000
+_TYPES = {
+    "openai-chat": "vllm", "openai-completions": "vllm", "openai-embeddings": "vllm", "s3": "minio", "http": "nginx",
+}  # fmt: skip
+_OWN = {"redis", "postgres", "chroma", "vllm", "ollama", "nginx", "minio", "qdrant"}
+
+
+def write(entry: Entry, to: Path) -> list[Path]:
+    """Write both folders of every run that has requests."""
+    if (entry.folder / ORIGIN).is_dir():
+        return _as_it_came(entry, to)
+    frame = requests_of(entry)
+    if frame is None:
+        raise NotFoundError(f"the requests of job {entry.job.id} cannot be read", hint=f"look in {entry.folder}")
+    known = {one.index: one for one in entry.result.repetitions}
+    parts = [part for part in frame.partition_by("repetition", maintain_order=True) if part["repetition"][0] in known]
+    made: list[Path] = []
+    for part in parts:
+        run = known[int(part["repetition"][0])]
+        identity = entry.job.id if len(parts) == 1 else f"{entry.job.id}-{run.index + 1}"
+        folder = to / "results" / identity
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_requests(folder / "requests.jsonl", part, entry, run)
+        log = read_log([folder / "requests.jsonl"])
+        (folder / "run.json").write_text(_json(_run_of(entry, run, identity)))
+        _copy_logs(entry.folder / "logs", folder / "logs")
+        made += _written(entry, to, identity, log)
+    return made
+
+
+def service_type(entry: Entry) -> str:
+    """Return the nearest of its words for what was loaded."""
+    workload = entry.job.service
+    if workload.service in _OWN:
+        return str(workload.service)
+    driver = workload.driver or ""
+    return _TYPES.get(driver, driver or "unknown")
+
+
+def _written(entry: Entry, to: Path, identity: str, log: Log) -> list[Path]:
+    """Write what is computed from the requests that were written; return the files that a person opens first."""
+    folder = to / "results" / identity
+    summary = summary_of(log, service_type(entry)) | {"prony": _judged(entry)}
+    (folder / "summary.json").write_text(_json(summary))
+    run = json.loads((folder / "run.json").read_text()) if (folder / "run.json").exists() else {}
+    report = write_report(to / "reports" / identity, entry, identity, summary, run, log)
+    return [folder / "run.json", folder / "requests.jsonl", folder / "summary.json", report]
+
+
+def _as_it_came(entry: Entry, to: Path) -> list[Path]:
+    """Give back what was imported, byte for byte, and compute the rest anew."""
+    identity = entry.job.labels.get("benchmark_id", entry.job.id)
+    folder = to / "results" / identity
+    shutil.copytree(entry.folder / ORIGIN, folder, dirs_exist_ok=True)
+    logs = sorted(folder.glob("requests*.jsonl"))
+    if not logs:
+        return [folder / "summary.json"]
+    return _written(entry, to, identity, read_log(logs))
+
+
+def _write_requests(path: Path, part: Any, entry: Entry, run: Repetition) -> None:
+    """Write a header and a line for each request; stamps are of the epoch, to the microsecond."""
+    phase = run.phases["measure"]
+    began = run.started_at.timestamp()
+    kind = service_type(entry)
+    header = {"benchmark_id": entry.job.id, "service_type": kind, "test_start": run.started_at.isoformat()}
+    with path.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(header) + "\n")
+        for row in part.iter_rows(named=True):
+            start = round(began + (row["begin_ns"] - phase.begin_ns) / 1e9, 6)
+            latency = round((row["end_ns"] - row["begin_ns"]) / 1e9, 9)
+            told: dict[str, Any] = {
+                "request_id": row["index"], "client": row["client"], "timestamp_start": start,
+                "timestamp_end": round(start + latency, 6), "latency_s": latency, "success": row["cause"] == OK,
+                "service_type": kind, "operation_type": row["operation"], "operation": row["operation"],
+                "http_status": row["status"] or None,
+            }  # fmt: skip
+            told |= {} if row["cause"] == OK else {"error": row["cause"]}
+            told |= {name: row[name] for name in ("input_tokens", "output_tokens") if row[name] is not None}
+            told |= {"bytes": row["bytes_in"]} | ({"items": row["items"]} if row["items"] != 1 else {})
+            file.write(json.dumps(told) + "\n")
+
+
+def _run_of(entry: Entry, run: Repetition, identity: str) -> dict[str, Any]:
+    """Return `run.json`: what ran, where and from when to when. A key that names no secret has no secret in it."""
+    job, result, device = entry.job, entry.result, entry.environment.device
+    workload = job.service
+    facts = result.service
+    phase = run.phases["measure"]
+    ended = run.started_at + timedelta(microseconds=(phase.end_ns - phase.begin_ns) // 1000)
+    recipe = _recipe_of(entry)
+    clients = min(job.load.users.concurrency, _MOST_CLIENTS)
+    client = {"job_id": job.id, "hostname": device.name, "command": workload.driver or workload.service}
+    git = entry.environment.git
+    return {
+        "benchmark_id": identity,
+        "created_at": run.started_at.isoformat().replace("+00:00", "Z"),
+        "ended_at": ended.isoformat().replace("+00:00", "Z"),
+        "git_commit": git.commit if git is not None else None,
+        "recipe_hash": hashlib.sha256(json.dumps(recipe["raw_data"], sort_keys=True).encode()).hexdigest(),
+        "recipe": recipe,
+        "target": "local",
+        "service": {
+            "name": job.name,
+            "type": service_type(entry),
+            "job_id": job.id,
+            "hostname": device.name,
+            "image": workload.settings.get("image"),
+            "port": None,
+            "command": " ".join(facts.command) if facts is not None else None,
+            "version": facts.version if facts is not None else None,
+        },
+        "clients": [{"name": f"client-{job.name}-{number + 1}"} | client for number in range(clients)],
+        "environment": {"target": "local", "framework_version": f"prony {__version__}", "device": device.name,
+                        "hardware": device.hardware.model_dump(mode="json"),
+                        "software": device.software.model_dump(mode="json")},
+    }  # fmt: skip
+
+
+def _recipe_of(entry: Entry) -> dict[str, Any]:
+    """Return the job in its four sections, and below them as Prony has it: from that it can be run again."""
+    job, workload = entry.job, entry.job.service
+    kept = job.model_dump(mode="json", include={"name", "workload", "load", "limits", "labels"}, exclude_defaults=True)
+    kept["workload"]["kind"] = workload.kind
+    return {
+        "configuration": {"target": "local"},
+        "service": {"type": service_type(entry), "name": job.name, "settings": workload.settings},
+        "client": {"type": workload.driver, "settings": workload.options},
+        "benchmarks": {"num_clients": job.load.users.concurrency, "metrics": []},
+        "raw_data": kept,
+    }
+
+
+def _judged(entry: Entry) -> dict[str, Any]:
+    """Return what its format has no words for: the verdict, and the numbers with their intervals."""
+    summary = entry.summary
+    return {
+        "experiment_id": entry.job.experiment_id,
+        "job_id": entry.job.id,
+        "verdict": summary.verdict.model_dump(mode="json"),
+        "estimates": {key: one.model_dump(mode="json") for key, one in summary.estimates.items()},
+    }
+
+
+def _copy_logs(logs: Path, to: Path) -> None:
+    to.mkdir(exist_ok=True)
+    if logs.is_dir():
+        shutil.copytree(logs, to, dirs_exist_ok=True)
+
+
+def _json(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,137 @@
+"""A benchmark's figures in, AI Factory's report folder out: report.md, report.json and plots, all from its requests."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prony.measure.request_lines import Log
+from prony.model.dossier import Entry
+from prony.model.estimate import Grade
+from prony.report.load_findings import load_findings
+from prony.report.markdown_text import escaped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_VERDICTS = {Grade.VALID: "PASS", Grade.SUSPECT: "ACCEPTABLE", Grade.VOID: "FAIL"}
+_LATENCIES = ("avg", "min", "max", "std", "p50", "p90", "p95", "p99")
+_RATES = (
+    ("requests_per_second", "requests a second, failed ones too"),
+    ("successful_requests_per_second", "successes a second"),
+    ("tokens_per_second", "output tokens a second"),
+    ("avg_output_tokens", "output tokens of an answer"),
+    ("avg_input_tokens", "input tokens of a request"),
+    ("transactions_per_second", "transactions a second"),
+)
+
+
+def write_report(
+    folder: Path, entry: Entry, identity: str, summary: Mapping[str, Any], run: Mapping[str, Any], log: Log
+) -> Path:
+    """Write the folder; return the page."""
+    (folder / "plots").mkdir(parents=True, exist_ok=True)
+    if log.lines:
+        _draw(folder / "plots", summary, log)
+    ended = entry.result.ended_at or entry.result.started_at
+    document = {
+        "benchmark_id": identity,
+        "generated_at": ended.isoformat(),
+        "summary": summary,
+        "findings": load_findings([entry]),
+        "recommendations": [reason.text for reason in entry.summary.verdict.reasons if reason.grade is not Grade.VALID],
+        "run_metadata": run,
+    }
+    (folder / "report.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    page = folder / "report.md"
+    page.write_text("\n".join(_page(entry, identity, summary)), encoding="utf-8")
+    return page
+
+
+def _page(entry: Entry, identity: str, summary: Mapping[str, Any]) -> list[str]:
+    grade = entry.summary.verdict.grade
+    told = [
+        f"- {'note' if reason.grade is Grade.VALID else reason.grade.value}: {escaped(reason.text)}"
+        for reason in entry.summary.verdict.reasons
+    ]
+    rates = [(text, summary[key]) for key, text in _RATES if summary.get(key) is not None]
+    latencies = [(name, summary["latency_s"].get(name)) for name in _LATENCIES]
+    errors = list(summary["error_summary"].items())
+    return [
+        f"# Benchmark {escaped(identity)}",
+        "",
+        f"**Verdict: {_VERDICTS[grade]}** ({grade.value}: may the numbers be quoted?)",
+        "",
+        *(told or ["- nothing speaks against them"]),
+        "",
+        "## Summary",
+        "",
+        f"{summary['successful_requests']} of {summary['total_requests']} requests succeeded"
+        f" ({summary['success_rate']:.4g} %) in {summary['test_duration_s']:.6g} s.",
+        "",
+        "## Latency",
+        "",
+        *_table("latency of successes", "seconds", latencies),
+        "## Throughput",
+        "",
+        *_table("rate", "value", rates),
+        *(["## Errors", "", *_table("error", "requests", errors)] if errors else []),
+        "## Method",
+        "",
+        "Every request of the run counts here, its warm-up too, and percentiles lie between neighbours: so the format"
+        " wants it. Prony's own numbers, of the steady part and with their intervals, stand in `summary.json` under"
+        " `prony`.",
+        "",
+        f"To run it again: `prony rerun {entry.job.experiment_id}`",
+        "",
+    ]
+
+
+def _table(first: str, second: str, rows: list[tuple[str, Any]]) -> list[str]:
+    body = [f"| {escaped(name)} | {'-' if value is None else f'{value:.6g}'} |" for name, value in rows]
+    return [f"| {first} | {second} |", "|---|---:|", *body, ""]
+
+
+def _draw(folder: Path, summary: Mapping[str, Any], log: Log) -> None:
+    """Draw what the requests show, each picture a file of its own."""
+    import numpy as np
+
+    begin = log.span_s[0]
+    ends = np.array([int(line.end_s - begin) for line in log.lines])
+    good = np.array([line.succeeded for line in log.lines])
+    total = np.bincount(ends)
+    successes = np.bincount(ends[good], minlength=total.size)
+    seconds = np.arange(total.size)
+    latencies = np.array([line.latency_s for line in log.lines if line.succeeded and line.latency_s > 0]) * 1000
+    told = [
+        (name, value * 1000) for name, value in summary["latency_s"].items() if name[0] == "p" and value is not None
+    ]
+    _save(
+        folder / "throughput_timeline.png", "second", "successes a second", lambda axes: axes.step(seconds, successes)
+    )
+    share = 100 * successes / np.maximum(total, 1)
+    shown = np.where(total > 0, share, np.nan)
+    _save(folder / "success_rate.png", "second", "successes, %", lambda axes: axes.plot(seconds, shown, "o-"))
+    if latencies.size:
+        names, values = [name for name, _ in told], [value for _, value in told]
+        _save(folder / "latency_percentiles.png", "", "latency, ms", lambda axes: axes.bar(names, values))
+        _save(folder / "latency_histogram.png", "latency, ms", "requests", lambda axes: axes.hist(latencies, bins=50))
+    errors = Counter(line.error or "unknown" for line in log.lines if not line.succeeded)
+    if errors:
+        bars = (list(errors.keys()), list(errors.values()))
+        _save(folder / "error_distribution.png", "", "failed requests", lambda axes: axes.bar(*bars))
+
+
+def _save(path: Path, across: str, up: str, draws: Any) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes: Axes = figure.subplots()
+    draws(axes)
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    axes.set_ylim(bottom=0)
+    figure.savefig(path, dpi=110)
