@@ -45,7 +45,8 @@ def write(entry: Entry, to: Path) -> list[Path]:
         run = known[int(part["repetition"][0])]
         identity = entry.job.id if len(parts) == 1 else f"{entry.job.id}-{run.index + 1}"
         folder = to / "results" / identity
-        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         _write_requests(folder / "requests.jsonl", part, entry, run)
         log = read_log([folder / "requests.jsonl"])
         (folder / "run.json").write_text(_json(_run_of(entry, run, identity)))
@@ -67,7 +68,8 @@ def _written(entry: Entry, to: Path, identity: str, log: Log) -> list[Path]:
     """Write what is computed from the requests that were written; return the files that a person opens first."""
     folder = to / "results" / identity
     summary = summary_of(log, service_type(entry)) | {"prony": _judged(entry)}
-    (folder / "summary.json").write_text(_json(summary))
+    if not (folder / "summary.json").exists():  # one that came with it is left as it came
+        (folder / "summary.json").write_text(_json(summary))
     run = json.loads((folder / "run.json").read_text()) if (folder / "run.json").exists() else {}
     report = write_report(to / "reports" / identity, entry, identity, summary, run, log)
     return [folder / "run.json", folder / "requests.jsonl", folder / "summary.json", report]

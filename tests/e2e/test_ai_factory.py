@@ -1,0 +1,165 @@
+"""AI Factory recipes as a person runs them here, on real servers, and their results out and in again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from prony.plugins.services.postgres import Postgres, PostgresOptions
+from prony.plugins.services.redis import Redis, RedisOptions
+from servers.ports import free_port
+
+
+def prony(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "prony", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PRONY_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def recipe(folder: Path, **sections: Any) -> Path:
+    path = folder / "recipe.yaml"
+    target = {"configuration": {"target": "meluxina"}}
+    path.write_text(json.dumps(target | sections))  # JSON is YAML too
+    return path
+
+
+def samples(home: Path) -> pl.DataFrame:
+    (found,) = home.rglob("samples.parquet")
+    return pl.read_parquet(found)
+
+
+def needs(lacks: str | None) -> None:
+    if lacks is not None:
+        pytest.skip(lacks)
+
+
+def redis(folder: Path, requests: int = 200) -> Path:
+    needs(Redis().available(RedisOptions()))
+    return recipe(
+        folder,
+        service={"type": "redis", "name": "redis-stress", "partition": "cpu", "settings": {"maxmemory": "64mb"}},
+        client={"type": "redis_stress", "settings": {"num_requests": requests, "value_size_bytes": 64}},
+        benchmarks={"num_clients": 2},
+    )
+
+
+def test_its_redis_recipe_runs_here_and_nothing_of_it_is_lost(tmp_path: Path, home: Path) -> None:
+    done = prony("run", redis(tmp_path), "--on", "local", "--json", "--no-report", "--set", "load.repeats=1")
+    (job,) = json.loads(done.stdout)["jobs"]
+    assert job["result"]["service"]["settings"]["maxmemory"] == str(64 * 2**20)
+    rows = samples(home)
+    assert rows.height == 2 * 2 * 200
+    assert dict(rows["operation"].cast(pl.String).value_counts().iter_rows()) == {"get": 400, "set": 400}
+    assert "partition: is of a cluster" in done.stderr
+    # A connection that stays, and no process for each request: far below what starting one takes.
+    assert job["estimates"]["e2e_ms.p50"]["value"] < 5
+
+
+def test_a_target_that_does_not_exist_is_refused_before_anything_starts(tmp_path: Path, home: Path) -> None:
+    done = prony("run", redis(tmp_path), "--json", code=2)
+    assert json.loads(done.stdout)["error"]["code"] == "unknown_target"
+    assert not list(home.rglob("samples.parquet"))
+
+
+def test_its_postgres_recipes_run_here(tmp_path: Path, home: Path) -> None:
+    needs(Postgres().available(PostgresOptions()))
+    service = {"type": "postgres", "name": "pg", "settings": {"tuning": {"shared_buffers": "32MB"}}}
+    client = {"type": "postgres_stress", "settings": {"num_inserts": 100, "num_selects": 80}}
+    path = recipe(tmp_path, service=service, client=client, benchmarks={"num_clients": 2})
+    done = prony("run", path, "--on", "local", "--json", "--no-report", "--set", "load.repeats=1")
+    (job,) = json.loads(done.stdout)["jobs"]
+    assert job["result"]["service"]["settings"]["shared_buffers"] == "32MB"
+    counts = dict(samples(home)["operation"].cast(pl.String).value_counts().iter_rows())
+    assert counts == {"insert": 200, "point_lookup": 40, "range_scan": 40, "like_scan": 40, "aggregation": 40}
+    assert set(samples(home)["cause"].cast(pl.String)) == {"ok"}
+
+
+def test_pgbench_runs_here(tmp_path: Path, home: Path) -> None:
+    needs(Postgres().available(PostgresOptions()))
+    client = {"type": "pgbench", "settings": {"transactions": 20, "threads": 1}}
+    path = recipe(tmp_path, service={"type": "postgres"}, client=client, benchmarks={"num_clients": 4})
+    prony("run", path, "--on", "local", "--json", "--no-report", "--set", "load.repeats=1")
+    assert samples(home).height == 80
+    assert set(samples(home)["operation"].cast(pl.String)) == {"tpcb"}
+
+
+def test_an_llm_recipe_streams_so_that_the_first_token_is_measured(tmp_path: Path, home: Path) -> None:
+    port = free_port()
+    service = {
+        "name": "llm",
+        "command": f"{sys.executable} -m prony mock --port {port} --ttft 20ms --itl 2ms --tokens 8",
+        "port": port,
+    }
+    client = {
+        "type": "vllm_stress",
+        "settings": {"model": "m", "prompt": "what's this?", "num_requests": 10, "max_tokens": 8},
+    }
+    path = recipe(tmp_path, service=service, client=client, benchmarks={"num_clients": 2})
+    done = prony("run", path, "--on", "local", "--json", "--no-report", "--set", "load.repeats=1")
+    (job,) = json.loads(done.stdout)["jobs"]
+    assert 19 <= job["estimates"]["ttft_ms.p50"]["value"] <= 100
+    rows = samples(home)
+    assert rows.height == 20
+    assert set(rows["output_tokens"]) == {8}
+    assert set(rows["input_tokens"]) != {5}
+
+
+def test_a_dead_server_is_no_success(tmp_path: Path) -> None:
+    port = free_port()
+    faults = f"{sys.executable} -m prony mock --port {port} --errors 1"
+    client = {"type": "vllm_smoke", "settings": {"model": "m"}}
+    path = recipe(tmp_path, service={"command": faults, "port": port}, client=client, benchmarks={"num_clients": 1})
+    done = prony("run", path, "--on", "local", "--json", "--no-report", code=1)
+    (job,) = json.loads(done.stdout)["jobs"]
+    assert job["result"]["failure"]["code"] in ("all_failed", "service_timeout", "service_failed")
+    assert "throughput_per_s.p50" not in job["estimates"]
+
+
+def test_raw_commands_on_both_sides_run_with_their_variables(tmp_path: Path, home: Path) -> None:
+    port = free_port()
+    row = '{"request_id": %d, "timestamp_start": %s, "timestamp_end": %s, "latency_s": 0.001, "success": true}\\n'
+    command = (
+        'test -n "$SERVICE_URL" || exit 9\n'
+        "to=$BENCHMARK_OUTPUT_DIR/requests.jsonl\n"
+        f"for i in 1 2 3; do now=$(date +%s.%N); printf '{row}' $i $now $now >> $to; done\n"
+        "echo $CLIENT_NAME of $SERVICE_NAME on $SERVICE_PORT\n"
+    )
+    service = {"name": "files", "command": f"{sys.executable} -m http.server {port} --bind 127.0.0.1", "port": port}
+    path = recipe(tmp_path, service=service, client={"command": command}, benchmarks={"num_clients": 2})
+    prony("run", path, "--on", "local", "--json", "--no-report", "--set", "load.repeats=1")
+    assert samples(home).height == 6
+    words = sorted(one.read_text() for one in home.rglob("client-files-*.log"))
+    assert words == [f"client-files-{number} of files on {port}\n" for number in (1, 2)]
+
+
+def test_what_goes_out_comes_in_again_with_the_same_numbers(tmp_path: Path) -> None:
+    prony("run", redis(tmp_path), "--on", "local", "--json", "--no-report", "--set", "load.repeats=2")
+    prony("export", "last", "--format", "ai-factory", "--to", tmp_path / "out")
+    folders = sorted((tmp_path / "out" / "results").iterdir())
+    assert len(folders) == 2
+    told = json.loads(prony("import", tmp_path / "out", "--json").stdout)
+    for folder, one in zip(folders, told, strict=True):
+        summary = json.loads((folder / "summary.json").read_text())
+        (job,) = json.loads(prony("show", one["id"], "--json").stdout)["jobs"]
+        assert job["estimates"]["e2e_ms.p50"]["value"] == pytest.approx(summary["latency_s"]["p50"] * 1000, rel=1e-6)
+        assert job["estimates"]["throughput_per_s.p50"]["value"] == pytest.approx(
+            summary["requests_per_second"], rel=1e-3
+        )
+        assert job["verdict"]["grade"] == "suspect"
+        prony("export", one["id"], "--format", "ai-factory", "--to", tmp_path / "again")
+        again = json.loads((tmp_path / "again" / "results" / folder.name / "summary.json").read_text())
+        assert again["latency_s"] == summary["latency_s"]
+        assert again["requests_per_second"] == summary["requests_per_second"]
