@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from prony.app.ai_factory import bring_in
 from prony.app.api import Bench
 from prony.errors import InputError
 from prony.model.dossier import Entry
@@ -84,7 +85,7 @@ def by_its_rules(lines: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def imported(bench: Bench, path: Path) -> tuple[Experiment, Entry]:
-    (experiment,) = bench.bring_in(path)
+    (experiment,) = bring_in(bench.store, path)
     (entry,) = bench.dossier(experiment.id).entries
     return experiment, entry
 
@@ -134,7 +135,7 @@ def test_what_its_data_cannot_say_is_said(bench: Bench, tmp_path: Path) -> None:
 def test_the_same_again_changes_nothing_and_the_same_id_of_another_is_another(bench: Bench, tmp_path: Path) -> None:
     first = benchmark(tmp_path / "a" / "BM-1", rows(50))
     other = benchmark(tmp_path / "b" / "BM-1", rows(60))
-    one, again, two = (bench.bring_in(path)[0].id for path in (first, first, other))
+    one, again, two = (bring_in(bench.store, path)[0].id for path in (first, first, other))
     assert one == again
     assert one != two
 
@@ -162,8 +163,8 @@ def test_a_whole_results_folder_comes_in_at_once(bench: Bench, tmp_path: Path) -
         benchmark(tmp_path / "site" / "results" / f"BM-{number}", rows(30 + number))
     (tmp_path / "site" / "reports").mkdir()
     (tmp_path / "site" / "results" / ".gitkeep").write_text("")
-    assert len(bench.bring_in(tmp_path / "site")) == 3
-    assert len(bench.bring_in(tmp_path / "site" / "results")) == 3
+    assert len(bring_in(bench.store, tmp_path / "site")) == 3
+    assert len(bring_in(bench.store, tmp_path / "site" / "results")) == 3
 
 
 def test_a_summary_without_its_requests_is_kept_and_gives_no_number(bench: Bench, tmp_path: Path) -> None:
@@ -241,14 +242,14 @@ def test_a_file_that_is_damaged_is_told_and_nothing_is_kept(bench: Bench, tmp_pa
     folder = benchmark(tmp_path / "BM-12", rows(60))
     (folder / name).write_text(text)
     with pytest.raises(InputError, match=name):
-        bench.bring_in(folder)
+        bring_in(bench.store, folder)
     assert not bench.store.experiments()
 
 
 def test_a_folder_that_holds_nothing_of_it_is_refused_as_before(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="neither an export nor a result folder"):
-        bench.bring_in(tmp_path / "empty")
+        bring_in(bench.store, tmp_path / "empty")
 
 
 # Out

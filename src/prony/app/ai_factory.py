@@ -1,4 +1,4 @@
-"""Benchmarks that AI Factory measured in, experiments in the store out: each request a sample, each with a verdict."""
+"""A folder of results in, experiments in the store out: of AI Factory's each request is a sample, with a verdict."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from prony.report.ai_factory import ORIGIN
 from prony.report.ai_factory_summary import summary_of
 from prony.run.folder import ResultFolder, write_frame, write_noun
 from prony.store import transfer
-from prony.store.ai_factory import Benchmark, read_benchmark
+from prony.store.ai_factory import Benchmark, benchmarks_in, read_benchmark
 from prony.store.bundle import EXPERIMENT, JOBS
 from prony.store.store import Store
 
@@ -41,9 +41,13 @@ BY = "AI Factory"
 _MADE_UP_INPUT = 5
 
 
-def import_benchmarks(store: Store, folders: list[Path]) -> tuple[Experiment, ...]:
-    """Keep each benchmark as an experiment of one job; the same again changes nothing."""
-    return tuple(_imported(store, read_benchmark(folder)) for folder in folders)
+def bring_in(store: Store, path: Path) -> tuple[Experiment, ...]:
+    """Keep what a folder holds: an export or a result of ours, or each benchmark of AI Factory's as an experiment of
+    one job. All are read before the first is kept, and the same again changes nothing."""
+    folders = benchmarks_in(path)
+    if not folders:
+        return (transfer.import_(store, path, summarise=results.summary_of),)
+    return tuple(_imported(store, found) for found in [read_benchmark(folder) for folder in folders])
 
 
 def _imported(store: Store, found: Benchmark) -> Experiment:

@@ -246,17 +246,6 @@ class Bench:
 
         return transfer.import_(self.store, path, summarise=results.summary_of)
 
-    def bring_in(self, path: Path) -> tuple[Experiment, ...]:
-        """Import an export or a result folder, or every benchmark of AI Factory's in a folder."""
-        from prony.store.ai_factory import benchmarks_in
-
-        folders = benchmarks_in(path)
-        if not folders:
-            return (self.import_(path),)
-        from prony.app.ai_factory import import_benchmarks
-
-        return import_benchmarks(self.store, folders)
-
     # The machine
 
     def engines(self, names: Sequence[str] = ()) -> list[EngineReport]:

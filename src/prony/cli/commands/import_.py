@@ -17,11 +17,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
+    from prony.app.ai_factory import bring_in
     from prony.app.api import Bench
     from prony.cli.output import print_json, print_text
 
     with Bench.open() as bench:
-        experiments = bench.bring_in(options.path)
+        experiments = bring_in(bench.store, options.path)
     if options.json:
         told = [{"id": one.id, "name": one.name, "state": one.state.value} for one in experiments]
         print_json(told[0] if len(told) == 1 else told)

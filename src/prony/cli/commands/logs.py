@@ -1,4 +1,4 @@
-"""`prony logs`: a job on a server in, what its runner and engine printed out."""
+"""`prony logs`: a job in, what its runner, its engine or its service printed out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WAIT_S = 20.0
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Print the log of a job, as far as its agent has sent it."""
+    """Print the log of a job: on a server as far as its agent has sent it, else from the results on this machine."""
     parser.add_argument("job", metavar="JOB", help="a job's id, or the id of an experiment that has one job")
     parser.add_argument("--follow", "-f", action="store_true", help="go on as it grows, until the job has ended")
     parser.add_argument("--attempt", type=int, metavar="N", help="which attempt; the newest by default")
@@ -25,7 +25,10 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import connect
+    from prony.cli.remote import address, connect, is_served
+
+    if address(options) is None and not is_served():
+        return _here(options)
     from prony.client.names import job_named
 
     with connect(options) as client:
@@ -37,6 +40,26 @@ def command(options: Namespace) -> int:
             if piece.ended or (not options.follow and piece.next_offset == offset):
                 return 0
             offset = piece.next_offset
+
+
+def _here(options: Namespace) -> int:
+    """Print the logs that lie beside the results of an experiment, or of one job of it."""
+    from prony.app.logs import log_files
+    from prony.cli.output import print_note
+    from prony.errors import InputError
+    from prony.store.store import Store
+
+    if options.follow or options.attempt is not None:
+        hint = "--server URL or PRONY_SERVER says where one is"
+        raise InputError("--follow and --attempt need a server", hint=hint)
+    with Store.open() as store:
+        files = log_files(store, options.job)
+    if not files:
+        print_note("nothing was printed: there is no log")
+    for title, path in files:
+        print_note(f"== {title}")
+        _print(path.read_bytes())
+    return 0
 
 
 def _piece(client: Client, job_id: str, offset: int, options: Namespace) -> LogPiece:
