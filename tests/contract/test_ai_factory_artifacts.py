@@ -167,17 +167,28 @@ def test_a_whole_results_folder_comes_in_at_once(bench: Bench, tmp_path: Path) -
     assert len(bring_in(bench.store, tmp_path / "site" / "results")) == 3
 
 
-def test_a_summary_without_its_requests_is_kept_and_gives_no_number(bench: Bench, tmp_path: Path) -> None:
+def test_a_summary_without_its_requests_is_kept_as_told_and_never_vouched_for(bench: Bench, tmp_path: Path) -> None:
     folder = benchmark(tmp_path / "BM-4", [])
     (folder / "requests.jsonl").unlink()
-    (folder / "summary.json").write_text(json.dumps({"total_requests": 480, "requests_per_second": 3.37}))
+    truth = by_its_rules(rows(400, failing=5))
+    (folder / "summary.json").write_text(json.dumps(truth))
+    _, entry = imported(bench, folder)
+    value = {key: one.value for key, one in entry.summary.estimates.items()}
+    assert value["e2e_ms.p50"] == pytest.approx(truth["latency_s"]["p50"] * 1000)
+    assert value["error_rate.mean"] == pytest.approx(0.1)
+    assert entry.summary.estimates["e2e_ms.p50"].low is None
+    assert entry.summary.verdict.grade is Grade.SUSPECT
+    assert "reported" in codes(entry)
+
+
+def test_a_run_without_requests_and_summary_is_kept_and_gives_no_number(bench: Bench, tmp_path: Path) -> None:
+    folder = benchmark(tmp_path / "BM-4", [])
+    (folder / "requests.jsonl").unlink()
     _, entry = imported(bench, folder)
     assert entry.summary.estimates == {}
     assert entry.summary.verdict.grade is Grade.VOID
     assert entry.result.failure is not None
     assert entry.result.failure.code == "no_requests"
-    assert entry.result.service is not None
-    assert entry.result.service.notes["summary.requests_per_second"] == "3.37"
 
 
 def test_torn_lines_are_counted_and_told(bench: Bench, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from prony.model.job import Job
 from prony.model.load import Closed, Load
 from prony.model.place import Place
 from prony.model.recipe import Recipe, ServiceWorkload
-from prony.model.result import Failure, Origin, Phase, Repetition, ResultState
+from prony.model.result import Failure, Origin, Phase, Repetition, Reported, ResultState
 from prony.recipe import Loaded, loads
 from prony.report.ai_factory import ORIGIN
 from prony.report.ai_factory_summary import summary_of
@@ -39,6 +39,16 @@ from prony.store.store import Store
 BY = "AI Factory"
 # What its clients write where they count nothing.
 _MADE_UP_INPUT = 5
+_LATENCIES = {
+    "p50": "p50",
+    "p90": "p90",
+    "p95": "p95",
+    "p99": "p99",
+    "avg": "mean",
+    "min": "min",
+    "max": "max",
+    "std": "sd",
+}
 
 
 def bring_in(store: Store, path: Path) -> tuple[Experiment, ...]:
@@ -81,7 +91,7 @@ def _experiment(found: Benchmark) -> tuple[Experiment, Job]:
         recipe_text=loaded.text if loaded is not None else "",
         dialect=loaded.dialect if loaded is not None else "",
         notes=notes,
-        state=ExperimentState.COMPLETE if found.log.lines else ExperimentState.FAILED,
+        state=ExperimentState.COMPLETE if found.log.lines or _figures(found.summary) else ExperimentState.FAILED,
         created_at=began,
         ended_at=_ended(found) or began,
         job_count=1,
@@ -158,15 +168,44 @@ def _write_result(folder: Path, job: Job, found: Benchmark) -> None:
     log = _believed(found)
     made.update(service=facts, origin=_origin(found, log))
     if not found.log.lines:
-        message = "its requests are not there, so no number can be computed from them"
-        made.update(failure=Failure(code="no_requests", message=message, phase="import", whose="input"))
-        made.finish(ResultState.FAILED, began, [])
+        _finish_without_requests(made, found)
         return
     begins, ends, window = placed(log)
     write_frame(made.requests_part(0), frame_of(log, begins, ends))
     phase = Phase(begin_ns=window[0], end_ns=window[1], cpu_ns=0, count=len(log.lines))
     made.update(repetitions=(Repetition(index=0, started_at=began, phases={"measure": phase}),))
     made.finish(ResultState.COMPLETE, _ended(found) or began, [])
+
+
+def _finish_without_requests(made: ResultFolder, found: Benchmark) -> None:
+    """Keep what its summary says as what it is: figures that somebody told."""
+    figures = _figures(found.summary)
+    count = found.summary.get("total_requests")
+    if "e2e_ms.p50" in figures and isinstance(count, int) and count > 0:
+        made.update(reported=Reported(by=_by(found), figures=figures, count=count, original=json.dumps(found.summary)))
+        made.finish(ResultState.COMPLETE, _began(found), [])
+        return
+    message = "neither its requests nor a summary of them are there"
+    made.update(failure=Failure(code="no_requests", message=message, phase="import", whose="input"))
+    made.finish(ResultState.FAILED, _began(found), [])
+
+
+def _figures(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Return what a summary says under the names of our metrics; its rate counts failures, ours does not."""
+    told = summary.get("latency_s")
+    latencies = told if isinstance(told, Mapping) else {}
+    found = {f"e2e_ms.{ours}": _number(latencies.get(theirs), 1000) for theirs, ours in _LATENCIES.items()}
+    share = _number(summary.get("success_rate"), 0.01)
+    rate = _number(summary.get("requests_per_second"))
+    if share is not None:
+        found |= {"error_rate.mean": 1 - share, "throughput_per_s.p50": None if rate is None else rate * share}
+    found["output_tokens_per_s.p50"] = _number(summary.get("tokens_per_second"))
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _number(value: Any, factor: float = 1.0) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return value * factor if is_number else None
 
 
 def _origin(found: Benchmark, log: Log) -> Origin:

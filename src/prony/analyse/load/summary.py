@@ -15,6 +15,7 @@ from prony.analyse.load.searched import Searched, search_of
 from prony.analyse.load.verdict import judge_load
 from prony.analyse.load.window import runs_of
 from prony.analyse.outlying import outliers
+from prony.analyse.reported import reported_figures
 from prony.analyse.runs import Run
 from prony.analyse.selection import Selection, select
 from prony.analyse.sensitivity import sensitivity_of, spread_of
@@ -58,6 +59,7 @@ def summarise_runs(
     judged = used if searched is not None else tuple(good.values())
     figures, missing = load_estimates(used, job.load.slo)
     figures |= error_estimate(judged) | (searched.figures if searched is not None else Figures())
+    figures |= reported_figures(result.reported)
     measured = tuple(_measured(run) for run in used)
     listed, outlier_count = outliers(measured, _METRIC)
     evidence = LoadEvidence(

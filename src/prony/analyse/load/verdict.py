@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from prony.analyse.evidence import Rule
 from prony.analyse.load import clocks, foreign, rules
 from prony.analyse.load.evidence import LoadEvidence
-from prony.analyse.rules import machine, repetition
+from prony.analyse.rules import machine, repetition, reported
 from prony.analyse.verdict import verdict_of
 from prony.model.estimate import Reason, Verdict
 
 _SHARED: tuple[Rule, ...] = (
+    reported.no_samples,
     machine.contaminated,
     repetition.failed_repetitions,
     repetition.wide_interval,
