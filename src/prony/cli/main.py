@@ -15,8 +15,8 @@ from prony.errors import InputError, PronyError, StoreError, exit_code
 # name -> (module under prony.cli.commands, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "run a recipe on this machine, or on the agents of a server"),
-    "menu": ("menu", "be guided through the commands, by numbers"),
     "check": ("check", "say what is wrong with a recipe, and who could run it"),
+    "menu": ("menu", "be guided through the commands, by numbers"),
     "duet": ("duet", "run two sides of a recipe in turns and compare them"),
     "load": ("load", "load an address, without a recipe"),
     "mock": ("mock", "serve answers whose timing is known"),

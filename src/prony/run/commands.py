@@ -177,7 +177,7 @@ def _as_request(client: _Client) -> Line:
 def _failure(order: Order, clients: Sequence[_Client], *, is_late: bool) -> SutError | None:
     if is_late:
         said = f"clients still ran after {order.limit_s:g} s, and were ended"
-        return SutError(said, hint="raise load.duration", code="timeout")
+        return SutError(said, hint="raise load.duration", code="client_failed")
     bad = [client for client in clients if client.status != 0]
     if not bad:
         return None
