@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import os
 import signal
@@ -23,11 +22,12 @@ import uvicorn
 from prony import __version__
 from prony.app.access import opened
 from prony.app.fleet import Fleet, FleetSettings
-from prony.errors import AccessError, CapacityError, InputError, StoreError
+from prony.errors import AccessError, StoreError
 from prony.ports.clock import SystemClock
 from prony.server.app import create_app
+from prony.server.listening import BACKLOG, is_loopback_at, listening_at, url_at
 from prony.server.protocol import Protocol
-from prony.server.sark.face import SarkOptions, check_reach, sark_served
+from prony.server.sark.face import Face, SarkOptions, opened_face, sark_served
 from prony.store.home import Home, home
 from prony.store.lock import attempted
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 # Longer than clients keep a connection that they do not use: else one might send into a connection that just closes.
 _KEEP_ALIVE_S = 75
 _GRACE_S = 5
-_BACKLOG = 4096
 _MOST_OPENERS = 4
 _WARNED = ("lease_lost", "round_failed", "not_delivered", "sark_lease_lost", "sark_result_dropped", "sark_queues")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -65,6 +64,7 @@ class Serving:
     home: Path
     is_open: bool
     sark_url: str = ""
+    sark_lists: str = ""
 
 
 def serve(options: Options, say: Callable[[Serving], None]) -> int:
@@ -72,12 +72,12 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
     place = home().create()
     with ExitStack() as stack:
         listening = stack.enter_context(listening_at(options.host, options.port))
-        is_local = _is_loopback(listening)
+        is_local = is_loopback_at(listening)
         is_open = is_local and not options.requires_tokens
         if not options.database.startswith("postgresql"):
             stack.enter_context(_alone(place))
-        url = _url(options.host, listening)
-        face = _sark_face(options.sark, stack) if options.sark is not None else None
+        url = url_at(options.host, listening)
+        face = stack.enter_context(opened_face(options.sark)) if options.sark is not None else None
         if not is_open:
             _require_admin(options.database, url)
         settings = FleetSettings(
@@ -91,28 +91,11 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
         fleet = Fleet.open(place, url=options.database, settings=settings)
         fleet.hooks.append(_note)
         _raise_limit()
-        serving = Serving(url, place.root, is_open, face.url if face is not None else "")
+        serving = Serving(url, place.root, is_open, *(face.url, face.lists_url) if face is not None else ())
         app = create_app(fleet, open_to_all=is_open)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             begin = partial(stack.enter_context, _told(serving, place, say))
             return runner.run(_run(fleet, app, listening, begin, face))
-
-
-@dataclass(frozen=True)
-class Face:
-    """SARK's, where it is asked for."""
-
-    options: SarkOptions
-    listening: socket.socket
-    is_local: bool
-    url: str
-
-
-def _sark_face(options: SarkOptions, stack: ExitStack) -> Face:
-    listening = stack.enter_context(listening_at(options.host, options.port, option="--sark-port"))
-    is_local = _is_loopback(listening)
-    check_reach(options, is_local=is_local)
-    return Face(options, listening, is_local, _url(options.host, listening))
 
 
 async def _run(
@@ -126,7 +109,7 @@ async def _run(
         log_config=None,
         access_log=False,
         server_header=False,
-        backlog=_BACKLOG,
+        backlog=BACKLOG,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_GRACE_S,
     )
@@ -135,8 +118,7 @@ async def _run(
     try:
         async with AsyncExitStack() as stack:
             if face is not None:
-                served = sark_served(fleet, face.options, face.listening, is_local=face.is_local)
-                await stack.enter_async_context(served)
+                await stack.enter_async_context(sark_served(fleet, face))
             await server.serve(sockets=[listening])
     finally:
         await fleet.stop()
@@ -176,42 +158,6 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def listening_at(host: str, port: int, *, option: str = "--port") -> socket.socket:
-    """Return a socket that listens there, before anything else is begun."""
-    try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, _, protocol, _, address = found[0]
-        # With its protocol: asyncio sends small answers at once only where it sees that this is TCP.
-        listening = socket.socket(family, socket.SOCK_STREAM, protocol)
-    except (OSError, UnicodeError) as exc:
-        raise InputError(f"{host!r} is no address of this machine: {exc}", hint="try --host 127.0.0.1") from exc
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(_BACKLOG)
-    except OSError as exc:
-        listening.close()
-        raise CapacityError(
-            f"cannot listen on {host}:{port}: {exc.strerror}",
-            hint=f"is another server there? {option} 0 takes any port that is free",
-            code="address_unavailable",
-        ) from exc
-    return listening
-
-
-def _is_loopback(listening: socket.socket) -> bool:
-    return ipaddress.ip_address(listening.getsockname()[0]).is_loopback
-
-
-def _url(host: str, listening: socket.socket) -> str:
-    """Return where a command on this machine finds the server."""
-    address, port = listening.getsockname()[:2]
-    bound = ipaddress.ip_address(address)
-    if bound.is_unspecified:
-        return f"http://127.0.0.1:{port}"
-    return f"http://[{address}]:{port}" if bound.version == 6 else f"http://{host or address}:{port}"
-
-
 @contextmanager
 def _alone(place: Home) -> Iterator[None]:
     """Hold the home for this server; what SQLite keeps is one process's."""
@@ -247,7 +193,7 @@ def _told(serving: Serving, place: Home, say: Callable[[Serving], None]) -> Iter
         "pid": os.getpid(),
         "started_at": SystemClock().now().isoformat(),
         "version": __version__,
-    } | ({"sark": serving.sark_url} if serving.sark_url else {})
+    } | ({"sark": serving.sark_url, "sark_redis": serving.sark_lists} if serving.sark_url else {})
     fresh = path.with_name(f".server.json.{os.getpid()}")
     fresh.write_text(json.dumps(said) + "\n")
     fresh.replace(path)

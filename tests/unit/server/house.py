@@ -17,8 +17,8 @@ from fastapi import FastAPI
 
 from prony.app.fleet import Fleet, FleetSettings
 from prony.server.app import create_app
+from prony.server.listening import listening_at
 from prony.server.protocol import Protocol
-from prony.server.serve import listening_at
 from prony.store.home import Home
 
 RECIPE = 'name: small\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\nmeasure: {runs: 5, repeats: 1}\n'

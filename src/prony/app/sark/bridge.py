@@ -72,6 +72,10 @@ class Bridge:
 
     # In
 
+    async def take_result(self, raw: bytes) -> None:
+        """Record one report that is in no list yet."""
+        await self.intake.take(raw)
+
     async def take_results(self) -> None:
         """Record what workers reported. A report leaves its list when it is recorded, and not before."""
         while reports := await self.queues.results(_MOST_RESULTS):
@@ -128,7 +132,7 @@ class Bridge:
         self._missing = {row.job_id: self._missing.get(row.job_id, now) for row in absent}
         found = []
         for row in absent:
-            was_in = self._is_first or (row.job_id, row.attempt) in self._pushed
+            was_in = (self._is_first and not self.queues.is_exact) or (row.job_id, row.attempt) in self._pushed
             if not was_in or now - self._missing[row.job_id] >= self.settings.claim_s:
                 found.append(row)
         return found
@@ -175,6 +179,10 @@ class Bridge:
 
     async def worker_is_idle(self, worker_id: str) -> None:
         self.claims.end(worker_id, self.fleet.now())
+
+    async def lend(self, job_id: str, worker_id: str) -> bool:
+        """Lend a job to a worker that is just taking it; False where it may not have it any more."""
+        return await self.fleet.take(job_id, worker_id) is not None
 
     def leases_of(self, worker_id: str) -> tuple[str, ...]:
         return tuple(held.lease_id for held in self.fleet.floor.held.values() if held.agent_id == worker_id)

@@ -52,7 +52,8 @@ class Intake:
             self._drop("duplicate", told.job_id)
             return
         try:
-            await self._record(lease_id, row, told, original)
+            if not await self._record(lease_id, row, told, original):
+                self._drop("duplicate", told.job_id)
         except NotFoundError:  # deleted meanwhile
             self._drop("unknown_job", told.job_id)
         except InputError as exc:  # it would be refused again and again
@@ -79,7 +80,8 @@ class Intake:
             return lease.id if lease is not None else None
         return None
 
-    async def _record(self, lease_id: str, row: Row[Any], told: WorkerResult, original: str) -> None:
+    async def _record(self, lease_id: str, row: Row[Any], told: WorkerResult, original: str) -> bool:
+        """Keep it; False where this attempt's was kept in the same moment."""
         fleet = self._fleet
         now = fleet.clock.now()
         worker_id = told.worker_id or row.agent_id or "unknown"
@@ -90,10 +92,11 @@ class Intake:
             place.parent.mkdir(parents=True, exist_ok=True)
             write_report(place, Job.read_json(row.document), report)
             packed = parcel.pack(place, tar)
-            await fleet.finish(lease_id, _pieces(tar), sha256=packed.sha256, who=WHO)
+            answer = await fleet.finish(lease_id, _pieces(tar), sha256=packed.sha256, who=WHO)
         finally:
             shutil.rmtree(place, ignore_errors=True)
             tar.unlink(missing_ok=True)
+        return answer.accepted
 
 
 def _parsed(raw: bytes) -> tuple[WorkerResult, str]:

@@ -9,6 +9,9 @@ from typing import Protocol
 class Queues(Protocol):
     """What fails because the lists cannot be reached is a TransportError; nothing of it was done, or all of it."""
 
+    # Is a job lent in the moment in which it is taken? Then what is in no list, and not lent, was never taken.
+    is_exact: bool
+
     async def push(self, queue: str, job_ids: Sequence[str]) -> None:
         """Add jobs behind those that wait."""
         ...

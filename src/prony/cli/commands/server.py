@@ -27,7 +27,14 @@ def arguments(parser: ArgumentParser) -> None:
     sark.add_argument("--sark", action="store_true", help="serve it too, without tokens, on this machine alone")
     sark.add_argument("--sark-bind", metavar="ADDRESS", default="127.0.0.1", help="the address (127.0.0.1)")
     sark.add_argument("--sark-port", metavar="PORT", type=int, default=5000, help="the port (5000); 0: any free one")
-    sark.add_argument("--redis", metavar="URL", default="", help="where workers look for jobs, as redis://host:6379/0")
+    sark.add_argument("--redis", metavar="URL", default="", help="a Redis for the workers' lists; else its own")
+    sark.add_argument(
+        "--sark-redis-port",
+        metavar="PORT",
+        type=int,
+        default=6379,
+        help="without --redis: the port of its own lists (6379)",
+    )
     sark.add_argument(
         "--sark-open-to-anyone", action="store_true",
         help="let others than this machine in: whoever reaches the port may delete, run and report whatever they like",
@@ -76,8 +83,9 @@ def _sark(options: Namespace) -> SarkOptions | None:
         if given:
             raise InputError(f"--{given[0].replace('_', '-')} goes with --sark", hint="add --sark, or leave it away")
         return None
-    if not 0 <= options.sark_port <= 65535:
-        raise InputError(f"{options.sark_port} is no port", hint="a port is a number from 0 to 65535")
+    for port in (options.sark_port, options.sark_redis_port):
+        if not 0 <= port <= 65535:
+            raise InputError(f"{port} is no port", hint="a port is a number from 0 to 65535")
     from prony.app.sark import SarkSettings
     from prony.server.sark.face import SarkOptions
 
@@ -86,7 +94,12 @@ def _sark(options: Namespace) -> SarkOptions | None:
         job_s=_seconds(options.sark_job_timeout, "--sark-job-timeout", "1h"),
     )
     return SarkOptions(
-        options.sark_bind, options.sark_port, options.redis, options.sark_open_to_anyone, settings=settings
+        host=options.sark_bind,
+        port=options.sark_port,
+        redis=options.redis,
+        lists_port=options.sark_redis_port,
+        is_for_anyone=options.sark_open_to_anyone,
+        settings=settings,
     )
 
 
@@ -123,5 +136,5 @@ def _say(serving: Serving) -> None:
     print_text(f"  API     {serving.url}/docs")
     print_text(f"  access  {'this machine only, no token needed' if serving.is_open else 'by token'}")
     if serving.sark_url:
-        print_text(f"  SARK    {serving.sark_url}/api, no token asked")
+        print_text(f"  SARK    {serving.sark_url}/api, no token asked; workers' lists at {serving.sark_lists}")
     sys.stdout.flush()

@@ -180,7 +180,8 @@ class _Edge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            path = _SLASHES.sub("/", scope["path"])
+            path, download, name = scope["path"].partition("/download/")  # a name is looked at as it came
+            path = _SLASHES.sub("/", path) + download + name
             scope = {**scope, "path": path.rstrip("/") or "/", "raw_path": b""}
             try:
                 check_is_local(scope, any_host=not self._only_local)

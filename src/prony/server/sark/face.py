@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import uvicorn
 
 from prony.app.sark import Bridge, Orchestrator, SarkSettings
-from prony.errors import AccessError, InputError
+from prony.errors import AccessError, CapacityError
+from prony.server.listening import is_loopback_at, listening_at, url_at
 from prony.server.protocol import Protocol
 from prony.server.sark.app import create_sark_app
+from prony.server.sark.lists import Lists
 from prony.server.sark.redis import RedisQueues
+from prony.server.sark.resp import served_lists
 
 if TYPE_CHECKING:
     from prony.app.fleet import Fleet
-    from prony.app.sark.queues import Queues
 
 _KEEP_ALIVE_S = 75
 _GRACE_S = 5
@@ -32,6 +35,7 @@ class SarkOptions:
     host: str = "127.0.0.1"
     port: int = 5000
     redis: str = ""
+    lists_port: int = 6379
     is_for_anyone: bool = False
     settings: SarkSettings = field(default_factory=SarkSettings)
 
@@ -47,36 +51,85 @@ def check_reach(options: SarkOptions, *, is_local: bool) -> None:
         )
 
 
-@asynccontextmanager
-async def sark_served(
-    fleet: Fleet, options: SarkOptions, listening: socket.socket, *, is_local: bool
-) -> AsyncIterator[None]:
-    """Serve a fleet that has started; requests are taken from the first line of the block on."""
-    queues = _queues(options)
-    bridge = Bridge(fleet, queues, options.settings)
-    server = _Server(
-        uvicorn.Config(
-            create_sark_app(Orchestrator(bridge), only_local=is_local),
-            http=Protocol, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
-            timeout_keep_alive=_KEEP_ALIVE_S, timeout_graceful_shutdown=_GRACE_S,
-        )
-    )  # fmt: skip
-    tasks = [asyncio.create_task(server.serve(sockets=[listening])), asyncio.create_task(bridge.run())]
+@dataclass(frozen=True)
+class Face:
+    """Where it listens: for HTTP, and, where no Redis is named, for workers that speak as to one."""
+
+    options: SarkOptions
+    listening: socket.socket
+    for_lists: socket.socket | None
+    is_local: bool
+    url: str
+
+    @property
+    def lists_url(self) -> str:
+        """Where workers find their lists; a password in it is nobody's to read."""
+        if self.for_lists is not None:
+            return url_at(self.options.host, self.for_lists).replace("http:", "redis:", 1) + "/0"
+        parts = urlsplit(self.options.redis)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+@contextmanager
+def opened_face(options: SarkOptions) -> Iterator[Face]:
+    """Listen, before anything else is begun; refuse what would let strangers in."""
+    with ExitStack() as stack:
+        listening = stack.enter_context(listening_at(options.host, options.port, option="--sark-port"))
+        is_local = is_loopback_at(listening)
+        check_reach(options, is_local=is_local)
+        for_lists = None
+        if not options.redis:
+            for_lists = stack.enter_context(_listening_for_lists(options))
+        yield Face(options, listening, for_lists, is_local, url_at(options.host, listening))
+
+
+def _listening_for_lists(options: SarkOptions) -> socket.socket:
     try:
-        yield
-    finally:
-        server.should_exit = True
-        tasks[1].cancel()
-        with suppress(asyncio.CancelledError):
-            await tasks[1]
-        await tasks[0]
-        await queues.close()
+        return listening_at(options.host, options.lists_port, option="--sark-redis-port")
+    except CapacityError as exc:
+        there = f"redis://{options.host}:{options.lists_port}/0"
+        hint = f"is a Redis there? then use it: --redis {there}; or --sark-redis-port 0 takes any port that is free"
+        raise CapacityError(exc.message, hint=hint, code=exc.code) from exc
 
 
-def _queues(options: SarkOptions) -> Queues:
-    if not options.redis:
-        raise InputError("where is Redis?", hint="as in --redis redis://127.0.0.1:6379/0", code="no_redis")
-    return RedisQueues(options.redis)
+@asynccontextmanager
+async def sark_served(fleet: Fleet, face: Face) -> AsyncIterator[Bridge]:
+    """Serve a fleet that has started, until the block ends."""
+    async with AsyncExitStack() as stack:
+        bridge = await stack.enter_async_context(_bridged(fleet, face))
+        app = create_sark_app(Orchestrator(bridge), only_local=face.is_local)
+        config = uvicorn.Config(
+            app, http=Protocol, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_S, timeout_graceful_shutdown=_GRACE_S,
+        )  # fmt: skip
+        server = _Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[face.listening]))
+        try:
+            yield bridge
+        finally:
+            server.should_exit = True
+            await serving
+
+
+@asynccontextmanager
+async def _bridged(fleet: Fleet, face: Face) -> AsyncIterator[Bridge]:
+    """Keep the fleet's queue and the lists alike while the block runs."""
+    async with AsyncExitStack() as stack:
+        if face.for_lists is None:
+            bridge = Bridge(fleet, RedisQueues(face.options.redis), face.options.settings)
+        else:
+            lists = Lists(*face.for_lists.getsockname()[:2])
+            bridge = Bridge(fleet, lists, face.options.settings)
+            lists.lend, lists.record = bridge.lend, bridge.take_result
+            await stack.enter_async_context(served_lists(lists, face.for_lists))
+        stack.push_async_callback(bridge.queues.close)
+        rounds = asyncio.create_task(bridge.run())
+        try:
+            yield bridge
+        finally:
+            rounds.cancel()
+            with suppress(asyncio.CancelledError):
+                await rounds
 
 
 class _Server(uvicorn.Server):

@@ -20,6 +20,8 @@ _HINT = "is Redis there? the server goes on trying; --redis says where it looks"
 class RedisQueues:
     """Jobs go in on the left and out on the right, as SARK has it."""
 
+    is_exact = False  # who pops is told to nobody
+
     def __init__(self, url: str) -> None:
         try:
             from redis.asyncio import Redis

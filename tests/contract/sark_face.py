@@ -1,0 +1,146 @@
+"""A folder in, SARK's face over a real fleet out, in a thread of this process, with a worker's ways to talk to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import redis
+
+from prony.app.fleet import Fleet, FleetSettings
+from prony.app.sark import Bridge, SarkSettings
+from prony.server.sark.face import SarkOptions, opened_face, sark_served
+from prony.store.home import Home
+
+_LONGEST_S = 60.0
+CPU = "CPU (ONNX)"
+MODEL = "https://example.org/models/tiny.onnx"
+# What a real Dumont sends, word for word.
+DUMONT: dict[str, Any] = {
+    "device_name": "vm",
+    "ip_address": "localhost",
+    "capabilities": [CPU],
+    "device_info": {"DeviceName": "vm", "Soc": "", "Ram": "23", "DeviceOs": "Linux", "DeviceOsVersion": "#1 SMP @0"},
+}
+FIGURES = ("Median", "Min", "Max", "Average", "StdDev", "First")
+
+
+@dataclass
+class Sark:
+    """`http` speaks to /api, `lists` to whatever is the Redis."""
+
+    http: httpx.Client
+    lists: redis.Redis
+    fleet: Fleet
+    bridge: Bridge
+    loop: asyncio.AbstractEventLoop
+
+    def get(self, path: str) -> Any:
+        return self.http.get(f"/api/{path}").raise_for_status().json()
+
+    def post(self, path: str, body: Any = None) -> httpx.Response:
+        return self.http.post(f"/api/{path}", content=b"" if body is None else json.dumps(body))
+
+    def put(self, path: str, body: Any = None) -> httpx.Response:
+        return self.http.put(f"/api/{path}", content=b"" if body is None else json.dumps(body))
+
+    def register(self, name: str = "vm", **changes: Any) -> str:
+        info = DUMONT["device_info"] | {"DeviceName": name}
+        body = DUMONT | {"device_name": name, "device_info": info} | changes
+        return str(self.post("register", body).raise_for_status().json()["worker_id"])
+
+    def campaign(self, *jobs: dict[str, Any]) -> str:
+        body = {"model_url": MODEL, "jobs": list(jobs or ({"compute_unit": CPU},))}
+        return str(self.post("campaigns", body).raise_for_status().json()["campaign_id"])
+
+    def pop(self, worker_id: str, *queues: str) -> str | None:
+        """Look for a job as a Dumont does: in its own list first."""
+        for queue in (f"jobs:{worker_id}", *(queues or ("jobs:capability:cpu_onnx",))):
+            if (found := self.lists.rpop(queue)) is not None:
+                return found.decode() if isinstance(found, bytes) else str(found)
+        return None
+
+    def begin(self, worker_id: str) -> str:
+        """Take a job and say so, as a Dumont does."""
+        job_id = self.until(lambda: self.pop(worker_id))
+        assert self.http.get(f"/api/jobs/{job_id}").status_code == 200
+        assert self.put(f"workers/{worker_id}/status", {"status": "busy"}).status_code == 200
+        return str(job_id)
+
+    def report(self, job_id: str, worker_id: str, **changes: Any) -> None:
+        self.put(f"workers/{worker_id}/status", {"status": "active"})
+        self.lists.lpush("results", json.dumps(complete(job_id, worker_id) | changes))
+
+    def serve_one(self, worker_id: str, **changes: Any) -> str:
+        job_id = self.begin(worker_id)
+        self.report(job_id, worker_id, **changes)
+        return job_id
+
+    def until(self, look: Callable[[], Any]) -> Any:
+        """Look again and again, for a while at most, until there is something."""
+        deadline = time.monotonic() + _LONGEST_S
+        while not (found := look()):
+            assert time.monotonic() < deadline, "it never came"
+            time.sleep(0.02)
+        return found
+
+    def ended(self, campaign_id: str) -> Any:
+        def look() -> Any:
+            found = self.get(f"campaigns/{campaign_id}")
+            return found if found["status"] == "completed" else None
+
+        return self.until(look)
+
+
+def complete(job_id: str, worker_id: str) -> dict[str, Any]:
+    """Return what a Dumont reports of a job that went well."""
+    device = DUMONT["device_info"] | {"DeviceYear": "", "DiscreteGpu": "", "VRam": ""}
+    figures = {f"{part}Ms{one}": 1.25 for part in ("Load", "Inference") for one in FIGURES} | {"LoadMsStdDev": 0.0}
+    peaks = {"PeakLoadRamUsage": 66.5, "PeakInferenceRamUsage": 70.25}
+    shares = {"AverageLoadCpuPercent": 12.0, "AverageInferenceCpuPercent": 99.0}
+    ids = {"job_id": job_id, "campaign_id": job_id.rpartition("-job-")[0], "worker_id": worker_id}
+    file = {"FileName": "tiny.onnx", "FileSize": 2707, "ComputeUnits": CPU}
+    return ids | {"status": "Complete"} | file | device | figures | peaks | shares
+
+
+@contextmanager
+def served_sark(folder: Path, *, redis_url: str = "", ttl_s: float = 30.0, **settings: float) -> Iterator[Sark]:
+    """Serve a home until the block ends; without a Redis's URL the lists are the server's own."""
+    kept = FleetSettings(ttl_s=ttl_s, sweep_s=0.1, reconcile_s=0.5)
+    fleet = Fleet.open(Home(folder).create(), settings=kept)
+    quick = SarkSettings(**({"claim_s": 0.5, "poll_s": 0.02, "look_s": 0.05} | settings))
+    ready, ending = threading.Event(), threading.Event()
+    found: list[tuple[asyncio.AbstractEventLoop, Bridge]] = []
+    options = SarkOptions(port=0, redis=redis_url, lists_port=0, settings=quick)
+    with opened_face(options) as face:
+
+        async def run() -> None:
+            await fleet.start()
+            async with sark_served(fleet, face) as bridge:
+                found.append((asyncio.get_running_loop(), bridge))
+                ready.set()
+                await asyncio.to_thread(ending.wait)
+            await fleet.stop()
+
+        thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
+        thread.start()
+        assert ready.wait(30)
+        place = urlsplit(face.lists_url)
+        lists = redis.Redis(host=place.hostname or "", port=place.port or 6379)
+        try:
+            with httpx.Client(base_url=face.url, timeout=30, trust_env=False) as http:
+                yield Sark(http, lists, fleet, found[0][1], found[0][0])
+        finally:
+            lists.close()
+            ending.set()
+            thread.join(30)
+            assert not thread.is_alive()
