@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from prony.errors import CapacityError, TransportError
-from prony.model.sark import RESULTS_QUEUE, capability_queue, worker_queue
+from prony.model.sark import RESULTS_QUEUE, capability_queue, held_queue, worker_queue
 
 _CONNECT_S = 5.0
 _ANSWER_S = 10.0
@@ -54,7 +54,7 @@ class Queues:
     def belong(self, worker_id: str, words: Sequence[str]) -> None:
         """Look into a worker's own queue, and then into those of its compute units, in their order."""
         names = [worker_queue(worker_id), *map(capability_queue, words)]
-        self._held = {name: f"{name}:held:{worker_id}" for name in names}
+        self._held = {name: held_queue(name, worker_id) for name in names}
 
     async def take(self, *, is_new: bool = True) -> str | None:
         """Return the job that is next: one that is held already, or else, where a new one will do, from a queue."""

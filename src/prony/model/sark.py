@@ -70,6 +70,11 @@ def worker_queue(worker_id: str) -> str:
     return f"jobs:{worker_id}"
 
 
+def held_queue(queue: str, worker_id: str) -> str:
+    """Return the list in which Prony's own worker keeps what it took from a queue until its result is handed in."""
+    return f"{queue}:held:{worker_id}"
+
+
 def worker_id_of(device_info: Mapping[str, Any]) -> str:
     """Return the id of whoever registers with this description: the same description has the same id."""
     asked = ("DeviceName", ""), ("Soc", ""), ("Ram", 0), ("DeviceOs", "")

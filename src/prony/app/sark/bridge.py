@@ -29,6 +29,7 @@ from prony.store import campaigns, queue
 from prony.store.writer import Desk
 
 _MOST_RESULTS = 100
+_LONGEST_REPORT_S = 5.0
 
 
 class Bridge:
@@ -46,6 +47,7 @@ class Bridge:
         self._missing: dict[str, float] = {}  # job that waits and is in no list -> since when
         self._unserved: dict[str, float] = {}  # job that no living worker could take -> since when
         self._running: dict[str, float] = {}  # lease -> since when this process knows of it
+        self._left: dict[str, float] = {}  # lease whose worker said to be free -> since when
         self._drained_at = 0.0  # when the results list was last seen to be empty
         self._is_first = True
 
@@ -178,7 +180,10 @@ class Bridge:
             return False  # it was asked for, and whoever asks has taken it
 
     async def worker_is_idle(self, worker_id: str) -> None:
-        self.claims.end(worker_id, self.fleet.now())
+        """Remember of each lease that its worker is free again: a report comes just after that, or never."""
+        if self.claims.end(worker_id):
+            for lease_id in self.leases_of(worker_id):
+                self._left.setdefault(lease_id, self.fleet.now())
 
     async def lend(self, job_id: str, worker_id: str) -> bool:
         """Lend a job to a worker that is just taking it; False where it may not have it any more."""
@@ -193,19 +198,19 @@ class Bridge:
         """Take jobs from workers that run them for too long, or that are free again and brought no result."""
         now = self.fleet.now()
         self._running = {row.lease_id: self._running.get(row.lease_id, now) for row in leased}
+        self._left = {row.lease_id: self._left[row.lease_id] for row in leased if row.lease_id in self._left}
         for row in leased:
             limit_s = Job.read_json(row.document).limits.timeout / 10**9
-            idle_since = self.claims.idle_since.get(row.agent_id)
             if now - self._running[row.lease_id] > limit_s:
                 self.timed_out += 1
                 await self._lose(row.lease_id, f"worker {row.agent_id} took longer than {limit_s:g} s")
-            elif idle_since is not None and self._is_left(idle_since, self._running[row.lease_id]):
+            elif self._is_left(row.lease_id):
                 await self._lose(row.lease_id, f"worker {row.agent_id} is free again and brought no result")
 
-    def _is_left(self, idle_since: float, lent_at: float) -> bool:
-        """Is a worker free for so long, after it had the job, that its report would have been seen?"""
-        patience = min(self.settings.claim_s, 5.0)
-        return idle_since > lent_at and self._drained_at - idle_since > patience
+    def _is_left(self, lease_id: str) -> bool:
+        """Is its worker free for so long that its report would have been seen?"""
+        since = self._left.get(lease_id)
+        return since is not None and self._drained_at - since > min(self.settings.claim_s, _LONGEST_REPORT_S)
 
     async def _lose(self, lease_id: str, reason: str) -> None:
         def act(desk: Desk) -> None:
@@ -247,4 +252,4 @@ class Bridge:
         """Forget what was in mind: everything is deleted."""
         self.claims = Claims()
         self.intake = Intake(self.fleet, self.claims)
-        self._pushed, self._missing, self._unserved, self._running = set(), {}, {}, {}
+        self._pushed, self._missing, self._unserved, self._running, self._left = set(), {}, {}, {}, {}

@@ -25,7 +25,6 @@ class Claims:
     def __init__(self) -> None:
         self._questions: dict[str, Question] = {}
         self._busy: Counter[str] = Counter()
-        self.idle_since: dict[str, float] = {}
 
     def asked(self, job_id: str, address: str, now: float) -> None:
         self._questions[job_id] = Question(job_id, address, now)
@@ -48,14 +47,11 @@ class Claims:
     def begin(self, worker_id: str) -> None:
         """It says to be busy. Two processes may share one id, so it is counted."""
         self._busy[worker_id] += 1
-        self.idle_since.pop(worker_id, None)
 
-    def end(self, worker_id: str, now: float) -> None:
-        """It says to be free; when all that were busy under its name are, it holds nothing that it still runs."""
+    def end(self, worker_id: str) -> bool:
+        """It says to be free; are all that were busy under its name?"""
         self._busy[worker_id] = max(0, self._busy[worker_id] - 1)
-        if not self._busy[worker_id]:
-            self.idle_since.setdefault(worker_id, now)
+        return not self._busy[worker_id]
 
     def reborn(self, worker_id: str) -> None:
         self._busy.pop(worker_id, None)
-        self.idle_since.pop(worker_id, None)

@@ -18,7 +18,7 @@ from prony.app.sark.shown import shown_campaign, shown_job, shown_result
 from prony.app.sark.staff import Staff
 from prony.errors import TransportError
 from prony.model.queue import JobState
-from prony.model.sark import RESULTS_QUEUE, capability_queue, worker_queue
+from prony.model.sark import RESULTS_QUEUE, capability_queue, held_queue, worker_queue
 from prony.store import campaigns
 from prony.store.rows import experiment_of
 from prony.store.writer import Desk
@@ -138,6 +138,7 @@ class Orchestrator(Staff, Files):
     async def reset(self) -> dict[str, Any]:
         """Delete what came by this way, and nothing else that the server keeps."""
         queues = [*every_queue(self.fleet.floor.cards.values()), RESULTS_QUEUE]
+        queues += [held_queue(name, worker_id) for worker_id in self.names() for name in queues[:-1]]
         for row in await self.fleet.read(campaigns.every):
             await self.fleet.delete(row.id, force=True, who=WHO)
         for worker in await self.workers_known():
