@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from contract.sark_face import CPU, DUMONT, MODEL, Sark, complete, served_sark
 from prony.model.sark import CSV_COLUMNS
+from servers.sark import CPU, DUMONT, MODEL, Sark, complete, served_sark
 
 JOB_KEYS = {"job_id", "campaign_id", "model_url", "compute_unit", "worker_id", "num_inference_runs", "submitted_at",
             "status", "retry_count"}  # fmt: skip

@@ -103,7 +103,7 @@ class Sark:
 
 def complete(job_id: str, worker_id: str) -> dict[str, Any]:
     """Return what a Dumont reports of a job that went well."""
-    device = DUMONT["device_info"] | {"DeviceYear": "", "DiscreteGpu": "", "VRam": ""}
+    device: dict[str, Any] = DUMONT["device_info"] | {"DeviceYear": "", "DiscreteGpu": "", "VRam": ""}
     figures = {f"{part}Ms{one}": 1.25 for part in ("Load", "Inference") for one in FIGURES} | {"LoadMsStdDev": 0.0}
     peaks = {"PeakLoadRamUsage": 66.5, "PeakInferenceRamUsage": 70.25}
     shares = {"AverageLoadCpuPercent": 12.0, "AverageInferenceCpuPercent": 99.0}
