@@ -1,0 +1,14 @@
+// Distributions of one metric in, their overlay out; how they are shown is chosen by whoever holds the URL.
+import { useMemo } from "react";
+
+import { Chart } from "./Chart";
+import { distributionDrawing, type DistributionView, type NamedDistribution } from "./options/distribution";
+import { useChartTheme } from "./theme";
+
+export function DistributionChart(props: { shown: readonly NamedDistribution[]; view: DistributionView }) {
+  const { shown, view } = props;
+  const theme = useChartTheme();
+  const drawing = useMemo(() => distributionDrawing(shown, view, theme), [shown, view, theme]);
+  const metric = shown[0]?.distribution.metric ?? "";
+  return <Chart {...drawing} label={`Distribution of ${metric}: ${shown.map((one) => one.name).join(", ")}`} />;
+}

@@ -1,0 +1,31 @@
+// One history in, its chart out; a click on a result tells which one it is.
+import { useCallback, useMemo } from "react";
+
+import type { History } from "@/api/schema";
+
+import { Chart } from "./Chart";
+import { historyDrawing, type PickedResult } from "./options/history";
+import { useChartTheme } from "./theme";
+
+interface Props {
+  history: History;
+  /** The results of this experiment are ringed. */
+  highlighted?: string | undefined;
+  onPick?: ((result: PickedResult) => void) | undefined;
+}
+
+export function HistoryChart({ history, highlighted, onPick }: Props) {
+  const theme = useChartTheme();
+  const drawing = useMemo(() => historyDrawing(history, theme, highlighted), [history, theme, highlighted]);
+  const pick = useCallback(
+    (data: unknown) => {
+      if (isResult(data)) onPick?.(data);
+    },
+    [onPick],
+  );
+  return <Chart {...drawing} label={`History of ${history.series.title} on ${history.series.machine}`} onPick={pick} />;
+}
+
+function isResult(data: unknown): data is PickedResult {
+  return typeof data === "object" && data !== null && "experimentId" in data;
+}

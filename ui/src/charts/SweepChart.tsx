@@ -1,0 +1,14 @@
+// One curve of a sweep in, throughput and latency against load out.
+import { useMemo } from "react";
+
+import type { Curve } from "@/api/schema";
+
+import { Chart } from "./Chart";
+import { sweepDrawing } from "./options/sweep";
+import { useChartTheme } from "./theme";
+
+export function SweepChart({ curve }: { curve: Curve }) {
+  const theme = useChartTheme();
+  const drawing = useMemo(() => sweepDrawing(curve, theme), [curve, theme]);
+  return <Chart {...drawing} label={`Throughput and latency against load: ${curve.title || curve.noun}`} />;
+}

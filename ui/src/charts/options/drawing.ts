@@ -1,0 +1,98 @@
+// What every drawing is made of: an option for the chart library, and the same numbers as a table for those who read.
+import type { EChartsOption, TooltipComponentOption } from "echarts";
+
+import type { ChartTheme } from "../theme";
+
+export interface DataTable {
+  columns: string[];
+  rows: string[][];
+}
+
+export interface Drawing {
+  option: EChartsOption;
+  table: DataTable;
+  height: number;
+}
+
+/** Beyond this ratio of the largest to the smallest, small numbers cannot be told apart on a straight axis. */
+const WIDE = 30;
+
+/** Return what all charts share: colours, type, and a tooltip that is drawn and never parsed as HTML. */
+export function base(theme: ChartTheme): EChartsOption {
+  return {
+    animation: false,
+    color: [...theme.series],
+    textStyle: { color: theme.text, fontFamily: theme.font, fontSize: 12 },
+    tooltip: tooltip(theme),
+  };
+}
+
+export function tooltip(theme: ChartTheme): TooltipComponentOption {
+  return {
+    // Names come from devices and recipes: drawn on the canvas, they can be nothing but text.
+    renderMode: "richText",
+    confine: true,
+    backgroundColor: theme.surface,
+    borderColor: theme.grid,
+    textStyle: { color: theme.text, fontFamily: theme.font, fontSize: 12 },
+  };
+}
+
+export function legend(theme: ChartTheme, names: string[]): EChartsOption["legend"] {
+  return {
+    data: names,
+    top: 0,
+    left: 0,
+    type: "scroll",
+    itemWidth: 18,
+    itemHeight: 8,
+    textStyle: { color: theme.text },
+    pageTextStyle: { color: theme.muted },
+  };
+}
+
+/** Return a value axis, logarithmic where the numbers lie far apart and all are above zero. */
+export function valueAxis(theme: ChartTheme, values: readonly number[], name: string, zero = false) {
+  const least = Math.min(...values);
+  const most = Math.max(...values);
+  const isWide = !zero && values.length > 0 && least > 0 && most / least > WIDE;
+  return {
+    type: isWide ? ("log" as const) : ("value" as const),
+    name,
+    nameTextStyle: { color: theme.muted, align: "left" as const },
+    nameGap: 10,
+    scale: !zero,
+    ...(zero ? { min: 0 } : {}),
+    axisLabel: { color: theme.muted, hideOverlap: true },
+    axisLine: { show: false },
+    axisTick: { show: false },
+    splitLine: { lineStyle: { color: theme.grid } },
+  };
+}
+
+/** Return a bottom axis: its name stands in the middle below it, and it has a line of its own. */
+export function bottomAxis(theme: ChartTheme, name: string) {
+  return {
+    type: "value" as const,
+    name,
+    nameLocation: "middle" as const,
+    nameGap: 26,
+    nameTextStyle: { color: theme.muted },
+    axisLabel: { color: theme.muted, hideOverlap: true },
+    axisLine: { show: true, lineStyle: { color: theme.grid } },
+    axisTick: { show: false },
+    splitLine: { show: false },
+  };
+}
+
+/** Each line has a dash of its own beside its colour, so that none is told by colour alone. */
+const DASHES = ["solid", [6, 3], [2, 3], [8, 3, 2, 3], [1, 2], [10, 4]] as const;
+
+export function stroke(theme: ChartTheme, index: number): { color: string; type: "solid" | number[] } {
+  const dash = DASHES[index % DASHES.length] ?? "solid";
+  return { color: colour(theme, index), type: dash === "solid" ? dash : [...dash] };
+}
+
+export function colour(theme: ChartTheme, index: number): string {
+  return theme.series[index % theme.series.length] ?? theme.text;
+}

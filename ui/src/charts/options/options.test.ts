@@ -1,0 +1,194 @@
+import type { CustomSeriesOption, LineSeriesOption, ScatterSeriesOption, SeriesOption } from "echarts";
+import { describe, expect, it } from "vitest";
+
+import { fakeCurve, fakeDistribution, fakeHistory, fakeMatrix, fakePoint } from "../../../tests/fakes/analysis";
+import type { ChartTheme } from "../theme";
+import { distributionDrawing } from "./distribution";
+import type { Drawing } from "./drawing";
+import { changesOfFacts } from "./facts";
+import { heat } from "./heat";
+import { historyDrawing } from "./history";
+import { paretoDrawing } from "./pareto";
+import { sparkline } from "./sparkline";
+import { startsDrawing } from "./starts";
+import { sweepDrawing } from "./sweep";
+import { telemetryDrawing } from "./telemetry";
+import { timelineDrawing } from "./timeline";
+
+const THEME: ChartTheme = {
+  text: "#111", muted: "#666", grid: "#ddd", surface: "#fff", series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7"],
+  good: "#008", bad: "#a00", warn: "#960", font: "sans-serif",
+};
+
+function seriesOf(drawing: Drawing): SeriesOption[] {
+  return drawing.option.series as SeriesOption[];
+}
+
+function named(drawing: Drawing, name: string): SeriesOption {
+  const found = seriesOf(drawing).find((one) => one.name === name);
+  if (found === undefined) throw new Error(`no series is called ${name}`);
+  return found;
+}
+
+describe("every drawing", () => {
+  const drawings = [
+    distributionDrawing([{ name: "a", distribution: fakeDistribution() }], "histogram", THEME),
+    historyDrawing(fakeHistory(), THEME),
+    paretoDrawing(fakeMatrix(), THEME),
+    sweepDrawing(fakeCurve(), THEME),
+  ];
+
+  it("draws its tooltips and never parses them as HTML", () => {
+    for (const { option } of drawings) expect(option.tooltip).toMatchObject({ renderMode: "richText" });
+  });
+
+  it("has a table with a cell for each column", () => {
+    for (const { table } of drawings) {
+      expect(table.rows.length).toBeGreaterThan(0);
+      for (const row of table.rows) expect(row).toHaveLength(table.columns.length);
+    }
+  });
+});
+
+describe("a distribution", () => {
+  const shown = [
+    { name: "before", distribution: fakeDistribution() },
+    { name: "after", distribution: fakeDistribution({ counts: [1, 9] }) },
+  ];
+
+  it("shows shares, so that jobs with unlike numbers of samples can be laid over each other", () => {
+    const line = named(distributionDrawing(shown, "histogram", THEME), "before") as LineSeriesOption;
+    expect(line.data).toEqual([[1, 0.4], [2, 0.6], [3, 0.6]]);
+  });
+
+  it("marks the median with its interval", () => {
+    const line = named(distributionDrawing(shown, "ecdf", THEME), "after") as LineSeriesOption;
+    expect(line.markLine?.data).toEqual([{ xAxis: 2 }]);
+    expect(line.markArea?.data).toEqual([[{ xAxis: 1.8 }, { xAxis: 2.2 }]]);
+  });
+
+  it("tells two lines apart by more than their colour", () => {
+    const drawing = distributionDrawing(shown, "ecdf", THEME);
+    const dashes = seriesOf(drawing).filter((one) => one.name).map((one) => JSON.stringify((one as LineSeriesOption).lineStyle?.type));
+    expect(new Set(dashes).size).toBe(2);
+  });
+});
+
+describe("a history", () => {
+  it("puts a change between the last result before it and the first after it", () => {
+    const dots = named(historyDrawing(fakeHistory(), THEME), "valid") as ScatterSeriesOption;
+    expect(dots.markLine?.data).toMatchObject([{ xAxis: 20.5, name: "c1", lineStyle: { color: THEME.bad, type: "solid" } }]);
+  });
+
+  it("draws a suspect dotted, a known change grey, and a rejected one not at all", () => {
+    const state = (name: "suspect" | "acknowledged" | "rejected") => {
+      const [change] = fakeHistory().changes;
+      const changes = change === undefined ? [] : [{ ...change, state: name }];
+      return (named(historyDrawing(fakeHistory({ changes }), THEME), "valid") as ScatterSeriesOption).markLine?.data;
+    };
+    expect(state("suspect")).toMatchObject([{ lineStyle: { type: "dotted" } }]);
+    expect(state("acknowledged")).toMatchObject([{ lineStyle: { color: THEME.muted } }]);
+    expect(state("rejected")).toEqual([]);
+  });
+
+  it("names the experiment behind each dot, so that a click can lead there", () => {
+    const dots = named(historyDrawing(fakeHistory(), THEME), "valid") as ScatterSeriesOption;
+    expect(dots.data?.[3]).toMatchObject({ experimentId: "e3", jobId: "e3-001" });
+  });
+
+  it("shows a void result apart and one without the number only in the table", () => {
+    const points = [fakePoint(0), fakePoint(1, { grade: "void" }), fakePoint(2, { values: {} })];
+    const drawing = historyDrawing(fakeHistory({ points, segments: [], changes: [] }), THEME);
+    expect((named(drawing, "void, not judged") as ScatterSeriesOption).data).toHaveLength(1);
+    expect((named(drawing, "valid") as ScatterSeriesOption).data).toHaveLength(1);
+    expect(drawing.table.rows).toHaveLength(3);
+  });
+
+  it("draws each level from its first result to its last", () => {
+    const levels = named(historyDrawing(fakeHistory(), THEME), "level") as CustomSeriesOption;
+    expect(levels.data).toEqual([[0.6, 20.4, 10.1, 10, 10.2], [20.6, 25.4, 12, 11.8, 12.2]]);
+  });
+
+  it("tells what changed around it, and leaves out the commit, which nearly always does", () => {
+    const points = [fakePoint(0), fakePoint(1, { facts: { commit: "x", kernel: "6.5" } }), fakePoint(2, { facts: {} })];
+    expect(changesOfFacts(points)).toEqual([{ index: 1, facts: ["kernel: 6.1 → 6.5"] }]);
+  });
+});
+
+describe("a sweep", () => {
+  it("draws an interval for each level that has one", () => {
+    const bars = seriesOf(sweepDrawing(fakeCurve(), THEME)).find((one) => one.type === "custom") as CustomSeriesOption;
+    expect(bars.data).toHaveLength(5);
+    expect((bars.data as number[][])[0]).toEqual([1, 95, 105]);
+  });
+
+  it("draws a level that takes no part in the claims hollow", () => {
+    const line = named(sweepDrawing(fakeCurve(), THEME), "throughput") as LineSeriesOption;
+    expect(line.data?.map((one) => (one as { symbol: string }).symbol)).toEqual([
+      "circle", "circle", "circle", "circle", "emptyCircle",
+    ]);
+  });
+
+  it("marks no knee where none could be claimed", () => {
+    const curve = fakeCurve({ knee: { state: "not found", text: "no saturation found" }, slo: null });
+    const marks = seriesOf(sweepDrawing(curve, THEME)).slice(-2) as LineSeriesOption[];
+    expect(marks.map((one) => one.markLine?.data)).toEqual([[], []]);
+  });
+});
+
+describe("a matrix", () => {
+  it("is tinted by how much worse a cell is than the best, on a logarithmic scale", () => {
+    const shades = heat(fakeMatrix()).map((row) => row.map((one) => one.worse));
+    expect(shades).toEqual([[0, 1], [0.5, null]]);
+  });
+
+  it("turns the tint round where more is better, and has none where neither is", () => {
+    expect(heat(fakeMatrix({ better: "higher" }))[0]?.map((one) => one.worse)).toEqual([1, 0]);
+    expect(heat(fakeMatrix({ better: "neither" })).flat().every((one) => one.worse === null)).toBe(true);
+  });
+
+  it("joins the front and nothing behind it", () => {
+    const line = seriesOf(paretoDrawing(fakeMatrix(), THEME)).at(-1) as LineSeriesOption;
+    expect(line.data).toEqual([[2, 10]]);
+  });
+});
+
+describe("what a job did over time", () => {
+  it("shows the median of each bucket, and failures where there were some", () => {
+    const bucket = (at_s: number, failed: number) => ({ at_s, count: 3, failed, low: 1, median: 2, high: 3 });
+    const runs = [{ repetition: 0, is_used: true, excluded: "", begin_s: 0, end_s: 2, buckets: [bucket(0, 0), bucket(1, 2)] }];
+    const drawing = timelineDrawing({ job_id: "j", title: "t", metric: "e2e_ms", unit: "ms", width_s: 1, runs }, THEME);
+    const line = named(drawing, "run 0") as LineSeriesOption;
+    expect(line.data).toEqual([[0, 2], [1, 2]]);
+    expect(line.markPoint?.data).toMatchObject([{ coord: [1, 3], value: 2 }]);
+    expect(drawing.table.rows).toEqual([["0", "yes", "6", "2", "1.00 ms", "3.00 ms"]]);
+  });
+
+  it("gives each counter a panel of its own and keeps the gaps between runs", () => {
+    const counter = { probe: "cpu", counter: "busy", unit: "1", at_s: [0, 1, 2], value: [0.5, null, 0.7] };
+    const measured = [{ repetition: 0, begin_s: 0, end_s: 1 }];
+    const drawing = telemetryDrawing({ job_id: "j", title: "t", series: [counter, counter], measured }, THEME);
+    expect(drawing.option.grid).toHaveLength(2);
+    expect((seriesOf(drawing)[0] as LineSeriesOption).data).toEqual([[0, 0.5], [1, null], [2, 0.7]]);
+  });
+
+  it("sets cold beside warm and leaves out what was not measured", () => {
+    const run = { repetition: 0, kind: "load" as const, is_used: true, excluded: "", load: 100, first: 20, warm: null };
+    const drawing = startsDrawing({ job_id: "j", title: "t", unit: "ms", runs: [run], estimates: {} }, THEME);
+    expect((named(drawing, "load (cold)") as ScatterSeriesOption).data).toHaveLength(1);
+    expect((named(drawing, "warm, median of a run") as ScatterSeriesOption).data).toEqual([]);
+  });
+});
+
+describe("a sparkline", () => {
+  it("breaks where a number is missing and ends at the last that is known", () => {
+    const drawn = sparkline([1, 2, null, 3, 4, null], 86, 20);
+    expect(drawn?.paths).toHaveLength(2);
+    expect(drawn?.last).toEqual({ x: 67, y: 3 });
+  });
+
+  it("is not drawn of nothing, and runs through the middle where nothing changes", () => {
+    expect(sparkline([null], 86, 20)).toBeNull();
+    expect(sparkline([5, 5], 86, 20)?.last.y).toBe(10);
+  });
+});

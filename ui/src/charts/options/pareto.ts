@@ -1,0 +1,90 @@
+// A matrix in, its Pareto front out: the metric against cost or power, with intervals in both, the front joined.
+import type { EChartsOption, LineSeriesOption, ScatterSeriesOption, SeriesOption } from "echarts";
+
+import type { MatrixReport, ParetoPoint } from "@/api/schema";
+import { text } from "@/components/number";
+import type { ChartTheme } from "../theme";
+import { base, legend, valueAxis, type Drawing } from "./drawing";
+import { intervalBars, standing } from "./intervals";
+
+const FRONT = "on the front";
+const BEHIND = "behind it";
+
+export function paretoDrawing(report: MatrixReport, theme: ChartTheme): Drawing {
+  const points = report.pareto;
+  const against = againstName(points);
+  const option: EChartsOption = {
+    ...base(theme),
+    legend: legend(theme, [FRONT, BEHIND]),
+    grid: { left: 72, right: 32, top: 48, bottom: 48 },
+    xAxis: {
+      ...valueAxis(theme, points.map((one) => one.against.value), against),
+      nameLocation: "middle",
+      nameGap: 28,
+    },
+    yAxis: valueAxis(theme, points.map((one) => one.value.value), `${report.metric}, ${report.unit}`),
+    series: [...group(points, true, theme), ...group(points, false, theme), joined(points, theme)],
+  };
+  return { option, table: tableOf(report, against), height: 340 };
+}
+
+function group(points: readonly ParetoPoint[], isFront: boolean, theme: ChartTheme): SeriesOption[] {
+  const mine = points.filter((one) => one.is_front === isFront);
+  const color = isFront ? theme.good : theme.muted;
+  const dots: ScatterSeriesOption = {
+    name: isFront ? FRONT : BEHIND,
+    type: "scatter",
+    symbol: isFront ? "circle" : "emptyCircle",
+    symbolSize: 10,
+    itemStyle: { color },
+    label: { show: true, position: "top", color: theme.muted, fontSize: 11, formatter: "{b}" },
+    labelLayout: { hideOverlap: true },
+    data: mine.map((one) => ({ name: nameOf(one), value: [one.against.value, one.value.value] })),
+    tooltip: { formatter: (one) => textOf(mine[(one as { dataIndex: number }).dataIndex]) },
+  };
+  return [
+    intervalBars(spans(mine, "value", "against"), { color, along: "y" }),
+    intervalBars(spans(mine, "against", "value"), { color, along: "x" }),
+    dots,
+  ];
+}
+
+type Side = "value" | "against";
+
+function spans(points: readonly ParetoPoint[], of: Side, at: Side) {
+  return points.flatMap((one) => standing(one[at].value, one[of]));
+}
+
+function joined(points: readonly ParetoPoint[], theme: ChartTheme): LineSeriesOption {
+  const front = points.filter((one) => one.is_front).sort((a, b) => a.against.value - b.against.value);
+  return {
+    type: "line",
+    symbol: "none",
+    silent: true,
+    lineStyle: { color: theme.good, width: 1, opacity: 0.7 },
+    tooltip: { show: false },
+    data: front.map((one) => [one.against.value, one.value.value]),
+  };
+}
+
+function againstName(points: readonly ParetoPoint[]): string {
+  const unit = points[0]?.against.unit ?? "";
+  return unit === "W" ? "power, W" : `${unit} for a million`;
+}
+
+function nameOf(point: ParetoPoint): string {
+  return `${point.row} × ${point.column}`;
+}
+
+function textOf(point: ParetoPoint | undefined): string {
+  return point === undefined ? "" : `${nameOf(point)}\n${text(point.value)}\n${text(point.against)}`;
+}
+
+function tableOf(report: MatrixReport, against: string): Drawing["table"] {
+  return {
+    columns: ["configuration", report.metric, against, "place"],
+    rows: report.pareto.map((one) => [
+      nameOf(one), text(one.value), text(one.against), one.is_front ? FRONT : BEHIND,
+    ]),
+  };
+}

@@ -1,0 +1,86 @@
+// A job's samples over time in, a chart out: the median of each bucket in a band from its least to its most.
+import type { EChartsOption, LineSeriesOption } from "echarts";
+
+import type { Timeline } from "@/api/schema";
+import { DASH, plain } from "@/components/number";
+import type { ChartTheme } from "../theme";
+import { base, bottomAxis, colour, legend, stroke, tooltip, valueAxis, type Drawing } from "./drawing";
+import { band } from "./intervals";
+
+/** Beyond so many runs, lines lie on top of each other: the first ones are drawn, and all are in the table. */
+const MOST_RUNS = 6;
+
+type Run = Timeline["runs"][number];
+
+export function timelineDrawing(timeline: Timeline, theme: ChartTheme): Drawing {
+  const runs = timeline.runs.slice(0, MOST_RUNS);
+  const values = runs.flatMap((run) => run.buckets.flatMap((one) => [one.low, one.high])).filter(isNumber);
+  const option: EChartsOption = {
+    ...base(theme),
+    tooltip: { ...tooltip(theme), trigger: "axis", valueFormatter: (value) => valueText(value, timeline.unit) },
+    legend: legend(theme, runs.map(nameOf)),
+    grid: { left: 64, right: 16, top: 44, bottom: 44 },
+    xAxis: { ...bottomAxis(theme, "s since the run began"), min: 0 },
+    yAxis: valueAxis(theme, values, `${timeline.metric}, ${timeline.unit}`),
+    series: runs.flatMap((run, index) => seriesOf(run, index, theme)),
+  };
+  return { option, table: tableOf(timeline), height: 280 };
+}
+
+function seriesOf(run: Run, index: number, theme: ChartTheme): LineSeriesOption[] {
+  const places = run.buckets.map((one) => ({ at: one.at_s, low: one.low ?? null, high: one.high ?? null }));
+  const median: LineSeriesOption = {
+    name: nameOf(run),
+    type: "line",
+    symbol: "none",
+    connectNulls: false,
+    lineStyle: { ...stroke(theme, index), width: 1.5 },
+    data: run.buckets.map((one) => [one.at_s, one.median ?? null]),
+    ...failures(run, theme),
+  };
+  return [...band(places, colour(theme, index)), median];
+}
+
+function failures(run: Run, theme: ChartTheme): Partial<LineSeriesOption> {
+  const failed = run.buckets.filter((one) => one.failed > 0 && isNumber(one.high));
+  if (failed.length === 0) return {};
+  return {
+    markPoint: {
+      symbol: "triangle",
+      symbolSize: 8,
+      itemStyle: { color: theme.bad },
+      label: { show: false },
+      data: failed.map((one) => ({ name: "failed", coord: [one.at_s, one.high ?? 0], value: one.failed })),
+    },
+  };
+}
+
+function tableOf(timeline: Timeline): Drawing["table"] {
+  return {
+    columns: ["run", "used", "samples", "failed", "least", "most"],
+    rows: timeline.runs.map((run) => [
+      String(run.repetition),
+      run.is_used ? "yes" : run.excluded || "no",
+      String(sum(run.buckets.map((one) => one.count))),
+      String(sum(run.buckets.map((one) => one.failed))),
+      valueText(Math.min(...run.buckets.map((one) => one.low).filter(isNumber)), timeline.unit),
+      valueText(Math.max(...run.buckets.map((one) => one.high).filter(isNumber)), timeline.unit),
+    ]),
+  };
+}
+
+function nameOf(run: Run): string {
+  return run.is_used ? `run ${String(run.repetition)}` : `run ${String(run.repetition)} (not used)`;
+}
+
+function valueText(value: unknown, unit: string): string {
+  return isNumber(value) && Number.isFinite(value) ? plain(value, unit) : DASH;
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number";
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, one) => total + one, 0);
+}
