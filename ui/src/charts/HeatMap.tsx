@@ -1,4 +1,6 @@
 // A matrix in, a table out whose cells are tinted by how much worse they are than the best: numbers first, colour second.
+import "./charts.css";
+
 import { useMemo } from "react";
 
 import type { MatrixCell, MatrixReport } from "@/api/schema";

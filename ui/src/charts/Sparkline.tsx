@@ -1,4 +1,6 @@
 // A few numbers in, a line as tall as a word out: plain SVG, so that lists need no chart library.
+import "./charts.css";
+
 import { sparkline } from "./options/sparkline";
 
 interface Props {

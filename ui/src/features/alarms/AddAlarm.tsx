@@ -1,0 +1,96 @@
+// What to wait for and whom to tell in, an alarm on the server out; its secret is shown this one time.
+import { useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useId, useState } from "react";
+
+import type { Alarm, MadeAlarm, NewAlarm } from "@/api/schema";
+import { Dialog } from "@/components/Dialog";
+import { Choice, Field, Word } from "@/components/Field";
+import { Secret } from "@/components/Secret";
+import { Failure } from "@/components/states";
+
+import { addAlarm } from "./queries";
+
+const WORDS = ["regression", "suspect", "gate failed", "agent lost", "schedule missed", "experiment failed"];
+const SEVERITIES = ["info", "warning", "critical"].map((value) => ({ value, label: value }));
+
+export function AddAlarm({ onClose, known }: { onClose: () => void; known: readonly Alarm[] }) {
+  const [made, setMade] = useState<MadeAlarm | null>(null);
+  if (made) return <Made of={made} onClose={onClose} />;
+  return <Asked onClose={onClose} onMade={setMade} known={known} />;
+}
+
+function Asked({ onClose, onMade, known }: { onClose: () => void; onMade: (made: MadeAlarm) => void; known: readonly Alarm[] }) {
+  const [name, setName] = useState("");
+  const [word, setWord] = useState("regression");
+  const [limit, setLimit] = useState("");
+  const [severity, setSeverity] = useState("warning");
+  const [to, setTo] = useState("");
+  const [via, setVia] = useState("");
+  const [recipe, setRecipe] = useState("");
+  const [quiet, setQuiet] = useState("10m");
+  const [again, setAgain] = useState("24h");
+  const [error, setError] = useState<unknown>(null);
+  const client = useQueryClient();
+  const form = useId();
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    const body: NewAlarm = {
+      name, quiet, again,
+      when: word || limit,
+      severity: severity as NewAlarm["severity"],
+      to: to.split(/\s+/).filter(Boolean),
+      via: via.split(/[\s,]+/).filter(Boolean),
+      recipe: recipe || null,
+    };
+    try {
+      onMade(await addAlarm(body));
+      await client.invalidateQueries({ queryKey: ["alarms"] });
+    } catch (caught) {
+      setError(caught);
+    }
+  };
+  const others = known.map((one) => one.name).join(", ");
+  return (
+    <Dialog
+      title="Add an alarm"
+      onClose={onClose}
+      footer={
+        <button type="submit" form={form} className="button primary">
+          Add it
+        </button>
+      }
+    >
+      <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
+        <div className="fields">
+          <Word label="Name" value={name} required onChange={setName} placeholder="ops" />
+          <Choice label="Severity" value={severity} options={SEVERITIES} onChange={setSeverity} />
+          <Choice
+            label="When"
+            value={word}
+            options={[...WORDS.map((value) => ({ value, label: value })), { value: "", label: "a number is beyond a limit" }]}
+            onChange={setWord}
+          />
+          {word === "" && <Word label="Limit" value={limit} required onChange={setLimit} placeholder="inference_ms.p99 > 20" />}
+          <Word label="Only of the recipe" value={recipe} onChange={setRecipe} placeholder="any" />
+        </div>
+        <Field label="Addresses to tell" help="One a line: webhook+https://…, or any that apprise knows (mailto://, slack://, …). They are never shown again.">
+          {(tie) => <textarea {...tie} className="few" spellCheck={false} value={to} onChange={(event) => setTo(event.target.value)} />}
+        </Field>
+        <div className="fields">
+          <Word label="Also tell those of" value={via} onChange={setVia} placeholder={others || "names of other alarms"} />
+          <Word label="Least time between messages" value={quiet} onChange={setQuiet} />
+          <Word label="Tell again after" value={again} onChange={setAgain} />
+        </div>
+        {error !== null && <Failure error={error} />}
+      </form>
+    </Dialog>
+  );
+}
+
+function Made({ of: made, onClose }: { of: MadeAlarm; onClose: () => void }) {
+  return (
+    <Dialog title={`The alarm ${made.alarm.name} is made`} onClose={onClose} footer={<button type="button" className="button primary" onClick={onClose}>It is kept</button>}>
+      <Secret secret={made.secret}>This secret signs what is sent to webhooks. Keep it now: it is shown this one time.</Secret>
+    </Dialog>
+  );
+}

@@ -1,0 +1,114 @@
+// One alarm: whether what it waits for is so now, what it found before, and what became of the telling.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+
+import type { Alarm as OneAlarm, Delivery, Incident, TestAnswer } from "@/api/schema";
+import { State } from "@/components/Badge";
+import { Confirmed } from "@/components/Dialog";
+import { Card, Facts, Page } from "@/components/layout";
+import { Empty, Shown } from "@/components/states";
+import { type Column, Table } from "@/components/Table";
+import { Ago, exactly } from "@/components/time";
+import { useAct } from "@/components/toasts";
+
+import { Now, Severity } from "./marks";
+import { alarmQuery, deliveriesQuery, incidentsQuery, removeAlarm, testAlarm } from "./queries";
+
+const INCIDENTS: readonly Column<Incident>[] = [
+  { key: "state", heading: "State", cell: (one) => (one.closed_at == null ? <Now open={one.count} /> : <span className="muted">over</span>) },
+  { key: "subject", heading: "About", cell: (one) => one.subject },
+  { key: "text", heading: "What", cell: (one) => one.text },
+  { key: "opened", heading: "Began", cell: (one) => <Ago at={one.opened_at} /> },
+  { key: "closed", heading: "Ended", cell: (one) => <Ago at={one.closed_at} /> },
+  { key: "told", heading: "Told", cell: (one) => <Ago at={one.told_at} /> },
+  { key: "count", heading: "Times", end: true, cell: (one) => one.count },
+];
+
+const DELIVERIES: readonly Column<Delivery>[] = [
+  { key: "state", heading: "State", cell: (one) => <State of={one.state} /> },
+  { key: "kind", heading: "Message", cell: (one) => one.kind },
+  { key: "address", heading: "To", cell: (one) => one.address },
+  { key: "made", heading: "Made", cell: (one) => <Ago at={one.created_at} /> },
+  { key: "tries", heading: "Tries", end: true, cell: (one) => one.tries.length },
+  { key: "said", heading: "Answer", cell: (one) => one.tries.at(-1)?.said ?? "" },
+];
+
+export function Alarm() {
+  const { alarmId } = useParams({ from: "/alarms/$alarmId" });
+  const alarm = useQuery(alarmQuery(alarmId));
+  return <Shown query={alarm}>{(found) => <Told alarm={found} />}</Shown>;
+}
+
+function Told({ alarm }: { alarm: OneAlarm }) {
+  const incidents = useQuery(incidentsQuery(alarm.id));
+  const deliveries = useQuery(deliveriesQuery(alarm.id));
+  return (
+    <Page title={alarm.name} about={<Link to="/alarms">all alarms</Link>} actions={<Actions of={alarm} />}>
+      <Card>
+        <Facts
+          of={[
+            ["Now", <Now key="now" open={alarm.open} />],
+            ["When", <span key="when" className="mono">{alarm.when}</span>],
+            ["Severity", <Severity key="severity" of={alarm.severity} />],
+            ["Of the recipe", alarm.recipe ?? "any"],
+            ["Tells", [...alarm.to, ...alarm.via.map((name) => `those of ${name}`)].join(", ") || "nobody"],
+            ["Between messages", `at least ${alarm.quiet}; again after ${alarm.again}`],
+            ["Made", `${exactly(alarm.created_at)}${alarm.created_by ? ` by ${alarm.created_by}` : ""}`],
+          ]}
+        />
+      </Card>
+      <Card title="What it found" flush>
+        <Shown query={incidents}>
+          {({ items }) =>
+            items.length === 0 ? <Empty title="Nothing yet" /> : <Table rows={items} columns={INCIDENTS} keyOf={(one) => String(one.id)} label="What it found" />
+          }
+        </Shown>
+      </Card>
+      <Card title="What it sent" flush>
+        <Shown query={deliveries}>
+          {({ items }) =>
+            items.length === 0 ? <Empty title="Nothing yet" /> : <Table rows={items} columns={DELIVERIES} keyOf={(one) => one.id} label="What it sent" />
+          }
+        </Shown>
+      </Card>
+    </Page>
+  );
+}
+
+function Actions({ of: alarm }: { of: OneAlarm }) {
+  const [tested, setTested] = useState<TestAnswer | null>(null);
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const act = useAct();
+  const test = (): void => {
+    void act(async () => {
+      setTested(await testAlarm(alarm.id));
+      await client.invalidateQueries({ queryKey: ["alarm", alarm.id] });
+    });
+  };
+  return (
+    <>
+      {tested && (
+        <span role="status" className="row small">
+          {tested.deliveries.length === 0 ? "it tells nobody" : tested.deliveries.map((one) => <State key={one.id} of={one.state} title={one.tries.at(-1)?.said} />)}
+        </span>
+      )}
+      <button type="button" className="button" onClick={test}>
+        Send a test
+      </button>
+      <Confirmed
+        label="Remove"
+        className="button danger"
+        title={`Remove the alarm ${alarm.name}?`}
+        question="Nobody is told any more; what it found and sent goes with it."
+        yes="Remove it"
+        act={async () => {
+          await removeAlarm(alarm.id);
+          await client.invalidateQueries({ queryKey: ["alarms"] });
+          await navigate({ to: "/alarms" });
+        }}
+      />
+    </>
+  );
+}

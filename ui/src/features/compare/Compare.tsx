@@ -1,0 +1,99 @@
+// Two or more results in, how they stand against the first of them out; a duet is compared with itself.
+import "./compare.css";
+
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+
+import type { Comparison } from "@/api/schema";
+import { Badge } from "@/components/Badge";
+import { ExperimentPicker } from "@/components/ExperimentPicker";
+import { Choice } from "@/components/Field";
+import { Card, Page } from "@/components/layout";
+import { listed } from "@/components/search";
+import { Empty, Shown } from "@/components/states";
+
+import { toneOfConclusion } from "./change";
+import { MatchView } from "./Match";
+import { comparisonQuery } from "./queries";
+import { shareOf } from "./strip";
+import { Terms } from "./Terms";
+
+export function Compare() {
+  const search = useSearch({ from: "/compare" });
+  const navigate = useNavigate({ from: "/compare" });
+  const comparison = useQuery(comparisonQuery(search));
+  const chosen = listed(search.of);
+  return (
+    <Page title="Compare" about="Is one result worse than another, by how much, and how sure is that?">
+      <Card>
+        <div className="stack">
+          <ExperimentPicker
+            label="Experiments, or jobs of them"
+            first="baseline:"
+            chosen={chosen}
+            onChange={(ids) => void navigate({ search: (before) => ({ ...before, of: ids.join(",") || undefined, match: undefined }) })}
+          />
+          <Terms />
+        </div>
+      </Card>
+      {chosen.length === 0 ? (
+        <Empty title="Choose two experiments">
+          <p>The first is the baseline. A duet needs no second one: its two sides are compared. Single jobs go by their ids.</p>
+        </Empty>
+      ) : (
+        <Shown query={comparison} what="Comparing">
+          {(found) => <Outcome comparison={found} />}
+        </Shown>
+      )}
+    </Page>
+  );
+}
+
+function Outcome({ comparison }: { comparison: Comparison }) {
+  const { match } = useSearch({ from: "/compare" });
+  const navigate = useNavigate({ from: "/compare" });
+  const threshold = shareOf(comparison.terms.threshold);
+  const index = Math.max(0, comparison.matches.findIndex((one) => keyOf(one.baseline.job_id, one.candidate.job_id) === match));
+  const shown = comparison.matches[index];
+  return (
+    <>
+      <Card>
+        <div className="stack">
+          <p className="row">
+            <Badge tone={toneOfConclusion(comparison.conclusion)}>{comparison.conclusion}</Badge>
+            <strong>{comparison.sentence}</strong>
+          </p>
+          {[...comparison.notes, ...comparison.unmatched].map((note) => (
+            <p key={note} className="muted">
+              {note}
+            </p>
+          ))}
+          {comparison.matches.length > 1 && (
+            <Choice
+              label={`Of ${comparison.matches.length} pairs of jobs, look at`}
+              value={String(index)}
+              options={comparison.matches.map((one, place) => ({ value: String(place), label: `${worst(one)} · ${one.title}` }))}
+              onChange={(place) => {
+                const one = comparison.matches[Number(place)];
+                if (one) void navigate({ search: (before) => ({ ...before, match: keyOf(one.baseline.job_id, one.candidate.job_id) }), replace: true });
+              }}
+            />
+          )}
+        </div>
+      </Card>
+      {shown && <MatchView match={shown} threshold={threshold} />}
+    </>
+  );
+}
+
+function keyOf(baseline: string, candidate: string): string {
+  return `${baseline}:${candidate}`;
+}
+
+const ORDER = ["regression", "different", "inconclusive", "insufficient", "improvement", "within", "equivalent"] as const;
+
+/** Return the conclusion of a match that a person should look at first. */
+function worst(match: Comparison["matches"][number]): string {
+  const found = new Set(match.contrasts.filter((one) => one.role === "headline").map((one) => one.conclusion));
+  return ORDER.find((one) => found.has(one)) ?? "insufficient";
+}

@@ -1,0 +1,89 @@
+// The metrics of one match in, a table out: both numbers, the change with its interval, the conclusion and why.
+import { useMemo, useState } from "react";
+
+import type { Contrast } from "@/api/schema";
+import { Badge } from "@/components/Badge";
+import { commonScale } from "@/components/number";
+import { Quantity } from "@/components/Quantity";
+
+import { toneOfConclusion, writtenEffect } from "./change";
+import { EffectStrip } from "./EffectStrip";
+import { reach } from "./strip";
+
+export function Contrasts({ contrasts, threshold, label }: { contrasts: readonly Contrast[]; threshold: number; label: string }) {
+  const [all, setAll] = useState(false);
+  const headlines = contrasts.filter((one) => one.role === "headline");
+  const shown = all || headlines.length === 0 ? contrasts : headlines;
+  const within = useMemo(() => reach(contrasts.flatMap((one) => one.effect ?? []), threshold), [contrasts, threshold]);
+  const more = contrasts.length - headlines.length;
+  return (
+    <>
+      <div className="scroll" tabIndex={0} role="region" aria-label={label}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Metric</th>
+              <th scope="col" className="end">Baseline</th>
+              <th scope="col" className="end">Candidate</th>
+              <th scope="col" className="end">Change</th>
+              <th scope="col" style={{ width: "22%" }}>
+                Interval <span className="muted">(band: what does not matter)</span>
+              </th>
+              <th scope="col">Conclusion</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((one) => (
+              <Line key={one.key} of={one} within={within} threshold={threshold} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {headlines.length > 0 && more > 0 && (
+        <div className="body">
+          <button type="button" className="button quiet slim" aria-expanded={all} onClick={() => setAll(!all)}>
+            {all ? "Only what decides" : `Show ${more} more that lie behind these`}
+          </button>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Line({ of: one, within, threshold }: { of: Contrast; within: number; threshold: number }) {
+  const written = one.effect ? writtenEffect(one.effect) : null;
+  const scale = commonScale([one.baseline, one.candidate].flatMap((estimate) => estimate ?? []));
+  const tone = toneOfConclusion(one.conclusion);
+  return (
+    <tr className={one.role === "headline" ? undefined : "dim"}>
+      <th scope="row" className="mono">
+        {one.key}
+      </th>
+      <td className="end">
+        <Quantity of={one.baseline} scale={scale} />
+      </td>
+      <td className="end">
+        <Quantity of={one.candidate} scale={scale} />
+      </td>
+      <td className="end">
+        {written === null ? <span className="muted">–</span> : (
+          <span className="quantity">
+            <b className={`ink-${tone}`}>{written.change}</b>
+            <span className="interval">{written.interval}</span>
+          </span>
+        )}
+      </td>
+      <td>
+        {one.effect && written && (
+          <EffectStrip effect={one.effect} within={within} threshold={threshold} tone={tone} label={`${one.key}: ${written.change} ${written.interval}`} />
+        )}
+      </td>
+      <td>
+        <Badge tone={tone} title={written?.chance ? `p ${written.chance}` : undefined}>
+          {one.conclusion}
+        </Badge>
+        <div className="muted small">{one.sentence}</div>
+      </td>
+    </tr>
+  );
+}

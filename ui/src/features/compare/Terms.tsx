@@ -1,0 +1,31 @@
+// How to compare, as a person chooses it; all of it stands in the address.
+import { useNavigate, useSearch } from "@tanstack/react-router";
+
+import { Choice, SettledWord } from "@/components/Field";
+
+import type { CompareSearch } from "./search";
+
+const RULES = [
+  { value: "prony", label: "intervals and tests" },
+  { value: "ai-factory", label: "fixed limits (ai-factory)" },
+];
+
+export function Terms() {
+  const search = useSearch({ from: "/compare" });
+  const navigate = useNavigate({ from: "/compare" });
+  const change = (over: Partial<CompareSearch>): void => {
+    void navigate({ search: (before) => ({ ...before, ...over }), replace: true });
+  };
+  return (
+    <div className="fields">
+      <SettledWord label="Smallest change that matters" value={search.threshold ?? ""} placeholder="3%" onChange={(text) => change({ threshold: text || undefined })} />
+      <SettledWord label="Metrics that decide" value={search.metric ?? ""} placeholder="the headlines" onChange={(text) => change({ metric: text || undefined })} />
+      <SettledWord label="Settings that may differ" value={search.across ?? ""} placeholder="engine, threads, …" onChange={(text) => change({ across: text || undefined })} />
+      <Choice label="Rule" value={search.rule ?? "prony"} options={RULES} onChange={(rule) => change({ rule: rule === "ai-factory" ? "ai-factory" : undefined })} />
+      <label className="row">
+        <input type="checkbox" checked={search.anyway ?? false} onChange={(event) => change({ anyway: event.target.checked || undefined })} />
+        Compare what is not comparable, and say what differs
+      </label>
+    </div>
+  );
+}

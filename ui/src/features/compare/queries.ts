@@ -1,0 +1,29 @@
+// What a comparison asks of the server.
+import { queryOptions } from "@tanstack/react-query";
+
+import { api, got } from "@/api/client";
+
+import type { CompareSearch } from "./search";
+
+export function comparisonQuery(search: CompareSearch) {
+  const { of = "", metric, across, threshold, anyway, rule } = search;
+  const query = { of, metric, across, threshold, anyway, rule };
+  return queryOptions({
+    queryKey: ["comparison", query],
+    queryFn: ({ signal }) => got(api.GET("/api/v1/comparison", { params: { query }, signal })),
+    enabled: of !== "",
+  });
+}
+
+export function distributionQuery(jobId: string, metric: string | undefined) {
+  return queryOptions({
+    queryKey: ["distribution", jobId, metric],
+    queryFn: ({ signal }) =>
+      got(
+        api.GET("/api/v1/jobs/{job_id}/distribution", {
+          params: { path: { job_id: jobId }, query: { metric } },
+          signal,
+        }),
+      ),
+  });
+}

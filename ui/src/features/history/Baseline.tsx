@@ -1,0 +1,111 @@
+// The pinned result of a series: shown, set to another, or forgotten.
+import { useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type FormEvent, useId, useState } from "react";
+
+import type { History } from "@/api/schema";
+import { Confirmed, Dialog } from "@/components/Dialog";
+import { Choice, Word } from "@/components/Field";
+import { Card, Facts } from "@/components/layout";
+import { DASH, plain } from "@/components/number";
+import { Failure } from "@/components/states";
+import { exactly } from "@/components/time";
+
+import { clearBaseline, setBaseline } from "./queries";
+import { effectText } from "./tones";
+
+export function BaselineCard({ history }: { history: History }) {
+  const [asked, setAsked] = useState(false);
+  const client = useQueryClient();
+  const { baseline } = history;
+  const anew = () => client.invalidateQueries({ queryKey: ["series", history.series.id] });
+  const close = (): void => {
+    setAsked(false);
+    void anew();
+  };
+  return (
+    <Card
+      title="Baseline"
+      actions={
+        <>
+          <button type="button" className="button slim" onClick={() => setAsked(true)}>
+            {baseline ? "Pin another" : "Pin a result"}
+          </button>
+          {baseline && (
+            <Confirmed
+              label="Forget"
+              className="button slim danger"
+              title="Forget the baseline?"
+              question="The result itself stays."
+              yes="Forget it"
+              act={async () => {
+                await clearBaseline(history.series.id);
+                await anew();
+              }}
+            />
+          )}
+        </>
+      }
+    >
+      {baseline ? (
+        <Facts
+          of={[
+            ["Result", <Link key="of" to="/experiments/$experimentId" params={{ experimentId: baseline.experiment_id }} className="mono">{baseline.job_id}</Link>],
+            ["Value", baseline.value == null ? DASH : plain(baseline.value, history.unit)],
+            ["Newest against it", history.against_baseline == null ? DASH : effectText(history.against_baseline)],
+            ["Pinned", `${exactly(baseline.set_at)}${baseline.who ? ` by ${baseline.who}` : ""}`],
+            ["Reason", baseline.reason || DASH],
+          ]}
+        />
+      ) : (
+        <p className="muted">None is pinned. A baseline is a result that the newest one is held against; it changes nothing about how changes are found.</p>
+      )}
+      {asked && <Pin history={history} onClose={close} />}
+    </Card>
+  );
+}
+
+function Pin({ history, onClose }: { history: History; onClose: () => void }) {
+  const [job, setJob] = useState("");
+  const [reason, setReason] = useState("");
+  const [error, setError] = useState<unknown>(null);
+  const form = useId();
+  const quotable = history.points.filter((point) => point.grade !== "void" && history.metric in point.values).reverse();
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    try {
+      await setBaseline(history.series.id, job || null, reason);
+      onClose();
+    } catch (caught) {
+      setError(caught);
+    }
+  };
+  return (
+    <Dialog
+      title="Pin a baseline"
+      onClose={onClose}
+      footer={
+        <button type="submit" form={form} className="button primary">
+          Pin it
+        </button>
+      }
+    >
+      <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
+        <Choice
+          label="Result"
+          value={job}
+          options={[
+            { value: "", label: "the newest that may be quoted" },
+            ...quotable.map((point) => ({
+              value: point.job_id,
+              label: `${plain(point.values[history.metric] ?? NaN, history.unit)}, ${exactly(point.measured_at)}, ${point.job_id}`,
+            })),
+          ]}
+          onChange={setJob}
+        />
+        <Word label="Reason" value={reason} onChange={setReason} placeholder="release 1.4" />
+        {error !== null && <Failure error={error} />}
+      </form>
+    </Dialog>
+  );
+}

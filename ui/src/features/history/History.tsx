@@ -1,0 +1,87 @@
+// One series: every result with its levels and changes, a click away from its experiment; and its baseline.
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useCallback } from "react";
+
+import type { History as OneHistory } from "@/api/schema";
+import { HistoryChart } from "@/charts/HistoryChart";
+import type { PickedResult } from "@/charts/options/history";
+import { Badge } from "@/components/Badge";
+import { Choice } from "@/components/Field";
+import { Card, Facts, Page } from "@/components/layout";
+import { text } from "@/components/number";
+import { Empty, Shown } from "@/components/states";
+
+import { BaselineCard } from "./Baseline";
+import { Changes } from "./Changes";
+import { historyQuery } from "./queries";
+import { toneOfSeries } from "./tones";
+
+export function History() {
+  const { seriesId } = useParams({ from: "/history/$seriesId" });
+  const { metric } = useSearch({ from: "/history/$seriesId" });
+  const history = useQuery(historyQuery(seriesId, metric));
+  return <Shown query={history}>{(found) => <Told history={found} />}</Shown>;
+}
+
+function Told({ history }: { history: OneHistory }) {
+  const { of } = useSearch({ from: "/history/$seriesId" });
+  const navigate = useNavigate({ from: "/history/$seriesId" });
+  const { series } = history;
+  const pick = useCallback(
+    ({ experimentId }: PickedResult) => void navigate({ to: "/experiments/$experimentId", params: { experimentId } }),
+    [navigate],
+  );
+  return (
+    <Page
+      title={`${series.name} over time`}
+      heading={
+        <>
+          {series.name} <span className="muted">{series.title === series.name ? "" : series.title}</span>
+        </>
+      }
+      about={
+        <span className="row">
+          <Badge tone={toneOfSeries(series.state)}>{series.state === "learning" ? `learning ${series.learned}/${series.wanted}` : series.state}</Badge>
+          on {series.machine}, {series.runs} results · <Link to="/history">all series</Link>
+        </span>
+      }
+      actions={<Metric history={history} />}
+    >
+      <Card>
+        <p>{history.sentence || series.note}</p>
+        {history.points.length === 0 ? (
+          <Empty title="No result yet" />
+        ) : (
+          <HistoryChart history={history} highlighted={of} onPick={pick} />
+        )}
+        <p className="muted small">
+          Straight pieces are levels with their intervals, upright lines are changes (dotted: suspected; grey: known or over), triangles
+          show where the machine or its software changed. A click on a result opens its experiment.
+        </p>
+      </Card>
+      <div className="columns">
+        <Card title="Levels">
+          <Facts of={history.segments.map((one) => [`${one.end - one.begin} results`, text({ value: one.level.median, unit: history.unit, low: one.level.low ?? null, high: one.level.high ?? null })] as const)} />
+        </Card>
+        <BaselineCard history={history} />
+      </div>
+      <Card title="Changes" flush>
+        {history.changes.length === 0 ? <Empty title="No change was found" /> : <Changes of={history.changes} />}
+      </Card>
+    </Page>
+  );
+}
+
+function Metric({ history }: { history: OneHistory }) {
+  const navigate = useNavigate({ from: "/history/$seriesId" });
+  const keys = [...new Set([history.metric, ...history.points.flatMap((point) => Object.keys(point.values))])].sort();
+  return (
+    <Choice
+      label="Metric"
+      value={history.metric}
+      options={keys.map((key) => ({ value: key, label: key === history.series.metric ? `${key} (headline)` : key }))}
+      onChange={(metric) => void navigate({ search: (before) => ({ ...before, metric }), replace: true })}
+    />
+  );
+}

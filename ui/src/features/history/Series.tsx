@@ -1,0 +1,134 @@
+// Every series and how it stands, below what changed over all of them.
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
+
+import type { ChangeState, Series as OneSeries, SeriesState } from "@/api/schema";
+import { Badge } from "@/components/Badge";
+import { Choice, SettledWord } from "@/components/Field";
+import { Card, Page } from "@/components/layout";
+import { Quantity } from "@/components/Quantity";
+import { Empty, Failure, Loading, Shown } from "@/components/states";
+import { type Column, Table } from "@/components/Table";
+import { Ago } from "@/components/time";
+
+import { Changes } from "./Changes";
+import { changesQuery, seriesQuery } from "./queries";
+import { CHANGE_STATES, SERIES_STATES } from "./search";
+import { toneOfSeries } from "./tones";
+
+const COLUMNS: readonly Column<OneSeries>[] = [
+  {
+    key: "title",
+    heading: "Series",
+    cell: (one) => (
+      <Link to="/history/$seriesId" params={{ seriesId: one.id }}>
+        <b>{one.name}</b> {one.title !== one.name && <span className="muted">{one.title}</span>}
+      </Link>
+    ),
+  },
+  { key: "machine", heading: "Machine", cell: (one) => one.machine },
+  { key: "state", heading: "Stands", cell: (one) => <Standing of={one} /> },
+  { key: "metric", heading: "Metric", cell: (one) => <span className="mono">{one.metric}</span> },
+  { key: "last", heading: "Newest", end: true, cell: (one) => <Newest of={one} /> },
+  { key: "runs", heading: "Results", end: true, cell: (one) => one.runs },
+  { key: "at", heading: "Measured", cell: (one) => <Ago at={one.last_at} /> },
+];
+
+export function Series() {
+  const search = useSearch({ from: "/history" });
+  const changes = useQuery(changesQuery(search.changes));
+  return (
+    <Page title="History" about="Every benchmark over time: what changed, by how much, how sure that is, and what else changed there.">
+      <Card title="What changed" flush actions={<ChangesShown />}>
+        <Shown query={changes}>
+          {(page) =>
+            page.items.length === 0 ? (
+              <Empty title={search.changes === undefined ? "No change is open" : `No change is ${search.changes}`}>
+                <p>A series is judged after 20 results; what is found appears here within seconds.</p>
+              </Empty>
+            ) : (
+              <Changes of={page.items} withSeries />
+            )
+          }
+        </Shown>
+      </Card>
+      <List />
+    </Page>
+  );
+}
+
+function List() {
+  const search = useSearch({ from: "/history" });
+  const navigate = useNavigate({ from: "/history" });
+  const series = useInfiniteQuery(seriesQuery(search));
+  const rows = useMemo(() => series.data?.pages.flatMap((page) => page.items) ?? [], [series.data]);
+  return (
+    <Card
+      title="Series"
+      flush
+      actions={
+        <>
+          <SettledWord
+            label="Recipe"
+            value={search.name ?? ""}
+            placeholder="whole name"
+            onChange={(name) => void navigate({ search: (before) => ({ ...before, name: name || undefined }), replace: true })}
+          />
+          <Choice
+            label="Stands"
+            value={search.state ?? ""}
+            options={[{ value: "", label: "any way" }, ...SERIES_STATES.map((state) => ({ value: state, label: state }))]}
+            onChange={(state) => void navigate({ search: (before) => ({ ...before, state: (state || undefined) as SeriesState | undefined }), replace: true })}
+          />
+        </>
+      }
+    >
+      {series.error ? (
+        <Failure error={series.error} onRetry={() => void series.refetch()} />
+      ) : series.data === undefined ? (
+        <Loading />
+      ) : rows.length === 0 ? (
+        <Empty title="No series">
+          <p>Every result joins one: the results of one benchmark with its parameters on one kind of machine.</p>
+        </Empty>
+      ) : (
+        <Table
+          rows={rows}
+          columns={COLUMNS}
+          keyOf={(one) => one.id}
+          label="Series"
+          onPick={(one) => void navigate({ to: "/history/$seriesId", params: { seriesId: one.id } })}
+          onEnd={series.hasNextPage && !series.isFetchingNextPage ? () => void series.fetchNextPage() : undefined}
+        />
+      )}
+    </Card>
+  );
+}
+
+function Standing({ of: one }: { of: OneSeries }) {
+  const progress = one.state === "learning" ? ` ${one.learned}/${one.wanted}` : "";
+  return (
+    <Badge tone={toneOfSeries(one.state)} title={one.note || undefined}>
+      {one.state}
+      {progress}
+    </Badge>
+  );
+}
+
+function Newest({ of: one }: { of: OneSeries }) {
+  return <Quantity of={one.last_value == null ? null : { value: one.last_value, unit: one.unit }} />;
+}
+
+function ChangesShown() {
+  const { changes } = useSearch({ from: "/history" });
+  const navigate = useNavigate({ from: "/history" });
+  return (
+    <Choice
+      label="Shown"
+      value={changes ?? ""}
+      options={[{ value: "", label: "those that are open" }, ...CHANGE_STATES.map((state) => ({ value: state, label: state }))]}
+      onChange={(state) => void navigate({ search: (before) => ({ ...before, changes: (state || undefined) as ChangeState | undefined }), replace: true })}
+    />
+  );
+}

@@ -1,0 +1,50 @@
+// What histories ask of the server, and what a person may change of them.
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+
+import { api, got } from "@/api/client";
+
+import type { SeriesSearch } from "./search";
+
+export function seriesQuery({ name, state }: SeriesSearch) {
+  return infiniteQueryOptions({
+    queryKey: ["series", "list", name, state],
+    queryFn: ({ signal, pageParam }) =>
+      got(api.GET("/api/v1/series", { params: { query: { name, state, limit: 100, cursor: pageParam ?? undefined } }, signal })),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next ?? null,
+  });
+}
+
+export function changesQuery(state: SeriesSearch["changes"]) {
+  return queryOptions({
+    queryKey: ["changes", state],
+    queryFn: ({ signal }) => got(api.GET("/api/v1/changes", { params: { query: { state, limit: 100 } }, signal })),
+  });
+}
+
+export function historyQuery(seriesId: string, metric: string | undefined) {
+  return queryOptions({
+    queryKey: ["series", seriesId, metric],
+    queryFn: ({ signal }) =>
+      got(api.GET("/api/v1/series/{series_id}", { params: { path: { series_id: seriesId }, query: { metric } }, signal })),
+  });
+}
+
+export function changeQuery(changeId: string) {
+  return queryOptions({
+    queryKey: ["changes", "one", changeId],
+    queryFn: ({ signal }) => got(api.GET("/api/v1/changes/{change_id}", { params: { path: { change_id: changeId } }, signal })),
+  });
+}
+
+export async function acknowledge(changeId: string, reason: string, expected: boolean) {
+  return got(api.POST("/api/v1/changes/{change_id}/ack", { params: { path: { change_id: changeId } }, body: { reason, expected, who: "" } }));
+}
+
+export async function setBaseline(seriesId: string, jobId: string | null, reason: string) {
+  return got(api.PUT("/api/v1/series/{series_id}/baseline", { params: { path: { series_id: seriesId } }, body: { job_id: jobId, reason } }));
+}
+
+export async function clearBaseline(seriesId: string) {
+  return got(api.DELETE("/api/v1/series/{series_id}/baseline", { params: { path: { series_id: seriesId } } }));
+}

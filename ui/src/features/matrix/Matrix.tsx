@@ -1,0 +1,90 @@
+// Experiments in, their configurations in rows and columns out: a heat map, what each costs and draws, and the Pareto front.
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+
+import { api, got } from "@/api/client";
+import type { MatrixReport } from "@/api/schema";
+import { HeatMap } from "@/charts/HeatMap";
+import { ParetoChart } from "@/charts/ParetoChart";
+import { ExperimentPicker } from "@/components/ExperimentPicker";
+import { Choice, SettledWord } from "@/components/Field";
+import { Card, Page } from "@/components/layout";
+import { listed } from "@/components/search";
+import { Empty, Shown } from "@/components/states";
+
+import type { MatrixSearch } from "./search";
+import { Worths } from "./Worths";
+
+const AXES = [
+  "device", "engine", "model", "service", "unit", "precision", "batch", "threads", "concurrency", "rate", "version", "name",
+  "experiment", "cpu", "gpu",
+];
+const AGAINST = [
+  { value: "", label: "cost, else power" },
+  { value: "cost", label: "cost" },
+  { value: "power", label: "power" },
+];
+
+function matrixQuery({ ids = "", rows, columns, metric, against }: MatrixSearch) {
+  const query = { ids, rows, columns, metric, against };
+  return queryOptions({
+    queryKey: ["matrix", query],
+    queryFn: ({ signal }) => got(api.GET("/api/v1/matrix", { params: { query }, signal })),
+    enabled: ids !== "",
+  });
+}
+
+export function Matrix() {
+  const search = useSearch({ from: "/matrix" });
+  const navigate = useNavigate({ from: "/matrix" });
+  const matrix = useQuery(matrixQuery(search));
+  const change = (over: Partial<MatrixSearch>): void => void navigate({ search: (before) => ({ ...before, ...over }), replace: true });
+  return (
+    <Page title="Matrix" about="Configurations in rows and columns of your choosing, with what each costs and how many watts it takes.">
+      <Card>
+        <div className="stack">
+          <ExperimentPicker label="Experiments" chosen={listed(search.ids)} onChange={(ids) => change({ ids: ids.join(",") || undefined })} />
+          <div className="fields">
+            <SettledWord label="Rows" value={search.rows ?? "device"} suggestions={AXES} onChange={(rows) => change({ rows: rows || undefined })} />
+            <SettledWord label="Columns" value={search.columns ?? "engine"} suggestions={AXES} onChange={(columns) => change({ columns: columns || undefined })} />
+            <SettledWord label="Metric" value={search.metric ?? ""} placeholder="the headline" onChange={(metric) => change({ metric: metric || undefined })} />
+            <Choice label="Front against" value={search.against ?? ""} options={AGAINST} onChange={(to) => change({ against: to === "cost" || to === "power" ? to : undefined })} />
+          </div>
+        </div>
+      </Card>
+      {search.ids === undefined ? (
+        <Empty title="Choose an experiment">
+          <p>One with a matrix, or several of different machines. Rows and columns may be any setting, such as threads or labels.rack.</p>
+        </Empty>
+      ) : (
+        <Shown query={matrix} what="Comparing configurations">
+          {(report) => <Report of={report} />}
+        </Shown>
+      )}
+    </Page>
+  );
+}
+
+function Report({ of: report }: { of: MatrixReport }) {
+  return (
+    <>
+      <Card title={`${report.metric} by ${report.terms.rows} and ${report.terms.columns}`} flush>
+        <HeatMap report={report} />
+        <div className="body stack">
+          <p className="muted small">
+            The stronger the tint, the worse. A best one is named only where its interval lies apart from all others.
+          </p>
+          {report.notes.map((note) => (
+            <p key={note}>{note}</p>
+          ))}
+        </div>
+      </Card>
+      {report.pareto.length > 1 && (
+        <Card title="Pareto front">
+          <ParetoChart report={report} />
+        </Card>
+      )}
+      <Worths of={report} />
+    </>
+  );
+}

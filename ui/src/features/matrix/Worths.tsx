@@ -1,0 +1,51 @@
+// The cells of a matrix in, what each costs and how many watts it takes out; where nobody knows, why.
+import type { MatrixCell, MatrixReport, Worth } from "@/api/schema";
+import { Card } from "@/components/layout";
+import { Quantity } from "@/components/Quantity";
+import { type Column, Table } from "@/components/Table";
+
+interface Line {
+  cell: MatrixCell;
+  worth: Worth;
+}
+
+const COLUMNS: readonly Column<Line>[] = [
+  { key: "of", heading: "Configuration", cell: ({ cell }) => `${cell.row} × ${cell.column}` },
+  { key: "things", heading: "Of", cell: ({ worth }) => worth.things },
+  { key: "price", heading: "Price an hour", cell: ({ worth }) => priceOf(worth) },
+  { key: "million", heading: "Cost of a million", end: true, cell: ({ worth }) => <Quantity of={worth.per_million} missing="no price" /> },
+  { key: "money", heading: "For one unit of money", end: true, cell: ({ worth }) => <Quantity of={worth.per_money} missing="no price" /> },
+  { key: "power", heading: "Power", end: true, cell: ({ worth }) => <Quantity of={worth.power_w} missing={worth.note} /> },
+  { key: "joule", heading: "For one joule", end: true, cell: ({ worth }) => <Quantity of={worth.per_joule} missing={worth.note} /> },
+];
+
+export function Worths({ of: report }: { of: MatrixReport }) {
+  const rows = report.cells.flatMap((cell) => cell.worths.map((worth) => ({ cell, worth })));
+  const notes = [...new Set(rows.map(({ worth }) => worth.note).filter(Boolean))];
+  return (
+    <Card title="Cost and watts" flush>
+      {rows.length === 0 ? (
+        <p className="body muted">
+          No price is known here and no energy counter was read. A recipe tells its price by <code>cost</code>, a machine by its label cost_per_hour.
+        </p>
+      ) : (
+        <Table rows={rows} columns={COLUMNS} keyOf={({ cell, worth }) => `${cell.row} ${cell.column} ${worth.things}`} label="Cost and watts" />
+      )}
+      {notes.map((note) => (
+        <p key={note} className="body muted small">
+          {note}
+        </p>
+      ))}
+    </Card>
+  );
+}
+
+function priceOf({ price }: Worth) {
+  return price ? (
+    <span title={price.source}>
+      {price.per_hour} {price.currency}
+    </span>
+  ) : (
+    <span className="muted">–</span>
+  );
+}

@@ -1,0 +1,49 @@
+// What a person may do to a schedule: pause or resume it, run it now, remove it.
+import { useQueryClient } from "@tanstack/react-query";
+
+import type { Schedule } from "@/api/schema";
+import { Confirmed } from "@/components/Dialog";
+import { useAct } from "@/components/toasts";
+
+import { pauseSchedule, removeSchedule, resumeSchedule, runSchedule } from "./queries";
+
+export function Actions({ of: schedule, onRemoved }: { of: Schedule; onRemoved?: () => void }) {
+  const client = useQueryClient();
+  const act = useAct();
+  const anew = async (): Promise<void> => {
+    await Promise.all(["schedules", "schedule", "fires"].map((key) => client.invalidateQueries({ queryKey: [key] })));
+  };
+  const run = (work: () => Promise<unknown>, done: string): void => {
+    void act(async () => {
+      await work();
+      await anew();
+    }, done);
+  };
+  const isPaused = schedule.state === "paused";
+  return (
+    <span className="row">
+      <button type="button" className="button slim" onClick={() => run(() => runSchedule(schedule.id), `${schedule.name} runs now`)}>
+        Run now
+      </button>
+      <button
+        type="button"
+        className="button slim"
+        onClick={() => run(() => (isPaused ? resumeSchedule(schedule.id) : pauseSchedule(schedule.id)), `${schedule.name} is ${isPaused ? "active" : "paused"}`)}
+      >
+        {isPaused ? "Resume" : "Pause"}
+      </button>
+      <Confirmed
+        label="Remove"
+        className="button slim danger"
+        title={`Remove the schedule ${schedule.name}?`}
+        question="Nothing is submitted for it any more. Its experiments stay."
+        yes="Remove it"
+        act={async () => {
+          await removeSchedule(schedule.id);
+          onRemoved?.();
+          await anew();
+        }}
+      />
+    </span>
+  );
+}

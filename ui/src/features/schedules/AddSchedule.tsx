@@ -1,0 +1,87 @@
+// A recipe and when to run it in, a schedule on the server out.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useId, useState } from "react";
+
+import { examplesQuery } from "@/api/queries";
+import type { NewSchedule } from "@/api/schema";
+import { Dialog } from "@/components/Dialog";
+import { Choice, Field, Word } from "@/components/Field";
+import { Failure } from "@/components/states";
+import { tell } from "@/components/toasts";
+
+import { addSchedule } from "./queries";
+
+const FORMATS = ["yaml", "toml", "json"].map((format) => ({ value: `recipe.${format}`, label: format.toUpperCase() }));
+const MISSED = [
+  { value: "once", label: "one experiment for all of them" },
+  { value: "all", label: "one experiment for each" },
+  { value: "skip", label: "nothing" },
+];
+const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+export function AddSchedule({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState("");
+  const [file, setFile] = useState("recipe.yaml");
+  const [name, setName] = useState("");
+  const [cron, setCron] = useState("0 3 * * *");
+  const [zone, setZone] = useState(HERE);
+  const [missed, setMissed] = useState("once");
+  const [error, setError] = useState<unknown>(null);
+  const examples = useQuery(examplesQuery());
+  const client = useQueryClient();
+  const form = useId();
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    const body: NewSchedule = {
+      submission: { text, name: file, overrides: [] },
+      name: name || null,
+      cron: cron || null,
+      zone: zone || null,
+      missed: missed as NewSchedule["missed"],
+    };
+    try {
+      const made = await addSchedule(body);
+      tell(`${made.name} is active`);
+      await client.invalidateQueries({ queryKey: ["schedules"] });
+      onClose();
+    } catch (caught) {
+      setError(caught);
+    }
+  };
+  return (
+    <Dialog
+      title="Add a schedule"
+      onClose={onClose}
+      footer={
+        <button type="submit" form={form} className="button primary">
+          Add it
+        </button>
+      }
+    >
+      <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
+        <Choice
+          label="Begin with"
+          value=""
+          options={[{ value: "", label: "a recipe of your own" }, ...(examples.data?.items ?? []).map((one) => ({ value: one.name, label: `${one.name}: ${one.summary}` }))]}
+          onChange={(chosen) => {
+            const example = examples.data?.items.find((one) => one.name === chosen);
+            if (!example) return;
+            setText(example.text);
+            setFile(`recipe.${example.file.split(".").pop() ?? "yaml"}`);
+          }}
+        />
+        <Field label="Recipe" help="Checked as if it were submitted now.">
+          {(tie) => <textarea {...tie} required spellCheck={false} value={text} onChange={(event) => setText(event.target.value)} />}
+        </Field>
+        <div className="fields">
+          <Choice label="Written in" value={file} options={FORMATS} onChange={setFile} />
+          <Word label="Name" value={name} placeholder="the recipe's" onChange={setName} />
+          <Word label="When" value={cron} help="minute, hour, day, month, weekday; or @daily" onChange={setCron} />
+          <Word label="Time zone" value={zone} onChange={setZone} />
+          <Choice label="For missed times" value={missed} options={MISSED} onChange={setMissed} />
+        </div>
+        {error !== null && <Failure error={error} />}
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,83 @@
+// One schedule: when it is due, what it submits, and every time that it fired.
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+
+import type { Fire, Schedule as OneSchedule } from "@/api/schema";
+import { Badge, State, type Tone } from "@/components/Badge";
+import { Card, Facts, Page } from "@/components/layout";
+import { Empty, Shown } from "@/components/states";
+import { type Column, Table } from "@/components/Table";
+import { exactly } from "@/components/time";
+
+import { Actions } from "./Actions";
+import { firesQuery, scheduleQuery } from "./queries";
+
+const TONES: Record<Fire["cause"], Tone> = { due: "good", late: "warn", skipped: "warn", now: "info", failed: "bad" };
+const COLUMNS: readonly Column<Fire>[] = [
+  { key: "due", heading: "Due", cell: (one) => exactly(one.due_at) },
+  { key: "fired", heading: "Fired", cell: (one) => exactly(one.fired_at) },
+  { key: "cause", heading: "Cause", cell: (one) => <Badge tone={TONES[one.cause]}>{one.cause}</Badge> },
+  {
+    key: "experiment",
+    heading: "Experiment",
+    cell: (one) =>
+      one.experiment_id == null ? (
+        <span className="muted">none</span>
+      ) : (
+        <Link to="/experiments/$experimentId" params={{ experimentId: one.experiment_id }} className="mono">
+          {one.experiment_id}
+        </Link>
+      ),
+  },
+  { key: "missed", heading: "Stands for missed", end: true, cell: (one) => one.missed },
+  { key: "reason", heading: "Reason", cell: (one) => one.reason },
+];
+
+export function Schedule() {
+  const { scheduleId } = useParams({ from: "/schedules/$scheduleId" });
+  const schedule = useQuery(scheduleQuery(scheduleId));
+  return <Shown query={schedule}>{(found) => <Told schedule={found} />}</Shown>;
+}
+
+function Told({ schedule }: { schedule: OneSchedule }) {
+  const navigate = useNavigate();
+  const fires = useQuery(firesQuery(schedule.id));
+  return (
+    <Page
+      title={schedule.name}
+      about={<Link to="/schedules">all schedules</Link>}
+      actions={<Actions of={schedule} onRemoved={() => void navigate({ to: "/schedules" })} />}
+    >
+      <div className="columns">
+        <Card title="When">
+          <Facts
+            of={[
+              ["State", <State key="state" of={schedule.state} />],
+              ["Times", <span key="cron" className="mono">{schedule.timing.cron}</span>],
+              ["Zone", schedule.timing.zone],
+              ["Next", schedule.next_at == null ? "not while it is paused" : exactly(schedule.next_at)],
+              ["Last", schedule.last_at == null ? "never" : exactly(schedule.last_at)],
+              ["For missed times", schedule.timing.missed],
+              ["Fired, missed", `${schedule.fires}, ${schedule.missed}`],
+              ["Made", `${exactly(schedule.created_at)}${schedule.created_by ? ` by ${schedule.created_by}` : ""}`],
+            ]}
+          />
+        </Card>
+        <Card title={`Recipe ${schedule.recipe}`}>
+          <pre className="code" tabIndex={0}>{schedule.submission.text}</pre>
+        </Card>
+      </div>
+      <Card title="When it fired" flush>
+        <Shown query={fires}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <Empty title="It has not fired yet" />
+            ) : (
+              <Table rows={items} columns={COLUMNS} keyOf={(one) => `${one.due_at} ${one.fired_at} ${one.cause}`} label="Times at which it fired" />
+            )
+          }
+        </Shown>
+      </Card>
+    </Page>
+  );
+}

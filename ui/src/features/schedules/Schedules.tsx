@@ -1,0 +1,63 @@
+// Every schedule: what it runs, when it is due, what a person may do to it; and a new one.
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+
+import type { Schedule } from "@/api/schema";
+import { State } from "@/components/Badge";
+import { Card, Page } from "@/components/layout";
+import { Empty, Shown } from "@/components/states";
+import { type Column, Table } from "@/components/Table";
+import { Ago } from "@/components/time";
+
+import { Actions } from "./Actions";
+import { AddSchedule } from "./AddSchedule";
+import { schedulesQuery } from "./queries";
+
+const COLUMNS: readonly Column<Schedule>[] = [
+  {
+    key: "name",
+    heading: "Schedule",
+    cell: (one) => (
+      <Link to="/schedules/$scheduleId" params={{ scheduleId: one.id }}>
+        <b>{one.name}</b>
+      </Link>
+    ),
+  },
+  { key: "recipe", heading: "Recipe", cell: (one) => one.recipe },
+  { key: "when", heading: "When", cell: (one) => <><span className="mono">{one.timing.cron}</span> <span className="muted">{one.timing.zone}</span></> },
+  { key: "state", heading: "State", cell: (one) => <State of={one.state} /> },
+  { key: "next", heading: "Next", cell: (one) => <Ago at={one.next_at} /> },
+  { key: "last", heading: "Last", cell: (one) => <Ago at={one.last_at} /> },
+  { key: "fires", heading: "Fired", end: true, cell: (one) => one.fires },
+  { key: "missed", heading: "Missed", end: true, cell: (one) => (one.missed > 0 ? <span className="ink-warn">{one.missed}</span> : 0) },
+  { key: "act", heading: <span className="unseen">Actions</span>, cell: (one) => <Actions of={one} /> },
+];
+
+export function Schedules() {
+  const schedules = useQuery(schedulesQuery());
+  const [asked, setAsked] = useState(false);
+  const add = (
+    <button type="button" className="button primary" onClick={() => setAsked(true)}>
+      Add a schedule
+    </button>
+  );
+  return (
+    <Page title="Schedules" about="Recipes that the server submits again and again." actions={add}>
+      <Card flush label="Schedules">
+        <Shown query={schedules}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <Empty title="No schedule yet" actions={add}>
+                <p>Every night, every Monday, every ten minutes: each time is an experiment like any other.</p>
+              </Empty>
+            ) : (
+              <Table rows={items} columns={COLUMNS} keyOf={(one) => one.id} label="Schedules" />
+            )
+          }
+        </Shown>
+      </Card>
+      {asked && <AddSchedule onClose={() => setAsked(false)} />}
+    </Page>
+  );
+}

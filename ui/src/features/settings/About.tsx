@@ -1,0 +1,41 @@
+// Which server this is, who asks, and whether its parts are well.
+import { useQuery } from "@tanstack/react-query";
+
+import { setToken } from "@/api/token";
+import { Badge } from "@/components/Badge";
+import { Card, Facts } from "@/components/layout";
+import { Shown } from "@/components/states";
+
+import { healthQuery } from "./queries";
+
+export function About() {
+  const health = useQuery(healthQuery());
+  return (
+    <div className="columns">
+      <Card title="The server">
+        <Shown query={health}>
+          {(found) => (
+            <Facts
+              of={[
+                ["Version", found.version],
+                ["Address", location.origin],
+                ["API", <a key="api" href="/docs">its description, to read and try</a>],
+                ...found.parts.map((part) => [part.name, <span key={part.name} className="row"><Badge tone={part.ok ? "good" : "bad"}>{part.ok ? "well" : "not well"}</Badge>{part.detail}</span>] as const),
+              ]}
+            />
+          )}
+        </Shown>
+      </Card>
+      <Card title="This browser">
+        <div className="stack">
+          <p>A token is kept while this tab lives, and sent to nobody but this server.</p>
+          <div className="row">
+            <button type="button" className="button" onClick={() => setToken("")}>
+              Forget the token
+            </button>
+          </div>
+        </div>
+      </Card>
+    </div>
+  );
+}

@@ -1,0 +1,79 @@
+// A name and a role in, a token out; its secret is shown this one time.
+import { useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useId, useState } from "react";
+
+import type { MadeToken, Role } from "@/api/schema";
+import { Dialog } from "@/components/Dialog";
+import { Choice, Word } from "@/components/Field";
+import { Secret } from "@/components/Secret";
+import { Failure } from "@/components/states";
+
+import { addToken } from "./queries";
+
+const ROLES: readonly { value: Role; label: string }[] = [
+  { value: "viewer", label: "viewer: sees everything" },
+  { value: "submitter", label: "submitter: also runs, cancels and deletes" },
+  { value: "admin", label: "admin: everything" },
+  { value: "agent", label: "agent: only enrols" },
+];
+const DAY_S = 86_400;
+const LASTING = [
+  { value: "", label: "for ever" },
+  { value: String(DAY_S / 24), label: "one hour" },
+  { value: String(DAY_S), label: "one day" },
+  { value: String(30 * DAY_S), label: "30 days" },
+  { value: String(365 * DAY_S), label: "one year" },
+];
+
+export function AddToken({ onClose }: { onClose: () => void }) {
+  const [made, setMade] = useState<MadeToken | null>(null);
+  if (!made) return <Asked onClose={onClose} onMade={setMade} />;
+  return (
+    <Dialog title={`The token ${made.token.name} is made`} onClose={onClose} footer={<button type="button" className="button primary" onClick={onClose}>It is kept</button>}>
+      <Secret secret={made.secret}>Keep it now: it is shown this one time, and the server has only its hash.</Secret>
+    </Dialog>
+  );
+}
+
+function Asked({ onClose, onMade }: { onClose: () => void; onMade: (made: MadeToken) => void }) {
+  const [name, setName] = useState("");
+  const [role, setRole] = useState<Role>("viewer");
+  const [once, setOnce] = useState(true);
+  const [lasting, setLasting] = useState("");
+  const [error, setError] = useState<unknown>(null);
+  const client = useQueryClient();
+  const form = useId();
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    try {
+      onMade(await addToken({ name, role, once: role === "agent" && once, expires_in_s: lasting ? Number(lasting) : null }));
+      await client.invalidateQueries({ queryKey: ["tokens"] });
+    } catch (caught) {
+      setError(caught);
+    }
+  };
+  return (
+    <Dialog
+      title="Make a token"
+      onClose={onClose}
+      footer={
+        <button type="submit" form={form} className="button primary">
+          Make it
+        </button>
+      }
+    >
+      <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
+        <Word label="Name" value={name} required placeholder="nightly" onChange={setName} />
+        <Choice label="Role" value={role} options={ROLES} onChange={(value) => setRole(value as Role)} />
+        {role === "agent" && (
+          <label className="row">
+            <input type="checkbox" checked={once} onChange={(event) => setOnce(event.target.checked)} />
+            For one agent: it is used up when that agent enrols
+          </label>
+        )}
+        <Choice label="Good" value={lasting} options={LASTING} onChange={setLasting} />
+        {error !== null && <Failure error={error} />}
+      </form>
+    </Dialog>
+  );
+}

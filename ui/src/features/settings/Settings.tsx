@@ -1,0 +1,32 @@
+// Who may do what here, what was done, how the pages look, and which server this is.
+import { useNavigate, useSearch } from "@tanstack/react-router";
+
+import { Page } from "@/components/layout";
+import { Tabs } from "@/components/Tabs";
+
+import { About } from "./About";
+import { Look } from "./Look";
+import type { Part } from "./search";
+import { Tokens } from "./Tokens";
+import { Trail } from "./Trail";
+
+const TABS = [
+  { key: "tokens", label: "Tokens" },
+  { key: "trail", label: "Audit trail" },
+  { key: "look", label: "Look" },
+  { key: "about", label: "About" },
+] as const;
+const SHOWN: Record<Part, () => React.ReactNode> = { tokens: Tokens, trail: Trail, look: Look, about: About };
+
+export function Settings() {
+  const { part = "tokens" } = useSearch({ from: "/settings" });
+  const navigate = useNavigate({ from: "/settings" });
+  const Chosen = SHOWN[part];
+  return (
+    <Page title="Settings">
+      <Tabs tabs={TABS} chosen={part} label="Parts of the settings" onChoose={(key) => void navigate({ search: { part: key }, replace: true })}>
+        <Chosen />
+      </Tabs>
+    </Page>
+  );
+}

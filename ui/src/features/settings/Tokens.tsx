@@ -1,0 +1,75 @@
+// The tokens of the server: who has one, made and revoked.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import type { Token } from "@/api/schema";
+import { Badge } from "@/components/Badge";
+import { Confirmed } from "@/components/Dialog";
+import { Card } from "@/components/layout";
+import { Empty, Shown } from "@/components/states";
+import { type Column, Table } from "@/components/Table";
+import { Ago, exactly, useNow } from "@/components/time";
+
+import { AddToken } from "./AddToken";
+import { revokeToken, tokensQuery } from "./queries";
+
+export function Tokens() {
+  const tokens = useQuery(tokensQuery());
+  const [asked, setAsked] = useState(false);
+  const add = (
+    <button type="button" className="button primary slim" onClick={() => setAsked(true)}>
+      Make a token
+    </button>
+  );
+  return (
+    <Card title="Tokens" flush actions={add}>
+      <Shown query={tokens}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty title="No token yet" actions={add}>
+              <p>On its own machine a server asks for none. Everywhere else every request brings one.</p>
+            </Empty>
+          ) : (
+            <Table rows={items} columns={COLUMNS} keyOf={(one) => one.id} label="Tokens" />
+          )
+        }
+      </Shown>
+      {asked && <AddToken onClose={() => setAsked(false)} />}
+    </Card>
+  );
+}
+
+const COLUMNS: readonly Column<Token>[] = [
+  { key: "name", heading: "Name", cell: (one) => <><b>{one.name}</b> <span className="mono muted">{one.id}</span></> },
+  { key: "role", heading: "Role", cell: (one) => (one.once ? `${one.role}, to enrol once` : one.role) },
+  { key: "state", heading: "State", cell: (one) => <Standing of={one} /> },
+  { key: "made", heading: "Made", cell: (one) => <Ago at={one.created_at} /> },
+  { key: "used", heading: "Last used", cell: (one) => <Ago at={one.last_used_at} /> },
+  { key: "expires", heading: "Expires", cell: (one) => (one.expires_at == null ? <span className="muted">never</span> : exactly(one.expires_at)) },
+  { key: "act", heading: <span className="unseen">Actions</span>, end: true, cell: (one) => <Revoke of={one} /> },
+];
+
+function Standing({ of: token }: { of: Token }) {
+  const now = useNow();
+  if (token.revoked_at != null) return <Badge tone="quiet">revoked</Badge>;
+  if (token.expires_at != null && new Date(token.expires_at).getTime() < now) return <Badge tone="quiet">expired</Badge>;
+  return <Badge tone="good">good</Badge>;
+}
+
+function Revoke({ of: token }: { of: Token }) {
+  const client = useQueryClient();
+  if (token.revoked_at != null) return null;
+  return (
+    <Confirmed
+      label="Revoke"
+      className="button slim danger"
+      title={`Revoke the token ${token.name}?`}
+      question="Whoever brings it is refused within 5 seconds. It cannot be undone."
+      yes="Revoke it"
+      act={async () => {
+        await revokeToken(token.id);
+        await client.invalidateQueries({ queryKey: ["tokens"] });
+      }}
+    />
+  );
+}

@@ -1,0 +1,43 @@
+// Who did what on this server, the newest first.
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+
+import type { AuditEntry } from "@/api/schema";
+import { Card } from "@/components/layout";
+import { Empty, Failure, Loading } from "@/components/states";
+import { type Column, Table } from "@/components/Table";
+import { exactly } from "@/components/time";
+
+import { auditQuery } from "./queries";
+
+const COLUMNS: readonly Column<AuditEntry>[] = [
+  { key: "at", heading: "When", cell: (one) => exactly(one.at) },
+  { key: "who", heading: "Who", cell: (one) => one.who },
+  { key: "role", heading: "Role", cell: (one) => one.role },
+  { key: "action", heading: "Did", cell: (one) => <span className="mono">{one.action}</span> },
+  { key: "target", heading: "To", cell: (one) => <span className="mono">{one.target}</span> },
+  { key: "address", heading: "From", cell: (one) => one.address },
+  { key: "status", heading: "Answer", end: true, cell: (one) => one.status },
+];
+
+export function Trail() {
+  const trail = useInfiniteQuery(auditQuery());
+  const rows = useMemo(() => trail.data?.pages.flatMap((page) => page.items) ?? [], [trail.data]);
+  if (trail.error) return <Failure error={trail.error} onRetry={() => void trail.refetch()} />;
+  if (trail.data === undefined) return <Loading />;
+  return (
+    <Card title="Audit trail" flush>
+      {rows.length === 0 ? (
+        <Empty title="Nothing was changed yet" />
+      ) : (
+        <Table
+          rows={rows}
+          columns={COLUMNS}
+          keyOf={(one) => String(one.id)}
+          label="Audit trail"
+          onEnd={trail.hasNextPage && !trail.isFetchingNextPage ? () => void trail.fetchNextPage() : undefined}
+        />
+      )}
+    </Card>
+  );
+}
