@@ -6,3 +6,20 @@ import { api, got } from "./client";
 export function statsQuery() {
   return queryOptions({ queryKey: ["stats"], queryFn: ({ signal }) => got(api.GET("/api/v1/stats", { signal })) });
 }
+
+/** The newest experiments, to choose from. */
+export function recentQuery() {
+  return queryOptions({
+    queryKey: ["listing", "recent"],
+    queryFn: ({ signal }) => got(api.GET("/api/v1/experiments", { params: { query: { limit: 100 } }, signal })),
+  });
+}
+
+/** The recipes that come with Prony, whole. */
+export function examplesQuery() {
+  return queryOptions({
+    queryKey: ["examples"],
+    queryFn: ({ signal }) => got(api.GET("/api/v1/recipes/examples", { signal })),
+    staleTime: Infinity,
+  });
+}

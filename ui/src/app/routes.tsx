@@ -2,6 +2,11 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 
 import { Failure, Loading } from "@/components/states";
+import { compareSearch } from "@/features/compare/search";
+import { historySearch, seriesSearch } from "@/features/history/search";
+import { matrixSearch } from "@/features/matrix/search";
+import { reportsSearch } from "@/features/reports/search";
+import { settingsSearch } from "@/features/settings/search";
 
 import { NotFound } from "./NotFound";
 import { Shell } from "./Shell";
@@ -14,7 +19,81 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import("@/features/overview/Overview"), "Overview"),
 });
 
-export const routeTree = root.addChildren([overview]);
+const experiment = createRoute({ // STUB
+  getParentRoute: () => root,
+  path: "/experiments/$experimentId",
+}); // STUB
+
+const compare = createRoute({
+  getParentRoute: () => root,
+  path: "/compare",
+  validateSearch: compareSearch,
+  component: lazyRouteComponent(() => import("@/features/compare/Compare"), "Compare"),
+});
+
+const matrix = createRoute({
+  getParentRoute: () => root,
+  path: "/matrix",
+  validateSearch: matrixSearch,
+  component: lazyRouteComponent(() => import("@/features/matrix/Matrix"), "Matrix"),
+});
+
+const series = createRoute({
+  getParentRoute: () => root,
+  path: "/history",
+  validateSearch: seriesSearch,
+  component: lazyRouteComponent(() => import("@/features/history/Series"), "Series"),
+});
+
+const history = createRoute({
+  getParentRoute: () => root,
+  path: "/history/$seriesId",
+  validateSearch: historySearch,
+  component: lazyRouteComponent(() => import("@/features/history/History"), "History"),
+});
+
+const schedules = createRoute({
+  getParentRoute: () => root,
+  path: "/schedules",
+  component: lazyRouteComponent(() => import("@/features/schedules/Schedules"), "Schedules"),
+});
+
+const schedule = createRoute({
+  getParentRoute: () => root,
+  path: "/schedules/$scheduleId",
+  component: lazyRouteComponent(() => import("@/features/schedules/Schedule"), "Schedule"),
+});
+
+const alarms = createRoute({
+  getParentRoute: () => root,
+  path: "/alarms",
+  component: lazyRouteComponent(() => import("@/features/alarms/Alarms"), "Alarms"),
+});
+
+const alarm = createRoute({
+  getParentRoute: () => root,
+  path: "/alarms/$alarmId",
+  component: lazyRouteComponent(() => import("@/features/alarms/Alarm"), "Alarm"),
+});
+
+const reports = createRoute({
+  getParentRoute: () => root,
+  path: "/reports",
+  validateSearch: reportsSearch,
+  component: lazyRouteComponent(() => import("@/features/reports/Reports"), "Reports"),
+});
+
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: "/settings",
+  validateSearch: settingsSearch,
+  component: lazyRouteComponent(() => import("@/features/settings/Settings"), "Settings"),
+});
+
+export const routeTree = root.addChildren([
+  overview,
+  experiment, compare, matrix, series, history, schedules, schedule, alarms, alarm, reports, settings,
+]);
 
 export const router = createRouter({
   routeTree,

@@ -2,7 +2,7 @@
 import "./forms.css";
 
 import { useQuery } from "@tanstack/react-query";
-import { type FormEvent, useId, useState } from "react";
+import { type SyntheticEvent, useId, useState } from "react";
 
 import { recentQuery } from "@/api/queries";
 
@@ -33,7 +33,7 @@ export function ExperimentPicker({ chosen, onChange, label, first, most = 20 }: 
     if (known.has(text)) add(text);
     else setTyped(text);
   };
-  const submit = (event: FormEvent): void => {
+  const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
     add(typed.trim());
   };

@@ -1,6 +1,6 @@
 // What to wait for and whom to tell in, an alarm on the server out; its secret is shown this one time.
 import { useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useId, useState } from "react";
+import { type SyntheticEvent, useId, useState } from "react";
 
 import type { Alarm, MadeAlarm, NewAlarm } from "@/api/schema";
 import { Dialog } from "@/components/Dialog";
@@ -32,7 +32,7 @@ function Asked({ onClose, onMade, known }: { onClose: () => void; onMade: (made:
   const [error, setError] = useState<unknown>(null);
   const client = useQueryClient();
   const form = useId();
-  const submit = async (event: FormEvent): Promise<void> => {
+  const submit = async (event: SyntheticEvent): Promise<void> => {
     event.preventDefault();
     const body: NewAlarm = {
       name, quiet, again,

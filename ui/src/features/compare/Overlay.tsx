@@ -1,10 +1,11 @@
 // The two jobs of a match in, their distributions laid over each other out.
-import { useQueries } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 
-import type { Match } from "@/api/schema";
+import type { Distribution, Match } from "@/api/schema";
 import { DistributionChart } from "@/charts/DistributionChart";
+import type { NamedDistribution } from "@/charts/options/distribution";
 import { Choice } from "@/components/Field";
 import { Card } from "@/components/layout";
 import { Failure, Loading } from "@/components/states";
@@ -19,20 +20,11 @@ const VIEWS = [
 export function Overlay({ match }: { match: Match }) {
   const { view = "histogram", sample } = useSearch({ from: "/compare" });
   const navigate = useNavigate({ from: "/compare" });
-  const jobs = useMemo(() => [match.baseline.job_id, match.candidate.job_id], [match]);
-  const found = useQueries({ queries: jobs.map((job) => distributionQuery(job, sample)) });
-  const [first, second] = found;
-  const shown = useMemo(
-    () =>
-      first?.data && second?.data
-        ? [
-            { name: `baseline ${jobs[0] ?? ""}`, distribution: first.data },
-            { name: `candidate ${jobs[1] ?? ""}`, distribution: second.data },
-          ]
-        : null,
-    [first?.data, second?.data, jobs],
-  );
-  const error = found.find((one) => one.error)?.error;
+  const first = useQuery(distributionQuery(match.baseline.job_id, sample));
+  const second = useQuery(distributionQuery(match.candidate.job_id, sample));
+  const [baseline, candidate] = [first.data, second.data];
+  const shown = useMemo(() => (baseline && candidate ? [named("baseline", baseline), named("candidate", candidate)] : null), [baseline, candidate]);
+  const error = first.error ?? second.error;
   const metrics = shown?.[0]?.distribution.metrics ?? [];
   const metric = sample ?? shown?.[0]?.distribution.metric ?? "";
   return (
@@ -61,4 +53,8 @@ export function Overlay({ match }: { match: Match }) {
       <p className="muted small">Single samples of all runs. They show the shape; what is concluded rests on one number a run.</p>
     </Card>
   );
+}
+
+function named(name: string, distribution: Distribution): NamedDistribution {
+  return { name: `${name} ${distribution.job_id}`, distribution };
 }

@@ -2,6 +2,7 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, got } from "@/api/client";
+import type { Comparison } from "@/api/schema";
 
 import type { CompareSearch } from "./search";
 
@@ -10,7 +11,8 @@ export function comparisonQuery(search: CompareSearch) {
   const query = { of, metric, across, threshold, anyway, rule };
   return queryOptions({
     queryKey: ["comparison", query],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/comparison", { params: { query }, signal })),
+    // The client forgets that pairs are pairs.
+    queryFn: async ({ signal }) => (await got(api.GET("/api/v1/comparison", { params: { query }, signal }))) as Comparison,
     enabled: of !== "",
   });
 }

@@ -1,5 +1,5 @@
 // A change in, a person's word that it is known out.
-import { type FormEvent, useId, useState } from "react";
+import { type SyntheticEvent, useId, useState } from "react";
 
 import type { Change } from "@/api/schema";
 import { Dialog } from "@/components/Dialog";
@@ -13,7 +13,7 @@ export function AckDialog({ change, onClose }: { change: Change; onClose: () => 
   const [expected, setExpected] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const form = useId();
-  const submit = async (event: FormEvent): Promise<void> => {
+  const submit = async (event: SyntheticEvent): Promise<void> => {
     event.preventDefault();
     try {
       await acknowledge(change.id, reason, expected);

@@ -1,7 +1,7 @@
 // The pinned result of a series: shown, set to another, or forgotten.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type FormEvent, useId, useState } from "react";
+import { type SyntheticEvent, useId, useState } from "react";
 
 import type { History } from "@/api/schema";
 import { Confirmed, Dialog } from "@/components/Dialog";
@@ -71,7 +71,7 @@ function Pin({ history, onClose }: { history: History; onClose: () => void }) {
   const [error, setError] = useState<unknown>(null);
   const form = useId();
   const quotable = history.points.filter((point) => point.grade !== "void" && history.metric in point.values).reverse();
-  const submit = async (event: FormEvent): Promise<void> => {
+  const submit = async (event: SyntheticEvent): Promise<void> => {
     event.preventDefault();
     try {
       await setBaseline(history.series.id, job || null, reason);

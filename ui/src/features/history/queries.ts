@@ -2,6 +2,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
 import { api, got } from "@/api/client";
+import type { History, PageChange } from "@/api/schema";
 
 import type { SeriesSearch } from "./search";
 
@@ -18,22 +19,16 @@ export function seriesQuery({ name, state }: SeriesSearch) {
 export function changesQuery(state: SeriesSearch["changes"]) {
   return queryOptions({
     queryKey: ["changes", state],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/changes", { params: { query: { state, limit: 100 } }, signal })),
+    // The client forgets that pairs are pairs; so below.
+    queryFn: async ({ signal }) => (await got(api.GET("/api/v1/changes", { params: { query: { state, limit: 100 } }, signal }))) as PageChange,
   });
 }
 
 export function historyQuery(seriesId: string, metric: string | undefined) {
   return queryOptions({
     queryKey: ["series", seriesId, metric],
-    queryFn: ({ signal }) =>
-      got(api.GET("/api/v1/series/{series_id}", { params: { path: { series_id: seriesId }, query: { metric } }, signal })),
-  });
-}
-
-export function changeQuery(changeId: string) {
-  return queryOptions({
-    queryKey: ["changes", "one", changeId],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/changes/{change_id}", { params: { path: { change_id: changeId } }, signal })),
+    queryFn: async ({ signal }) =>
+      (await got(api.GET("/api/v1/series/{series_id}", { params: { path: { series_id: seriesId }, query: { metric } }, signal }))) as History,
   });
 }
 

@@ -1,6 +1,6 @@
 // A recipe and when to run it in, a schedule on the server out.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useId, useState } from "react";
+import { type SyntheticEvent, useId, useState } from "react";
 
 import { examplesQuery } from "@/api/queries";
 import type { NewSchedule } from "@/api/schema";
@@ -30,7 +30,7 @@ export function AddSchedule({ onClose }: { onClose: () => void }) {
   const examples = useQuery(examplesQuery());
   const client = useQueryClient();
   const form = useId();
-  const submit = async (event: FormEvent): Promise<void> => {
+  const submit = async (event: SyntheticEvent): Promise<void> => {
     event.preventDefault();
     const body: NewSchedule = {
       submission: { text, name: file, overrides: [] },

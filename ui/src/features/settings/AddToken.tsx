@@ -1,6 +1,6 @@
 // A name and a role in, a token out; its secret is shown this one time.
 import { useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useId, useState } from "react";
+import { type SyntheticEvent, useId, useState } from "react";
 
 import type { MadeToken, Role } from "@/api/schema";
 import { Dialog } from "@/components/Dialog";
@@ -43,7 +43,7 @@ function Asked({ onClose, onMade }: { onClose: () => void; onMade: (made: MadeTo
   const [error, setError] = useState<unknown>(null);
   const client = useQueryClient();
   const form = useId();
-  const submit = async (event: FormEvent): Promise<void> => {
+  const submit = async (event: SyntheticEvent): Promise<void> => {
     event.preventDefault();
     try {
       onMade(await addToken({ name, role, once: role === "agent" && once, expires_in_s: lasting ? Number(lasting) : null }));
