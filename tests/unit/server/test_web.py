@@ -88,3 +88,14 @@ def test_where_the_pages_are_not_built_it_is_said_how(
         assert "make ui" in house.client.get("/", headers=PAGE).text
     finally:
         _forget()
+
+
+@pytest.mark.usefixtures("site")
+def test_only_the_frame_of_reports_may_be_framed_and_it_has_no_origin(house: House, site: Path) -> None:
+    (site / "frame.html").write_text("<!doctype html>")
+    _forget()
+    policy = house.client.get("/frame.html", headers=PAGE).headers["content-security-policy"]
+    assert policy.startswith("sandbox allow-scripts; default-src 'none'; script-src 'self';")
+    assert "frame-ancestors 'self'" in policy
+    assert "allow-same-origin" not in policy
+    assert "connect-src" not in policy

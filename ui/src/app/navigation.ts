@@ -6,4 +6,21 @@ export const NAVIGATION = [
     group: "Measure",
     links: linkOptions([{ to: "/", label: "Overview" }]),
   },
+  {
+    group: "Understand",
+    links: linkOptions([
+      { to: "/compare", label: "Compare" },
+      { to: "/matrix", label: "Matrix" },
+      { to: "/history", label: "History" },
+      { to: "/reports", label: "Reports" },
+    ]),
+  },
+  {
+    group: "Keep watch",
+    links: linkOptions([
+      { to: "/schedules", label: "Schedules" },
+      { to: "/alarms", label: "Alarms" },
+      { to: "/settings", label: "Settings" },
+    ]),
+  },
 ];

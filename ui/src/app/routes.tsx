@@ -1,5 +1,5 @@
 // Every page and what its URL may hold: the one place where a page is added. The page itself is loaded when it is opened.
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
 
 import { Failure, Loading } from "@/components/states";
 import { compareSearch } from "@/features/compare/search";
@@ -19,10 +19,14 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import("@/features/overview/Overview"), "Overview"),
 });
 
-const experiment = createRoute({ // STUB
+// An experiment is shown by its report as long as it has no page of its own.
+const experiment = createRoute({
   getParentRoute: () => root,
   path: "/experiments/$experimentId",
-}); // STUB
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: "/reports", search: { of: params.experimentId } });
+  },
+});
 
 const compare = createRoute({
   getParentRoute: () => root,

@@ -1,23 +1,21 @@
 // The pieces of ECharts that the charts use, and no others; loaded when the first chart is drawn.
-import { BarChart, CustomChart, HeatmapChart, LineChart, ScatterChart } from "echarts/charts";
+import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import {
-  AriaComponent,
-  DataZoomInsideComponent,
+  DataZoomSliderComponent,
   GridComponent,
   LegendComponent,
   MarkAreaComponent,
   MarkLineComponent,
   MarkPointComponent,
   TooltipComponent,
-  VisualMapComponent,
 } from "echarts/components";
 import { init, use as register } from "echarts/core";
 import { CanvasRenderer } from "echarts/renderers";
 
 register([
-  BarChart, CustomChart, HeatmapChart, LineChart, ScatterChart,
-  AriaComponent, DataZoomInsideComponent, GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent,
-  MarkPointComponent, TooltipComponent, VisualMapComponent,
+  CustomChart, LineChart, ScatterChart,
+  DataZoomSliderComponent, GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent,
+  MarkPointComponent, TooltipComponent,
   CanvasRenderer,
 ]);
 

@@ -17,7 +17,7 @@ import { timelineDrawing } from "./timeline";
 
 const THEME: ChartTheme = {
   text: "#111", muted: "#666", grid: "#ddd", surface: "#fff", series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7"],
-  good: "#008", bad: "#a00", warn: "#960", font: "sans-serif",
+  good: "#008", bad: "#a00", warn: "#960", accent: "#05a", font: "sans-serif",
 };
 
 function seriesOf(drawing: Drawing): SeriesOption[] {
