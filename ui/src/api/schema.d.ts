@@ -2345,10 +2345,13 @@ export interface components {
             /** Title */
             title: string;
         };
-        /** Cpu */
+        /**
+         * Cpu
+         * @description `logical_cores` and `allowed_cores` are None where somebody else reported the device and did not say.
+         */
         Cpu: {
             /** Allowed Cores */
-            allowed_cores: number;
+            allowed_cores?: number | null;
             /** Architecture */
             architecture: string;
             /**
@@ -2368,7 +2371,7 @@ export interface components {
              */
             flags: string[];
             /** Logical Cores */
-            logical_cores: number;
+            logical_cores?: number | null;
             /** Max Mhz */
             max_mhz?: number | null;
             /** Model */
@@ -3205,7 +3208,7 @@ export interface components {
             /** Memory Limit Mib */
             memory_limit_mib?: number | null;
             /** Memory Mib */
-            memory_mib: number;
+            memory_mib?: number | null;
             /** Virtualization */
             virtualization?: string | null;
         };
@@ -4221,7 +4224,7 @@ export interface components {
             kind: "model";
             /**
              * Model
-             * @description zoo:NAME, a path, or https://
+             * @description zoo:NAME, a path, https://, s3:// or ftp://
              * @example zoo:mobilenet-v2
              * @example models/mine.onnx
              */
@@ -5318,6 +5321,30 @@ export interface components {
              */
             speed: number;
         };
+        /**
+         * Reported
+         * @description Figures that another program measured and summed up itself: no sample behind them is here.
+         *
+         *     `figures` have the keys of estimates, each of `count` inferences; `original` is the report as it came.
+         */
+        Reported: {
+            /** By */
+            by: string;
+            /** Count */
+            count: number;
+            /**
+             * Figures
+             * @default {}
+             */
+            figures: {
+                [key: string]: number;
+            };
+            /**
+             * Original
+             * @default
+             */
+            original: string;
+        };
         /** Result */
         Result: {
             check?: components["schemas"]["OutputCheck"] | null;
@@ -5342,6 +5369,7 @@ export interface components {
              * @default []
              */
             repetitions: components["schemas"]["Repetition"][];
+            reported?: components["schemas"]["Reported"] | null;
             service?: components["schemas"]["ServiceFacts"] | null;
             /**
              * Started At
@@ -6591,6 +6619,7 @@ export type RecipeCheck = components['schemas']['RecipeCheck'];
 export type RecipeProblem = components['schemas']['RecipeProblem'];
 export type Repetition = components['schemas']['Repetition'];
 export type Replay = components['schemas']['Replay'];
+export type Reported = components['schemas']['Reported'];
 export type Result = components['schemas']['Result'];
 export type ResultState = components['schemas']['ResultState'];
 export type Role = components['schemas']['Role'];
