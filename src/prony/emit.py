@@ -1,0 +1,180 @@
+"""Numbers of a running script in, one whole line of a file a call out; standard library only, and never an error.
+
+`prony.emit({"loss": 0.12}, step=3)`. The file is named by `PRONY_EMIT_FILE`, which Prony sets for what it runs. Several
+processes may write to it at once: each record is one `write` to a file that is open for appending, between two line
+ends of its own, so that one which was cut off by a kill harms none after it. Outside of Prony the record is printed to
+standard output as a line of JSON, which Prony reads too where the variable got lost on the way.
+
+What is no number is not written as one: it is named in the record with the reason, and the result tells of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Mapping
+from json.encoder import encode_basestring_ascii as _quoted
+from typing import Any
+
+FILE = "PRONY_EMIT_FILE"
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+_AT_ONCE = 100  # names in one record, so that its line stays short
+_LONGEST_NAME = 200
+_NO_NUMBERS = (bool, str, bytes, list, tuple, set, dict, type(None))
+# What the numbers of other people's libraries raise when they are none after all, a lost device among them.
+_TROUBLE = (TypeError, ValueError, ArithmeticError, AttributeError, LookupError, RuntimeError, OSError)
+
+_opened: list[Any] = []  # the descriptor, and which file it was of when it was opened
+_ranked: list[Any] = [0, ""]  # a process, and its rank as text; a fork is another process
+
+
+def emit(
+    metrics: Mapping[str, Any],
+    step: float | None = None,
+    unit: str | Mapping[str, str] | None = None,
+    labels: Mapping[str, Any] | None = None,
+    timestamp: Any = None,
+) -> None:
+    """Tell numbers by their names. `unit` is that of all of them, or one for each name; `timestamp` an instant or
+    seconds since 1970, and now by default."""
+    at_ns, now = time.perf_counter_ns(), time.time()
+    try:
+        refused: dict[str, str] = {}
+        rest = _rest(step, unit, labels, refused)
+        at = now if timestamp is None else _instant(timestamp, now, refused)
+        items = _items(metrics, refused)
+        for first in range(0, len(items) or 1, _AT_ONCE):
+            body = _numbers(items[first : first + _AT_ONCE], refused)
+            told = ',"refused":' + _texts(refused) if refused else ""
+            _tell('{"metrics":{' + body + "}" + rest + told, f',"at_ns":{at_ns},"timestamp":{at!r}}}')
+            refused = {}
+    except _TROUBLE:  # whoever measures may not break what is measured
+        return
+
+
+def _items(metrics: Any, refused: dict[str, str]) -> list[tuple[Any, Any]]:
+    if type(metrics) is not dict and not isinstance(metrics, Mapping):
+        refused["(all)"] = "is " + _kind(metrics) + " where numbers by name were expected"
+        return []
+    if not metrics:
+        refused["(all)"] = "is empty"
+    return list(metrics.items())
+
+
+def _numbers(items: list[tuple[Any, Any]], refused: dict[str, str]) -> str:
+    """Return the numbers as the inside of a JSON object; a number that is told to the last digit is its `repr`."""
+    told = []
+    for name, value in items:
+        if not isinstance(name, str) or not name or len(name) > _LONGEST_NAME:
+            refused[str(name)[:_LONGEST_NAME] or "(empty)"] = "is no name of a metric"
+            continue
+        number = _number(value)
+        if isinstance(number, str):
+            refused[name] = number
+        else:
+            told.append(_quoted(name) + ":" + repr(number))
+    return ",".join(told)
+
+
+def _number(value: Any) -> float | str:
+    """Return the number that a value is, or why it is none; those of numpy and of tensors are numbers too."""
+    if type(value) is not float:
+        if isinstance(value, _NO_NUMBERS):
+            return "is " + _kind(value)
+        try:
+            value = float(value)
+        except _TROUBLE:
+            return "is " + _kind(value)
+    number: float = value
+    if math.isfinite(number):
+        return number
+    return "is NaN" if math.isnan(number) else "is infinite"
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    known = {bool: "true or false", str: "text", bytes: "bytes", list: "a list", tuple: "a list", dict: "a map"}
+    return known.get(type(value), "a " + type(value).__name__)
+
+
+def _rest(step: Any, unit: Any, labels: Any, refused: dict[str, str]) -> str:
+    """Return what was told beside the numbers, as the end of a JSON object; what cannot be read is refused alone."""
+    told = ""
+    if step is not None:
+        number = _number(step)
+        if isinstance(number, str):
+            refused["(step)"] = number
+        else:
+            told += ',"step":' + repr(number)
+    for key, value, read in (("unit", unit, _unit), ("labels", labels, _texts)):
+        if value is not None:
+            try:
+                told += ',"' + key + '":' + read(value)
+            except _TROUBLE:
+                refused["(" + key + ")"] = "is " + _kind(value)
+    return told
+
+
+def _unit(told: Any) -> str:
+    return _quoted(told) if isinstance(told, str) else _texts(told)
+
+
+def _texts(told: Any) -> str:
+    """Return a map of words as JSON, in the order of its names."""
+    words = [(str(name)[:_LONGEST_NAME], str(told[name])[:_LONGEST_NAME]) for name in sorted(told)[:_AT_ONCE]]
+    return "{" + ",".join([_quoted(name) + ":" + _quoted(text) for name, text in words]) + "}"
+
+
+def _instant(told: Any, now: float, refused: dict[str, str]) -> float:
+    number = _number(told.timestamp() if hasattr(told, "timestamp") else told)
+    if isinstance(number, str):
+        refused["(timestamp)"] = number
+        return now
+    return number
+
+
+def _tell(head: str, tail: str) -> None:
+    path = os.environ.get(FILE)
+    if path is None:
+        _print(head)
+        return
+    line = "\n" + head + _rank() + tail + "\n"
+    os.write(_descriptor(path), line.encode("ascii", "replace"))
+
+
+def _rank() -> str:
+    pid = os.getpid()
+    if _ranked[0] != pid:
+        found = [text for text in map(os.environ.get, RANKS) if text and text.isdigit()]
+        _ranked[:] = [pid, ',"rank":' + str(int(found[0])) if found else ""]
+    return str(_ranked[1])
+
+
+def _descriptor(path: str) -> int:
+    """Return the file, open for appending. A script may have closed it with all that it did not know, and another file
+    may have its number now: so it is looked at every time."""
+    if _opened:
+        fd, device, inode, name = _opened
+        try:
+            status = os.fstat(fd)
+            if status.st_ino == inode and status.st_dev == device and name == path:
+                return int(fd)
+        except OSError:
+            pass
+    # Never made here: what nobody waits for would lie about for ever.
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND)
+    status = os.fstat(fd)
+    _opened[:] = [fd, status.st_dev, status.st_ino, path]
+    return fd
+
+
+def _print(head: str) -> None:
+    """Print it as a person would write it: numbers alone where nothing else was told."""
+    told = json.loads(head + "}")
+    if sys.stdout is not None:
+        sys.stdout.write(json.dumps(told["metrics"] if list(told) == ["metrics"] else told) + "\n")
+        sys.stdout.flush()
