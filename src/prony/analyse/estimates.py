@@ -42,15 +42,18 @@ def missing_percentiles(runs: Sequence[Run]) -> tuple[Missing, ...]:
     )
 
 
-def single_estimates(metric: str, values: Sequence[float], noun: str, *, full: bool, operation: str = "") -> Figures:
+def single_estimates(
+    metric: str, values: Sequence[float], noun: str, *, full: bool, operation: str = "", unit: str | None = None
+) -> Figures:
     """Return the estimates of a metric that has one number a run; `noun` says what the numbers are, in the plural.
 
-    `full` adds mean, minimum, maximum and standard deviation to the median, which alone stands for the runs.
+    `full` adds mean, minimum, maximum and standard deviation to the median, which alone stands for the runs. `unit` is
+    of a metric that is not in the glossary.
     """
     numbers = np.array([value for value in values if math.isfinite(value)], dtype=np.float64)
     if numbers.size == 0:
         return Figures()
-    unit = METRICS[metric].unit
+    unit = METRICS[metric].unit if unit is None else unit
     found = Figures.one(key_text(metric, "p50", operation), across_runs(numbers, unit, noun), numbers.tolist())
     described = _described(numbers, unit, noun) if full else {}
     return found | Figures({key_text(metric, name, operation): one for name, one in described.items()})

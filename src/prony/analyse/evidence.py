@@ -24,6 +24,12 @@ class Evidence:
     headline: Estimate | None
     environment: Environment | None = None
 
+    @property
+    def numbers(self) -> list[float]:
+        """The one number of each run that decides; what its unit is depends on the workload."""
+        medians = [run.statistic("p50") for run in self.runs]
+        return [median for median in medians if median is not None]
+
 
 # A rule looks at the evidence and gives a reason for each thing that a reader of the number must know.
 Rule = Callable[[Evidence], Iterator[Reason]]

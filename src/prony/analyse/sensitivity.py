@@ -16,10 +16,10 @@ from prony.stats.spread import Moments, best_count, detectable_change, split
 _TOLD = (*HEADLINES.values(), "throughput_per_s.p50", "cold_start_ms.p50", "ttft_ms.p50")
 
 
-def sensitivity_of(runs: Mapping[str, Sequence[float]]) -> dict[str, Sensitivity]:
+def sensitivity_of(runs: Mapping[str, Sequence[float]], decisive: Sequence[str] = _TOLD) -> dict[str, Sensitivity]:
     """Return it of the metrics that decide a comparison; of fewer than three runs nothing can be said."""
     found = {}
-    for key in _TOLD:
+    for key in decisive:
         values = runs.get(key, ())
         noise = noise_of(np.asarray(values, dtype=np.float64))
         if noise is not None:

@@ -33,6 +33,10 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
         from prony.analyse.load.summary import summarise_load
 
         return summarise_load(job, result, samples, environment=environment)
+    if job.workload.kind == "script":
+        from prony.analyse.script.summary import summarise_script
+
+        return summarise_script(job, result, samples, environment=environment)
     if job.id != result.job_id:
         raise InputError(f"job {job.id} and the result of job {result.job_id} do not belong together")
     succeeded = sorted(repetition.index for repetition in result.repetitions if repetition.state == "ok")

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Literal
 
 from prony.model.base import Noun
+from prony.model.metric import HEADLINES, Metric, metric_of
 from prony.model.recipe import Scalar
 
 
@@ -91,6 +92,9 @@ class Summary(Noun):
     title: str
     cell: dict[str, Scalar] = {}
     estimates: dict[str, Estimate] = {}
+    # Of a script: the metrics that are its own, by name, and the key of the one that stands for it.
+    metrics: dict[str, Metric] = {}
+    headline: str | None = None
     # By the keys of `estimates`: the numbers of the used runs in the order of their repetitions, and (failed, total).
     runs: dict[str, tuple[float, ...]] = {}
     counts: dict[str, tuple[int, int]] = {}
@@ -103,3 +107,13 @@ class Summary(Noun):
     used: tuple[int, ...] = ()
     excluded: dict[int, str] = {}
     verdict: Verdict
+
+
+def headline_of(summary: Summary, kind: str) -> str | None:
+    """Return the key of the number that stands for a job of this kind; None where it has none."""
+    return HEADLINES.get(kind, summary.headline)
+
+
+def metric_in(summary: Summary, key: str) -> Metric:
+    """Return the metric behind a key of this summary: its own, or one of the glossary."""
+    return metric_of(key, summary.metrics)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from prony.model.base import Noun
@@ -92,6 +94,13 @@ _TABLE: tuple[_Row, ...] = (
     ("energy_j", "J", "lower", "energy counters' difference over the measured window for one inference"),
     ("power_w", "W", "lower", "energy counters' difference over the measured window, by its wall time"),
     *LOAD_TABLE,
+    (
+        "wall_s",
+        "s",
+        "lower",
+        "wall time of one whole execution of a script, from its start to the end of its last process",
+    ),
+    ("cpu_s", "s", "lower", "CPU time of all processes of one whole execution of a script"),
     ("load_rate_per_s", "1/s", "higher", "short requests a second that one client process sends here, 64 in flight"),
     ("load_request_cpu_us", "us", "lower", "CPU time of a client process for one short request"),
     ("load_sent_late_ms", "ms", "lower", "how late requests are sent at half of that rate, the 99th percentile"),
@@ -158,6 +167,7 @@ def key_text(metric: str, statistic: str, operation: str = "") -> str:
     return f"{metric}/{operation}.{statistic}" if operation else f"{metric}.{statistic}"
 
 
-def metric_of(key: str) -> Metric:
-    """Return the metric behind a key such as `inference_ms.p99` or `e2e_ms/insert.p99`."""
-    return METRICS[key_of(key).metric]
+def metric_of(key: str, own: Mapping[str, Metric] = MappingProxyType({})) -> Metric:
+    """Return the metric behind a key such as `inference_ms.p99` or `e2e_ms/insert.p99`; `own` are those of a script."""
+    name = key_of(key).metric
+    return own[name] if name in own else METRICS[name]

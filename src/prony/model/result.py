@@ -57,11 +57,26 @@ class Noise(Noun):
     cpu_resolution: float | None = None
 
 
+class Refusal(Noun):
+    """What a script told that is no number: which name, why, and how often."""
+
+    name: str
+    reason: str
+    count: int = 1
+
+
+class RankEnd(Noun):
+    """How one process of a script ended: its exit code, or less than 0 for the signal that ended it."""
+
+    rank: int
+    status: int
+
+
 class Repetition(Noun):
     """One fresh process. `index` is the run id that outliers and samples refer to."""
 
     index: int
-    kind: Literal["measure", "load"] = "measure"
+    kind: Literal["measure", "load", "warmup"] = "measure"
     state: Literal["ok", "failed", "cancelled"] = "ok"
     started_at: datetime
     import_ns: int | None = None
@@ -79,6 +94,10 @@ class Repetition(Noun):
     # Of a load: how its clients fared, and at which level a search held it.
     client: ClientSide | None = None
     level: float | None = None
+    # Of a script: what it told that is no number, how its processes ended, and how many it left behind.
+    refused: tuple[Refusal, ...] = ()
+    ends: tuple[RankEnd, ...] = ()
+    strays: int = 0
     failure: Failure | None = None
 
     @property
@@ -168,6 +187,16 @@ class Origin(Noun):
     left_out: tuple[str, ...] = ()
 
 
+class ScriptFacts(Noun):
+    """What was executed: the words after every variable was filled in, and what of the recipe could not be honoured."""
+
+    command: tuple[str, ...]
+    program: str = ""
+    directory: str = ""
+    launcher: str = ""
+    notes: tuple[str, ...] = ()
+
+
 class Result(Noun):
     version: int = 1
     prony_version: str
@@ -181,6 +210,7 @@ class Result(Noun):
     effective: Effective | None = None
     check: OutputCheck | None = None
     service: ServiceFacts | None = None
+    script: ScriptFacts | None = None
     repetitions: tuple[Repetition, ...] = ()
     # Where somebody else measured, and told what came out.
     reported: Reported | None = None

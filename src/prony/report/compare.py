@@ -9,6 +9,7 @@ from typing import Literal
 from prony.model.dossier import Entry
 from prony.model.estimate import Estimate, Grade
 from prony.model.recipe import ModelWorkload
+from prony.model.script import ScriptWorkload
 from prony.report import pick
 from prony.report.number import interval_of
 
@@ -26,10 +27,15 @@ class Ratio:
 
 
 def peers(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return groups whose inference times mean the same work: one model, one batch size, one set of inputs."""
+    """Return groups whose times mean the same work: one model, one batch size, one set of inputs; or one load.
+
+    What a script's numbers mean, nobody knows but its writer.
+    """
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         work = entry.job.workload
+        if isinstance(work, ScriptWorkload):
+            continue
         if isinstance(work, ModelWorkload):
             key = f"{work.model}\n{work.checksum}\n{work.batch_size}\n{work.inputs.model_dump_json()}"
         else:  # a load is another one where anything of it differs but where it goes

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import re
+from collections.abc import Sequence
 
 from prony.model.dossier import Dossier, Entry
 from prony.model.recipe import ModelWorkload, Workload
@@ -31,7 +32,8 @@ NUMBERS: tuple[str, ...] = (
     "output_tokens_per_s", "input_tokens_per_s", "total_tokens_per_s", "tokens_per_s_per_user", "items_per_s",
     "bytes_per_s", "in_flight", "quality", "highest_load", "error_rate",
 )  # fmt: skip
-COLUMNS: tuple[str, ...] = FACTS + tuple(f"{key}{part}" for key in NUMBERS for part in ("", ".low", ".high", ".count"))
+_PARTS = ("", ".low", ".high", ".count")
+COLUMNS: tuple[str, ...] = FACTS + tuple(f"{key}{part}" for key in NUMBERS for part in _PARTS)
 # A spreadsheet takes a cell that begins so for a formula and runs it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -41,9 +43,10 @@ def render(dossier: Dossier) -> str:
     """Return the header and one line a job. A metric's column holds its median unless it names another statistic."""
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    told = _told(dossier)
+    writer.writerow([*COLUMNS, *map(safe_text, _named(told))])
     for entry in dossier.entries:
-        writer.writerow([*map(safe_text, _facts(dossier, entry)), *_numbers(entry)])
+        writer.writerow([*map(safe_text, _facts(dossier, entry)), *_numbers(entry, (*NUMBERS, *told))])
     return sink.getvalue()
 
 
@@ -71,9 +74,19 @@ def _asked(work: Workload) -> list[str]:
     return [work.unit, str(work.batch_size), "" if work.threads is None else str(work.threads), work.precision]
 
 
-def _numbers(entry: Entry) -> list[str]:
+def _told(dossier: Dossier) -> list[str]:
+    """Return what scripts told: their columns come after all others, because nobody knows their names before."""
+    keys = dict.fromkeys(key for entry in dossier.entries for key in pick.own_keys(entry.summary))
+    return [key for key in keys if key not in NUMBERS and key.removesuffix(".p50") not in NUMBERS]
+
+
+def _named(told: list[str]) -> list[str]:
+    return [f"{key}{part}" for key in told for part in _PARTS]
+
+
+def _numbers(entry: Entry, keys: Sequence[str]) -> list[str]:
     cells = []
-    for key in NUMBERS:
+    for key in keys:
         found = pick.estimate(entry.summary, key)
         four = (None,) * 4 if found is None else (found.value, found.low, found.high, found.count)
         cells += ["" if one is None or not math.isfinite(one) else repr(one) for one in four]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from prony.model.account import Account
 from prony.model.dossier import Dossier
 from prony.model.estimate import Grade
-from prony.model.metric import HEADLINES
 from prony.report import gate_tables, pick, plots
 from prony.report.element import Html, captioned, grid, joined, scrolling, section, tag
 from prony.report.findings import findings
@@ -24,7 +23,7 @@ from prony.report.table import Column, Row, table
 def render(dossier: Dossier) -> str:
     """Return the whole page. It refers to nothing outside itself and holds no script."""
     account = Account.of(dossier)
-    samples = {entry.job.id: runs(entry) for entry in dossier.entries if not pick.is_load(entry)}
+    samples = {entry.job.id: runs(entry) for entry in dossier.entries if pick.is_model(entry)}
     loaded = load_samples(dossier)
     parts = [
         ("found", "Found", _found(dossier)),
@@ -97,7 +96,7 @@ def _row(columns: tuple[Column, ...], row: Row, place: int) -> Html:
         text: Html | str = cell.text
         if column.key == "verdict":
             text = tag("a", tag("span", cell.text, class_=f"verdict {grade}"), href=f"#job-{place}")
-        value = tag("b", text) if column.key in HEADLINES.values() else text
+        value = tag("b", text) if column.is_headline else text
         interval = tag("span", cell.interval, class_="i") if cell.interval else None
         cells.append(tag("td", value, interval, class_="n" if column.is_number else None, title=cell.note or None))
     return tag("tr", *cells, class_="row-void" if grade is Grade.VOID else None)
@@ -111,7 +110,7 @@ def _note(note: Note, job_count: int) -> Html:
 
 
 def _plots(dossier: Dossier, samples: dict[str, list[Run]]) -> Html | None:
-    entries = [entry for entry in dossier.entries if not pick.is_load(entry)]
+    entries = [entry for entry in dossier.entries if pick.is_model(entry)]
     if dossier.entries and not entries:
         return None
     drawn = (

@@ -6,7 +6,8 @@ from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Grade
 from prony.model.metric import METRICS, key_of
 from prony.model.recipe import ModelWorkload
-from prony.model.result import OutputCheck
+from prony.model.result import OutputCheck, ScriptFacts
+from prony.model.script import ScriptWorkload
 from prony.report import html_load, html_runs, number, pick, plots_of_job
 from prony.report.element import Html, captioned, folded, grid, joined, pairs, tag
 from prony.report.load_series import LoadRun
@@ -14,6 +15,7 @@ from prony.report.series import Run
 
 # Drawing costs a good tenth of a second a job; a page of hundreds would open for nobody.
 MOST_DRAWN = 24
+_MOST_TOLD = 12
 _KEY_FIGURES = (
     "inference_ms.p50", "e2e_ms.p50", "throughput_per_s", "ttft_ms.p50", "itl_ms.p50", "load_ms", "first_inference_ms",
     "cold_start_ms", "memory_mib",
@@ -28,6 +30,8 @@ def articles(dossier: Dossier, samples: dict[str, list[Run]], loaded: dict[str, 
     for place, entry in enumerate(dossier.entries):
         if place >= MOST_DRAWN:
             drawn = _not_drawn()
+        elif entry.job.workload.kind == "script":
+            drawn = _beside(entry)
         elif pick.is_load(entry):
             drawn = _load_plots(entry, loaded.get(entry.job.id, []))
         else:
@@ -74,12 +78,12 @@ def _failures(entry: Entry) -> Html | None:
 
 def _figures(entry: Entry) -> Html | None:
     shown = []
-    for key in _KEY_FIGURES:
+    for key in pick.own_keys(entry.summary)[:_MOST_TOLD] or _KEY_FIGURES:
         found = pick.estimate(entry.summary, key)
         if found is not None:
             written = number.written(found)
             body = joined((f"{written.value} {written.unit} ", tag("span", written.interval or "no interval")))
-            name = METRICS[key_of(key).metric].name.rsplit("_", 1)[0].replace("_", " ").removesuffix(" per")
+            name = _named(entry, key)
             shown.append(
                 tag(
                     "div",
@@ -88,6 +92,20 @@ def _figures(entry: Entry) -> Html | None:
                 )
             )
     return tag("dl", *shown, class_="key") if shown else None
+
+
+def _named(entry: Entry, key: str) -> str:
+    """Return a metric's name without its unit; what a script calls its own stays as it is."""
+    parts = key_of(key)
+    if parts.metric in entry.summary.metrics:
+        return f"{parts.metric} {parts.operation}".strip()
+    return METRICS[parts.metric].name.rsplit("_", 1)[0].replace("_", " ").removesuffix(" per")
+
+
+def _beside(entry: Entry) -> Html:
+    plot = plots_of_job.telemetry(entry)
+    shown = [captioned("Beside the run.", "What the machine's own counters said meanwhile.", plot)] if plot else []
+    return tag("div", *shown, class_="pair")
 
 
 def _plots(entry: Entry, runs: list[Run]) -> Html:
@@ -142,6 +160,8 @@ def _numbers(entry: Entry) -> Html | None:
 
 def _settings(entry: Entry) -> Html:
     asked, effective = entry.job.workload, entry.result.effective
+    if isinstance(asked, ScriptWorkload):
+        return _script_settings(asked, entry.result.script)
     if not isinstance(asked, ModelWorkload):
         return _load_settings(entry)
     told: list[tuple[str, str | None]] = [
@@ -163,6 +183,21 @@ def _settings(entry: Entry) -> Html:
             ("nodes by provider", coverage or None),
         ]
         told += list(effective.details.items())
+    return pairs(told)
+
+
+def _script_settings(asked: ScriptWorkload, did: ScriptFacts | None) -> Html:
+    """Return what was executed; values of variables may be secret and are left out."""
+    launch = asked.launch
+    told: list[tuple[str, str | None]] = [
+        ("command asked for", asked.subject), ("directory", asked.directory), ("image", asked.image),
+        ("variables", ", ".join(asked.environment) or None),
+        ("launch", f"{launch.kind}, {launch.processes} processes"), ("reduced by", asked.reduce),
+    ]  # fmt: skip
+    if did is not None:
+        told += [("command", " ".join(did.command)), ("program", did.program or None)]
+        told += [("folder's checksum", did.directory or None), ("launcher", did.launcher or None)]
+        told += [("not honoured", note) for note in did.notes]
     return pairs(told)
 
 

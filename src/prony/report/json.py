@@ -8,7 +8,7 @@ from typing import Any
 
 from prony.model.account import Account
 from prony.model.dossier import Dossier, Entry
-from prony.model.estimate import Estimate, Verdict
+from prony.model.estimate import Estimate, Summary, Verdict
 from prony.model.metric import METRICS, key_of
 from prony.report.findings import findings
 
@@ -45,7 +45,19 @@ def _job(entry: Entry) -> dict[str, Any]:
     result, summary = entry.result, entry.summary
     told = summary.model_dump(
         mode="json",
-        include={"title", "cell", "outlier_count", "used", "steady_from", "excluded", "runs", "counts", "sensitivity"},
+        include={
+            "title",
+            "cell",
+            "outlier_count",
+            "used",
+            "steady_from",
+            "excluded",
+            "runs",
+            "counts",
+            "sensitivity",
+            "metrics",
+            "headline",
+        },
     )
     return told | {
         "job_id": entry.job.id,
@@ -53,9 +65,11 @@ def _job(entry: Entry) -> dict[str, Any]:
         "state": str(result.state),
         "verdict": summary.verdict.model_dump(mode="json"),
         "estimates": {key: _number(one, summary.verdict) for key, one in summary.estimates.items()},
-        "missing": [one.model_dump(mode="json") | {"unit": _unit(one.metric)} for one in summary.missing],
-        "outliers": [one.model_dump(mode="json") | {"unit": _unit(one.metric)} for one in summary.outliers],
-        "spread": {key: one.model_dump(mode="json") | {"unit": _unit(key)} for key, one in summary.spread.items()},
+        "missing": [one.model_dump(mode="json") | {"unit": _unit(summary, one.metric)} for one in summary.missing],
+        "outliers": [one.model_dump(mode="json") | {"unit": _unit(summary, one.metric)} for one in summary.outliers],
+        "spread": {
+            key: one.model_dump(mode="json") | {"unit": _unit(summary, key)} for key, one in summary.spread.items()
+        },
         "result": result.model_dump(mode="json", exclude={"job_id", "experiment_id", "state"}),
         "environment": entry.environment.model_dump(mode="json"),
     }
@@ -65,8 +79,9 @@ def _number(estimate: Estimate, verdict: Verdict) -> dict[str, Any]:
     return estimate.model_dump(mode="json") | {"verdict": str(verdict.grade)}
 
 
-def _unit(key: str) -> str | None:
-    metric = METRICS.get(key_of(key).metric)
+def _unit(summary: Summary, key: str) -> str | None:
+    name = key_of(key).metric
+    metric = summary.metrics.get(name) or METRICS.get(name)
     return None if metric is None else metric.unit
 
 

@@ -6,7 +6,6 @@ import re
 
 from prony.model.account import Account
 from prony.model.dossier import Dossier
-from prony.model.metric import HEADLINES
 from prony.report import gate_tables, load_tables, pick
 from prony.report.decisions import decisions
 from prony.report.findings import findings
@@ -63,7 +62,7 @@ def _loads(dossier: Dossier) -> list[str]:
 
 
 def _cell(column: Column, cell: Cell) -> str:
-    value = f"**{escaped(cell.text)}**" if column.key in HEADLINES.values() and cell.interval else escaped(cell.text)
+    value = f"**{escaped(cell.text)}**" if column.is_headline and cell.interval else escaped(cell.text)
     return f"{value} {escaped(cell.interval)}".strip()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from prony.model.dossier import Dossier, Entry
-from prony.model.estimate import Estimate, Grade, Missing, Summary
-from prony.model.metric import HEADLINES
+from prony.model.estimate import Estimate, Grade, Missing, Summary, headline_of
+from prony.model.metric import key_of
 from prony.model.result import Failure, Repetition, ResultState
 
 SYMBOLS = {Grade.VALID: "●", Grade.SUSPECT: "▲", Grade.VOID: "✖"}
@@ -22,12 +22,21 @@ def estimate(summary: Summary, key: str) -> Estimate | None:
 
 def headline(entry: Entry) -> str:
     """Return the key of the one number that a list shows of this job."""
-    return HEADLINES[entry.job.workload.kind]
+    return headline_of(entry.summary, entry.job.workload.kind) or ""
 
 
 def is_load(entry: Entry) -> bool:
     """Was a service loaded, rather than a model run?"""
     return entry.job.workload.kind == "service"
+
+
+def is_model(entry: Entry) -> bool:
+    return entry.job.workload.kind == "model"
+
+
+def own_keys(summary: Summary) -> list[str]:
+    """Return the keys of what a script told, one for each metric and set of labels, in its order."""
+    return [key for key in summary.runs if key_of(key).metric in summary.metrics]
 
 
 def missing(summary: Summary, key: str) -> Missing | None:

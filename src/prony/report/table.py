@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Estimate
-from prony.model.metric import HEADLINES
+from prony.model.metric import HEADLINES, key_of
 from prony.report import compare, number, pick
 
 # key, heading, importance: where there is no room, the least important column goes first.
@@ -31,6 +31,7 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
     ("memory_mib", "memory", 62),
     ("energy_j", "energy", 40),
 )
+_TOLD = 100  # the importance of what a script tells first; each after it is less important
 _SHARES = ("error_rate", "goodput_share")
 _EFFECTIVE: tuple[tuple[str, str, int], ...] = (
     ("precision", "precision", 58),
@@ -46,6 +47,7 @@ class Column:
     importance: int
     unit: str = ""
     is_number: bool = True
+    is_headline: bool = False
 
     @property
     def title(self) -> str:
@@ -84,11 +86,15 @@ def table(dossier: Dossier) -> Table:
     for key, heading, importance in _MEASURED:
         scale, made = _measured(dossier, key)
         if made:
-            columns.append(Column(key, heading, importance, unit=scale.symbol))
+            is_headline = key in HEADLINES.values()
+            columns.append(Column(key, heading, importance, unit=scale.symbol, is_headline=is_headline))
             cells[key] = made
         if key in HEADLINES.values() and "ratio" not in cells and (ratios := _ratios(dossier)):
             columns.append(Column("ratio", "ratio", 75))
             cells["ratio"] = ratios
+    for place, key in enumerate(_told(dossier)):
+        scale, cells[key] = _measured(dossier, key)
+        columns.append(Column(key, _heading(key), _TOLD - place, unit=scale.symbol, is_headline=place == 0))
     for key, heading, importance in _EFFECTIVE:
         asked, made = cells.get(f"workload.{key}"), _effective(dossier, key)
         if made and not _says_the_same(asked, made):
@@ -99,6 +105,18 @@ def table(dossier: Dossier) -> Table:
         Row(entry, {one.key: cells[one.key].get(entry.job.id, Cell()) for one in columns}) for entry in dossier.entries
     ]
     return Table(tuple(columns), tuple(rows))
+
+
+def _told(dossier: Dossier) -> list[str]:
+    """Return what scripts told, by the order of the first that tells it."""
+    named = {key for key, _, _ in _MEASURED}
+    keys = dict.fromkeys(key for entry in dossier.entries for key in pick.own_keys(entry.summary))
+    return [key for key in keys if key not in named and key.removesuffix(".p50") not in named]
+
+
+def _heading(key: str) -> str:
+    parts = key_of(key)
+    return f"{parts.metric} {parts.operation}".strip()
 
 
 def _matrix(dossier: Dossier) -> list[Column]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from prony.model.dossier import Dossier
 from prony.model.estimate import Grade
 from prony.model.gate_outcome import GateOutcome, GateState
-from prony.model.metric import HEADLINES
 from prony.report import gate_tables, pick
 from prony.report.notes import Note, instrument, notes, sensitivity, whose
 from prony.report.safe import one_line
@@ -115,7 +114,7 @@ def _aligned(text: str, head: int, tail: int) -> str:
 def _style(column: Column, row: Row) -> str:
     if row.entry.summary.verdict.grade is Grade.VOID and column.is_number:
         return "dim"
-    return "bold" if column.key in HEADLINES.values() else ""
+    return "bold" if column.is_headline else ""
 
 
 def _verdict(grade: Grade, console: Console) -> Text:

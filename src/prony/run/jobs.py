@@ -19,7 +19,9 @@ def run_jobs(jobs: Sequence[Job], folders: Sequence[Path], around: Surroundings)
         raise InputError("jobs of different kinds cannot take turns", hint="give them to runners of their own")
     with held(folders[0] if len(folders) == 1 else folders[0].parent):
         if kinds == {"script"}:
-            raise InputError("script workloads cannot be run yet", code="recipe")
+            from prony.run.scripts.runner import ScriptRunner
+
+            return ScriptRunner(around).run(jobs, folders)
         if kinds == {"service"}:
             from prony.run.service import ServiceRunner
 

@@ -41,7 +41,11 @@ class FolderContents:
 def read_folder(path: Path) -> FolderContents:
     """Read what the runner left. A complete result must have samples that can be read to their end."""
     contents = read_nouns(path)
-    return replace(contents, samples=_samples(path)) if contents.result.state is ResultState.COMPLETE else contents
+    return (
+        replace(contents, samples=_samples(path, contents.job))
+        if contents.result.state is ResultState.COMPLETE
+        else contents
+    )
 
 
 def read_nouns(path: Path) -> FolderContents:
@@ -83,12 +87,13 @@ def _check_same_job(contents: FolderContents) -> None:
         )
 
 
-def _samples(folder: Path) -> pl.DataFrame | None:
+def _samples(folder: Path, job: Job) -> pl.DataFrame | None:
     if not (folder / SAMPLES).is_file():
         raise NotFoundError(f"the result in {folder} is complete but has no {SAMPLES}", hint=_HINT)
     if (folder / TELEMETRY).exists():
         _decoded(folder / TELEMETRY, ("repetition", "at_ns", "probe", "counter", "value"))
-    return _decoded(folder / SAMPLES, ("repetition", "index", "phase", "begin_ns", "end_ns"))
+    stamps = ("at_ns", "name", "value") if job.workload.kind == "script" else ("begin_ns", "end_ns")
+    return _decoded(folder / SAMPLES, ("repetition", "index", "phase", *stamps))
 
 
 def _decoded(path: Path, columns: tuple[str, ...]) -> pl.DataFrame | None:

@@ -83,7 +83,7 @@ def until_reached(evidence: Evidence) -> Iterator[Reason]:
     until = evidence.job.measure.until
     if until is None or not evidence.runs:
         return
-    width = achieved(_medians_ms(evidence))
+    width = achieved(evidence.numbers)
     if width is None or width > until.ci:
         reached = "no 95 % interval yet" if width is None else f"±{percent(width)}"
         yield note(
@@ -96,7 +96,7 @@ def blind(evidence: Evidence) -> Iterator[Reason]:
     """What this machine cannot see with so many runs."""
     if len(evidence.runs) < 3:
         return
-    spread = robust_cv(np.array(_medians_ms(evidence)))
+    spread = robust_cv(np.array(evidence.numbers))
     smallest = detectable_change(spread, len(evidence.runs)) if spread else 0.0
     if smallest > _BLIND_BELOW:
         yield note(
@@ -104,8 +104,3 @@ def blind(evidence: Evidence) -> Iterator[Reason]:
             f"With {runs_text(len(evidence.runs))} that vary by {percent(spread or 0.0)}, a change of less than "
             f"{percent(smallest)} cannot be seen here.",
         )
-
-
-def _medians_ms(evidence: Evidence) -> list[float]:
-    medians = [run.statistic("p50") for run in evidence.runs]
-    return [median for median in medians if median is not None]

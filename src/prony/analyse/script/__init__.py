@@ -1,0 +1,1 @@
+"""What analysis says of a job that executes a script."""

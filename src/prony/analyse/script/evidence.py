@@ -1,0 +1,20 @@
+"""What the verdict on a script is judged on: what every verdict is, and the numbers that it told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prony.analyse.evidence import Evidence
+from prony.measure.told import Series
+
+
+@dataclass(frozen=True)
+class ScriptEvidence(Evidence):
+    """`headlines` is the headline of each run that has one; `series` is everything that was told."""
+
+    headlines: tuple[float, ...] = ()
+    series: tuple[Series, ...] = ()
+
+    @property
+    def numbers(self) -> list[float]:
+        return list(self.headlines)

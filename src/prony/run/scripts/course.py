@@ -1,0 +1,180 @@
+"""One script's way through the runner: its folder, its words, and the executions so far."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Literal
+
+from prony.errors import CapacityError
+from prony.measure.told import Told, series_of, told_frame
+from prony.model.device import Environment
+from prony.model.job import Job
+from prony.model.recipe import Measure
+from prony.model.result import Phase, Repetition, ScriptFacts
+from prony.ports.probe import Probe
+from prony.run.folder import ResultFolder, TelemetryRow, write_frame
+from prony.run.observer import Observer
+from prony.run.scripts.execution import Execution, Outcome, Watch
+from prony.run.scripts.folders import copied, digest_of, files_of
+from prony.run.scripts.plan import Place, Plan, planned
+from prony.run.scripts.reading import Reading
+from prony.run.scripts.words import argv_of, environment_of
+from prony.run.surroundings import Surroundings
+from prony.stats.stopping import tight_enough
+
+Kind = Literal["measure", "warmup"]
+WALL = "wall_s"
+CPU = "cpu_s"
+_GIVE_UP_AFTER = 2
+_LEAST_FOR_INTERVAL = 6  # runs below which no 95 % interval of a median exists
+
+
+class ScriptCourse:
+    """One job. `telemetry` gathers what the probes read beside its executions."""
+
+    def __init__(
+        self, folder: ResultFolder, around: Surroundings, *, scratch: Path, shims: Path, probes: list[Probe]
+    ) -> None:
+        self.folder, self.job = folder, folder.job
+        self._around, self._scratch, self._shims, self._probes = around, scratch, shims, probes
+        self._files: list[Path] = []
+        self._headlines: list[float] = []
+        self.telemetry: list[TelemetryRow] = []
+
+    @property
+    def repetitions(self) -> tuple[Repetition, ...]:
+        return self.folder.result.repetitions
+
+    @property
+    def planned(self) -> int:
+        return _warmups(self.job.measure) + _fewest(self.job.measure)
+
+    def prepare(self, environment: Environment) -> None:
+        """Look at the script's files and at what its launch needs; what is wrong is told before anything is run."""
+        work = self.job.script
+        digest = ""
+        if work.directory is not None:
+            folder = Path(work.directory)
+            self._files = files_of(folder)
+            digest = digest_of(folder, self._files)
+            checksums = environment.checksums | {"directory": digest}
+            self.folder.write_environment(environment.model_copy(update={"checksums": checksums}))
+        place = self._place("prepare")
+        variables = environment_of(work.environment, shims=self._shims, emitted=place.emitted)
+        argv = argv_of(work.command, variables)
+        plan = planned(work.launch, argv, variables, place)
+        program = shutil.which(argv[0], path=variables["PATH"])
+        facts = ScriptFacts(
+            command=tuple(argv), program=program or "", directory=digest, launcher=plan.launcher, notes=_notes(self.job)
+        )
+        self.folder.update(script=facts)
+        self.folder.save()
+        if program is None and "/" not in argv[0]:
+            raise CapacityError(
+                f"there is no program {argv[0]} on the path",
+                hint="install it, name its whole path, or set PATH in workload.environment",
+                code="no_program",
+            )
+
+    def next_kind(self) -> Kind | None:
+        """Return what kind of execution comes next, if one does."""
+        done, measure = self.repetitions, self.job.measure
+        failures = [one.failure for one in done if one.failure is not None]
+        if any(failure.whose in ("input", "capacity", "prony") for failure in failures):
+            return None
+        if len(done) >= _GIVE_UP_AFTER and len(failures) == len(done):
+            return None
+        if sum(one.kind == "warmup" for one in done) < _warmups(measure):
+            return "warmup"
+        tried = sum(one.kind == "measure" for one in done)
+        if measure.until is None:
+            return "measure" if tried < measure.repeats else None
+        if tried >= measure.until.max_repeats:
+            return None
+        enough = len(self._headlines) >= _fewest(measure) and tight_enough(self._headlines, measure.until.ci)
+        return None if enough else "measure"
+
+    def execute(self, kind: Kind) -> Repetition:
+        """Carry out one whole execution and keep what it told."""
+        index = len(self.repetitions)
+        started_at = self._around.clock.now()
+        place = self._place(f"run-{index:04d}")
+        place.emitted.touch()
+        copied(Path(self.job.script.directory or "."), self._files, place.folder)
+        reading = Reading(self.job.script.metrics)
+        observer = Observer(self._probes, index)
+        try:
+            outcome = self._executed(self._plan(place), place, reading, observer)
+        finally:
+            shutil.rmtree(place.folder, ignore_errors=True)
+        rows = [*reading.rows, *_own(outcome, reading)]
+        write_frame(self.folder.requests_part(index), told_frame(index, kind, rows))
+        repetition = Repetition(
+            index=index, kind=kind, started_at=started_at, failure=outcome.failure,
+            state="ok" if outcome.failure is None else "cancelled" if outcome.failure.code == "cancelled" else "failed",
+            phases={"measure": _phase(outcome, len(reading.rows))},
+            noise=observer.noise, energy_j=observer.energy_j, vram_peak_mib=observer.vram_peak_mib,
+            contamination=observer.contamination if kind == "measure" else (),
+            refused=reading.refusals(), ends=tuple(outcome.ends), strays=outcome.strays,
+        )  # fmt: skip
+        self.telemetry += observer.rows
+        self.folder.add(repetition)
+        self._learn(repetition, rows)
+        return repetition
+
+    def _place(self, begin: str) -> Place:
+        folder = self._scratch / begin
+        folder.mkdir(exist_ok=True)
+        return Place(folder=folder, logs=self.folder.path / "logs", scratch=self._scratch, begin=begin)
+
+    def _plan(self, place: Place) -> Plan:
+        work = self.job.script
+        variables = environment_of(work.environment, shims=self._shims, emitted=place.emitted)
+        return planned(work.launch, argv_of(work.command, variables), variables, place)
+
+    def _executed(self, plan: Plan, place: Place, reading: Reading, observer: Observer) -> Outcome:
+        tails = [reading.follow_emitted(place.emitted), *(reading.follow_stream(stream) for stream in plan.streams)]
+        watch = Watch(self.job.limits, self._around.stop_asked, observer.tick)
+        observer.ready()
+        outcome = Execution(plan, tails, watch).run()
+        observer.measured({"event": "measured", "cpu_ns": outcome.cpu_ns})
+        return outcome
+
+    def _learn(self, repetition: Repetition, rows: list[Told]) -> None:
+        """Remember the run's headline, by which `until` decides."""
+        if self.job.measure.until is None or repetition.kind != "measure" or repetition.state != "ok":
+            return
+        series = series_of(told_frame(repetition.index, "measure", rows), self.job.script)
+        self._headlines += [*series[0].runs.values()] if series else []
+
+
+def _warmups(measure: Measure) -> int:
+    return 0 if measure.warmup == "auto" else measure.warmup
+
+
+def _fewest(measure: Measure) -> int:
+    """Return how many runs there must be before anything else is asked."""
+    return max(measure.repeats, _LEAST_FOR_INTERVAL) if measure.until else measure.repeats
+
+
+def _own(outcome: Outcome, reading: Reading) -> list[Told]:
+    """Return what Prony itself measured of a whole execution; where the script tells the same name, it is the one."""
+    if outcome.failure is not None or not outcome.end_ns:
+        return []
+    told = {row.name for row in reading.rows}
+    own = {WALL: (outcome.end_ns - outcome.begin_ns) / 1e9, CPU: outcome.cpu_ns / 1e9}
+    return [Told(outcome.end_ns, name, value, "prony", unit="s") for name, value in own.items() if name not in told]
+
+
+def _phase(outcome: Outcome, count: int) -> Phase:
+    return Phase(
+        begin_ns=outcome.begin_ns, end_ns=outcome.end_ns, cpu_ns=outcome.cpu_ns, count=count,
+        rss_peak_kib=outcome.rss_peak_kib,
+    )  # fmt: skip
+
+
+def _notes(job: Job) -> tuple[str, ...]:
+    if job.script.image is None:
+        return ()
+    return (f"the image {job.script.image} was not used: the command ran as a process",)

@@ -1,0 +1,161 @@
+"""A plan in, one whole execution of a script out: started, followed while it runs, held to its limits, and ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from prony.measure.counters import oom_kills
+from prony.model.recipe import Limits
+from prony.model.result import Failure, RankEnd
+from prony.run.scripts import endings
+from prony.run.scripts.plan import Plan
+from prony.run.scripts.reading import Tail
+from prony.run.services import reaper
+from prony.run.services.usage import Usage
+
+_WARDEN = ("-P", "-m", "prony.run.scripts.warden")
+_POLL_S = 0.1
+_END_S = 120.0  # longer than the warden needs at its worst
+_LOG_MOST = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Limits of an execution, and who wants to hear of it while it runs."""
+
+    limits: Limits
+    stop_asked: Callable[[], bool]
+    on_tick: Callable[[int], None]
+
+
+@dataclass
+class Outcome:
+    """What is known when everything has ended; `failure` is None where all went well."""
+
+    begin_ns: int = 0
+    end_ns: int = 0
+    cpu_ns: int = 0
+    rss_peak_kib: int | None = None
+    strays: int = 0
+    ends: list[RankEnd] = field(default_factory=list)
+    failure: Failure | None = None
+
+
+class Execution:
+    """One execution. Its processes are children of a warden, which ends them with this process however it ends."""
+
+    def __init__(self, plan: Plan, tails: Sequence[Tail], watch: Watch) -> None:
+        self._plan, self._tails, self._watch = plan, tails, watch
+        self._token = secrets.token_hex(16)
+        self._events: dict[str, dict[str, Any]] = {}
+        self._exits: list[RankEnd] = []
+        self._heard = b""
+        self._limit: Failure | None = None
+
+    def run(self) -> Outcome:
+        """Execute it to its end."""
+        starved_before = oom_kills()
+        warden = subprocess.Popen(
+            [sys.executable, *_WARDEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, cwd="/"
+        )
+        try:
+            self._order(warden)
+            self._attend(warden)
+        finally:
+            self._close(warden)
+        for tail in self._tails:
+            tail.follow(is_last=True)
+        starved_after = oom_kills()
+        starved = starved_before is not None and starved_after is not None and starved_after > starved_before
+        return self._outcome(out_of_memory=starved)
+
+    def _order(self, warden: subprocess.Popen[bytes]) -> None:
+        order = {"processes": self._plan.processes, "token": self._token, "parent": os.getpid()}
+        assert warden.stdin is not None
+        with suppress(BrokenPipeError):  # then it was killed already, and that is seen below
+            warden.stdin.write(json.dumps(order).encode() + b"\n")
+            warden.stdin.flush()
+
+    def _attend(self, warden: subprocess.Popen[bytes]) -> None:
+        """Follow what it writes and hold it to its limits, until the warden has told the end."""
+        begin_ns, usage = time.perf_counter_ns(), Usage(warden.pid)
+        while self._listen(warden):
+            for tail in self._tails:
+                tail.follow()
+            pids = self._events.get("started", {}).get("pids") or [0]
+            self._watch.on_tick(pids[0])
+            if self._limit is None:
+                self._limit = self._overstepped(time.perf_counter_ns() - begin_ns, usage)
+                if self._limit is not None and warden.stdin is not None:
+                    warden.stdin.close()  # the warden ends everything and tells the end
+
+    def _listen(self, warden: subprocess.Popen[bytes]) -> bool:
+        """Take what the warden tells, or let a moment pass; False when there is nothing more to hear."""
+        assert warden.stdout is not None
+        pipe = warden.stdout.fileno()
+        ready, _, _ = select.select([pipe], [], [], _POLL_S)
+        if not ready:
+            return True
+        piece = os.read(pipe, 2**16)
+        *lines, self._heard = (self._heard + piece).split(b"\n")
+        for message in map(json.loads, lines):
+            if message["event"] == "exit":
+                self._exits.append(RankEnd(rank=message["rank"], status=message["status"]))
+            self._events[message["event"]] = message
+        return bool(piece)
+
+    def _overstepped(self, so_far_ns: int, usage: Usage) -> Failure | None:
+        limits = self._watch.limits
+        if self._watch.stop_asked():
+            return endings.cancelled()
+        if so_far_ns > limits.timeout:
+            return endings.timed_out(limits.timeout / 1e9)
+        if sum(tail.offset for tail in self._tails) > _LOG_MOST:
+            return endings.over_log(_LOG_MOST / 2**20)
+        if limits.memory is None:
+            return None
+        used_mib = usage.rss_mib()
+        if used_mib is None or used_mib * 2**20 <= limits.memory:
+            return None
+        return endings.over_memory(used_mib, limits.memory / 2**20)
+
+    def _outcome(self, *, out_of_memory: bool) -> Outcome:
+        ended, failed = self._events.get("ended"), self._events.get("failed")
+        if ended is None:
+            return Outcome(failure=self._limit or endings.lost())
+        known = {key: ended[key] for key in ("begin_ns", "end_ns", "cpu_ns", "rss_peak_kib", "strays")}
+        ends, reason = endings.ends_of(self._plan, self._exits)
+        found = Outcome(ends=ends, **known)
+        if failed is not None:
+            found.failure = endings.not_started(self._plan, failed["rank"], failed["reason"])
+        else:
+            found.failure = self._limit or endings.failed(self._plan, ends, reason, out_of_memory=out_of_memory)
+            # A launcher that failed though every rank of it ended well has a reason of its own.
+            found.failure = found.failure or endings.failed(self._plan, self._exits, "", out_of_memory=out_of_memory)
+        return found
+
+    def _close(self, warden: subprocess.Popen[bytes]) -> None:
+        for pipe in (warden.stdin, warden.stdout):
+            if pipe is not None:
+                pipe.close()
+        try:
+            warden.wait(timeout=_END_S)
+        except subprocess.TimeoutExpired:
+            warden.kill()
+            warden.wait()
+        if warden.returncode != 0:  # it was killed before it could end the script
+            sessions = self._events.get("started", {}).get("pids", [])
+            reaper.ended(lambda: self._orphans(sessions), within_s=_END_S)
+
+    def _orphans(self, sessions: Sequence[int]) -> set[int]:
+        return reaper.carrying(self._token).union(*(reaper.in_session(leader) for leader in sessions))

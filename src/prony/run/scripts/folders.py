@@ -1,0 +1,81 @@
+"""A folder of scripts in, which bytes it holds and fresh copies of it out; and what scripts may import."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from prony.errors import InputError
+from prony.run.checksum import sha256_of
+
+MOST_FILES = 20_000
+MOST_BYTES = 512 * 2**20
+# Nobody's input: what tools leave beside the files that people write.
+LEFT_OUT = {".git", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache", ".ruff_cache", "node_modules"}
+_OFFERED = {
+    "benchmarkai/__init__.py": "prony.shims.benchmarkai",
+    "prony/__init__.py": "prony.shims.package",
+    "prony/emit.py": "prony.emit",
+}
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the files that belong to a folder of scripts, in their order; refuse one that is too large to copy."""
+    if not folder.is_dir():
+        raise InputError(
+            f"there is no folder {folder}", hint="workload.directory names the folder of the script's files",
+            code="no_directory",
+        )  # fmt: skip
+    found, size = [], 0
+    for path in _walked(folder):
+        found.append(path)
+        size += path.stat().st_size
+        if len(found) > MOST_FILES or size > MOST_BYTES:
+            raise InputError(
+                f"{folder} holds more than {MOST_FILES} files or {MOST_BYTES // 2**20} MiB, and every run has a copy",
+                hint="name a folder with the scripts alone; data belong into workload.sources",
+                code="large_directory",
+            )
+    return sorted(found)
+
+
+def _walked(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.name in LEFT_OUT:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            yield from _walked(path)
+        elif path.is_file():
+            yield path
+
+
+def digest_of(folder: Path, files: list[Path]) -> str:
+    """Return `sha256:<hex>` of the names and contents of a folder's files, and of which can be run."""
+    lines = "".join(
+        f"{sha256_of(path)} {'x' if path.stat().st_mode & 0o100 else '-'} {path.relative_to(folder).as_posix()}\n"
+        for path in files
+    )
+    return f"sha256:{hashlib.sha256(lines.encode()).hexdigest()}"
+
+
+def copied(folder: Path, files: list[Path], to: Path) -> None:
+    """Make a fresh copy of a folder."""
+    for path in files:
+        place = to / path.relative_to(folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, place)
+
+
+def offer(place: Path) -> Path:
+    """Lay out what a script may import without installing it; return the folder for PYTHONPATH."""
+    for name, module in _OFFERED.items():
+        spec = find_spec(module)
+        assert spec is not None
+        assert spec.origin is not None
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(spec.origin, path)
+    return place

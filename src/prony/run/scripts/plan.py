@@ -1,0 +1,160 @@
+"""A script's workload and a place to run in, the processes of one execution and where each writes out."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from prony.errors import CapacityError, InputError
+from prony.model.script import Launch
+from prony.run.scripts import rank as rank_program
+from prony.run.services.ports import LOOPBACK, free_ports
+
+StreamName = Literal["stdout", "stderr"]
+_RANK = str(Path(rank_program.__file__))
+_ASK_S = 60.0
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One file of output; `rank` is None where one process is all there is."""
+
+    path: Path
+    name: StreamName
+    rank: int | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one execution runs and writes: `begin` is how its log files' names begin."""
+
+    folder: Path
+    logs: Path
+    scratch: Path
+    begin: str
+
+    def both(self, rank: int | None = None) -> tuple[Stream, Stream]:
+        """Return the two streams of a process."""
+        begin = self.begin if rank is None else f"{self.begin}.rank-{rank}"
+        return (
+            Stream(self.logs / f"{begin}.out", "stdout", rank),
+            Stream(self.logs / f"{begin}.err", "stderr", rank),
+        )
+
+    @property
+    def emitted(self) -> Path:
+        return self.logs / f"{self.begin}.emit.jsonl"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`processes` is what the warden is told; `endings` is where the ranks of a launcher write how they ended."""
+
+    processes: tuple[dict[str, Any], ...]
+    streams: tuple[Stream, ...]
+    endings: Path | None = None
+    launcher: str = ""
+
+
+def planned(launch: Launch, argv: list[str], environment: Mapping[str, str], place: Place) -> Plan:
+    """Lay out the processes of one execution."""
+    if launch.nodes > 1:
+        raise InputError(
+            f"workload.launch.nodes is {launch.nodes}, and a script is launched on one machine", code="recipe"
+        )
+    if launch.kind == "process":
+        return _processes(launch.processes, argv, environment, place)
+    head, launcher = _LAUNCHERS[launch.kind](launch.processes, argv, environment)
+    order, endings = place.scratch / f"{place.begin}.json", place.scratch / f"{place.begin}.endings"
+    told = {
+        "argv": argv, "logs": str(place.logs), "prefix": f"{place.begin}.rank-", "endings": str(endings),
+        "environment": _meeting() if launch.kind == "mpirun" else {},
+    }  # fmt: skip
+    order.write_text(json.dumps(told))
+    ranks = [stream for rank in range(launch.processes) for stream in place.both(rank)]
+    own = place.both()
+    process = _process([*head, sys.executable, "-I", _RANK, str(order)], environment, place, own)
+    return Plan((process,), (*ranks, *own), endings, launcher)
+
+
+def _processes(count: int, argv: list[str], environment: Mapping[str, str], place: Place) -> Plan:
+    if count == 1:
+        own = place.both()
+        return Plan((_process(argv, environment, place, own),), own)
+    shared = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)} | _meeting()
+    processes: list[dict[str, Any]] = []
+    streams: list[Stream] = []
+    for rank in range(count):
+        own = place.both(rank)
+        mine = {**environment, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+        processes.append(_process(argv, mine, place, own))
+        streams += own
+    return Plan(tuple(processes), tuple(streams))
+
+
+def _meeting() -> dict[str, str]:
+    """Return where the processes meet; the port is free now, and taken by rank 0 at once."""
+    return {"MASTER_ADDR": LOOPBACK, "MASTER_PORT": str(free_ports(1)[0])}
+
+
+def _process(
+    argv: list[str], environment: Mapping[str, str], place: Place, own: tuple[Stream, Stream]
+) -> dict[str, Any]:
+    return {
+        "argv": argv, "environment": dict(environment), "folder": str(place.folder),
+        "out": str(own[0].path), "err": str(own[1].path),
+    }  # fmt: skip
+
+
+def _torchrun(count: int, argv: list[str], environment: Mapping[str, str]) -> tuple[list[str], str]:
+    """Return torchrun's own words. The torch of the script's interpreter is the one that counts."""
+    path = environment.get("PATH")
+    python = shutil.which(argv[0], path=path) if Path(argv[0]).name.startswith("python") else None
+    head = [python, "-m", "torch.distributed.run"] if python else [shutil.which("torchrun", path=path) or ""]
+    if not head[0] or (python and not _has_torch(python, environment)):
+        raise CapacityError(
+            f"torchrun is not there: {f'no torch is installed under {python}' if python else 'it is not on the path'}",
+            hint="install torch under the script's interpreter, or launch with kind: process or mpirun",
+            code="no_torchrun",
+        )
+    words = ["--nnodes=1", f"--nproc-per-node={count}", "--rdzv-backend=c10d", f"--rdzv-endpoint={LOOPBACK}:0"]
+    return [*head, *words, "--no-python"], f"torchrun of {python or head[0]}"
+
+
+def _has_torch(python: str, environment: Mapping[str, str]) -> bool:
+    return _answer([python, _RANK, "--find", "torch"], environment).returncode == 0
+
+
+def _mpirun(count: int, _: list[str], environment: Mapping[str, str]) -> tuple[list[str], str]:
+    """Return mpirun's own words, Open MPI's or MPICH's."""
+    program = shutil.which("mpirun", path=environment.get("PATH"))
+    if program is None:
+        raise CapacityError(
+            "mpirun is not on the path", hint="install Open MPI or MPICH (apt install openmpi-bin), or launch with "
+            "kind: process or torchrun", code="no_mpirun",
+        )  # fmt: skip
+    version = _answer([program, "--version"], environment).stdout.partition("\n")[0].strip()
+    words = [program, "-np", str(count)]
+    if "Open" in version:
+        words += ["--oversubscribe"]
+        words += ["--allow-run-as-root"] if os.getuid() == 0 else []
+    return words, version or program
+
+
+def _answer(argv: list[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            argv, capture_output=True, text=True, check=False, timeout=_ASK_S, env=dict(environment), cwd="/"
+        )
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        raise CapacityError(f"{argv[0]} does not answer: {exc}", code="no_launcher") from exc
+
+
+_LAUNCHERS = {"torchrun": _torchrun, "mpirun": _mpirun}

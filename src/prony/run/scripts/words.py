@@ -1,0 +1,45 @@
+"""A script's workload and where it runs in, its words and its environment with every `$(NAME)` filled in out."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from prony.emit import FILE
+from prony.model.script import words_of
+
+_REFERENCE = re.compile(r"\$?\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
+# What leads another interpreter astray, or is nobody's business but Prony's.
+_UNWANTED = {"PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PRONY_TOKEN"}
+
+
+def expanded(text: str, variables: Mapping[str, str]) -> str:
+    """Return text with `$(NAME)` replaced by the variable; what is unknown stays, and `$$(NAME)` stands for itself."""
+
+    def filled(match: re.Match[str]) -> str:
+        if match[0].startswith("$$"):
+            return match[0][1:]
+        return variables.get(match[1], match[0])
+
+    return _REFERENCE.sub(filled, text)
+
+
+def argv_of(command: str | list[str], variables: Mapping[str, str]) -> list[str]:
+    return [expanded(word, variables) for word in words_of(command)]
+
+
+def environment_of(own: Mapping[str, str], *, shims: Path, emitted: Path) -> dict[str, str]:
+    """Return the variables of a script: those of Prony, those that its metrics need, and its own over all."""
+    found = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
+    before = [str(shims), *filter(None, [found.get("PYTHONPATH")])]
+    # At the end: where no `python` is on the path, Prony's own is better than none.
+    path = [*filter(None, [found.get("PATH", os.defpath)]), str(Path(sys.executable).parent)]
+    found |= {FILE: str(emitted), "PYTHONPATH": os.pathsep.join(before), "PATH": os.pathsep.join(path)}
+    for name, value in own.items():
+        found[name] = expanded(value, found)
+    if "PYTHONPATH" in own:
+        found["PYTHONPATH"] = os.pathsep.join([str(shims), found["PYTHONPATH"]])
+    return found
