@@ -23,7 +23,8 @@ def judge_gates(
     gates: Sequence[str], summary: Summary, worsening: Worsening, *, failed: bool = False
 ) -> tuple[GateOutcome, ...]:
     """Judge every gate on one job; `failed`: the job has no numbers, and that passes no gate."""
-    return tuple(_outcome(parse_gate(text), summary, worsening, failed=failed) for text in gates)
+    own = {name: metric.unit for name, metric in summary.metrics.items()}
+    return tuple(_outcome(parse_gate(text, own), summary, worsening, failed=failed) for text in gates)
 
 
 def _outcome(gate: Gate, summary: Summary, worsening: Worsening, *, failed: bool) -> GateOutcome:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -14,9 +15,9 @@ from prony.analyse.pareto import front
 from prony.errors import InputError
 from prony.model.cost import Cost
 from prony.model.dossier import Entry
-from prony.model.estimate import Estimate, Grade
+from prony.model.estimate import Estimate, Grade, headline_of, metric_in
 from prony.model.matrix import MatrixCell, MatrixReport, MatrixTerms
-from prony.model.metric import HEADLINES, METRICS, Better, key_of, key_text
+from prony.model.metric import METRICS, Better, Metric, key_of, key_text, metric_of
 from prony.model.recipe import ModelWorkload
 from prony.model.result import ResultState
 from prony.model.script import ScriptWorkload
@@ -48,8 +49,10 @@ def matrix_report(jobs: Sequence[Priced], terms: MatrixTerms) -> MatrixReport:
     """Compare the jobs; what cannot stand in one cell, or not beside another, is told and not averaged."""
     if not jobs:
         raise InputError("no job has a result yet", hint="wait for it: prony list", code="no_result")
-    key = metric_key(terms.metric or HEADLINES[jobs[0].entry.job.workload.kind])
-    metric = METRICS[key_of(key).metric]
+    first = jobs[0].entry
+    own = {name: one for job in reversed(jobs) for name, one in job.entry.summary.metrics.items()}
+    key = metric_key(terms.metric or headline_of(first.summary, first.job.workload.kind) or "wall_s.p50", own)
+    metric = metric_of(key, own)
     places = _places(jobs, terms)
     cells = _marked([_cell(place, key) for place in places], metric.better)
     return MatrixReport(
@@ -60,13 +63,13 @@ def matrix_report(jobs: Sequence[Priced], terms: MatrixTerms) -> MatrixReport:
     )  # fmt: skip
 
 
-def metric_key(text: str) -> str:
+def metric_key(text: str, own: Mapping[str, Metric] = MappingProxyType({})) -> str:
     """Return the key of a metric as a person writes it; without a statistic, its usual one."""
     parts = key_of(text)
-    if parts.metric not in METRICS:
+    if parts.metric not in METRICS and parts.metric not in own:
         from difflib import get_close_matches
 
-        near = get_close_matches(parts.metric, METRICS, n=1)
+        near = get_close_matches(parts.metric, [*own, *METRICS], n=1)
         hint = f"did you mean {near[0]}?" if near else "docs/metrics.md lists them"
         raise InputError(f"there is no metric {text!r}", hint=hint, code="unknown_metric")
     return key_text(parts.metric, parts.statistic or _USUAL.get(parts.metric, "p50"), parts.operation)
@@ -137,7 +140,7 @@ def _estimate(entries: Sequence[Entry], key: str) -> Estimate | None:
     if len(entries) == 1:
         return entries[0].summary.estimates.get(key)
     values = [value for entry in entries for value in entry.summary.runs.get(key, ())]
-    return across_runs(np.array(values), METRICS[key_of(key).metric].unit, "runs") if values else None
+    return across_runs(np.array(values), metric_in(entries[0].summary, key).unit, "runs") if values else None
 
 
 def _worst(entries: Sequence[Entry]) -> Grade:

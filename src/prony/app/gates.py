@@ -10,11 +10,11 @@ from prony.analyse.gates import Worsening, judge_gates
 from prony.app.results import summary_of
 from prony.errors import InputError
 from prony.model.dossier import Dossier, Entry
-from prony.model.estimate import Estimate, Grade, Summary
+from prony.model.estimate import Estimate, Grade, Summary, metric_in
 from prony.model.experiment import ExperimentState
-from prony.model.gate import parse_gate, trouble_of_kind
+from prony.model.gate import parse_gate, trouble_of_kind, units_of
 from prony.model.gate_outcome import GateOutcome, GateReport
-from prony.model.metric import METRICS, key_of
+from prony.model.recipe import AnyWorkload
 from prony.model.result import ResultState
 from prony.stats.shift import ratio
 from prony.store import series
@@ -41,7 +41,7 @@ def gate_outcomes(store: Store, dossier: Dossier, more: Sequence[str] = ()) -> t
 def gate_report(store: Store, dossier: Dossier, *, strict: bool, more: Sequence[str] = ()) -> GateReport:
     """The same as one noun; an experiment without gates is no report but a question back."""
     for text in more:
-        _check(text, dossier.experiment.recipe.workload.kind)
+        _check(text, dossier.experiment.recipe.workload)
     if not dossier.experiment.recipe.gates and not more:
         hint = "write `gates:` into the recipe, or give one: --gate 'e2e_ms.p99 <= 20'"
         raise InputError(f"experiment {dossier.experiment.id} has no gates", hint=hint, code="no_gates")
@@ -50,10 +50,10 @@ def gate_report(store: Store, dossier: Dossier, *, strict: bool, more: Sequence[
     return GateReport(experiment_id=experiment.id, name=experiment.name, strict=strict, outcomes=outcomes)
 
 
-def _check(text: str, kind: str) -> None:
+def _check(text: str, workload: AnyWorkload) -> None:
     try:
-        parse_gate(text)
-        trouble = trouble_of_kind(text, kind)
+        parse_gate(text, units_of(workload))
+        trouble = trouble_of_kind(text, workload.kind)
     except ValueError as exc:
         raise InputError(f"gate {text!r}: {exc}", code="gate") from exc
     if trouble is not None:
@@ -122,7 +122,10 @@ def worsening_between(key: str, before: Summary, after: Summary) -> Estimate | s
         return f"{key} has no numbers of single runs {'here' if not new.size else f'in {before.job_id}'}."
     if min(old.min(), new.min()) <= 0 or not (np.isfinite(old).all() and np.isfinite(new).all()):
         return f"{key} is 0 or not finite in some run: that cannot be compared as a ratio."
-    is_lower = METRICS[key_of(key).metric].better == "lower"
+    better = metric_in(after, key).better
+    if better == "neither":
+        return f"Nobody says which way of {key} is better: workload.metrics has `better`."
+    is_lower = better == "lower"
     found = ratio(old, new) if is_lower else ratio(new, old)
     return Estimate(
         value=found.value - 1, unit="1", low=None if found.low is None else found.low - 1,

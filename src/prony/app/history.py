@@ -24,10 +24,11 @@ from prony.model.history import (
     ChangeState,
     History,
     NewBaseline,
+    Point,
     Segment,
     Series,
 )
-from prony.model.metric import metric_of
+from prony.model.metric import Metric, metric_of
 from prony.store import series as rows
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def history(connection: Connection, series_id: str, metric: str | None = None) -
     points, baseline = rows.points(connection, series_id), rows.baseline(connection, series_id)
     changes: Sequence[Change] = rows.changes(connection, series_id)
     if metric is not None and metric != series.metric:
-        about = _about(metric, {key for point in points for key in point.values})
+        about = _about(metric, points)
         series = series.model_copy(update={"metric": metric, "unit": about.unit, "better": about.better})
         found, rules = judged(points, metric, about.better), Rules()
         answer = told(series, found, follow(found.turned, rules), (), rules)
@@ -140,11 +141,13 @@ def history(connection: Connection, series_id: str, metric: str | None = None) -
     return made.model_copy(update={"sentence": history_sentence(made)})
 
 
-def _about(metric: str, known: set[str]) -> Any:
+def _about(metric: str, points: Sequence[Point]) -> Metric:
+    known = {key for point in points for key in point.values}
     if metric not in known:
         hint = f"it has {', '.join(sorted(known)[:12])}" if known else "it has no results yet"
         raise InputError(f"this series has no {metric!r}", hint=hint, code="unknown_metric")
-    return metric_of(metric)
+    own = {name: one for point in points for name, one in point.metrics.items()}
+    return metric_of(metric, own)
 
 
 def _segments(found: Judged) -> tuple[Segment, ...]:

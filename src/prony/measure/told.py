@@ -7,7 +7,6 @@ own account), its name, unit, step, rank and labels as they were told, and the w
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from prony.measure.samples import SAMPLE_PHASES
+from prony.model.metric import published
 from prony.model.script import Reduce, ScriptWorkload
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Origin = Literal["emit", "benchmarkai", "json", "pattern", "prony"]
 ORIGINS = ("emit", "benchmarkai", "json", "pattern", "prony")
-_UNPUBLISHED = re.compile(r"[^A-Za-z0-9_]+")
 
 
 @dataclass(frozen=True)
@@ -71,11 +70,6 @@ def told_frame(repetition: int, phase: str, rows: Sequence[Told]) -> pl.DataFram
 def labels_text(labels: Mapping[str, str]) -> str:
     """Return labels as they are kept: JSON in the order of the names, or nothing."""
     return json.dumps(dict(sorted(labels.items())), ensure_ascii=False, separators=(",", ":")) if labels else ""
-
-
-def published(name: str) -> str:
-    """Return a name as keys, gates and columns have it: letters, digits and underscores."""
-    return _UNPUBLISHED.sub("_", name).strip("_") or "metric"
 
 
 def series_of(samples: pl.DataFrame, workload: ScriptWorkload) -> list[Series]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 
 from prony.model.base import Noun
-from prony.model.metric import LOAD_TABLE, METRICS, STATISTICS, Key, key_of, key_text
+from prony.model.metric import LOAD_TABLE, METRICS, STATISTICS, Key, key_of, key_text, published
+from prony.model.script import ScriptWorkload
 
 Operator = Literal["<=", "<", ">=", ">", "==", "!="]
 GRADES = ("valid", "suspect", "void")
@@ -25,6 +27,7 @@ METRICS_OF: dict[str, tuple[str, ...]] = {
     "model": tuple(name for name in METRICS if name not in (*_SERVICE[:-1], *_INSTRUMENT)),
 }
 _SPLIT = re.compile(r"<=|>=|==|!=|<|>|=")
+_NAME = re.compile(r"[A-Za-z0-9_]+")
 _CALL = re.compile(r"^([A-Za-z_]+)\s*\((.*)\)$")
 _VALUE = re.compile(r"^([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(\S*)$")
 
@@ -40,10 +43,11 @@ class Gate(Noun):
     grade: str = ""
 
 
-def parse_gate(text: str) -> Gate:
+def parse_gate(text: str, own: Mapping[str, str] | None = None) -> Gate:
     """Read `inference_ms.p99 <= 20`, `regression(e2e_ms.p50) <= 3%` or `verdict == valid`.
 
-    A ValueError names the column, counted from 1, and what is likely meant.
+    `own` is of a script, whose metrics have any name: the units of those that are known. A ValueError names the column,
+    counted from 1, and what is likely meant.
     """
     found = _SPLIT.search(text)
     if found is None:
@@ -61,20 +65,27 @@ def parse_gate(text: str) -> Gate:
     if call is not None and call[1] != "regression":
         raise _wrong(where, f"there is no {call[1]}(...)", "did you mean regression(...)?")
     name, begin = (call[2], where + call.start(2)) if call is not None else (left.strip(), where)
-    key = _key(name.strip(), begin + len(name) - len(name.lstrip()))
+    key = _key(name.strip(), begin + len(name) - len(name.lstrip()), own)
     kind: Literal["regression", "bound"] = "bound" if call is None else "regression"
     operator = _bounding(found[0], at, is_regression=call is not None)
-    unit = "1" if call is not None else METRICS[key.metric].unit
+    unit = "1" if call is not None else _unit(key.metric, own or {})
     limit = _limit(right.strip(), after, unit, key.metric if call is None else "regression(...)")
     written = key_text(key.metric, key.statistic, key.operation)
     return Gate(text=text.strip(), kind=kind, operator=operator, key=written, limit=limit)
 
 
-def _checked(value: Any) -> Any:
+def _checked(value: Any, info: ValidationInfo) -> Any:
     """Refuse a gate that cannot be read where the recipe is read; what is no text is told by its type."""
     if isinstance(value, str):
-        parse_gate(value)
+        parse_gate(value, units_of(info.data.get("workload")))
     return value
+
+
+def units_of(workload: Any) -> dict[str, str] | None:
+    """Return the units of the metrics that a script's workload names; None of any other workload."""
+    if not isinstance(workload, ScriptWorkload):
+        return None
+    return {published(metric.name): metric.unit or "" for metric in workload.metrics}
 
 
 GateText = Annotated[
@@ -86,8 +97,10 @@ GateText = Annotated[
 
 def trouble_of_kind(text: str, kind: str) -> str | None:
     """Return why a workload of this kind can never have the number that a gate asks for; None where it may."""
+    if kind not in METRICS_OF:
+        return None
     gate = parse_gate(text)
-    known = METRICS_OF.get(kind, METRICS)
+    known = METRICS_OF[kind]
     name = key_of(gate.key).metric
     if gate.kind == "verdict" or name in known:
         return None
@@ -96,9 +109,15 @@ def trouble_of_kind(text: str, kind: str) -> str | None:
     return f"{text.strip()!r}: a {kind} has no {name}{also}"
 
 
-def _key(text: str, column: int) -> Key:
+def _unit(name: str, own: Mapping[str, str]) -> str:
+    return own[name] if name in own else METRICS[name].unit if name in METRICS else ""
+
+
+def _key(text: str, column: int, own: Mapping[str, str] | None) -> Key:
     found = key_of(text)
-    if found.metric not in METRICS:
+    if own is not None and _NAME.fullmatch(found.metric) is None:
+        raise _wrong(column, f"{found.metric or text!r} is no metric", "its name has letters, digits and '_' here")
+    if own is None and found.metric not in METRICS:
         near = _nearest(found.metric)
         raise _wrong(column, f"there is no metric {found.metric or text!r}", f"did you mean {near}?" if near else "")
     head = text.partition("/")[0] if "/" in text else text
@@ -151,6 +170,8 @@ def _limit(text: str, column: int, unit: str, name: str) -> float:
         return float(f"{value / 100:.12g}")
     if said not in ("", unit, unit.removeprefix("1")):
         column += found.start(2)
+        if not unit:
+            raise _wrong(column, f"nobody says that {name} is in {said}", "write the number alone")
         if unit == "1":
             raise _wrong(column, f"{name} is a share, not {said}", f"write {found[1]}%")
         raise _wrong(column, f"{name} is in {unit}, not in {said}", f"write the number alone: it is in {unit}")

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from prony.model.base import Noun
 from prony.model.estimate import Grade
-from prony.model.metric import Better
+from prony.model.metric import Better, Metric
 
 
 class SeriesState(StrEnum):
@@ -53,6 +53,8 @@ class Point(Noun):
     value: float | None = None
     values: dict[str, float] = {}
     facts: dict[str, str] = {}
+    # Of a script: the metrics that are its own.
+    metrics: dict[str, Metric] = {}
 
 
 class Level(Noun):

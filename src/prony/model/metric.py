@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
@@ -142,6 +143,14 @@ HEADLINE = "inference_ms.p50"
 
 # What a list and a comparison show of a job, by the kind of its workload.
 HEADLINES = {"model": HEADLINE, "service": "e2e_ms.p50"}
+
+
+_UNPUBLISHED = re.compile(r"[^A-Za-z0-9_]+")
+
+
+def published(name: str) -> str:
+    """Return what a script calls a number as keys, gates and columns have it: letters, digits and underscores."""
+    return _UNPUBLISHED.sub("_", name).strip("_") or "metric"
 
 
 class Key(Noun):

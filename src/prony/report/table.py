@@ -31,7 +31,8 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
     ("memory_mib", "memory", 62),
     ("energy_j", "energy", 40),
 )
-_TOLD = 100  # the importance of what a script tells first; each after it is less important
+_TOLD = 80  # the importance of what a script tells; each after the first is less important
+_UNITS = ("ns", "us", "ms", "s", "mib", "j", "w")
 _SHARES = ("error_rate", "goodput_share")
 _EFFECTIVE: tuple[tuple[str, str, int], ...] = (
     ("precision", "precision", 58),
@@ -94,7 +95,8 @@ def table(dossier: Dossier) -> Table:
             cells["ratio"] = ratios
     for place, key in enumerate(_told(dossier)):
         scale, cells[key] = _measured(dossier, key)
-        columns.append(Column(key, _heading(key), _TOLD - place, unit=scale.symbol, is_headline=place == 0))
+        importance = _TOLD if place else 100
+        columns.append(Column(key, _heading(key), importance - place, unit=scale.symbol, is_headline=place == 0))
     for key, heading, importance in _EFFECTIVE:
         asked, made = cells.get(f"workload.{key}"), _effective(dossier, key)
         if made and not _says_the_same(asked, made):
@@ -115,8 +117,10 @@ def _told(dossier: Dossier) -> list[str]:
 
 
 def _heading(key: str) -> str:
+    """Return what a script calls it, without a unit that the column has anyway."""
     parts = key_of(key)
-    return f"{parts.metric} {parts.operation}".strip()
+    name, _, unit = parts.metric.rpartition("_")
+    return f"{name if name and unit in _UNITS else parts.metric} {parts.operation}".strip()
 
 
 def _matrix(dossier: Dossier) -> list[Column]:

@@ -12,15 +12,15 @@ import math
 from datetime import datetime
 from typing import Any
 
-from prony.model.estimate import Summary
+from prony.model.estimate import Summary, headline_of, metric_in
 from prony.model.job import Job
-from prony.model.metric import HEADLINES, key_of, metric_of
+from prony.model.metric import key_of
 from prony.model.result import ResultState
 from prony.store.folder import FolderContents
 
 # Of every metric the middle and the tail; all else is in the summary.
 _STATISTICS = ("", "p50", "p99")
-_VERSIONS = {"checksum", "engine_version"}
+_VERSIONS = {"checksum", "engine_version", "directory"}
 Values = dict[str, Any]
 
 
@@ -31,11 +31,11 @@ def placed(contents: FolderContents, summary: Summary) -> tuple[Values, Values] 
     Their documents are the nouns of `model.history`, written here without them: a run of one job need not load these.
     """
     job, result, device = contents.job, contents.result, contents.environment.device
-    metric = HEADLINES.get(job.workload.kind)
+    metric = headline_of(summary, job.workload.kind)
     is_apart = job.side is not None or job.confirms is not None
     if metric is None or is_apart or result.state is ResultState.FAILED:
         return None
-    about, series_id = metric_of(metric), fingerprint(job, device.hardware_id, device.software.os)
+    about, series_id = metric_in(summary, metric), fingerprint(job, device.hardware_id, device.software.os)
     series = {
         "id": series_id, "name": job.name[:128], "title": job.title[:500], "machine": device.name[:128],
         "hardware_id": device.hardware_id, "metric": metric, "unit": about.unit, "better": about.better,
@@ -49,6 +49,7 @@ def placed(contents: FolderContents, summary: Summary) -> tuple[Values, Values] 
         "series_id": series_id, "job_id": job.id, "experiment_id": job.experiment_id,
         "measured_at": result.started_at.isoformat(), "grade": summary.verdict.grade.value, "values": values,
         "facts": _facts(contents),
+        "metrics": {name: one.model_dump(mode="json") for name, one in summary.metrics.items()},
     }  # fmt: skip
     return _series_row(series), _point_row(point, result.started_at)
 
@@ -84,6 +85,7 @@ def _facts(contents: FolderContents) -> dict[str, str]:
         "engine": None if engine is None else f"{engine.engine} {engine.engine_version}",
         "service": None if service is None else f"{service.name} {service.version}".strip(),
         "model": None if result.model is None else result.model.sha256,
+        "script": None if result.script is None else result.script.directory,
         "os version": software.os_version,
         "kernel": software.kernel,
         "libc": software.libc,

@@ -12,10 +12,9 @@ from sqlalchemy import Row
 
 from prony.errors import InputError
 from prony.model.calibration import Calibration
-from prony.model.estimate import Summary
+from prony.model.estimate import Summary, headline_of
 from prony.model.experiment import Experiment
 from prony.model.job import Job
-from prony.model.metric import HEADLINES
 from prony.model.recipe import Matrix
 from prony.model.result import Result
 from prony.store.folder import FolderContents
@@ -75,8 +74,8 @@ def result_row(contents: FolderContents, summary: Summary) -> Values:
     if summary.job_id != contents.result.job_id:
         raise InputError(f"the summary is of job {summary.job_id}, the folder of {contents.result.job_id}")
     result, device = contents.result, contents.environment.device
-    metric = next((name for name in HEADLINES.values() if name in summary.estimates), None)
-    headline = summary.estimates[metric] if metric is not None else None
+    metric = headline_of(summary, contents.job.workload.kind)
+    headline = summary.estimates.get(metric or "")
     return {
         "history": placed(contents, summary),
         "job_id": result.job_id,
@@ -89,7 +88,7 @@ def result_row(contents: FolderContents, summary: Summary) -> Values:
         "summary": summary.model_dump_json(),
         "title": _shown(summary.title),
         "grade": summary.verdict.grade.value,
-        "headline_metric": metric,
+        "headline_metric": metric if headline else None,
         "headline_value": _number(headline.value) if headline else None,
         "headline_low": _number(headline.low) if headline else None,
         "headline_high": _number(headline.high) if headline else None,

@@ -37,7 +37,7 @@ def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool
     first, second = baseline.summary, candidate.summary
     # Only numbers with a run or a count behind them can be compared.
     known = dict.fromkeys((*first.runs, *first.counts, *second.runs, *second.counts))
-    found = wanted(baseline.job.workload.kind, known, terms.metrics)
+    found = wanted(baseline.job.workload.kind, known, terms.metrics, own={**second.metrics, **first.metrics})
     void = _void(baseline, candidate)
     made = _draft_of(first, second, interleaved=interleaved)
     return [Draft(one, None, void) if void else made(one) for one in found]
@@ -46,7 +46,8 @@ def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool
 def contrast(draft: Draft, pair: tuple[Entry, Entry], terms: Terms, *, q: float | None, tests: int) -> Contrast:
     """Judge one draft; `q` is its probability among all `tests` headlines."""
     baseline, candidate = pair
-    metric, key = metric_of(draft.wanted.key), draft.wanted.key
+    key = draft.wanted.key
+    metric = metric_of(key, {**candidate.summary.metrics, **baseline.summary.metrics})
     effect = draft.effect.model_copy(update={"q": q}) if draft.effect is not None else None
     conclusion = Conclusion.INSUFFICIENT
     if effect is not None:

@@ -6,15 +6,17 @@ the number of tests is corrected for. What a family's own headline lacks is told
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Literal
 
 from prony.errors import InputError
-from prony.model.metric import METRICS, key_of
+from prony.model.metric import METRICS, Metric, key_of
 
 # Extremes and spreads of a run say little of the next run.
+_WHOLE = ("wall_s", "cpu_s")
 _SHOWN = ("p50", "mean", "p90", "p95", "p99", "p99.9")
 
 
@@ -47,10 +49,15 @@ _FAMILIES: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
 }
 
 
-def wanted(kind: str, known: Collection[str], metrics: Collection[str]) -> list[Wanted]:
-    """Return what to compare, each headline before what stands behind it; `metrics` are those a person named."""
+def wanted(
+    kind: str, known: Collection[str], metrics: Collection[str], own: Mapping[str, Metric] = MappingProxyType({})
+) -> list[Wanted]:
+    """Return what to compare, each headline before what stands behind it; `metrics` are those a person named, `own`
+    those of a script."""
     if metrics:
-        return [Wanted(key, "headline", METRICS[key_of(key).metric].name) for key in _named(metrics, known)]
+        return [Wanted(key, "headline", key_of(key).metric) for key in _named(metrics, known, own)]
+    if own:
+        return _told(known, own)
     found: list[Wanted] = []
     for family, (headline, members) in _FAMILIES.get(kind, {}).items():
         mine = [key for key in known if key_of(key).metric in members and _is_shown(key)]
@@ -60,13 +67,25 @@ def wanted(kind: str, known: Collection[str], metrics: Collection[str]) -> list[
     return found
 
 
-def _named(metrics: Collection[str], known: Collection[str]) -> list[str]:
+def _told(known: Collection[str], own: Mapping[str, Metric]) -> list[Wanted]:
+    """Return what a script told. What has a better way decides, and the first of all; what Prony measured of the whole
+    execution stands behind it."""
+    keys = [key for key in known if key_of(key).metric in own]
+    found = []
+    for place, key in enumerate(keys):
+        name = key_of(key).metric
+        decides = place == 0 or (own[name].better != "neither" and name not in _WHOLE)
+        found.append(Wanted(key, "headline" if decides else "supporting", name))
+    return found
+
+
+def _named(metrics: Collection[str], known: Collection[str], own: Mapping[str, Metric]) -> list[str]:
     """Return the keys that a person means: whole ones, or a metric's middle where no statistic is said."""
     found = []
     for text in metrics:
         key = key_of(text)
-        if key.metric not in METRICS:
-            near = get_close_matches(key.metric, METRICS, n=1)
+        if key.metric not in METRICS and key.metric not in own:
+            near = get_close_matches(key.metric, [*own, *METRICS], n=1)
             hint = f"did you mean {near[0]}?" if near else "docs/metrics.md lists them"
             raise InputError(f"there is no metric {text!r}", hint=hint, code="unknown_metric")
         whole = [text] if key.statistic else [f"{text}.p50", f"{text}.mean"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from prony.analyse.compare.contrasts import title_of
 from prony.analyse.compare.sentences import value_text
+from prony.errors import InputError
 from prony.model.comparison import Conclusion, Contrast, Effect, percent_text
 from prony.model.dossier import Entry
 from prony.model.estimate import Estimate
@@ -20,6 +21,11 @@ _METHOD = "one number against one; fixed limit"
 def fixed_contrasts(baseline: Entry, candidate: Entry) -> tuple[Contrast, ...]:
     """Return a contrast for each limit; those that a side has no number for are insufficient."""
     kind = baseline.job.workload.kind
+    if kind not in _LATENCY:
+        raise InputError(
+            "the fixed limits are for latencies of models and services, and a script has none",
+            hint="leave --rule out", code="not_comparable",
+        )  # fmt: skip
     limits = {f"{_LATENCY[kind]}.{name}": 0.10 for name in ("mean", "p95", "p99")} | {"throughput_per_s.p50": 0.10}
     if kind == "service":
         limits["error_rate.mean"] = 0.01

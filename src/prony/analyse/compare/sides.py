@@ -15,8 +15,7 @@ from prony.analyse.compare.matching import Side
 from prony.analyse.estimates import across_runs
 from prony.analyse.verdict import verdict_of
 from prony.model.dossier import Entry
-from prony.model.estimate import Estimate, Grade, Summary, Verdict
-from prony.model.metric import metric_of
+from prony.model.estimate import Estimate, Grade, Summary, Verdict, metric_in
 from prony.model.recipe import Scalar
 
 _DISTURBED = "contaminated"
@@ -88,7 +87,7 @@ def _together(entries: Sequence[Entry], runs: Runs, pairs: Sequence[int]) -> Ent
         update={
             "runs": values or first.summary.runs,
             "counts": _counts(entries),
-            "estimates": first.summary.estimates | _estimates(values),
+            "estimates": first.summary.estimates | _estimates(values, first.summary),
             "used": tuple(pairs),
             "verdict": _verdict(entries),
         }
@@ -105,8 +104,8 @@ def _has(summary: Summary, key: str) -> bool:
     return len(summary.runs.get(key, ())) == len(summary.used)
 
 
-def _estimates(runs: Mapping[str, Sequence[float]]) -> dict[str, Estimate]:
-    return {key: across_runs(np.array(values), metric_of(key).unit, "runs") for key, values in runs.items()}
+def _estimates(runs: Mapping[str, Sequence[float]], summary: Summary) -> dict[str, Estimate]:
+    return {key: across_runs(np.array(values), metric_in(summary, key).unit, "runs") for key, values in runs.items()}
 
 
 def _counts(entries: Sequence[Entry]) -> dict[str, tuple[int, int]]:

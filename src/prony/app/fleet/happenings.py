@@ -11,7 +11,6 @@ from prony.model.estimate import Summary
 from prony.model.experiment import Experiment
 from prony.model.gate_outcome import GateOutcome, GateState
 from prony.model.history import OPEN, Change, ChangeState
-from prony.model.metric import metric_of
 from prony.model.queue import JobState
 from prony.model.schedule import Fire, Schedule
 
@@ -30,7 +29,7 @@ def compared(alarm: Alarm, recipe: str, summary: Summary, at: datetime) -> Happe
     holds = condition.holds(estimate.value, estimate.low, estimate.high)
     if holds is None:
         return None
-    unit = metric_of(condition.key).unit
+    unit = estimate.unit
     subject = f"{recipe}: {summary.title}" if summary.title else recipe
     interval = f" [{_shown(estimate.low)}, {_shown(estimate.high)}]" if estimate.low is not None else ""
     limit = f"{'' if holds else 'not '}{condition.sign} {condition.limit:g}"
