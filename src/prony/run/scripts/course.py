@@ -74,7 +74,7 @@ class ScriptCourse:
             raise CapacityError(
                 f"there is no program {argv[0]} on the path",
                 hint="install it, name its whole path, or set PATH in workload.environment",
-                code="no_program",
+                code="no_script_program",
             )
 
     def next_kind(self) -> Kind | None:

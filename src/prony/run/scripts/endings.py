@@ -24,7 +24,7 @@ def not_started(plan: Plan, rank: int, reason: str) -> Failure:
     program = plan.processes[rank]["argv"][0]
     hint = "is it installed and on the path? a file beside the recipe needs workload.directory"
     return Failure(
-        code="no_program", message=f"{program} cannot be started: {reason}", hint=hint, phase="start", whose="capacity"
+        code="no_script_program", message=f"{program} cannot be started: {reason}", hint=hint, phase="start", whose="capacity"
     )
 
 
@@ -70,17 +70,18 @@ def failed(plan: Plan, ends: Sequence[RankEnd], reason: str, *, out_of_memory: b
     what = f"rank {first.rank} of {count}" if count else "the script"
     others = "; the others were ended with it" if count > 1 else ""
     name = signal.Signals(-first.status).name if -first.status in {*signal.Signals} else None
-    starved = out_of_memory and name == "SIGKILL"
-    ended = "was killed because the system ran out of memory" if starved else f"ended with {exit_text(first.status)}"
-    hint = _HINTS.get(signal.Signals(-first.status)) if name else None
-    return Failure(
-        code="out_of_memory" if starved else "script_signal" if name else "script_exit",
-        message=f"{what} {reason or ended}{others}",
-        hint=hint or "its last words are below, and all of them in the result's logs",
-        phase=_PHASE,
-        signal=name,
-        detail=last_words(plan.streams, first.rank if count else None),
-    )
+    detail = last_words(plan.streams, first.rank if count else None)
+    if name is None:
+        message = f"{what} {reason or f'ended with {exit_text(first.status)}'}{others}"
+        hint = "its last words are with the failure, and all of them in the result's logs"
+        return Failure(code="script_exit", message=message, hint=hint, phase=_PHASE, detail=detail)
+    if out_of_memory and name == "SIGKILL":
+        message = f"{what} was killed because the system ran out of memory{others}"
+        hint = "let it use less, or use a machine with more memory"
+        return Failure(code="out_of_memory", message=message, hint=hint, phase=_PHASE, signal=name, detail=detail)
+    hint = _HINTS.get(signal.Signals(-first.status), "its last words are with the failure")
+    message = f"{what} ended with {exit_text(first.status)}{others}"
+    return Failure(code="script_signal", message=message, hint=hint, phase=_PHASE, signal=name, detail=detail)
 
 
 def last_words(streams: Sequence[Stream], rank: int | None) -> str:
