@@ -62,7 +62,7 @@ class ScriptCourse:
             self.folder.write_environment(environment.model_copy(update={"checksums": checksums}))
         place = self._place("prepare")
         variables = environment_of(work.environment, shims=self._shims, emitted=place.emitted)
-        argv = argv_of(work.command, variables)
+        argv = argv_of(work.command or work.image or "", variables)
         plan = planned(work.launch, argv, variables, place)
         program = shutil.which(argv[0], path=variables["PATH"])
         facts = ScriptFacts(
@@ -131,7 +131,7 @@ class ScriptCourse:
     def _plan(self, place: Place) -> Plan:
         work = self.job.script
         variables = environment_of(work.environment, shims=self._shims, emitted=place.emitted)
-        return planned(work.launch, argv_of(work.command, variables), variables, place)
+        return planned(work.launch, argv_of(work.command or work.image or "", variables), variables, place)
 
     def _executed(self, plan: Plan, place: Place, reading: Reading, observer: Observer) -> Outcome:
         tails = [reading.follow_emitted(place.emitted), *(reading.follow_stream(stream) for stream in plan.streams)]

@@ -24,7 +24,11 @@ def not_started(plan: Plan, rank: int, reason: str) -> Failure:
     program = plan.processes[rank]["argv"][0]
     hint = "is it installed and on the path? a file beside the recipe needs workload.directory"
     return Failure(
-        code="no_script_program", message=f"{program} cannot be started: {reason}", hint=hint, phase="start", whose="capacity"
+        code="no_script_program",
+        message=f"{program} cannot be started: {reason}",
+        hint=hint,
+        phase="start",
+        whose="capacity",
     )
 
 
