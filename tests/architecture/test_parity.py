@@ -118,6 +118,7 @@ NO_COMMAND: dict[str, str] = {
     "starts": DRAWN,
     "counters": DRAWN,
     "health": "for probes of load balancers and clusters, which speak HTTP",
+    "events": "for pages that stay open; prony watch follows one experiment",
     "stats": "for dashboards, which speak HTTP; prony queue and prony list are for people",
 }
 # What the client has besides operations.

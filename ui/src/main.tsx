@@ -10,7 +10,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
 import { Refusal } from "./api/client";
-
+import { listen } from "./api/live";
 import { router } from "./app/routes";
 
 const client = new QueryClient({
@@ -22,7 +22,7 @@ const client = new QueryClient({
     },
   },
 });
-
+listen(client);
 
 const place = document.getElementById("root");
 if (place)

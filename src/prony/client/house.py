@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from prony.client import wire
 from prony.client.asking import Asking
 from prony.client.connection import Call
+from prony.client.watching import changes
 from prony.model.access import AuditEntry, MadeToken, NewToken, Token
+from prony.model.event import Changed
 from prony.model.gang import ClockReading
 from prony.model.queue import Compatibility, Health, Page, Queue, Stats, Submission
 
@@ -14,6 +18,10 @@ class House(Asking):
     def compatibility(self, submission: Submission) -> Compatibility:
         """Say which agents could run a recipe, and what each of the others lacks; nothing is submitted."""
         return self._send(Compatibility, "POST", "compatibility", body=submission)
+
+    def events(self) -> Iterator[Changed | None]:
+        """Yield what changes anywhere, until the connection is lost; None: anything may have changed."""
+        return changes(self._connection)
 
     def queue(self) -> Queue:
         return self._get(Queue, "queue")

@@ -9,7 +9,7 @@ from prony.client.connection import Call, Connection
 from prony.client.sse import Message, messages
 from prony.errors import InputError, PronyError, TransportError
 from prony.model.base import Noun
-from prony.model.event import Event
+from prony.model.event import Changed, Event
 from prony.model.experiment import ExperimentState
 from prony.model.queue import ExperimentView, QueuedJob
 
@@ -63,9 +63,18 @@ def updates(
                 connection.sleep(pause_s)
 
 
+def changes(connection: Connection) -> Iterator[Changed | None]:
+    """Yield what changes anywhere, for as long as the connection holds; None: anything may have changed."""
+    for message in _messages(connection, "events"):
+        if message.event == "anew":
+            yield None
+        elif message.event == "changed":
+            yield wire.read(Changed, message.data, connection.base)
+
+
 def _until_lost(connection: Connection, experiment_id: str) -> Iterator[Update | PronyError]:
     """Yield what one connection brings, and last why it brings no more."""
-    stream = _messages(connection, experiment_id)
+    stream = _messages(connection, "experiments", experiment_id, "events")
     while True:
         try:
             message = next(stream, None)
@@ -90,9 +99,9 @@ def _ended(update: Update, before: bool) -> bool:
             return before
 
 
-def _messages(connection: Connection, experiment_id: str) -> Iterator[Message]:
+def _messages(connection: Connection, *path: str) -> Iterator[Message]:
     headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity", "Cache-Control": "no-store"}
-    call = Call("GET", ("experiments", experiment_id, "events"), headers=headers)
+    call = Call("GET", path, headers=headers)
     return messages(connection.stream(call, silence_s=_SILENCE_S))
 
 

@@ -35,3 +35,11 @@ class Event(Noun):
     state: str = ""
     message: str = ""
     live: Live | None = None
+
+
+class Changed(Noun):
+    """What is no longer as it was, by the ids of those that are told apart; `topics` are other nouns as a whole."""
+
+    experiments: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()

@@ -237,6 +237,11 @@ def parameter(name: str, description: str, schema: dict[str, Any], *, required: 
                             "schema": schema}]}  # fmt: skip
 
 
+LAST_EVENT_ID = parameter(
+    "Last-Event-ID",
+    "the id of the last event that you heard: you are told what followed",
+    {"type": "string", "maxLength": 100},
+)
 KEY_PARAMETER = parameter(
     "Idempotency-Key",
     "a name of your choice: the same creation under the same key is done once",

@@ -18,12 +18,14 @@ _BEAT = b": beat\n\n"
 
 
 class Notice(Protocol):
-    """One event; `data` is JSON text."""
+    """One event; `data` is JSON text, an empty `id` is none."""
 
     @property
     def event(self) -> str: ...
     @property
     def data(self) -> str: ...
+    @property
+    def id(self) -> str: ...
 
 
 class EventStream(Response):
@@ -70,7 +72,8 @@ class EventStream(Response):
 
 def encoded(notice: Notice) -> bytes:
     lines = "".join(f"data: {line}\n" for line in notice.data.split("\n"))
-    return f"event: {notice.event}\n{lines}\n".encode()
+    place = f"id: {notice.id}\n" if notice.id else ""
+    return f"{place}event: {notice.event}\n{lines}\n".encode()
 
 
 async def _next(source: AsyncIterator[Notice]) -> Notice | None:

@@ -113,6 +113,7 @@ def test_the_client_is_not_watched_before_its_body_was_read() -> None:
 
 def test_an_event_is_written_as_browsers_read_it() -> None:
     assert encoded(Notice("job", '{"a":"\u2028"}')) == 'event: job\ndata: {"a":"\u2028"}\n\n'.encode()
+    assert encoded(Notice("x", "a", "b-1")) == b"id: b-1\nevent: x\ndata: a\n\n"
     assert encoded(Notice("x", "a\nb")) == b"event: x\ndata: a\ndata: b\n\n"
 
 

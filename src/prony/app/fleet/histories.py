@@ -110,7 +110,8 @@ class Histories(Office):
         return change
 
     def report_change(self, desk: Desk, change: Change) -> None:
-        """Have alarms hear how a change stands: one that runs are to decide is suspected until they have."""
+        """Have pages and alarms hear how a change stands: one that runs are to decide is suspected until they have."""
+        desk.tell("changes", "")
         if self.siren.hears("regression") or self.siren.hears("suspect"):
             is_alone = not self.settings.confirm_runs_per_day or _has_no_runs(desk, change)
             for happening in change_happenings(change, self.clock.now(), is_alone=is_alone):

@@ -18,6 +18,7 @@ def keep(desk: Desk, made: Plan) -> None:
     if made.experiment.schedule_id is not None:
         of = {"experiment_id": made.experiment.id, "schedule_id": made.experiment.schedule_id}
         desk.connection.execute(insert(tables.scheduled).values(of))
+    desk.tell("job", f"{made.experiment.id}/")
     enqueue(desk, made)
 
 

@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from prony.app.access import Access
 from prony.app.fleet.alarms import Siren
+from prony.app.fleet.feed import Feed
 from prony.app.fleet.floor import Card, Floor
 from prony.app.fleet.happenings import experiment_ended
 from prony.app.fleet.meetings import Meetings
@@ -68,10 +69,11 @@ class FleetSettings:
 
 @dataclass(frozen=True)
 class Notice:
-    """One thing that a watcher is told: an event's name and its JSON."""
+    """One thing that a watcher is told: an event's name and its JSON; by its id, one who was cut off goes on."""
 
     event: str
     data: str
+    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class Office:
         self.access = Access(self.engine, self.clock)
         self.siren = Siren(settings.alarm_window_s)
         self.ended: set[str] = set()  # experiments whose gates are still to be told of
+        self.feed = Feed()
         self.watchers: dict[str, set[asyncio.Queue[Notice | None]]] = defaultdict(set)
         self.seen: dict[str, float] = {}  # agent -> monotonic time of its last sign of life
         self.renewed: dict[str, float] = {}  # lease -> the same
@@ -196,6 +199,7 @@ class Office:
 
     def hear(self, notes: Sequence[Note]) -> None:
         """Act on what was committed, here or by another server."""
+        self.feed.hear(notes)
         jobs: dict[str, set[str]] = defaultdict(set)
         for note in notes:
             if note.topic == "job":

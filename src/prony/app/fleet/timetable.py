@@ -84,6 +84,7 @@ def _move(desk: Desk, text: str, state: ScheduleState, now: datetime | None) -> 
     if found.state is state:
         raise ConflictError(f"schedule {found.name} is {state} already", hint="`prony schedule list` shows all")
     schedules.move(desk.connection, found.id, state, found.timing.after(now) if now is not None else None)
+    desk.tell("schedules", found.id)
     return schedules.find(desk.connection, found.id)
 
 
@@ -91,6 +92,7 @@ def remove(desk: Desk, text: str) -> str:
     """Forget a schedule with its history; its experiments stay. Return its id."""
     found = schedules.find(desk.connection, text, locked=True)
     schedules.remove(desk.connection, found.id)
+    desk.tell("schedules", found.id)
     return found.id
 
 
@@ -174,6 +176,7 @@ def _fired(desk: Desk, schedule_id: str, turn: Turn, made: Plan | PronyError | N
     )
     if not schedules.add_fire(desk.connection, fire):
         return None
+    desk.tell("schedules", schedule_id)
     if plan is not None:
         keeping.keep(desk, plan)
     return fire

@@ -40,6 +40,13 @@ class Watching(Office):
         finally:
             self.leave(experiment_id, line)
 
+    async def events(self, last_id: str = "") -> AsyncIterator[Notice]:
+        """Yield what changes anywhere, without end; first what somebody missed who had heard `last_id`."""
+        async for place, changed in self.feed.follow(last_id):
+            yield (
+                Notice("anew", "{}", place) if changed is None else Notice("changed", changed.model_dump_json(), place)
+            )
+
     def _snapshot(self, connection: Connection, experiment_id: str) -> tuple[ExperimentView, list[QueuedJob]]:
         view = view_of(connection, experiment_id)
         rows = queue.page(connection, queue.JobFilter(experiment=experiment_id))

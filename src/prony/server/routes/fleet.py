@@ -12,9 +12,12 @@ from starlette.responses import Response
 from prony.model.gang import ClockReading
 from prony.model.queue import Compatibility, Health, Queue, Stats, Submission
 from prony.server.answers import answer, tagged
+from prony.server.asked import LAST_EVENT_ID
+from prony.server.body import header
+from prony.server.events import EventStream
 from prony.server.metrics import Metrics
 from prony.server.openapi import text
-from prony.server.operation import Operation, fleet_of
+from prony.server.operation import Operation, fleet_of, waits_of
 
 router = APIRouter(tags=["fleet"], route_class=Operation)
 
@@ -32,6 +35,17 @@ async def compatibility(request: Request, body: Submission) -> Response:
 async def queue(request: Request) -> Response:
     """The lots that have waiting or leased jobs, in the order in which they are served."""
     return tagged(request, await fleet_of(request).queue())
+
+
+@router.get(
+    "/api/v1/events", operation_id="events", response_class=Response, summary="Hear what changes",
+    responses={200: text("text/event-stream", of="events `changed`, with JSON, and `anew`: anything may have changed")},
+    openapi_extra=LAST_EVENT_ID,
+)  # fmt: skip
+async def events(request: Request) -> Response:
+    """Which experiments, agents and other nouns are no longer as they were; not how they are now. It has no end."""
+    source = fleet_of(request).events(header(request.scope, b"last-event-id")[:100].decode("latin-1"))
+    return EventStream(await anext(source), source, waits_of(request))
 
 
 @router.get("/api/v1/clock", operation_id="clock", response_model=ClockReading, summary="What time it is here")
