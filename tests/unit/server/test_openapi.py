@@ -32,7 +32,7 @@ POST /alarms/{}/test test_alarm; DELETE /alarms/{} remove_alarm
 GET /comparison comparison; GET /series series; GET /series/{} history; GET /series/{}/baseline baseline
 PUT /series/{}/baseline set_baseline; DELETE /series/{}/baseline clear_baseline; GET /changes changes
 GET /changes/{} change; POST /changes/{}/ack ack; GET /experiments/{}/gates gates; GET /sweep sweep_report
-GET /matrix matrix; POST /leases/{}/meeting meet; GET /clock clock
+GET /matrix matrix; POST /leases/{}/meeting meet; GET /clock clock; GET /events events
 """
 Document = dict[str, Any]
 

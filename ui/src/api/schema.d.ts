@@ -424,6 +424,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Hear what changes
+         * @description Which experiments, agents and other nouns are no longer as they were; not how they are now. It has no end.
+         *
+         *     Role: viewer.
+         */
+        get: operations["events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/experiments": {
         parameters: {
             query?: never;
@@ -4398,6 +4420,46 @@ export interface components {
             rate: number;
         };
         /**
+         * Origin
+         * @description A run that another program measured and whose requests were brought in: what its files can and cannot say.
+         */
+        Origin: {
+            /** By */
+            by: string;
+            /**
+             * Differs
+             * @default []
+             */
+            differs: string[];
+            /**
+             * Has Own Processes
+             * @default false
+             */
+            has_own_processes: boolean;
+            /**
+             * Has Whole Seconds
+             * @default false
+             */
+            has_whole_seconds: boolean;
+            /** Identity */
+            identity: string;
+            /**
+             * Left Out
+             * @default []
+             */
+            left_out: string[];
+            /**
+             * Timeless
+             * @default 0
+             */
+            timeless: number;
+            /**
+             * Unread
+             * @default 0
+             */
+            unread: number;
+        };
+        /**
          * Outlier
          * @description A sample or a run that stands apart; labelled, never dropped.
          */
@@ -5362,6 +5424,7 @@ export interface components {
             /** Job Id */
             job_id: string;
             model?: components["schemas"]["ModelFacts"] | null;
+            origin?: components["schemas"]["Origin"] | null;
             /** Prony Version */
             prony_version: string;
             /**
@@ -6579,6 +6642,7 @@ export type NewBaseline = components['schemas']['NewBaseline'];
 export type NewSchedule = components['schemas']['NewSchedule'];
 export type NewToken = components['schemas']['NewToken'];
 export type Open = components['schemas']['Open'];
+export type Origin = components['schemas']['Origin'];
 export type Outlier = components['schemas']['Outlier'];
 export type OutputCheck = components['schemas']['OutputCheck'];
 export type PageAgent = components['schemas']['Page_Agent_'];
@@ -8547,6 +8611,74 @@ export interface operations {
             };
             /** @description Unsupported Media Type */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a fault of the server, or it cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    events: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description the id of the last event that you heard: you are told what followed */
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description events `changed`, with JSON, and `anew`: anything may have changed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
