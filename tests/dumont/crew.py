@@ -62,10 +62,12 @@ class Crew:
     host: str
     redis_url: str
     hands: list[Hand] = field(default_factory=list)
+    started: int = 0
 
     def start(self, fault: str = "", *, mode: str = "recorded", options: Sequence[str] = ()) -> Hand:
         there = urlsplit(self.redis_url)
-        number = len(self.hands)
+        self.started += 1
+        number = self.started
         log, gate = self.folder / f"dumont-{number}.log", self.folder / f"gate-{number}"
         command = [sys.executable, "-m", "dumont", "start", "--host", self.host]
         command += ["--redis-host", str(there.hostname), "--redis-port", str(there.port)]

@@ -1,0 +1,324 @@
+"""Dumont workers serve a Prony server: whatever befalls them, nothing is lost, nothing counts twice, campaigns end.
+
+Everything is real but the workers, which stand in for Dumont's: processes that say and do what it does, over a real
+Redis. Most report the figures of a recorded run, because it is not the figures that are in question.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+
+from chaos.work import record
+from dumont.house import House, house
+from prony.model.sark import CSV_COLUMNS
+from servers.binaries import AbsentError
+from servers.needs import lack
+from servers.redis import redis_server
+
+redis = pytest.importorskip("redis")
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with ExitStack() as block:
+        try:
+            made = block.enter_context(house(tmp_path_factory.mktemp("house")))
+        except AbsentError as exc:
+            lack("redis", str(exc))
+        yield made
+
+
+@pytest.fixture
+def sark(shared: House) -> Iterator[House]:
+    """A server that nobody works for yet."""
+    yield shared
+    shared.dismiss()
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Iterator[House]:
+    """The same, to be killed and started again."""
+    with ExitStack() as block:
+        try:
+            made = block.enter_context(house(tmp_path))
+        except AbsentError as exc:
+            lack("redis", str(exc))
+        yield made
+
+
+def told(view: dict[str, Any]) -> tuple[str, int, int, int]:
+    """Return how a campaign ended: its word, and how many jobs it has, completed and failed."""
+    return view["status"], view["total_jobs"], view["completed_jobs"], view["failed_jobs"]
+
+
+def check_all_once(sark: House, campaign_id: str, count: int) -> dict[str, Any]:
+    """Every job ended once, complete, and has one row."""
+    view = sark.ended(campaign_id)
+    assert told(view) == ("completed", count, count, 0)
+    assert view["job_breakdown"] == {"pending": 0, "running": 0, "complete": count, "failed": 0}
+    rows = sark.rows(campaign_id)
+    assert sorted(row["JobId"] for row in rows) == [f"{campaign_id}-job-{number}" for number in range(count)]
+    assert {row["Status"] for row in rows} == {"Complete"}
+    counts = sark.experiment(campaign_id)["counts"]
+    assert {state: number for state, number in counts.items() if number} == {"complete": count}
+    return view
+
+
+def is_all(sark: House, campaign_id: str, state: str) -> bool:
+    view = sark.view(campaign_id)
+    return bool(view["job_breakdown"][state] == view["total_jobs"])
+
+
+# Nothing goes wrong
+
+
+def test_a_campaign_goes_from_its_queue_to_its_csv(sark: House) -> None:
+    worker = sark.worker()
+    campaign_id = sark.campaign(3)
+    check_all_once(sark, campaign_id, 3)
+    rows = sark.rows(campaign_id)
+    assert tuple(rows[0]) == CSV_COLUMNS
+    assert (rows[0]["UploadId"], rows[0]["InferenceMsMedian"]) == (campaign_id, "0.021")
+    job = sark.ask("GET", f"/api/jobs/{campaign_id}-job-0")
+    assert (job["job"]["status"], job["result"]["status"]) == ("complete", "Complete")
+    assert job["result"]["worker_id"] == worker.worker_id()
+
+
+def test_a_job_for_one_worker_is_run_by_no_other(sark: House) -> None:
+    others, chosen = [sark.worker(), sark.worker()], sark.worker()
+    campaign_id = sark.campaign(3, worker_id=chosen.worker_id())
+    check_all_once(sark, campaign_id, 3)
+    results = [sark.ask("GET", f"/api/jobs/{campaign_id}-job-{number}")["result"] for number in range(3)]
+    assert {result["worker_id"] for result in results} == {chosen.worker_id()}
+    assert not any("Got job" in other.said() for other in others)
+
+
+def test_what_a_worker_cannot_know_keeps_its_numbers_from_being_valid(sark: House) -> None:
+    sark.worker()
+    campaign_id = sark.campaign()
+    check_all_once(sark, campaign_id, 1)
+    with urlopen(f"http://127.0.0.1:{sark.port}/api/v1/jobs/{campaign_id}-job-0", timeout=30) as answer:
+        text = answer.read().decode()
+    assert '"suspect"' in text
+
+
+def test_a_model_that_fails_is_a_result_and_is_not_tried_again(sark: House) -> None:
+    worker = sark.worker("fail")
+    campaign_id = sark.campaign()
+    assert told(sark.ended(campaign_id)) == ("completed", 1, 0, 1)
+    assert [row["Status"] for row in sark.rows(campaign_id)] == ["Failed"]
+    assert worker.said().count("Got job") == 1
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a folder with a real model in it."""
+    folder = tmp_path_factory.mktemp("models")
+    record(folder)
+    place = next((folder / "home").rglob("*.onnx"))
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(place.parent))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/{place.name}"
+        server.shutdown()
+
+
+def test_a_worker_that_really_runs_a_model_reports_what_it_measured(sark: House, models: str) -> None:
+    pytest.importorskip("onnxruntime")
+    sark.worker(mode="real")
+    campaign_id = sark.campaign(model=models)
+    check_all_once(sark, campaign_id, 1)
+    row = sark.rows(campaign_id)[0]
+    assert float(row["InferenceMsMedian"]) > 0
+    assert float(row["PeakLoadRamUsage"]) > 1
+    assert row["FileName"] == models.rpartition("/")[2]
+
+
+# Workers that die, hang and come back
+
+
+@pytest.mark.parametrize("death", ["die-after-pop", "die-after-fetch", "die-before-result"])
+def test_the_job_of_a_worker_that_is_killed_is_run_by_another(sark: House, death: str) -> None:
+    first = sark.worker(f"{death}:1")
+    campaign_id = sark.campaign(2)
+    assert first.ended() == -9
+    sark.worker()
+    check_all_once(sark, campaign_id, 2)
+
+
+def test_a_worker_killed_right_after_its_result_has_delivered_it(sark: House) -> None:
+    first = sark.worker("die-after-result")
+    campaign_id = sark.campaign()
+    assert first.ended() == -9
+    sark.worker()
+    check_all_once(sark, campaign_id, 1)
+
+
+@pytest.mark.parametrize("fault", ["hang", "lost:1"])
+def test_a_worker_that_lives_and_brings_no_result_loses_the_job(sark: House, fault: str) -> None:
+    first = sark.worker(fault)
+    campaign_id = sark.campaign(timeout_seconds=3)
+    first.wait_said("Executing job")
+    second = sark.worker()
+    check_all_once(sark, campaign_id, 1)
+    assert "Got job" in second.said() or fault != "hang"
+
+
+def test_a_worker_that_registers_anew_gives_back_what_its_earlier_life_held(sark: House) -> None:
+    device = sark.device()
+    first = sark.worker("held", device=device)
+    campaign_id = sark.campaign(2)
+    first.wait_said("Executing job")
+    first.kill()
+    second = sark.worker(device=device)
+    assert second.worker_id() == first.worker_id()
+    check_all_once(sark, campaign_id, 2)
+
+
+def test_two_workers_of_one_name_run_every_job_once(sark: House) -> None:
+    device = sark.device()
+    first, second = sark.worker("held:1", device=device), sark.worker("held:1", device=device)
+    assert first.worker_id() == second.worker_id()
+    campaign_id = sark.campaign(6)
+    first.wait_said("Executing job")
+    second.wait_said("Executing job")
+    first.open_gate()
+    second.open_gate()
+    check_all_once(sark, campaign_id, 6)
+    assert (first.said() + second.said()).count("Published result") == 6
+
+
+def test_a_worker_that_is_slow_but_alive_keeps_its_job(sark: House) -> None:
+    slow = sark.worker("held")
+    campaign_id = sark.campaign()
+    slow.wait_said("Executing job")
+    other = sark.worker()
+    # Another campaign from its beginning to its end: longer than a silent worker would keep its job.
+    for _ in range(3):
+        check_all_once(sark, sark.campaign(5), 5)
+    slow.open_gate()
+    check_all_once(sark, campaign_id, 1)
+    assert f"{campaign_id}-job-0" not in other.said()
+
+
+# Results that come twice, late, for nobody, or torn
+
+
+def test_a_result_that_comes_twice_counts_once(sark: House) -> None:
+    before = sark.dropped().get("duplicate", 0)
+    sark.worker("twice")
+    campaign_id = sark.campaign(3)
+    check_all_once(sark, campaign_id, 3)
+    sark.wait(lambda: sark.dropped().get("duplicate", 0) == before + 3, "the second results to be dropped")
+    check_all_once(sark, campaign_id, 3)
+
+
+def test_a_result_for_a_job_that_nobody_knows_counts_for_nothing(sark: House) -> None:
+    before = sark.dropped().get("unknown_job", 0)
+    sark.worker("unknown:1")
+    check_all_once(sark, sark.campaign(2), 2)
+    assert sark.dropped()["unknown_job"] == before + 1
+
+
+def test_results_that_cannot_be_read_do_no_harm_and_their_job_is_run_again(sark: House) -> None:
+    before = sark.dropped().get("malformed", 0)
+    sark.worker("malformed:1")
+    campaign_id = sark.campaign(2)
+    check_all_once(sark, campaign_id, 2)
+    assert sark.dropped()["malformed"] == before + 4
+
+
+def test_a_late_result_of_a_job_that_another_has_done_counts_for_nothing(sark: House) -> None:
+    late = sark.worker("late:1")
+    campaign_id = sark.campaign()
+    late.wait_said("Executing job")
+    sark.worker()
+    check_all_once(sark, campaign_id, 1)
+    late.open_gate()
+    late.wait_said("Published result")
+    sark.wait(lambda: sark.ask("GET", "/api/queue/status")["results_queue_size"] == 0, "the late result to be seen")
+    check_all_once(sark, campaign_id, 1)
+
+
+def test_a_late_result_of_a_job_that_still_waits_is_taken(sark: House) -> None:
+    late = sark.worker("late:1")
+    campaign_id = sark.campaign()
+    for state in ("running", "pending"):  # lent, and waiting again because its worker is silent
+        sark.wait(functools.partial(is_all, sark, campaign_id, state), f"the job to be {state}", campaign_id)
+    late.open_gate()
+    check_all_once(sark, campaign_id, 1)
+
+
+# What is behind it dies
+
+
+class Restartable:
+    """A Redis that keeps nothing when it ends, always on one port."""
+
+    def __init__(self) -> None:
+        self._block = ExitStack()
+        self.url = self._block.enter_context(redis_server())
+
+    def stop(self) -> None:
+        self._block.close()
+
+    def start(self) -> None:
+        self._block.enter_context(redis_server(port=int(self.url.rpartition(":")[2].partition("/")[0])))
+
+
+@pytest.fixture
+def kept() -> Iterator[Restartable]:
+    try:
+        made = Restartable()
+    except AbsentError as exc:
+        lack("redis", str(exc))
+    yield made
+    made.stop()
+
+
+def test_jobs_that_redis_lost_are_put_there_again(tmp_path: Path, kept: Restartable) -> None:
+    with house(tmp_path, redis_url=kept.url) as sark:
+        worker = sark.worker("held:1")
+        campaign_id = sark.campaign(4)
+        worker.wait_said("Executing job")
+        kept.stop()
+        kept.start()
+        worker.open_gate()
+        check_all_once(sark, campaign_id, 4)
+
+
+def test_a_campaign_that_is_made_while_redis_is_away_is_run_when_it_is_back(tmp_path: Path, kept: Restartable) -> None:
+    with house(tmp_path, redis_url=kept.url) as sark:
+        sark.worker()
+        kept.stop()
+        campaign_id = sark.campaign(2)
+        kept.start()
+        check_all_once(sark, campaign_id, 2)
+
+
+def test_a_server_killed_in_the_middle_goes_on_where_it_was(private: House) -> None:
+    worker = private.worker("held:1")
+    campaign_id = private.campaign(4)
+    worker.wait_said("Executing job")
+    private.kill()
+    worker.open_gate()
+    worker.wait_said("Published result")  # nobody is there to take it
+    private.start()
+    check_all_once(private, campaign_id, 4)
+
+
+def test_after_a_reset_the_workers_go_on(sark: House) -> None:
+    sark.worker()
+    check_all_once(sark, sark.campaign(), 1)
+    assert sark.ask("POST", "/api/reset")["status"] == "reset"
+    assert sark.ask("GET", "/api/campaigns")["count"] == 0
+    check_all_once(sark, sark.campaign(2), 2)
