@@ -120,9 +120,9 @@ class House:
         found: dict[str, int] = self.ask("GET", "/api/monitoring/stats")["results"]["dropped"]
         return found
 
-    def experiment(self, campaign_id: str) -> dict[str, Any]:
-        """Return the campaign as Prony's own API has it."""
-        with urlopen(f"http://127.0.0.1:{self.port}/api/v1/experiments/{campaign_id}", timeout=30) as answer:
+    def prony(self, path: str) -> dict[str, Any]:
+        """Ask Prony's own API."""
+        with urlopen(f"http://127.0.0.1:{self.port}/api/v1/{path}", timeout=30) as answer:
             found: dict[str, Any] = json.loads(answer.read())
         return found
 
