@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from prony.errors import CapacityError
 from prony.model.device import EngineReport
 from prony.ports import plugins
 from prony.store.home import Home
@@ -25,8 +26,13 @@ def inspect_engines(home: Home, names: Sequence[str] = ()) -> list[EngineReport]
 
 def inspect_version(home: Home, name: str, version: str) -> EngineReport:
     """Start one version of an engine that has an environment of its own; its report is named `NAME@VERSION`."""
-    from prony.run.engines import inspect
+    from prony.run.engines import check_version, inspect
 
     with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
         report = inspect(name, home.engines, Path(scratch) / f"{name}.log", version)
+    if report.version is not None:
+        try:
+            check_version(name, version, report.version)
+        except CapacityError as exc:
+            report = report.model_copy(update={"state": "broken", "reason": exc.message, "hint": exc.hint})
     return report.model_copy(update={"name": f"{name}@{version}"})

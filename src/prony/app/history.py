@@ -76,6 +76,8 @@ def keep(connection: Connection, judgement: Judgement) -> tuple[Change, ...]:
 
 
 def _kept_decision(fresh: Change, known: Change | None) -> Change:
+    from prony.analyse.history.sentences import restated
+
     decided = (ChangeState.ACKNOWLEDGED, ChangeState.CONFIRMED, ChangeState.REJECTED)
     if known is None or known.state not in decided or fresh.state in (*decided, ChangeState.RESOLVED):
         return fresh
@@ -85,7 +87,7 @@ def _kept_decision(fresh: Change, known: Change | None) -> Change:
         "decided_after": known.decided_after,
         "path": known.path,
     }
-    return fresh.model_copy(update=kept)
+    return restated(fresh.model_copy(update=kept))
 
 
 def _written(course: Course, found: Judged) -> str:
@@ -287,9 +289,11 @@ def note(connection: Connection, change_id: str, told: str) -> Change | None:
 
 
 def _decide(connection: Connection, found: Change, state: ChangeState, more: dict[str, Any]) -> Change:
+    from prony.analyse.history.sentences import restated
+
     points = rows.points(connection, found.series_id)
     last = points[-1].job_id if points else None
-    changed = found.model_copy(update={"state": state, "decided_after": last} | more)
+    changed = restated(found.model_copy(update={"state": state, "decided_after": last} | more))
     rows.keep_change(connection, changed)
     rows.wake(connection, found.series_id)
     return changed

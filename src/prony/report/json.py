@@ -10,6 +10,7 @@ from prony.model.account import Account
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Estimate, Summary, Verdict
 from prony.model.metric import METRICS, key_of
+from prony.report.decisions import decisions
 from prony.report.findings import findings
 
 # Raised when a key changes its meaning or goes away; new keys may appear at any time.
@@ -30,7 +31,7 @@ def render(dossier: Dossier) -> str:
         "histories": [one.model_dump(mode="json") for one in account.histories],
         "matrix": None if account.matrix is None else account.matrix.model_dump(mode="json"),
         "worths": {job: [one.model_dump(mode="json") for one in worths] for job, worths in account.worths.items()},
-        "methods": list(account.methods),
+        "methods": decisions(account),
         "jobs": [_job(entry) for entry in dossier.entries],
         "calibration": _calibration(dossier),
     }

@@ -5,7 +5,15 @@ from __future__ import annotations
 from prony.analyse.history.judging import Rules
 from prony.model.history import Change, ChangeState, History, Level, SeriesState
 
+# What runs that were made to decide it added to how a change was found: it stays when the series is judged again.
+BY_RUNS = ("side by side", "repeated", "confirming runs")
 _VERBS = {"regression": "got worse", "improvement": "got better", "drift": "drifts", "environment": "changed"}
+
+_ANSWERS = {
+    ChangeState.CONFIRMED: "Runs made for it confirm it",
+    ChangeState.REJECTED: "Runs made for it say no",
+    ChangeState.ACKNOWLEDGED: "It is known and acknowledged",
+}
 
 
 def change_sentence(change: Change) -> str:
@@ -22,6 +30,15 @@ def change_sentence(change: Change) -> str:
     if change.facts:
         parts.append(f"What else changed: {'; '.join(change.facts)}.")
     return " ".join([*parts, change.settle]).strip()
+
+
+def restated(change: Change) -> Change:
+    """Return a change that was decided since it was told of, with what is said of it now."""
+    if change.state not in _ANSWERS:
+        return change
+    by_runs = [step for step in change.path if step.startswith(BY_RUNS[:2])]
+    settled = change.model_copy(update={"settle": f"{_ANSWERS[change.state]}{': ' + by_runs[-1] if by_runs else ''}."})
+    return settled.model_copy(update={"sentence": change_sentence(settled)})
 
 
 def settle_text(change: Change, *, seen_before: bool = False) -> str:
@@ -65,7 +82,9 @@ def rules_sentence(rules: Rules) -> str:
 
 
 def _verb(change: Change) -> str:
-    return f"may have {_VERBS[change.kind]}" if change.state is ChangeState.SUSPECT else _VERBS[change.kind]
+    if change.state is ChangeState.SUSPECT:
+        return f"may have {_VERBS[change.kind]}"
+    return f"seemed to have {_VERBS[change.kind]}" if change.state is ChangeState.REJECTED else _VERBS[change.kind]
 
 
 def _level(level: Level) -> str:

@@ -14,15 +14,13 @@ from prony.analyse.history.causes import Causes, causes
 from prony.analyse.history.course import NEAR, Course, Decision, Noticed
 from prony.analyse.history.judging import Finding, Rules
 from prony.analyse.history.numbers import Judged, level_of
-from prony.analyse.history.sentences import change_sentence, settle_text
+from prony.analyse.history.sentences import BY_RUNS, change_sentence, restated, settle_text
 from prony.model.calibration import Calibration
 from prony.model.history import OPEN, Change, ChangeKind, ChangeState, Noise, Series, SeriesState
 from prony.stats.quantiles import Array
 from prony.stats.shift import shift
 from prony.stats.spread import detectable_change, robust_cv
 
-# What runs that were made to decide it added to how a change was found: it stays when the series is judged again.
-_BY_RUNS = ("side by side", "repeated", "confirming runs")
 _DECIDED = (ChangeState.CONFIRMED, ChangeState.REJECTED, ChangeState.ACKNOWLEDGED)
 
 
@@ -165,8 +163,8 @@ def _remembered(fresh: Sequence[Change], known: Sequence[Change], judged: Judged
             kept = {"id": before.id, "noticed_at": before.noticed_at, "acknowledgement": before.acknowledgement}
             kept |= {"decided_after": before.decided_after}
             state = before.state if before.state in _DECIDED else change.state
-            path = change.path + tuple(step for step in before.path if step.startswith(_BY_RUNS))
-            found.append(change.model_copy(update=kept | {"state": state, "path": path}))
+            path = change.path + tuple(step for step in before.path if step.startswith(BY_RUNS))
+            found.append(restated(change.model_copy(update=kept | {"state": state, "path": path})))
         else:
             found.append(change)
     left = [one for one in left if one.state in _DECIDED or one.state is ChangeState.RESOLVED]
