@@ -287,6 +287,16 @@ def test_what_came_in_goes_out_byte_for_byte(bench: Bench, tmp_path: Path) -> No
     assert drawn >= {"latency_percentiles.png", "throughput_timeline.png", "success_rate.png"}
 
 
+def test_the_summary_of_an_operation_holds_no_raw_latencies(tmp_path: Path) -> None:
+    lines = rows(20, kind="postgres", operation_type="insert") + rows(20, kind="postgres", operation_type="select")
+    told = summary_of(read_benchmark(benchmark(tmp_path / "BM-15", lines)).log)
+    assert set(told["operations"]) == {"insert", "select"}
+    for one in told["operations"].values():
+        assert one["count"] == 20
+        assert all(isinstance(value, int | float) for value in one.values())
+    assert told["transactions_per_second"] == told["requests_per_second"]
+
+
 def test_the_summary_has_no_percentile_of_nothing(tmp_path: Path) -> None:
     folder = benchmark(tmp_path / "BM-14", [one | {"success": False} for one in rows(5)])
     told = summary_of(read_benchmark(folder).log)

@@ -133,6 +133,31 @@ def test_pgbench_runs_its_transactions_on_its_threads() -> None:
     assert job.service.options["operation"] == "tpcb"
 
 
+def test_a_batch_is_never_empty() -> None:
+    client = {"type": "qdrant_stress", "settings": {"num_points": 512, "batch_size": 256, "num_queries": 8}}
+    (job,) = read({"type": "qdrant"}, client, num_clients=1).jobs("x1")
+    assert job.load.requests == 2 + 8
+    assert job.service.options["query_share"] == 0.8
+
+
+def test_a_raw_command_of_a_client_is_run_once_for_each_of_them() -> None:
+    client = {"command": "curl $SERVICE_URL", "time_limit": "00:15:00", "type": "nginx_healthcheck"}
+    loaded = read({"type": "nginx"}, client, num_clients=3, client_delay=1)
+    (job,) = loaded.jobs("x1")
+    check_names([job])
+    assert (job.service.driver, job.service.options) == ("command", {"command": "curl $SERVICE_URL"})
+    assert (job.load.users.concurrency, job.load.duration) == (3, 900 * 10**9)
+    assert any("commands start together" in note for note in loaded.notes)
+    assert any("the command beside it wins" in note for note in loaded.notes)
+
+
+def test_lines_before_a_service_are_run_before_it() -> None:
+    (job,) = read(
+        {"type": "redis", "pre_run_commands": ["ulimit -n 4096 && echo 'so'"]}, {"type": "redis_stress"}
+    ).jobs("x")
+    assert job.service.settings == {"before": ["bash -c 'ulimit -n 4096 && echo '\"'\"'so'\"'\"''"]}
+
+
 def test_a_raw_command_is_the_service_and_the_client_says_what_speaks_to_it() -> None:
     service = {"type": "redis", "command": "redis-server --port 7000", "port": 7000, "env": {"A": "1"}}
     service["pre_run_commands"] = ["export B=2"]

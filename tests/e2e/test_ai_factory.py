@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -145,12 +146,41 @@ def test_raw_commands_on_both_sides_run_with_their_variables(tmp_path: Path, hom
     assert words == [f"client-files-{number} of files on {port}\n" for number in (1, 2)]
 
 
+def test_another_server_on_the_port_of_a_command_is_never_loaded(tmp_path: Path, home: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        port = stranger.getsockname()[1]
+        service = {"name": "files", "command": f"{sys.executable} -m http.server {port} --bind 127.0.0.1", "port": port}
+        path = recipe(tmp_path, service=service, client={"command": "true"}, benchmarks={"num_clients": 1})
+        done = prony("run", path, "--on", "local", "--json", "--no-report", code=1)
+    (job,) = json.loads(done.stdout)["jobs"]
+    assert job["result"]["failure"]["code"] == "service_failed"
+    assert job["result"]["repetitions"] == []
+
+
+def test_a_word_of_another_program_leads_to_ours() -> None:
+    assert "did you mean prony cancel?" in prony("stop", "last", code=2).stderr
+    assert "did you mean prony menu?" in prony("ui", code=2).stderr
+
+
+def test_the_words_of_a_run_on_this_machine_can_be_read(tmp_path: Path) -> None:
+    prony("run", redis(tmp_path), "--on", "local", "--json", "--no-report", "--set", "load.repeats=1")
+    done = prony("logs", "last")
+    assert "Ready to accept connections" in done.stdout
+    assert "service.log" in done.stderr
+    assert "need a server" in prony("logs", "last", "--follow", code=2).stderr
+
+
 def test_what_goes_out_comes_in_again_with_the_same_numbers(tmp_path: Path) -> None:
     prony("run", redis(tmp_path), "--on", "local", "--json", "--no-report", "--set", "load.repeats=2")
     prony("export", "last", "--format", "ai-factory", "--to", tmp_path / "out")
     folders = sorted((tmp_path / "out" / "results").iterdir())
     assert len(folders) == 2
+    runs = [json.loads((folder / "run.json").read_text()) for folder in folders]
+    assert all(run["ended_at"] > run["created_at"] for run in runs)
+    assert len({run["recipe_hash"] for run in runs}) == 1
     told = json.loads(prony("import", tmp_path / "out", "--json").stdout)
+    both = json.loads(prony("sweep-report", ",".join(one["id"] for one in told), "--json").stdout)
+    assert sorted(both["experiments"]) == sorted(one["id"] for one in told)
     for folder, one in zip(folders, told, strict=True):
         summary = json.loads((folder / "summary.json").read_text())
         (job,) = json.loads(prony("show", one["id"], "--json").stdout)["jobs"]

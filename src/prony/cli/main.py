@@ -58,6 +58,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tokens": ("tokens", "make, list and revoke tokens, and tell who did what"),
     "exec": ("exec", "run job files into result folders; what executors call"),
 }
+# What other programs call a command of ours.
+ELSEWHERE = {
+    "stop": "cancel", "collect": "export", "metrics": "report ID --format csv", "summary": "show", "web": "server",
+    "ui": "menu", "interactive": "menu", "submit": "run", "status": "watch", "results": "show", "worker": "agent",
+}  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -117,7 +122,7 @@ def _answer(arguments: list[str]) -> int:
 
 def _dispatch(name: str, arguments: list[str]) -> int:
     if name not in COMMANDS:
-        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        near = [ELSEWHERE[name]] if name in ELSEWHERE else difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean prony {near[0]}?" if near else "prony --help lists the commands"
         raise InputError(f"no command is called {name!r}", hint=hint, code="unknown_command")
     from argparse import ArgumentParser

@@ -23,6 +23,7 @@ from prony.measure.request_lines import Line, Log, placed, read_log
 from prony.measure.requests import Array
 from prony.ports.driver import Endpoint
 from prony.run.services import reaper
+from prony.run.services.site import with_own_programs
 
 MOST_USERS = 1000
 _PAUSE_S = 0.02
@@ -126,6 +127,7 @@ def _told(order: Order, name: str, output: Path) -> dict[str, str]:
     endpoint = order.endpoint
     scheme = "https" if endpoint.tls else "http"
     return {
+        "PATH": with_own_programs(os.environ.get("PATH", "")),
         "SERVICE_NAME": order.name,
         "SERVICE_HOSTNAME": endpoint.host,
         "SERVICE_PORT": str(endpoint.port),

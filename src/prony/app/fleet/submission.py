@@ -111,6 +111,7 @@ def plan(
 def cells_of(submission: Submission) -> tuple[Loaded, list[Job]]:
     """Read the recipe and return the jobs that it becomes, which nobody has submitted yet."""
     loaded = loaded_of(submission)
+    check_target(loaded)
     cells = loaded.jobs("compatibility")
     _check_size(len(cells))
     check_names(cells)

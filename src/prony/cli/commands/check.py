@@ -42,12 +42,14 @@ def command(options: Namespace) -> int:
 
 def _here(options: Namespace) -> RecipeCheck:
     from prony.app.api import check_names
+    from prony.app.targets import check_target
     from prony.model.check import Planned, RecipeCheck
     from prony.recipe import load
 
     loaded = load(options.recipe, options.set)
     jobs = loaded.jobs("check")
     check_names(jobs)
+    check_target(loaded)
     recipe = loaded.recipe
     planned = tuple(Planned(title=job.title, cell=job.cell) for job in jobs)
     return RecipeCheck(

@@ -27,6 +27,7 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.cli.remote import address
 
+    options.experiments = [word for text in options.experiments for word in text.split(",") if word]
     found = _from_there(options) if address(options) else _from_here(options)
     form = format_of(options)
     if form == "table" and options.out is None:

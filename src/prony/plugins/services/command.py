@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from prony.plugins.services.asking import SilentError, ask, lacks
 from prony.plugins.services.launch import text
 from prony.ports.driver import Endpoint
 from prony.ports.service import Site, Start
+from prony.run.services.site import with_own_programs
 
 HOW = "settings.command names the program first: a path, or a name on PATH"
 _TIMEOUT_S = 0.9
@@ -58,7 +60,7 @@ class Command:
         return Start(
             command=[str(programs.located((), program, site.base)), *words],
             endpoint=parse(_filled(options.endpoint, site), site.base),
-            environment={name: _filled(text(value), site) for name, value in options.environment.items()},
+            environment=_environment(options, site),
             before=[[_filled(word, site) for word in shlex.split(line)] for line in options.before],
             as_nobody=options.as_nobody,
             metrics_url=_filled(options.metrics_url or "", site),
@@ -92,6 +94,11 @@ class Command:
 
 def _split(command: str | Sequence[Scalar]) -> list[str]:
     return shlex.split(command) if isinstance(command, str) else [text(word) for word in command]
+
+
+def _environment(options: CommandOptions, site: Site) -> dict[str, str]:
+    own = {name: _filled(text(value), site) for name, value in options.environment.items()}
+    return {"PATH": with_own_programs(os.environ.get("PATH", "")), **own}
 
 
 def _filled(word: str, site: Site) -> str:

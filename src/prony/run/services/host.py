@@ -146,8 +146,9 @@ class ServiceHost:
         usage.begin()
         self._wait_ready(start, begin_ns, deadline, port)
         ready_ns = time.perf_counter_ns()
-        if not start.clear and _is_another(port, pid):
-            raise _TakenError(f"another server listens on {port}")
+        served = start.endpoint.port or port  # a command may have a port of its own
+        if not start.clear and _is_another(served, pid):
+            raise _TakenError(f"another server listens on {served}")
         return Running(
             endpoint=start.endpoint,
             facts=self._facts(start.endpoint),

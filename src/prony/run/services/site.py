@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from pathlib import Path
 
@@ -21,6 +22,12 @@ def made_folder() -> Path:
     raise CapacityError(
         "no folder for temporary files lets other users in", hint="TMPDIR=/path/that/all/may/enter", code="no_folder"
     )
+
+
+def with_own_programs(path: str) -> str:
+    """Return where a shell is to look for programs: also beside the interpreter that runs Prony, where packages put
+    theirs."""
+    return os.pathsep.join([path or os.defpath, str(Path(sys.executable).parent)])
 
 
 def is_reachable(path: Path) -> bool:
