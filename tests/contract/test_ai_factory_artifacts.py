@@ -191,6 +191,14 @@ def test_a_run_without_requests_and_summary_is_kept_and_gives_no_number(bench: B
     assert entry.result.failure.code == "no_requests"
 
 
+def test_benchmarks_of_different_numbers_of_clients_are_a_sweep(bench: Bench, tmp_path: Path) -> None:
+    for clients in (1, 2, 4):
+        names = [{"name": f"client-{number}"} for number in range(clients)]
+        benchmark(tmp_path / "results" / f"BM-{clients}", rows(100 * clients), clients=names)
+    found = bench.sweep_report([one.id for one in bring_in(bench.store, tmp_path)])
+    assert [level.load for curve in found.curves for level in curve.levels] == [1, 2, 4]
+
+
 def test_torn_lines_are_counted_and_told(bench: Bench, tmp_path: Path) -> None:
     folder = benchmark(tmp_path / "BM-5", rows(60))
     with (folder / "requests.jsonl").open("a") as file:
