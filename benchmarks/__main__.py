@@ -20,6 +20,7 @@ ALL = (
     "fleet_events",
     "fleet_growth",
     "load_generator",
+    "emit",
     "detection",
 )
 

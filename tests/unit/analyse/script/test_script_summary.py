@@ -1,0 +1,158 @@
+"""What scripts told in, numbers, gates and comparisons out: names, labels, ranks, directions and what is refused."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from prony.analyse.compare.families import wanted
+from prony.analyse.gates import judge_gates
+from prony.analyse.script.summary import summarise_script
+from prony.app.gates import worsening_between
+from prony.errors import RecipeError
+from prony.measure.told import Told, labels_text, series_of, told_frame
+from prony.model.estimate import Summary, headline_of, metric_in
+from prony.model.gate_outcome import GateState
+from prony.model.job import Job
+from prony.model.result import Phase, Refusal, Repetition, Result, ResultState
+from prony.model.script import ScriptWorkload
+from prony.recipe import loads
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+PHASE = Phase(begin_ns=0, end_ns=10**9, cpu_ns=10**9)
+
+
+def told(name: str, value: float, **more: Any) -> Told:
+    return Told(0, name, value, "emit", **more)
+
+
+def frame(*runs: list[Told]) -> pl.DataFrame:
+    return pl.concat([told_frame(index, "measure", rows) for index, rows in enumerate(runs)])
+
+
+def workload(*metrics: dict[str, Any], **more: Any) -> ScriptWorkload:
+    return ScriptWorkload.model_validate({"kind": "script", "command": "x", "metrics": metrics} | more)
+
+
+def summary(samples: pl.DataFrame, *metrics: dict[str, Any], refused: tuple[Refusal, ...] = ()) -> Summary:
+    count = samples["repetition"].n_unique()
+    job = Job(id="j", experiment_id="x", name="told", workload=workload(*metrics), measure={"repeats": count})
+    repetitions = tuple(
+        Repetition(index=index, started_at=AT, phases={"measure": PHASE}, refused=refused) for index in range(count)
+    )
+    result = Result(
+        prony_version="0", job_id="j", experiment_id="x", state=ResultState.COMPLETE, started_at=AT,
+        repetitions=repetitions,
+    )  # fmt: skip
+    return summarise_script(job, result, samples)
+
+
+@pytest.mark.parametrize(("how", "number"), [("last", 4.0), ("mean", 2.5), ("min", 1.0), ("max", 4.0), ("median", 2.5)])
+def test_the_values_of_a_run_become_one_number(how: str, number: float) -> None:
+    rows = frame([told("a", value) for value in (1.0, 3.0, 2.0, 4.0)])
+    (series,) = series_of(rows, workload(reduce=how))
+    assert series.runs == {0: number}
+    (own,) = series_of(rows, workload({"name": "a", "reduce": how}))
+    assert own.runs == {0: number}
+
+
+@pytest.mark.parametrize(("how", "number"), [("last", 30.0), ("max", 40.0), ("mean", 25.0)])
+def test_each_ranks_values_are_reduced_before_the_ranks_are(how: str, number: float) -> None:
+    rows = frame([told("a", 10.0, rank=0), told("a", 30.0, rank=1), told("a", 20.0, rank=0), told("a", 40.0, rank=1)])
+    assert series_of(rows, workload(reduce=how))[0].runs == {0: number}
+
+
+def test_labels_tell_series_apart_only_where_there_are_several() -> None:
+    test, train = labels_text({"split": "test"}), labels_text({"split": "train"})
+    one = series_of(frame([told("loss", 1.0, labels=test)]), workload())
+    assert [(series.metric, series.operation) for series in one] == [("loss", "")]
+    both = summary(frame([told("loss", 1.0, labels=test), told("loss", 2.0, labels=train)]))
+    assert {"loss/split=test.p50", "loss/split=train.p50"} <= both.runs.keys()
+    assert both.headline == "loss/split=test.p50"
+
+
+def test_any_name_becomes_one_that_gates_and_columns_can_have() -> None:
+    rows = frame([told("val/acc@1", 0.9), told("val acc.1", 0.8), told("Übung", 1.0)])
+    assert [series.metric for series in series_of(rows, workload())] == ["val_acc_1", "val_acc_1_2", "bung"]
+
+
+def test_the_recipe_decides_unit_direction_and_headline() -> None:
+    rows = frame(*([told("speed", 10.0 + n), told("loss", 0.5), told("inference_ms", 3.0)] for n in range(3)))
+    found = summary(rows, {"name": "loss", "better": "lower", "unit": "nat"}, {"name": "speed", "better": "higher"})
+    assert headline_of(found, "script") == "loss.p50"
+    metrics = [metric_in(found, f"{name}.p50") for name in found.metrics]
+    assert [(one.unit, one.better) for one in metrics] == [("nat", "lower"), ("", "higher"), ("ms", "lower")]
+    estimate = found.estimates["speed.p50"]
+    assert (estimate.value, estimate.low, estimate.high, estimate.count) == (11.0, 10.0, 12.0, 3)
+
+
+def test_what_was_refused_makes_the_numbers_suspect_and_is_named() -> None:
+    rows = frame([told("a", 1.0)], [told("a", 2.0)])
+    reasons = summary(rows, refused=(Refusal(name="loss", reason="is NaN", count=3),)).verdict.reasons
+    (reason,) = [one for one in reasons if one.code == "refused"]
+    assert reason.text == "What the script told is no number and was not taken: loss is NaN (6 times)."
+
+
+def test_a_metric_that_some_runs_do_not_tell_is_said() -> None:
+    found = summary(frame([told("a", 1.0), told("b", 1.0)], [told("a", 2.0)]))
+    assert [one.text for one in found.verdict.reasons if one.code == "sometimes_told"] == [
+        "b was told in 1 of 2 runs only."
+    ]
+
+
+# Gates
+
+
+def recipe(gates: str, metrics: str = "") -> str:
+    return f"name: g\nworkload: {{kind: script, command: x, metrics: [{metrics}]}}\ngates: [{gates}]\n"
+
+
+def test_gates_take_the_names_and_units_of_a_script() -> None:
+    loads(
+        recipe('accuracy >= 0.9, "epoch_ms.max <= 20 ms", regression(anything.p50) <= 3%', "{name: epoch_ms, unit: ms}")
+    )
+    with pytest.raises(RecipeError, match="nobody says that accuracy is in ms"):
+        loads(recipe("accuracy <= 3 ms"))
+    with pytest.raises(RecipeError, match="epoch_ms is in ms, not in s"):
+        loads(recipe("epoch_ms <= 3 s", "{name: epoch_ms, unit: ms}"))
+    with pytest.raises(RecipeError, match="there is no metric 'accuracy'"):
+        loads(
+            recipe("accuracy >= 0.9").replace(
+                "kind: script, command: x, metrics: []", "kind: model, model: m, engine: e"
+            )
+        )
+
+
+def test_gates_judge_what_a_script_told() -> None:
+    found = summary(frame(*([told("accuracy", 0.95 + n / 1000)] for n in range(8))), {"name": "accuracy"})
+    outcomes = judge_gates(["accuracy >= 0.9", "accuracy <= 0.9", "other <= 1"], found, lambda key: key)
+    assert [one.state for one in outcomes] == [GateState.PASSED, GateState.FAILED, GateState.CANNOT_TELL]
+
+
+@pytest.mark.parametrize(("better", "worse"), [("lower", True), ("higher", False)])
+def test_which_way_is_worse_the_recipe_says(better: str, worse: bool) -> None:
+    rng = np.random.default_rng(7)
+    before, after = (
+        summary(frame(*([told("a", level + rng.random() / 10)] for _ in range(8))), {"name": "a", "better": better})
+        for level in (10.0, 12.0)
+    )
+    found = worsening_between("a.p50", before, after)
+    assert not isinstance(found, str)
+    assert (found.value > 0) is worse
+    undirected = summary(frame([told("a", 1.0)]), {"name": "a"})
+    assert worsening_between("a.p50", undirected, undirected) == (
+        "Nobody says which way of a.p50 is better: workload.metrics has `better`."
+    )
+
+
+def test_a_comparison_is_decided_by_what_has_a_better_way() -> None:
+    rows = frame([told("loss", 1.0), told("note", 2.0), told("speed", 3.0), told("wall_s", 4.0)])
+    found = summary(rows, {"name": "loss"}, {"name": "speed", "better": "higher"})
+    roles = {one.key: one.role for one in wanted("script", found.runs, (), found.metrics)}
+    assert roles == {
+        "loss.p50": "headline", "speed.p50": "headline", "note.p50": "supporting", "wall_s.p50": "supporting",
+    }  # fmt: skip
