@@ -17,9 +17,13 @@ from prony.model.access import NewToken, Role
 from prony.model.agent import Capabilities, Enrolment, Heartbeat
 from prony.model.alarm import NewAlarm
 from prony.model.comparison import Terms
+from prony.model.estimate import Grade
+from prony.model.experiment import ExperimentState
 from prony.model.gang import Meeting
+from prony.model.gate_outcome import GateState
 from prony.model.history import Acknowledgement, NewBaseline
 from prony.model.lease import LeaseRequest, Progress
+from prony.model.listing import Filters
 from prony.model.queue import JobBatch, Modification, Submission
 from prony.model.schedule import NewSchedule
 from prony.store.home import Home
@@ -113,6 +117,9 @@ NO_COMMAND: dict[str, str] = {
     "schema": "prony schema prints that of this Prony",
     "examples": "prony examples prints those of this Prony",
     "catalogue": "prony zoo, engines, services and drivers list those of this Prony",
+    "listing": "the list of the web pages; prony list has its own filters",
+    "overview": "the first of the web pages; prony list, watch-regressions and agents tell its parts",
+    "about": "for the web pages; prony --version tells this Prony's",
     "distribution": DRAWN,
     "timeline": DRAWN,
     "starts": DRAWN,
@@ -146,6 +153,15 @@ ARGUMENTS: dict[str, Any] = {
     "limit": 1,
     "attempt": 1,
     "bins": 1,
+    "filters": Filters(
+        search="x",
+        state=ExperimentState.FAILED,
+        kind="x",
+        label="x=y",
+        grade=Grade.VOID,
+        gates=GateState.FAILED,
+        schedule="x",
+    ),
     "buckets": 1,
     "most": 1,
     "points": 2,

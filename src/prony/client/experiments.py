@@ -11,7 +11,10 @@ from prony.client.watching import Update, updates
 from prony.errors import PronyError
 from prony.model.dossier import Dossier
 from prony.model.experiment import ExperimentState
+from prony.model.listing import Filters, Glance, Listing, Sort
 from prony.model.queue import ExperimentView, Modification, Page, Submission
+
+_ALL = Filters()
 
 
 class Experiments(Asking):
@@ -32,6 +35,17 @@ class Experiments(Asking):
         return self._get(
             Page[ExperimentView], "experiments", state=state, name=name, schedule=schedule, limit=limit, cursor=cursor
         )
+
+    def listing(
+        self, filters: Filters = _ALL, *, sort: Sort = "newest", limit: int = 100, cursor: str | None = None
+    ) -> Listing:
+        """Search experiments: light rows, with a headline each."""
+        asked = filters.model_dump(mode="json")
+        return self._get(Listing, "listing", **asked, sort=sort, limit=limit, cursor=cursor)
+
+    def overview(self) -> Glance:
+        """Return what to look at first."""
+        return self._get(Glance, "overview")
 
     def experiment(self, experiment_id: str) -> ExperimentView:
         return self._get(ExperimentView, "experiments", experiment_id)

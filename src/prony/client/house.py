@@ -8,6 +8,7 @@ from prony.client import wire
 from prony.client.asking import Asking
 from prony.client.connection import Call
 from prony.client.watching import changes
+from prony.model.about import About
 from prony.model.access import AuditEntry, MadeToken, NewToken, Token
 from prony.model.event import Changed
 from prony.model.gang import ClockReading
@@ -34,6 +35,10 @@ class House(Asking):
     def clock(self) -> ClockReading:
         """Return what the server's monotonic clock says."""
         return self._get(ClockReading, "clock")
+
+    def about(self) -> About:
+        """Return what the server is, and who we are to it."""
+        return self._get(About, "about")
 
     def stats(self) -> Stats:
         return self._get(Stats, "stats")

@@ -12,8 +12,11 @@ from starlette.requests import Request
 from prony.model.agent import AgentState
 from prony.model.base import Noun
 from prony.model.comparison import Rule, Terms
+from prony.model.estimate import Grade
 from prony.model.experiment import ExperimentState
+from prony.model.gate_outcome import GateState
 from prony.model.history import ChangeKind, ChangeState, SeriesState
+from prony.model.listing import Filters, Sort
 from prony.model.matrix import Against, MatrixTerms
 from prony.model.quantity import Share
 from prony.model.queue import JobState
@@ -47,6 +50,21 @@ class ExperimentsAsked(PageAsked):
     state: ExperimentState | None = None
     name: Plain | None = Field(default=None, description="of the recipe, whole")
     schedule: Reference | None = Field(default=None, description="only those that it made: its id, or its name")
+
+
+class ListingAsked(PageAsked):
+    search: Plain = Field(default="", description="words that the id, the name, a label or the submitter must have")
+    state: ExperimentState | None = None
+    kind: Plain | None = Field(default=None, description="of the workload, as in `model`")
+    label: Plain | None = Field(default=None, description="`key=value`")
+    grade: Grade | None = Field(default=None, description="of the worst verdict")
+    gates: GateState | None = None
+    schedule: Reference | None = Field(default=None, description="only those that it made: its id, or its name")
+    sort: Sort = Field(default="newest", description="`lowest` and `highest` are of the headline")
+
+    @property
+    def filters(self) -> Filters:
+        return Filters.model_construct(**{name: getattr(self, name) for name in Filters.model_fields})
 
 
 class JobsAsked(PageAsked):

@@ -46,7 +46,7 @@ ROLES: dict[str, Role | None] = {
             "samples", "telemetry", "agents", "agent", "leases", "compatibility", "queue", "stats", "metrics", "docs",
             "openapi", "docs_asset", "schedules", "schedule", "fires", "comparison", "gates",
             "sweep_report", "matrix", "distribution", "timeline", "starts", "counters",
-            "check", "schema", "examples", "catalogue", "events",
+            "check", "schema", "examples", "catalogue", "events", "listing", "overview", "about",
             "alarms", "alarm", "incidents", "deliveries",
             "series", "history", "baseline", "changes", "change",
         ),

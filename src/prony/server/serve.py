@@ -54,6 +54,8 @@ class Options:
     confirm_runs_per_day: int = 100
     url: str = ""
     sark: SarkOptions | None = None
+    prometheus: str = ""
+    grafana: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
             alarm_window_s=options.alarm_window_s,
             confirm_runs_per_day=options.confirm_runs_per_day,
             url=options.url or url,
+            prometheus=options.prometheus,
+            grafana=options.grafana,
         )
         fleet = Fleet.open(place, url=options.database, settings=settings)
         fleet.hooks.append(_note)

@@ -65,6 +65,12 @@ def pulses(connection: Connection) -> Sequence[Row[Any]]:
     return connection.execute(columns.order_by(_T.c.id)).all()
 
 
+def in_states(connection: Connection, states: Sequence[str], *, limit: int) -> Sequence[Row[Any]]:
+    """Return agents in these states without what they can do, those first that were seen last."""
+    columns: Select[Any] = select(_T.c.id, _T.c.name, _T.c.state, _T.c.seen_at, _T.c.reason)
+    return connection.execute(columns.where(_T.c.state.in_(states)).order_by(_T.c.seen_at.desc()).limit(limit)).all()
+
+
 def change(connection: Connection, agent_id: str, **values: Any) -> None:
     connection.execute(update(_T).where(_T.c.id == agent_id).values(**values))
 

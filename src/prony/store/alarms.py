@@ -161,6 +161,14 @@ def incidents(connection: Connection, alarm: Alarm, limit: int, cursor: str | No
     return Page[Incident](items=found, next=str(found[-1].id) if len(rows) > limit else None)
 
 
+def open_incidents(connection: Connection, limit: int) -> tuple[Incident, ...]:
+    """Return what is open of every alarm, the newest first."""
+    query = select(_I).where(_I.c.closed_at.is_(None)).order_by(_I.c.id.desc()).limit(limit)
+    rows = connection.execute(query).all()
+    known = {alarm.id: alarm for alarm in every(connection)} if rows else {}
+    return tuple(_incident(row, known[row.alarm_id]) for row in rows)
+
+
 def prune(connection: Connection, before: datetime) -> None:
     """Forget what ended long ago, with what was told of it."""
     connection.execute(delete(_I).where(_I.c.closed_at < before))

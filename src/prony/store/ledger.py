@@ -20,10 +20,10 @@ from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.result import ResultState
 from prony.model.states import EXPERIMENT, check
-from prony.store import history_tables, tables
+from prony.store import history_tables, listing_tables, tables
 from prony.store.home import safe_id
 from prony.store.owner import this_process
-from prony.store.rows import Values, experiment_of, experiment_row, job_row
+from prony.store.rows import Values, experiment_of, experiment_row, job_row, listed_row
 
 _LIST_HINT = "`prony list` shows what there is"
 # Of a job's attempts the best stands.
@@ -80,6 +80,7 @@ def add_experiment(connection: Connection, experiment: Experiment) -> None:
     running = experiment.state is ExperimentState.RUNNING
     owner = this_process().text() if running else None
     add(connection, tables.experiment, experiment_row(experiment), "experiment", owner=owner)
+    insert_new(connection, listing_tables.listed, listed_row(experiment))
     # Looked at when the row is there: who deletes one of the same id is then either seen here, or waits for us.
     leaving = select(tables.deletion).where(tables.deletion.c.experiment_id == experiment.id)
     if connection.execute(leaving).first():

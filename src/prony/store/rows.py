@@ -50,6 +50,18 @@ def experiment_row(experiment: Experiment) -> Values:
     }
 
 
+def listed_row(experiment: Experiment) -> Values:
+    """Return what lists are searched by; each label is a line, with a line end on both sides."""
+    recipe = experiment.recipe
+    lines = [_shown(f"{key}={value}").replace("\n", " ") for key, value in recipe.labels.items()]
+    return {
+        "experiment_id": experiment.id,
+        "kind": recipe.workload.kind,
+        "labels": "\n".join(["", *lines, ""]) if lines else "",
+        "submitted_by": _shown(experiment.submitted_by).replace("\n", " ")[:128],
+    }
+
+
 def experiment_of(row: Row[Any]) -> Experiment:
     return experiment_from(json.loads(row.document) | {"state": row.state, "ended_at": row.ended_at})
 

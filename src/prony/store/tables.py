@@ -380,6 +380,7 @@ def schema() -> MetaData:
     """Return all tables with their partial indices too, which only those need who make or compare a schema: to name
     one loads what SQLAlchemy knows of every database."""
     from prony.store import history_tables as history
+    from prony.store import listing_tables  # noqa: F401 - so that it is there
 
     for name, columns, unique, where in (
         # The database itself sees to it that a device measures one job at a time.

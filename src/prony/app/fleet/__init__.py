@@ -6,7 +6,7 @@ alone is true, several servers may share one, and each may be killed at any inst
 
 from __future__ import annotations
 
-from prony.app.fleet.checking import Checking
+from prony.app.fleet.glancing import Glancing
 from prony.app.fleet.office import FleetSettings, LogPiece, Notice
 from prony.app.fleet.results import Results
 from prony.app.fleet.rounds import Rounds
@@ -14,5 +14,5 @@ from prony.app.fleet.rounds import Rounds
 __all__ = ["Fleet", "FleetSettings", "LogPiece", "Notice"]
 
 
-class Fleet(Results, Checking, Rounds):
+class Fleet(Results, Glancing, Rounds):
     """Every method is async and raises PronyErrors only; their names are those of the REST operations."""

@@ -24,7 +24,8 @@ from prony.model.experiment import ExperimentState
 from prony.model.queue import ExperimentView, JobState, Modification, Page, Submission
 from prony.model.states import ENDED, IDLE_ONLY
 from prony.store import ledger, lots, parts, queue, schedules, tables
-from prony.store.rows import experiment_of, experiment_row
+from prony.store.listing_tables import listed
+from prony.store.rows import experiment_of, experiment_row, listed_row
 from prony.store.writer import Desk
 
 # So many jobs are changed in one transaction: nobody else should wait for thousands.
@@ -167,6 +168,8 @@ class Experiments(Watching):
         if is_whole:
             table = tables.experiment
             connection.execute(update(table).where(table.c.id == experiment_id).values(experiment_row(found)))
+            told = update(listed).where(listed.c.experiment_id == experiment_id)
+            connection.execute(told.values(listed_row(found)))
         if modification.priority is not None:
             lots.prioritise(connection, experiment_id, modification.priority)
             desk.tell("priority", experiment_id, modification.priority)

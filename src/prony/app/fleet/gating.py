@@ -1,4 +1,4 @@
-"""Experiments that have ended in, what became of their gates told to the alarms out.
+"""Experiments that have ended in, what became of their gates kept and told to the alarms out.
 
 Beside the transaction that ends them, because their results are read from the disk. A server that is killed in between
 looks again at those of its last minutes when it starts: to be told twice does no harm.
@@ -10,10 +10,11 @@ import asyncio
 from datetime import timedelta
 
 from prony.app import results
-from prony.app.fleet.happenings import gates_judged
+from prony.app.fleet.happenings import gates_judged, gates_state
 from prony.app.fleet.office import Office
 from prony.errors import NotFoundError
 from prony.model.experiment import Experiment
+from prony.store import listing
 from prony.store.writer import Desk
 
 _LOOKED_BACK = timedelta(minutes=10)
@@ -30,9 +31,7 @@ class Gating(Office):
         self.ended |= {one.id for one in found if one.ended_at is not None and one.ended_at >= since}
 
     async def judge_gates(self) -> None:
-        """Tell who waits for it which gates failed, or that none does any more."""
-        if not self.siren.hears("gate_failed"):
-            self.ended.clear()
+        """Keep which gates failed, or that none does, and tell who waits for it."""
         for experiment_id in tuple(self.ended):
             await self._judge_gates(experiment_id)
 
@@ -42,16 +41,19 @@ class Gating(Office):
             if experiment.ended_at is None:  # its end is being written, or was undone
                 return
             if experiment.recipe.gates:
-                await self._tell_gates(experiment)
+                await self._keep_gates(experiment)
         except NotFoundError:  # deleted meanwhile
             pass
         self.ended.discard(experiment_id)
 
-    async def _tell_gates(self, experiment: Experiment) -> None:
+    async def _keep_gates(self, experiment: Experiment) -> None:
         dossier = await asyncio.to_thread(results.dossier_of, self.store, experiment.id)
         happening = gates_judged(experiment, dossier.gates, self.clock.now())
+        state = gates_state(dossier.gates)
 
-        def tell(desk: Desk) -> None:
-            self.siren.report(desk, happening)
+        def keep(desk: Desk) -> None:
+            listing.keep_gates(desk.connection, experiment.id, state, happening.text)
+            if self.siren.hears("gate_failed"):
+                self.siren.report(desk, happening)
 
-        await self.write(tell)
+        await self.write(keep)

@@ -129,6 +129,13 @@ def gates_judged(experiment: Experiment, outcomes: Sequence[GateOutcome], at: da
     )
 
 
+def gates_state(outcomes: Sequence[GateOutcome]) -> GateState:
+    """Return what became of all gates together: the worst of them decides."""
+    found = {one.state for one in outcomes}
+    order = (GateState.FAILED, GateState.CANNOT_TELL)
+    return next((state for state in order if state in found), GateState.PASSED if found else GateState.CANNOT_TELL)
+
+
 def agent_lost(agent_id: str, reason: str, at: datetime) -> Happening:
     facts: dict[str, str | int | float | bool | None] = {"agent": agent_id, "reason": reason}
     text = f"agent {agent_id} is lost: {reason}"

@@ -8,13 +8,15 @@ from sqlalchemy import insert
 
 from prony.app.fleet.submission import Plan
 from prony.store import queue, tables
-from prony.store.rows import experiment_row
+from prony.store.listing_tables import listed
+from prony.store.rows import experiment_row, listed_row
 from prony.store.writer import Desk
 
 
 def keep(desk: Desk, made: Plan) -> None:
     """Store the experiment and let its jobs wait."""
     desk.connection.execute(insert(tables.experiment).values(experiment_row(made.experiment) | {"owner": None}))
+    desk.connection.execute(insert(listed).values(listed_row(made.experiment)))
     if made.experiment.schedule_id is not None:
         of = {"experiment_id": made.experiment.id, "schedule_id": made.experiment.schedule_id}
         desk.connection.execute(insert(tables.scheduled).values(of))

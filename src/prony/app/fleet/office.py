@@ -53,7 +53,7 @@ class FleetSettings:
 
     `openers`: how many processes open results; 0 is a thread of the server's own. What happens within `alarm_window_s`
     an alarm tells as one message; `url` is where people find this server. `confirm_runs_per_day`: so many runs a day
-    decide what histories suspect; 0 is none.
+    decide what histories suspect; 0 is none. `prometheus` and `grafana` are where people find the server's figures.
     """
 
     ttl_s: float = 30.0
@@ -65,6 +65,8 @@ class FleetSettings:
     alarm_window_s: float = 10.0
     confirm_runs_per_day: int = 100
     url: str = ""
+    prometheus: str = ""
+    grafana: str = ""
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,8 @@ def command(options: Namespace) -> int:
         confirm_runs_per_day=_runs_per_day(),
         url=options.url.rstrip("/"),
         sark=_sark(options),
+        prometheus=_page("PRONY_PROMETHEUS_URL"),
+        grafana=_page("PRONY_GRAFANA_URL"),
     )
     return serve.serve(asked, _say)
 
@@ -112,6 +114,16 @@ def _runs_per_day() -> int:
         hint = "a whole number of runs, as 100; 0 is none"
         raise InputError(f"PRONY_CONFIRM_RUNS_PER_DAY is {text[:40]!r}", hint=hint)
     return int(text)
+
+
+def _page(name: str) -> str:
+    """Return the address of a page that people are sent to; empty where none is set."""
+    import os
+
+    text = os.environ.get(name, "")
+    if text and not text.startswith(("http://", "https://")):
+        raise InputError(f"{name} is {text[:80]!r}", hint="an address that begins with http:// or https://")
+    return text
 
 
 def _seconds(text: str, option: str, example: str) -> float:

@@ -1,0 +1,227 @@
+"""An open transaction in; experiments as lists show them out: searched, sorted, with headlines, gates and trends."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    and_,
+    bindparam,
+    column,
+    func,
+    or_,
+    select,
+    table,
+    update,
+)
+
+from prony.errors import InputError
+from prony.model.experiment import ExperimentState
+from prony.model.gate_outcome import GateState
+from prony.model.listing import ExperimentRow, Filters, Headline, Sort
+from prony.model.metric import metric_of
+from prony.model.queue import JobState
+from prony.store import history_tables, listing_tables, queue, schedules, tables
+from prony.store.tables import Instant
+
+_E, _L, _R, _P = tables.experiment, listing_tables.listed, tables.result, history_tables.point
+_BOTH = _E.join(_L, _L.c.experiment_id == _E.c.id)
+_SEEN = table(
+    "experiment_overview",
+    *(column(name) for name in (
+        "id", "jobs_complete", "jobs_partial", "jobs_failed", "jobs_waiting", "worst_grade", "best_job_id",
+        "headline_title", "headline_metric", "headline_value", "headline_low", "headline_high", "headline_unit",
+    )),
+)  # fmt: skip
+_SHOWN = (
+    _E.c.id, _E.c.name, _L.c.kind, _E.c.state, _E.c.created_at, _E.c.ended_at, _E.c.job_count, _L.c.labels,
+    _L.c.submitted_by, _L.c.gates,
+)  # fmt: skip
+# Beyond every headline, so that what has none comes last.
+_BEYOND = 1e300
+_MOST_LABELS = 100
+_TREND = 20
+
+
+def page(
+    connection: Connection, filters: Filters, sort: Sort, *, limit: int, cursor: str | None
+) -> tuple[Sequence[Row[Any]], str | None]:
+    """Return the rows of one page, and the cursor of the next."""
+    key, descending = _key(sort)
+    shown = key.label("sorted_by")
+    query = select(*_SHOWN, shown).select_from(_BOTH).where(*_conditions(filters))
+    if cursor is not None:
+        value, last = _read_cursor(cursor, is_instant=key.type.__class__ is Instant)
+        query = query.where(_after(key, value, last, descending=descending))
+    order = (shown.desc(), _E.c.id.desc()) if descending else (shown, _E.c.id)
+    rows = connection.execute(query.order_by(*order).limit(limit + 1)).all()
+    following = _cursor(rows[limit - 1]) if len(rows) > limit else None
+    return rows[:limit], following
+
+
+def running(connection: Connection, limit: int) -> Sequence[Row[Any]]:
+    """Return what has not ended, the newest first."""
+    query = (
+        select(*_SHOWN)
+        .select_from(_BOTH)
+        .where(_E.c.state.in_([ExperimentState.RUNNING.value, ExperimentState.PENDING.value]))
+    )
+    return connection.execute(query.order_by(_E.c.created_at.desc(), _E.c.id.desc()).limit(limit)).all()
+
+
+def states(connection: Connection, filters: Filters) -> dict[ExperimentState, int]:
+    """Return how many there are in each state that the other filters leave."""
+    others = _conditions(filters.model_copy(update={"state": None}))
+    query = select(_E.c.state, func.count()).select_from(_BOTH).where(*others).group_by(_E.c.state)
+    return {ExperimentState(state): count for state, count in connection.execute(query)}
+
+
+def labels(connection: Connection) -> tuple[str, ...]:
+    """Return the labels there are, the most used first."""
+    query = select(_L.c.labels, func.count()).where(_L.c.labels != "").group_by(_L.c.labels)
+    counted: Counter[str] = Counter()
+    for lines, count in connection.execute(query):
+        counted.update(dict.fromkeys(lines.strip("\n").split("\n"), count))
+    return tuple(one for one, _ in counted.most_common(_MOST_LABELS))
+
+
+def failed_gates(connection: Connection, since: datetime, limit: int) -> Sequence[Row[Any]]:
+    """Return experiments whose gates failed and of whose name none has passed since, the newest first."""
+    later, judged = _E.alias(), _L.alias()
+    passed = select(later.c.id).where(
+        judged.c.experiment_id == later.c.id, judged.c.gates == "passed",
+        later.c.name == _E.c.name, later.c.created_at > _E.c.created_at,
+    )  # fmt: skip
+    query = select(_E.c.id, _E.c.name, _E.c.ended_at, _L.c.gates_text).select_from(_BOTH)
+    query = query.where(_L.c.gates == "failed", _E.c.created_at > since, ~passed.exists())
+    return connection.execute(query.order_by(_E.c.created_at.desc()).limit(limit)).all()
+
+
+def keep_gates(connection: Connection, experiment_id: str, state: GateState, text: str) -> None:
+    """Note what became of an experiment's gates."""
+    connection.execute(update(_L).where(_L.c.experiment_id == experiment_id).values(gates=state.value, gates_text=text))
+
+
+def shown(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[ExperimentRow, ...]:
+    """Return what a list shows of these experiments."""
+    ids = [row.id for row in rows]
+    if not ids:
+        return ()
+    seen = {row.id: row for row in connection.execute(select(_SEEN).where(_SEEN.c.id.in_(ids)))}
+    counts = queue.counts(connection, ids)
+    trends = _trends(connection, [row.best_job_id for row in seen.values() if row.best_job_id])
+    return tuple(_shown(row, seen[row.id], counts[row.id], trends) for row in rows)
+
+
+def _shown(
+    row: Row[Any], seen: Row[Any], counts: dict[JobState, int], trends: Mapping[str, tuple[float, ...]]
+) -> ExperimentRow:
+    told = dict(line.split("=", 1) for line in row.labels.strip("\n").split("\n") if "=" in line)
+    return ExperimentRow(
+        id=row.id, name=row.name, kind=row.kind, state=row.state, created_at=row.created_at, ended_at=row.ended_at,
+        submitted_by=row.submitted_by, labels=told, job_count=row.job_count, counts=counts or _of_results(seen),
+        grade=seen.worst_grade, gates=row.gates, headline=_headline(seen), trend=trends.get(seen.best_job_id, ()),
+    )  # fmt: skip
+
+
+def _of_results(seen: Row[Any]) -> dict[JobState, int]:
+    """Count the jobs of what was run without a server by their results."""
+    told = {
+        JobState.COMPLETE: seen.jobs_complete, JobState.PARTIAL: seen.jobs_partial, JobState.FAILED: seen.jobs_failed,
+        JobState.WAITING: seen.jobs_waiting,
+    }  # fmt: skip
+    return {state: count for state, count in told.items() if count}
+
+
+def _headline(seen: Row[Any]) -> Headline | None:
+    if seen.headline_value is None or seen.headline_metric is None:
+        return None
+    return Headline(
+        job_id=seen.best_job_id, title=seen.headline_title, metric=seen.headline_metric, value=seen.headline_value,
+        low=seen.headline_low, high=seen.headline_high, unit=seen.headline_unit,
+        better=metric_of(seen.headline_metric).better,
+    )  # fmt: skip
+
+
+# One question for each series, by its index: a window over all of them would go through every point there is.
+_NEWEST = (
+    select(_R.c.headline_value)
+    .select_from(_P.join(_R, and_(_R.c.job_id == _P.c.job_id, _R.c.stands)))
+    .where(_P.c.series_id == bindparam("series"), _R.c.headline_value.is_not(None), _R.c.grade != "void")
+    .order_by(_P.c.measured_at.desc(), _P.c.job_id.desc())
+    .limit(_TREND)
+)
+
+
+def _trends(connection: Connection, job_ids: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    """Return by job the headlines of the newest results of its series, the oldest first."""
+    placed = connection.execute(select(_P.c.job_id, _P.c.series_id).where(_P.c.job_id.in_(job_ids)))
+    of_jobs: dict[str, str] = {row.job_id: row.series_id for row in placed}
+    newest = {
+        one: tuple(connection.execute(_NEWEST, {"series": one}).scalars().all()[::-1]) for one in set(of_jobs.values())
+    }
+    return {job_id: newest[series_id] for job_id, series_id in of_jobs.items()}
+
+
+def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    for word in filters.search.lower().split():
+        places = (_E.c.id, _E.c.name, _L.c.labels, _L.c.submitted_by)
+        found.append(or_(*(func.lower(place).contains(word, autoescape=True) for place in places)))
+    if filters.label is not None:
+        found.append(_L.c.labels.contains(f"\n{filters.label}\n", autoescape=True))
+    plain = ((_E.c.state, filters.state), (_L.c.kind, filters.kind), (_L.c.gates, filters.gates))
+    found += [place == str(wanted) for place, wanted in plain if wanted is not None]
+    if filters.grade is not None:
+        found.append(_E.c.id.in_(select(_SEEN.c.id).where(_SEEN.c.worst_grade == filters.grade)))
+    if filters.schedule is not None:
+        found.append(schedules.is_of(filters.schedule))
+    return found
+
+
+def _key(sort: Sort) -> tuple[ColumnElement[Any], bool]:
+    """Return what is sorted by, and whether the greatest comes first."""
+    if sort in ("newest", "oldest"):
+        return _E.c.created_at, sort == "newest"
+    if sort == "name":
+        return _E.c.name, False
+    best = select(func.min(_R.c.headline_value)).where(_R.c.experiment_id == _E.c.id, _R.c.stands, _R.c.grade != "void")
+    is_highest = sort == "highest"
+    return func.coalesce(best.scalar_subquery(), -_BEYOND if is_highest else _BEYOND), is_highest
+
+
+def _after(key: ColumnElement[Any], value: Any, last: str, *, descending: bool) -> ColumnElement[bool]:
+    if descending:
+        return or_(key < value, and_(key == value, _E.c.id < last))
+    return or_(key > value, and_(key == value, _E.c.id > last))
+
+
+def _cursor(row: Row[Any]) -> str:
+    value = row.sorted_by.isoformat() if isinstance(row.sorted_by, datetime) else row.sorted_by
+    return base64.urlsafe_b64encode(json.dumps([value, row.id]).encode()).decode()
+
+
+def _read_cursor(cursor: str, *, is_instant: bool) -> tuple[Any, str]:
+    try:
+        value, last = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+        value = datetime.fromisoformat(value) if is_instant else value
+    except (ValueError, TypeError, binascii.Error) as exc:
+        raise _bad_cursor(cursor) from exc
+    is_naive = isinstance(value, datetime) and value.tzinfo is None
+    if is_naive or not isinstance(last, str) or not isinstance(value, str | float | int | datetime):
+        raise _bad_cursor(cursor)
+    return value, last
+
+
+def _bad_cursor(cursor: str) -> InputError:
+    hint = "use the `next` of an earlier page of the same sort"
+    return InputError(f"{cursor[:80]!r} is no cursor", hint=hint, code="bad_cursor")
