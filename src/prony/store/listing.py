@@ -14,6 +14,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
+    Select,
     and_,
     bindparam,
     column,
@@ -58,7 +59,7 @@ def page(
     """Return the rows of one page, and the cursor of the next."""
     key, descending = _key(sort)
     shown = key.label("sorted_by")
-    query = select(*_SHOWN, shown).select_from(_BOTH).where(*_conditions(filters))
+    query: Select[Any] = select(*_SHOWN, shown).select_from(_BOTH).where(*_conditions(filters))
     if cursor is not None:
         value, last = _read_cursor(cursor, is_instant=key.type.__class__ is Instant)
         query = query.where(_after(key, value, last, descending=descending))
@@ -70,11 +71,8 @@ def page(
 
 def running(connection: Connection, limit: int) -> Sequence[Row[Any]]:
     """Return what has not ended, the newest first."""
-    query = (
-        select(*_SHOWN)
-        .select_from(_BOTH)
-        .where(_E.c.state.in_([ExperimentState.RUNNING.value, ExperimentState.PENDING.value]))
-    )
+    open_ = [ExperimentState.RUNNING.value, ExperimentState.PENDING.value]
+    query: Select[Any] = select(*_SHOWN).select_from(_BOTH).where(_E.c.state.in_(open_))
     return connection.execute(query.order_by(_E.c.created_at.desc(), _E.c.id.desc()).limit(limit)).all()
 
 
@@ -101,7 +99,7 @@ def failed_gates(connection: Connection, since: datetime, limit: int) -> Sequenc
         judged.c.experiment_id == later.c.id, judged.c.gates == "passed",
         later.c.name == _E.c.name, later.c.created_at > _E.c.created_at,
     )  # fmt: skip
-    query = select(_E.c.id, _E.c.name, _E.c.ended_at, _L.c.gates_text).select_from(_BOTH)
+    query: Select[Any] = select(_E.c.id, _E.c.name, _E.c.ended_at, _L.c.gates_text).select_from(_BOTH)
     query = query.where(_L.c.gates == "failed", _E.c.created_at > since, ~passed.exists())
     return connection.execute(query.order_by(_E.c.created_at.desc()).limit(limit)).all()
 

@@ -4,6 +4,28 @@
  */
 
 export interface paths {
+    "/api/v1/about": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What this server is, and who you are to it
+         * @description Its version and address, where its figures are drawn, and the name and role of who asks.
+         *
+         *     Role: viewer.
+         */
+        get: operations["about"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agents": {
         parameters: {
             query?: never;
@@ -1136,6 +1158,28 @@ export interface paths {
         patch: operations["upload"];
         trace?: never;
     };
+    "/api/v1/listing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search experiments
+         * @description As a list shows them: light, with the number that stands for each and how it went lately.
+         *
+         *     Role: viewer.
+         */
+        get: operations["listing"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/matrix": {
         parameters: {
             query?: never;
@@ -1150,6 +1194,28 @@ export interface paths {
          *     Role: viewer.
          */
         get: operations["matrix"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What to look at first
+         * @description What runs, what changed or failed, who is lost, and what came out last.
+         *
+         *     Role: viewer.
+         */
+        get: operations["overview"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1611,6 +1677,31 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * About
+         * @description `name` and `role` are those of who asks; `prometheus` and `grafana` are where its figures are.
+         */
+        About: {
+            /** Asks Tokens */
+            asks_tokens: boolean;
+            /**
+             * Grafana
+             * @default
+             */
+            grafana: string;
+            /** Name */
+            name: string;
+            /**
+             * Prometheus
+             * @default
+             */
+            prometheus: string;
+            role: components["schemas"]["Role"];
+            /** Url */
+            url: string;
+            /** Version */
+            version: string;
+        };
+        /**
          * Acknowledgement
          * @description `expected`: it was meant to be so.
          */
@@ -1681,6 +1772,27 @@ export interface components {
          * @enum {string}
          */
         AgentState: "active" | "busy" | "cleanup" | "faulty" | "lost" | "draining";
+        /**
+         * AgentTrouble
+         * @description An agent that is not there, or not fit.
+         */
+        AgentTrouble: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /**
+             * Seen At
+             * Format: date-time
+             */
+            seen_at: string;
+            state: components["schemas"]["AgentState"];
+        };
         /**
          * Alarm
          * @description `to` are the addresses as they may be shown; what is secret in them never leaves the server.
@@ -3001,6 +3113,56 @@ export interface components {
             submitted_by: string;
         };
         /**
+         * ExperimentRow
+         * @description `trend` are the headlines of the newest results of the same series, the oldest first; `gates` is None where
+         *     nobody judged any.
+         */
+        ExperimentRow: {
+            /**
+             * Counts
+             * @default {}
+             */
+            counts: {
+                [key: string]: number;
+            };
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Ended At */
+            ended_at?: string | null;
+            gates?: components["schemas"]["GateState"] | null;
+            grade?: components["schemas"]["Grade"] | null;
+            headline?: components["schemas"]["Headline"] | null;
+            /** Id */
+            id: string;
+            /** Job Count */
+            job_count: number;
+            /** Kind */
+            kind: string;
+            /**
+             * Labels
+             * @default {}
+             */
+            labels: {
+                [key: string]: string;
+            };
+            /** Name */
+            name: string;
+            state: components["schemas"]["ExperimentState"];
+            /**
+             * Submitted By
+             * @default
+             */
+            submitted_by: string;
+            /**
+             * Trend
+             * @default []
+             */
+            trend: number[];
+        };
+        /**
          * ExperimentState
          * @enum {string}
          */
@@ -3025,6 +3187,17 @@ export interface components {
              * @default
              */
             submitted_by: string;
+        };
+        /** FailedGates */
+        FailedGates: {
+            /** Ended At */
+            ended_at?: string | null;
+            /** Experiment Id */
+            experiment_id: string;
+            /** Name */
+            name: string;
+            /** Text */
+            text: string;
         };
         /**
          * Failure
@@ -3179,6 +3352,39 @@ export interface components {
             /** Dirty */
             dirty: boolean;
         };
+        /**
+         * Glance
+         * @description What runs, what changed and what came out last. `agents`: how many could work now.
+         */
+        Glance: {
+            /** Agents */
+            agents: number;
+            /**
+             * Changes
+             * @default []
+             */
+            changes: components["schemas"]["Change"][];
+            /**
+             * Failed Gates
+             * @default []
+             */
+            failed_gates: components["schemas"]["FailedGates"][];
+            /**
+             * Incidents
+             * @default []
+             */
+            incidents: components["schemas"]["Incident"][];
+            /** Recent */
+            recent: components["schemas"]["ExperimentRow"][];
+            /** Running */
+            running: components["schemas"]["ExperimentRow"][];
+            stats: components["schemas"]["Stats"];
+            /**
+             * Troubles
+             * @default []
+             */
+            troubles: components["schemas"]["AgentTrouble"][];
+        };
         /** Gpu */
         Gpu: {
             /** Compute Capability */
@@ -3233,6 +3439,31 @@ export interface components {
             memory_mib?: number | null;
             /** Virtualization */
             virtualization?: string | null;
+        };
+        /**
+         * Headline
+         * @description The number of the best job that may be quoted.
+         */
+        Headline: {
+            /**
+             * Better
+             * @enum {string}
+             */
+            better: "lower" | "higher" | "neither";
+            /** High */
+            high?: number | null;
+            /** Job Id */
+            job_id: string;
+            /** Low */
+            low?: number | null;
+            /** Metric */
+            metric: string;
+            /** Title */
+            title: string;
+            /** Unit */
+            unit: string;
+            /** Value */
+            value: number;
         };
         /** Health */
         Health: {
@@ -3667,6 +3898,31 @@ export interface components {
          * @enum {string}
          */
         LimitState: "held" | "violated" | "cannot tell";
+        /**
+         * Listing
+         * @description `total` are all that the filters leave, and `states` how many of these are in which state, whatever state was
+         *     asked for. `labels` are those that may be asked for, as `key=value`, the most used first.
+         */
+        Listing: {
+            /** Items */
+            items: components["schemas"]["ExperimentRow"][];
+            /**
+             * Labels
+             * @default []
+             */
+            labels: string[];
+            /** Next */
+            next?: string | null;
+            /**
+             * States
+             * @default {}
+             */
+            states: {
+                [key: string]: number;
+            };
+            /** Total */
+            total: number;
+        };
         /**
          * Live
          * @description A load while it runs. Rates and quantiles are of the last second; `left_s` is None where a count decides.
@@ -6528,9 +6784,11 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type About = components['schemas']['About'];
 export type Acknowledgement = components['schemas']['Acknowledgement'];
 export type Agent = components['schemas']['Agent'];
 export type AgentState = components['schemas']['AgentState'];
+export type AgentTrouble = components['schemas']['AgentTrouble'];
 export type Alarm = components['schemas']['Alarm'];
 export type Attempt = components['schemas']['Attempt'];
 export type AuditEntry = components['schemas']['AuditEntry'];
@@ -6581,8 +6839,10 @@ export type Example = components['schemas']['Example'];
 export type Examples = components['schemas']['Examples'];
 export type Expected = components['schemas']['Expected'];
 export type Experiment = components['schemas']['Experiment'];
+export type ExperimentRow = components['schemas']['ExperimentRow'];
 export type ExperimentState = components['schemas']['ExperimentState'];
 export type ExperimentView = components['schemas']['ExperimentView'];
+export type FailedGates = components['schemas']['FailedGates'];
 export type Failure = components['schemas']['Failure'];
 export type FinishAnswer = components['schemas']['FinishAnswer'];
 export type Fire = components['schemas']['Fire'];
@@ -6591,9 +6851,11 @@ export type GateOutcome = components['schemas']['GateOutcome'];
 export type GateReport = components['schemas']['GateReport'];
 export type GateState = components['schemas']['GateState'];
 export type Git = components['schemas']['Git'];
+export type Glance = components['schemas']['Glance'];
 export type Gpu = components['schemas']['Gpu'];
 export type Grade = components['schemas']['Grade'];
 export type Hardware = components['schemas']['Hardware'];
+export type Headline = components['schemas']['Headline'];
 export type Health = components['schemas']['Health'];
 export type HealthPart = components['schemas']['HealthPart'];
 export type Heartbeat = components['schemas']['Heartbeat'];
@@ -6615,6 +6877,7 @@ export type LeaseView = components['schemas']['LeaseView'];
 export type LimitCheck = components['schemas']['LimitCheck'];
 export type Limits = components['schemas']['Limits'];
 export type LimitState = components['schemas']['LimitState'];
+export type Listing = components['schemas']['Listing'];
 export type Live = components['schemas']['Live'];
 export type Load = components['schemas']['Load'];
 export type Lot = components['schemas']['Lot'];
@@ -6727,6 +6990,62 @@ export type Verdict = components['schemas']['Verdict'];
 export type Worth = components['schemas']['Worth'];
 export type $defs = Record<string, never>;
 export interface operations {
+    about: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["About"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a fault of the server, or it cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     agents: {
         parameters: {
             query?: {
@@ -11799,6 +12118,90 @@ export interface operations {
             };
         };
     };
+    listing: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string | null;
+                gates?: components["schemas"]["GateState"] | null;
+                /** @description of the worst verdict */
+                grade?: components["schemas"]["Grade"] | null;
+                /** @description of the workload, as in `model` */
+                kind?: string | null;
+                /** @description `key=value` */
+                label?: string | null;
+                /** @description how many at most */
+                limit?: number;
+                /** @description only those that it made: its id, or its name */
+                schedule?: string | null;
+                /** @description words that the id, the name, a label or the submitter must have */
+                search?: string;
+                /** @description `lowest` and `highest` are of the headline */
+                sort?: "newest" | "oldest" | "name" | "lowest" | "highest";
+                state?: components["schemas"]["ExperimentState"] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Listing"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a fault of the server, or it cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     matrix: {
         parameters: {
             query: {
@@ -11848,6 +12251,62 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a fault of the server, or it cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Glance"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -43,7 +43,7 @@ async def test_what_runs_and_who_is_lost_is_told(local: Ground) -> None:
     found = await local.fleet.overview()
     assert [row.id for row in found.running] == [row.id for row in found.recent] == [made.experiment.id]
     assert (found.agents, found.troubles) == (1, ())
-    await local.pass_time(SILENCE_S)
+    await local.pass_time(4 * SILENCE_S)
     found = await local.fleet.overview()
     assert found.agents == 0
     (lost,) = found.troubles
