@@ -4367,6 +4367,20 @@ export interface components {
             /** Said */
             said: string[];
         };
+        /** Metric */
+        Metric: {
+            /**
+             * Better
+             * @enum {string}
+             */
+            better: "lower" | "higher" | "neither";
+            /** Meaning */
+            meaning: string;
+            /** Name */
+            name: string;
+            /** Unit */
+            unit: string;
+        };
         /**
          * Missing
          * @description A percentile that was asked for and cannot be published.
@@ -4973,6 +4987,13 @@ export interface components {
              * Format: date-time
              */
             measured_at: string;
+            /**
+             * Metrics
+             * @default {}
+             */
+            metrics: {
+                [key: string]: components["schemas"]["Metric"];
+            };
             /** Series Id */
             series_id: string;
             /** Value */
@@ -5250,6 +5271,16 @@ export interface components {
             state: components["schemas"]["JobState"];
             /** Title */
             title: string;
+        };
+        /**
+         * RankEnd
+         * @description How one process of a script ended: its exit code, or less than 0 for the signal that ended it.
+         */
+        RankEnd: {
+            /** Rank */
+            rank: number;
+            /** Status */
+            status: number;
         };
         /**
          * Readiness
@@ -5547,6 +5578,21 @@ export interface components {
             source: string;
         };
         /**
+         * Refusal
+         * @description What a script told that is no number: which name, why, and how often.
+         */
+        Refusal: {
+            /**
+             * Count
+             * @default 1
+             */
+            count: number;
+            /** Name */
+            name: string;
+            /** Reason */
+            reason: string;
+        };
+        /**
          * Repetition
          * @description One fresh process. `index` is the run id that outliers and samples refer to.
          */
@@ -5559,6 +5605,11 @@ export interface components {
              * @default []
              */
             contamination: string[];
+            /**
+             * Ends
+             * @default []
+             */
+            ends: components["schemas"]["RankEnd"][];
             /**
              * Energy J
              * @default {}
@@ -5576,7 +5627,7 @@ export interface components {
              * @default measure
              * @enum {string}
              */
-            kind: "measure" | "load";
+            kind: "measure" | "load" | "warmup";
             /** Level */
             level?: number | null;
             /** @default {} */
@@ -5590,6 +5641,11 @@ export interface components {
             phases: {
                 [key: string]: components["schemas"]["Phase"];
             };
+            /**
+             * Refused
+             * @default []
+             */
+            refused: components["schemas"]["Refusal"][];
             /**
              * Started At
              * Format: date-time
@@ -5605,6 +5661,11 @@ export interface components {
             steady?: boolean | null;
             /** Stopped By */
             stopped_by?: ("runs" | "ci" | "time" | "stop") | null;
+            /**
+             * Strays
+             * @default 0
+             */
+            strays: number;
             /** Vram Peak Mib */
             vram_peak_mib?: number | null;
             /** Warm */
@@ -5689,6 +5750,7 @@ export interface components {
              */
             repetitions: components["schemas"]["Repetition"][];
             reported?: components["schemas"]["Reported"] | null;
+            script?: components["schemas"]["ScriptFacts"] | null;
             service?: components["schemas"]["ServiceFacts"] | null;
             /**
              * Started At
@@ -5757,6 +5819,34 @@ export interface components {
          * @enum {string}
          */
         ScheduleState: "active" | "paused";
+        /**
+         * ScriptFacts
+         * @description What was executed: the words after every variable was filled in, and what of the recipe could not be honoured.
+         */
+        ScriptFacts: {
+            /** Command */
+            command: string[];
+            /**
+             * Directory
+             * @default
+             */
+            directory: string;
+            /**
+             * Launcher
+             * @default
+             */
+            launcher: string;
+            /**
+             * Notes
+             * @default []
+             */
+            notes: string[];
+            /**
+             * Program
+             * @default
+             */
+            program: string;
+        };
         /**
          * ScriptMetric
          * @description One number that a script tells: by name where it is emitted or printed as JSON, else by a pattern.
@@ -6487,8 +6577,17 @@ export interface components {
             excluded: {
                 [key: string]: string;
             };
+            /** Headline */
+            headline?: string | null;
             /** Job Id */
             job_id: string;
+            /**
+             * Metrics
+             * @default {}
+             */
+            metrics: {
+                [key: string]: components["schemas"]["Metric"];
+            };
             /**
              * Missing
              * @default []
@@ -6894,6 +6993,7 @@ export type Measure = components['schemas']['Measure'];
 export type Meeting = components['schemas']['Meeting'];
 export type Member = components['schemas']['Member'];
 export type Met = components['schemas']['Met'];
+export type Metric = components['schemas']['Metric'];
 export type Missing = components['schemas']['Missing'];
 export type Mlperf = components['schemas']['Mlperf'];
 export type ModelFacts = components['schemas']['ModelFacts'];
@@ -6938,12 +7038,14 @@ export type PronyModelSweepLevel = components['schemas']['prony__model__sweep__L
 export type PronyModelTimingTiming = components['schemas']['prony__model__timing__Timing'];
 export type Queue = components['schemas']['Queue'];
 export type QueuedJob = components['schemas']['QueuedJob'];
+export type RankEnd = components['schemas']['RankEnd'];
 export type Readiness = components['schemas']['Readiness'];
 export type Reason = components['schemas']['Reason'];
 export type Recipe = components['schemas']['Recipe'];
 export type RecipeAlarm = components['schemas']['RecipeAlarm'];
 export type RecipeCheck = components['schemas']['RecipeCheck'];
 export type RecipeProblem = components['schemas']['RecipeProblem'];
+export type Refusal = components['schemas']['Refusal'];
 export type Repetition = components['schemas']['Repetition'];
 export type Replay = components['schemas']['Replay'];
 export type Reported = components['schemas']['Reported'];
@@ -6952,6 +7054,7 @@ export type ResultState = components['schemas']['ResultState'];
 export type Role = components['schemas']['Role'];
 export type Schedule = components['schemas']['Schedule'];
 export type ScheduleState = components['schemas']['ScheduleState'];
+export type ScriptFacts = components['schemas']['ScriptFacts'];
 export type ScriptMetric = components['schemas']['ScriptMetric'];
 export type ScriptServer = components['schemas']['ScriptServer'];
 export type ScriptSource = components['schemas']['ScriptSource'];
