@@ -1,4 +1,4 @@
-"""A real `prony server --sark` over a real Redis in the hands of a test, with the workers that serve it."""
+"""A real `prony server --sark`, over a real Redis or its own lists, in the hands of a test, with its workers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ LEASE, CLAIM = "2s", "1500ms"
 
 @dataclass
 class House:
-    """`kill` and `start` are the server's; its home, its ports and its Redis stay."""
+    """`kill` and `start` are the server's; its home, its ports and its Redis stay.
+
+    `has_redis`: the lists are in a Redis and not in the server itself."""
 
     folder: Path
     redis_url: str
     crew: Crew
     port: int
     sark_port: int
+    has_redis: bool = True
     process: subprocess.Popen[bytes] | None = None
     devices: int = 0
     extra: dict[str, str] = field(default_factory=dict)
@@ -44,11 +47,16 @@ class House:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.sark_port}"
 
+    @property
+    def redis_port(self) -> int:
+        return int(self.redis_url.rpartition(":")[2].partition("/")[0])
+
     # The server
 
     def start(self) -> None:
         command = [sys.executable, "-m", "prony", "server", "--port", str(self.port), "--lease-ttl", LEASE]
-        command += ["--sark", "--sark-port", str(self.sark_port), "--redis", self.redis_url]
+        lists = ["--redis", self.redis_url] if self.has_redis else ["--sark-redis-port", str(self.redis_port)]
+        command += ["--sark", "--sark-port", str(self.sark_port), *lists]
         command += ["--sark-claim-timeout", CLAIM, "--log-format", "json"]
         environment = os.environ | {"PRONY_HOME": str(self.folder / "home")} | self.extra
         with (self.folder / "server.log").open("ab") as log:
@@ -143,13 +151,15 @@ class House:
 
 
 @contextmanager
-def house(folder: Path, *, redis_url: str | None = None) -> Iterator[House]:
-    """Have a server with a Redis for as long as the block runs."""
+def house(folder: Path, *, redis_url: str | None = None, has_redis: bool = True) -> Iterator[House]:
+    """Have a server with a Redis of its own, or one that is there, or none, for as long as the block runs."""
     with ExitStack() as block:
+        if not has_redis:
+            redis_url = f"redis://127.0.0.1:{free_port()}/0"
         url = redis_url or block.enter_context(redis_server())
         sark_port = free_port()
         hands = block.enter_context(crew(folder, host=f"http://127.0.0.1:{sark_port}", redis_url=url))
-        made = House(folder, url, hands, free_port(), sark_port)
+        made = House(folder, url, hands, free_port(), sark_port, has_redis)
         block.callback(made.kill)
         made.start()
         yield made
