@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prony.agent.identity import Identity, Slot
+from prony.agent.identity import Slot
 from prony.agent.life import Owner
 from prony.agent.link import Link, Refused, server_date
-from prony.agent.settings import DEFAULT_SERVER, SarkSettings
+from prony.agent.settings import SarkSettings
 from prony.agent.spool import LEAST_FREE_BYTES
 from prony.app.engines import inspect_engines
 from prony.errors import PronyError, TransportError
@@ -75,7 +75,7 @@ def _sark(found: SarkConnection) -> Iterator[Check]:
 
 def connection(owner: Owner) -> Connection:
     """Ask the server for its health a few times; no lease is taken."""
-    return asyncio.run(_connection(_server_of(owner)))
+    return asyncio.run(_connection(owner.server_of(_slot(owner))))
 
 
 def _place(owner: Owner) -> Iterator[Check]:
@@ -112,22 +112,15 @@ def _engines(owner: Owner) -> Iterator[Check]:
             yield Check(f"engine {report.name}", False, report.reason, report.hint)
 
 
-def _server_of(owner: Owner) -> str:
-    if owner.base is not None:
-        return owner.base
-    known = _identity(owner)
-    return known.server if known else DEFAULT_SERVER
-
-
-def _identity(owner: Owner) -> Identity | None:
-    """Return who the first agent of this home is, or the named one, without holding its slot."""
+def _slot(owner: Owner) -> Slot:
+    """Return the slot of this home's first agent, or of the named one, without holding it."""
     name = owner.settings.name or "1"
-    return Slot(name, owner.home.root / "agents" / name).identity()
+    return Slot(name, owner.home.root / "agents" / name)
 
 
 async def _server(owner: Owner) -> list[Check]:
-    server = _server_of(owner)
     try:
+        server = owner.server_of(_slot(owner))
         found = await _connection(server)
     except PronyError as exc:
         return [Check("server", False, exc.message, exc.hint)]
@@ -145,7 +138,7 @@ def _told(found: Connection) -> str:
 
 async def _token(owner: Owner, server: str) -> Check:
     """See whether the server knows this agent's token, or the one that it is to enrol with."""
-    known = _identity(owner)
+    known = _slot(owner).identity()
     stored = known.token if known and known.server == server else None
     token = stored or owner.token
     agent_id = known.id if known and known.id else "none"

@@ -39,7 +39,10 @@ class Owner:
     def server_of(self, slot: Slot) -> str:
         """Return the server that was named, or that the slot belongs to, or the one on this machine."""
         known = slot.identity()
-        return self.base or (known.server if known else DEFAULT_SERVER)
+        server = self.base or (known.server if known else DEFAULT_SERVER)
+        if is_sark(server) and self.settings.sark is None:
+            raise ConflictError(f"the agent {slot.name} serves a SARK", hint=f"--sark {server.partition('+')[2]}")
+        return server
 
 
 def linked(owner: Owner, slot: Slot, log: Log) -> Link:
@@ -48,10 +51,7 @@ def linked(owner: Owner, slot: Slot, log: Log) -> Link:
         from prony.agent.sark_link import SarkLink
 
         return SarkLink(owner.settings.sark, slot, log)
-    server = owner.server_of(slot)
-    if is_sark(server):
-        raise ConflictError(f"the agent {slot.name} serves a SARK", hint=f"--sark {server.partition('+')[2]}")
-    return Link(server)
+    return Link(owner.server_of(slot))
 
 
 def live(owner: Owner, log: Log) -> None:
