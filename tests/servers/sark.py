@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 import redis
@@ -40,6 +39,7 @@ class Sark:
 
     http: httpx.Client
     lists: redis.Redis
+    lists_url: str
     fleet: Fleet
     bridge: Bridge
     loop: asyncio.AbstractEventLoop
@@ -68,6 +68,12 @@ class Sark:
             if (found := self.lists.rpop(queue)) is not None:
                 return found.decode() if isinstance(found, bytes) else str(found)
         return None
+
+    def steal(self) -> str | None:
+        """Take a job as somebody of whom nothing is known."""
+        with redis.Redis.from_url(self.lists_url, decode_responses=True) as stranger:
+            found = stranger.rpop("jobs:capability:cpu_onnx")
+            return None if found is None else str(found)
 
     def begin(self, worker_id: str) -> str:
         """Take a job and say so, as a Dumont does."""
@@ -134,11 +140,10 @@ def served_sark(folder: Path, *, redis_url: str = "", ttl_s: float = 30.0, **set
         thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
         thread.start()
         assert ready.wait(30)
-        place = urlsplit(face.lists_url)
-        lists = redis.Redis(host=place.hostname or "", port=place.port or 6379)
+        lists = redis.Redis.from_url(face.lists_url)
         try:
             with httpx.Client(base_url=face.url, timeout=30, trust_env=False) as http:
-                yield Sark(http, lists, fleet, found[0][1], found[0][0])
+                yield Sark(http, lists, face.lists_url, fleet, found[0][1], found[0][0])
         finally:
             lists.close()
             ending.set()

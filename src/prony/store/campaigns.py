@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, select
+from sqlalchemy import Connection, Row, Select, and_, func, select
 
 from prony.errors import NotFoundError
-from prony.model.queue import JobState
+from prony.model.job import Job
 from prony.store import tables
 
 # No other experiment has an id like this: people do not choose them.
 PREFIX = "campaign-"
+_TOGETHER = 500
 _E, _J, _Q, _L, _R, _A = tables.experiment, tables.job, tables.queue, tables.lot, tables.result, tables.attempt
 
 
@@ -43,46 +44,68 @@ def is_taken(connection: Connection, campaign_id: str) -> bool:
 
 
 _JOBS: Select[Any] = (
-    select(
-        _Q,
-        _L.c.agent_id.label("pinned"),
-        _L.c.demand,
-        _J.c.document,
-        _R.c.document.label("result_document"),
-        _R.c.ended_at.label("result_at"),
-    )
+    select(_Q, _L.c.agent_id.label("pinned"), _L.c.demand, _J.c.document)
     .join(_L, _L.c.id == _Q.c.lot_id)
     .join(_J, _J.c.id == _Q.c.job_id)
-    .outerjoin(_R, and_(_R.c.job_id == _Q.c.job_id, _R.c.stands))
 )
+_WITH_RESULTS = _JOBS.add_columns(_R.c.document.label("result_document"), _R.c.ended_at.label("result_at")).outerjoin(
+    _R, and_(_R.c.job_id == _Q.c.job_id, _R.c.stands)
+)
+_IN_ORDER = (_J.c.experiment_id, _J.c.position)
 
 
-def jobs(connection: Connection, campaign_ids: Sequence[str]) -> Sequence[Row[Any]]:
-    """Return the jobs of campaigns in their order, each with its place, its document and the result that stands."""
-    query = _JOBS.where(_Q.c.experiment_id.in_(campaign_ids), _Q.c.part_of.is_(None))
-    return connection.execute(query.order_by(_J.c.experiment_id, _J.c.position)).all()
+def jobs(connection: Connection, campaign_id: str | None = None) -> Sequence[Row[Any]]:
+    """Return the jobs of a campaign, or of all, in their order, each with its place and its document."""
+    return connection.execute(_JOBS.where(_of_campaign(campaign_id)).order_by(*_IN_ORDER)).all()
+
+
+def results(connection: Connection, campaign_id: str | None = None) -> Sequence[Row[Any]]:
+    """The same of those that have ended, with the result that stands."""
+    query = _WITH_RESULTS.where(_of_campaign(campaign_id), _Q.c.ended_at.is_not(None))
+    return connection.execute(query.order_by(*_IN_ORDER)).all()
 
 
 def job(connection: Connection, job_id: str) -> Row[Any]:
-    found = connection.execute(_JOBS.where(_Q.c.job_id == job_id, _of_campaign())).first()
+    """Return one with the result that stands."""
+    found = connection.execute(_WITH_RESULTS.where(_Q.c.job_id == job_id, _of_campaign())).first()
     if found is None:
         raise NotFoundError("Job not found")
     return found
 
 
-def open_jobs(connection: Connection) -> Sequence[Row[Any]]:
-    """Return the jobs of all campaigns that have not ended, in the order of their arrival."""
-    waiting = _Q.c.state.in_((JobState.WAITING.value, JobState.LEASED.value))
-    columns: Select[Any] = select(_Q, _L.c.agent_id.label("pinned"), _L.c.demand, _J.c.document)
-    query = columns.join(_L, _L.c.id == _Q.c.lot_id).join(_J, _J.c.id == _Q.c.job_id)
-    query = query.where(waiting, _Q.c.ended_at.is_(None), _of_campaign())
+def open_jobs(
+    connection: Connection, campaign_id: str | None = None, *, among: Sequence[str] | None = None
+) -> Sequence[Row[Any]]:
+    """Return the jobs that have not ended, of one campaign or of all, in the order of their arrival; no documents,
+    which are long."""
+    columns: Select[Any] = select(_Q, _L.c.agent_id.label("pinned"), _L.c.demand)
+    query = columns.join(_L, _L.c.id == _Q.c.lot_id).where(_Q.c.ended_at.is_(None), _of_campaign(campaign_id))
+    query = query if among is None else query.where(_Q.c.job_id.in_(among))
     return connection.execute(query.order_by(_Q.c.number)).all()
+
+
+def limits_s(connection: Connection, job_ids: Sequence[str]) -> dict[str, float]:
+    """Return how long each of these jobs may take."""
+    found: dict[str, float] = {}
+    for part in _parts(job_ids):
+        rows = connection.execute(select(_J.c.id, _J.c.document).where(_J.c.id.in_(part)))
+        found |= {row.id: Job.read_json(row.document).limits.timeout / 10**9 for row in rows}
+    return found
+
+
+def counts(connection: Connection) -> dict[str, int]:
+    """Return how many jobs of all campaigns are in which state."""
+    query = select(_Q.c.state, func.count()).where(_of_campaign()).group_by(_Q.c.state)
+    return {row[0]: int(row[1]) for row in connection.execute(query)}
 
 
 def states(connection: Connection, job_ids: Sequence[str]) -> dict[str, str]:
     """Return in which state each of these jobs is that there is."""
-    query = select(_Q.c.job_id, _Q.c.state).where(_Q.c.job_id.in_(job_ids))
-    return {row.job_id: row.state for row in connection.execute(query)}
+    found: dict[str, str] = {}
+    for part in _parts(job_ids):
+        rows = connection.execute(select(_Q.c.job_id, _Q.c.state).where(_Q.c.job_id.in_(part)))
+        found |= {row.job_id: row.state for row in rows}
+    return found
 
 
 def attempts(connection: Connection, job_id: str) -> Sequence[Row[Any]]:
@@ -95,5 +118,13 @@ def attempts(connection: Connection, job_id: str) -> Sequence[Row[Any]]:
     return connection.execute(query.order_by(_A.c.number)).all()
 
 
-def _of_campaign() -> Any:
+def _of_campaign(campaign_id: str | None = None) -> Any:
+    if campaign_id is not None:
+        return _Q.c.experiment_id == campaign_id
     return _Q.c.experiment_id.startswith(PREFIX, autoescape=True)
+
+
+def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Databases limit how many values a statement may have."""
+    for begin in range(0, len(ids), _TOGETHER):
+        yield ids[begin : begin + _TOGETHER]

@@ -18,11 +18,11 @@ from prony.app.fleet import Fleet
 from prony.app.sark.claims import Claims
 from prony.app.sark.intake import Intake
 from prony.app.sark.queues import Queues
-from prony.app.sark.routes import every_queue, is_served, may_take, queue_of
+from prony.app.sark.routes import every_queue, queue_of, queues_of, served_queues
 from prony.app.sark.settings import WHO, SarkSettings
 from prony.dispatch.retry import is_due
 from prony.errors import NotFoundError, PronyError, TransportError
-from prony.model.job import Job
+from prony.model.agent import AgentState
 from prony.model.queue import JobState
 from prony.model.result import Failure
 from prony.store import campaigns, queue
@@ -30,6 +30,7 @@ from prony.store.writer import Desk
 
 _MOST_RESULTS = 100
 _LONGEST_REPORT_S = 5.0
+_MOST_QUESTIONS = 200
 
 
 class Bridge:
@@ -45,8 +46,8 @@ class Bridge:
         self.timed_out = 0
         self._pushed: set[tuple[str, int]] = set()  # job and attempt: put into its list by this process
         self._missing: dict[str, float] = {}  # job that waits and is in no list -> since when
-        self._unserved: dict[str, float] = {}  # job that no living worker could take -> since when
-        self._running: dict[str, float] = {}  # lease -> since when this process knows of it
+        self._unserved: dict[str, float] = {}  # job that no living worker could take -> until when it waits
+        self._running: dict[str, float] = {}  # lease -> until when it may last
         self._left: dict[str, float] = {}  # lease whose worker said to be free -> since when
         self._drained_at = 0.0  # when the results list was last seen to be empty
         self._is_first = True
@@ -90,8 +91,8 @@ class Bridge:
 
     async def push_new(self, campaign_id: str) -> None:
         """Put a new campaign's jobs into their lists at once; the next look does it where this fails."""
-        rows = await self.fleet.read(campaigns.open_jobs)
-        fresh = [row for row in rows if row.experiment_id == campaign_id and row.state == JobState.WAITING]
+        rows = await self.fleet.read(lambda connection: campaigns.open_jobs(connection, campaign_id))
+        fresh = [row for row in rows if row.state == JobState.WAITING]
         try:
             await self._push([row for row in fresh if (row.job_id, row.attempt) not in self._pushed])
         except TransportError as exc:
@@ -160,13 +161,14 @@ class Bridge:
         """Lend a worker the job that it has taken, as far as can be told."""
         self.claims.begin(worker_id)
         card = self.fleet.floor.cards.get(worker_id)
-        if card is None or not self.claims.open:
+        asked = self.claims.latest(_MOST_QUESTIONS)
+        if card is None or not asked:
             return
-        rows = {row.job_id: row for row in await self.fleet.read(campaigns.open_jobs)}
-        waiting = {one: row for one, row in rows.items() if row.state == JobState.WAITING}
-        fitting = {one for one in self.claims.open if one in waiting and may_take(card, waiting[one])}
+        rows = await self.fleet.read(lambda connection: campaigns.open_jobs(connection, among=asked))
+        own = set(queues_of(card))
+        fitting = {row.job_id: row for row in rows if row.state == JobState.WAITING and queue_of(row) in own}
         for job_id in self.claims.candidates(fitting, address):
-            if await self._is_listed(waiting[job_id]):
+            if await self._is_listed(fitting[job_id]):
                 continue
             self.claims.forget(job_id)
             if await self.fleet.take(job_id, worker_id) is not None:
@@ -185,6 +187,11 @@ class Bridge:
             for lease_id in self.leases_of(worker_id):
                 self._left.setdefault(lease_id, self.fleet.now())
 
+    def allows(self, worker_id: str) -> bool:
+        """May a worker have jobs? Not one that is being drained."""
+        card = self.fleet.floor.cards.get(worker_id)
+        return card is None or card.state is not AgentState.DRAINING
+
     async def lend(self, job_id: str, worker_id: str) -> bool:
         """Lend a job to a worker that is just taking it; False where it may not have it any more."""
         return await self.fleet.take(job_id, worker_id) is not None
@@ -197,15 +204,21 @@ class Bridge:
     async def _end_overdue(self, leased: Sequence[Row[Any]]) -> None:
         """Take jobs from workers that run them for too long, or that are free again and brought no result."""
         now = self.fleet.now()
-        self._running = {row.lease_id: self._running.get(row.lease_id, now) for row in leased}
+        self._running = await self._deadlines({row.lease_id: row.job_id for row in leased}, self._running)
         self._left = {row.lease_id: self._left[row.lease_id] for row in leased if row.lease_id in self._left}
         for row in leased:
-            limit_s = Job.read_json(row.document).limits.timeout / 10**9
-            if now - self._running[row.lease_id] > limit_s:
+            if now > self._running[row.lease_id]:
                 self.timed_out += 1
-                await self._lose(row.lease_id, f"worker {row.agent_id} took longer than {limit_s:g} s")
+                await self._lose(row.lease_id, f"worker {row.agent_id} took longer than the job may")
             elif self._is_left(row.lease_id):
                 await self._lose(row.lease_id, f"worker {row.agent_id} is free again and brought no result")
+
+    async def _deadlines(self, jobs: dict[str, str], known: dict[str, float]) -> dict[str, float]:
+        """Return until when each may take, from when this process first saw it; `jobs` maps it to its job."""
+        fresh = sorted({job_id for key, job_id in jobs.items() if key not in known})
+        limits = await self.fleet.read(lambda connection: campaigns.limits_s(connection, fresh)) if fresh else {}
+        now = self.fleet.now()
+        return {key: known.get(key, now + limits.get(job_id, self.settings.job_s)) for key, job_id in jobs.items()}
 
     def _is_left(self, lease_id: str) -> bool:
         """Is its worker free for so long that its report would have been seen?"""
@@ -224,11 +237,11 @@ class Bridge:
 
     async def _end_unserved(self, waiting: Sequence[Row[Any]]) -> None:
         """Let a job fail that no living worker could have taken for as long as a job may take: a campaign ends."""
-        now, cards = self.fleet.now(), list(self.fleet.floor.cards.values())
-        unserved = [row for row in waiting if not is_served(row, cards)]
-        self._unserved = {row.job_id: self._unserved.get(row.job_id, now) for row in unserved}
+        served, now = served_queues(self.fleet.floor.cards.values()), self.fleet.now()
+        unserved = [row for row in waiting if queue_of(row) not in served]
+        self._unserved = await self._deadlines({row.job_id: row.job_id for row in unserved}, self._unserved)
         for row in unserved:
-            if now - self._unserved[row.job_id] > Job.read_json(row.document).limits.timeout / 10**9:
+            if now > self._unserved[row.job_id]:
                 whom = f"worker {row.pinned}" if row.pinned else f"a worker that looks into {queue_of(row)}"
                 await self.fleet.write(partial(self._fail, job_id=row.job_id, reason=f"no sign of {whom}"))
 

@@ -8,7 +8,7 @@ ends.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 
@@ -40,9 +40,10 @@ class Claims:
         found = [one for one in self._questions.values() if one.job_id in fitting]
         return [one.job_id for one in sorted(found, key=lambda one: (one.address != address, -one.at))]
 
-    @property
-    def open(self) -> Iterable[str]:
-        return tuple(self._questions)
+    def latest(self, most: int) -> list[str]:
+        """Return the jobs that were asked for last."""
+        found = sorted(self._questions.values(), key=lambda one: -one.at)
+        return [one.job_id for one in found[:most]]
 
     def begin(self, worker_id: str) -> None:
         """It says to be busy. Two processes may share one id, so it is counted."""

@@ -34,7 +34,7 @@ class Files:
 
         def ask(connection: Connection) -> str:
             campaigns.require(connection, campaign_id)
-            rows = csv_rows(campaigns.jobs(connection, [campaign_id]))
+            rows = csv_rows(campaigns.results(connection, campaign_id))
             if not rows:
                 raise NotFoundError("No results available yet")
             return sark_csv(rows)
@@ -43,8 +43,7 @@ class Files:
 
     async def every_csv(self) -> CsvFile:
         def ask(connection: Connection) -> str:
-            found = [row.id for row in campaigns.every(connection)]
-            rows = csv_rows(campaigns.jobs(connection, found))
+            rows = csv_rows(campaigns.results(connection))
             if not rows:
                 raise NotFoundError("No results available")
             return sark_csv(rows)
@@ -79,7 +78,7 @@ def _is_ended(row: Row[Any]) -> bool:
 
 
 def _written(connection: Connection, row: Row[Any]) -> str:
-    return sark_csv(csv_rows(campaigns.jobs(connection, [row.id])))
+    return sark_csv(csv_rows(campaigns.results(connection, row.id)))
 
 
 def _listed(row: Row[Any], text: str) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row
@@ -64,21 +65,22 @@ class Orchestrator(Staff, Files):
 
     async def campaigns(self) -> dict[str, Any]:
         def ask(connection: Connection) -> list[dict[str, Any]]:
-            found = campaigns.every(connection)
-            return [self._campaign(connection, row) for row in found]
+            jobs: dict[str, list[Row[Any]]] = defaultdict(list)
+            for row in campaigns.jobs(connection):
+                jobs[row.experiment_id].append(row)
+            return [self._campaign(row, jobs[row.id]) for row in campaigns.every(connection)]
 
         listed = await self.fleet.read(ask)
         return {"count": len(listed), "campaigns": listed}
 
     async def campaign(self, campaign_id: str) -> dict[str, Any]:
         def ask(connection: Connection) -> dict[str, Any]:
-            return self._campaign(connection, campaigns.require(connection, campaign_id))
+            return self._campaign(campaigns.require(connection, campaign_id), campaigns.jobs(connection, campaign_id))
 
         return await self.fleet.read(ask)
 
-    def _campaign(self, connection: Connection, row: Row[Any]) -> dict[str, Any]:
-        url = experiment_of(row).recipe.model.model
-        return shown_campaign(row, url, campaigns.jobs(connection, [row.id]), self.names())
+    def _campaign(self, row: Row[Any], jobs: Sequence[Row[Any]]) -> dict[str, Any]:
+        return shown_campaign(row, experiment_of(row).recipe.model.model, jobs, self.names())
 
     # Jobs
 
@@ -115,10 +117,7 @@ class Orchestrator(Staff, Files):
         }
 
     async def stats(self) -> dict[str, Any]:
-        rows = await self.fleet.read(campaigns.every)
-        counts: dict[str, int] = {}
-        for row in await self.fleet.read(lambda connection: campaigns.jobs(connection, [one.id for one in rows])):
-            counts[row.state] = counts.get(row.state, 0) + 1
+        counts = await self.fleet.read(campaigns.counts)
         return {
             "health_monitor": {
                 "running": True,

@@ -1,8 +1,9 @@
-"""A job of a campaign in, the list that it waits in out, and who may take it from there."""
+"""A job of a campaign in, the list that it waits in out; and a worker in, the lists that it looks into."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Row
@@ -16,32 +17,28 @@ from prony.model.states import IDLE_ONLY
 
 def queue_of(row: Row[Any]) -> str:
     """Return the list of a job: that of its worker, or else that of its compute unit."""
-    if row.pinned is not None:
-        return worker_queue(row.pinned)
-    return capability_queue(Demand.read_json(row.demand).engine or "")
+    return worker_queue(row.pinned) if row.pinned is not None else _unit_queue(row.demand)
+
+
+@lru_cache(maxsize=1024)
+def _unit_queue(demand: str) -> str:
+    return capability_queue(Demand.read_json(demand).engine or "")
+
+
+def queues_of(card: Card) -> list[str]:
+    """Return the lists that a worker looks into."""
+    words = registered(card.capabilities).capabilities
+    return [worker_queue(card.id), *map(capability_queue, words)]
 
 
 def every_queue(cards: Iterable[Card]) -> list[str]:
     """Return all lists that workers may look into."""
-    words = dict.fromkeys((*COMPUTE_UNITS, PLAIN_CPU))
-    named = []
-    for card in cards:
-        if is_worker(card.capabilities):
-            words |= dict.fromkeys(registered(card.capabilities).capabilities)
-            named.append(worker_queue(card.id))
-    return [*dict.fromkeys(capability_queue(word) for word in words), *named]
+    known = [capability_queue(word) for word in (*COMPUTE_UNITS, PLAIN_CPU)]
+    own = [name for card in cards if is_worker(card.capabilities) for name in queues_of(card)]
+    return list(dict.fromkeys([*known, *own]))
 
 
-def may_take(card: Card, row: Row[Any]) -> bool:
-    """Does the worker look into the job's list?"""
-    if not is_worker(card.capabilities):
-        return False
-    if row.pinned is not None:
-        return bool(row.pinned == card.id)
-    queues = {capability_queue(word) for word in registered(card.capabilities).capabilities}
-    return queue_of(row) in queues
-
-
-def is_served(row: Row[Any], cards: Iterable[Card]) -> bool:
-    """Is there a living worker that would take it?"""
-    return any(card.state not in IDLE_ONLY and may_take(card, row) for card in cards)
+def served_queues(cards: Iterable[Card]) -> set[str]:
+    """Return the lists that a living worker looks into."""
+    living = [card for card in cards if is_worker(card.capabilities) and card.state not in IDLE_ONLY]
+    return {name for card in living for name in queues_of(card)}

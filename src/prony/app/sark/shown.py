@@ -93,7 +93,7 @@ def shown_campaign(
 
 def csv_rows(rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
     """Return the lines of a table, in the order in which results came; a job that ended without one has a line too."""
-    ended = [(row.result_at or row.ended_at, row.number, row) for row in rows if row.ended_at is not None]
+    ended = [(row.result_at or row.ended_at, row.number, row) for row in rows]
     return [_csv_row(row) for _, _, row in sorted(ended, key=lambda one: one[:2])]
 
 

@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from prony.app.sark.campaigns import KIND
@@ -76,7 +77,12 @@ def is_worker(capabilities: Capabilities) -> bool:
 
 
 def registered(capabilities: Capabilities) -> Registration:
-    return Registration.read_json(str(capabilities.facts[_REGISTRATION]))
+    return _read(str(capabilities.facts[_REGISTRATION]))
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> Registration:
+    return Registration.read_json(text)
 
 
 def is_faulty(agent: Agent, *, now: datetime, silence_s: float) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import structlog
 import uvicorn
 
 from prony.app.sark import Bridge, Orchestrator, SarkSettings
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _KEEP_ALIVE_S = 75
 _GRACE_S = 5
+_log = structlog.get_logger("prony.server")
 
 
 @dataclass(frozen=True)
@@ -120,16 +122,23 @@ async def _bridged(fleet: Fleet, face: Face) -> AsyncIterator[Bridge]:
         else:
             lists = Lists(*face.for_lists.getsockname()[:2])
             bridge = Bridge(fleet, lists, face.options.settings)
-            lists.lend, lists.record = bridge.lend, bridge.take_result
+            lists.allows, lists.lend, lists.record = bridge.allows, bridge.lend, bridge.take_result
             await stack.enter_async_context(served_lists(lists, face.for_lists))
         stack.push_async_callback(bridge.queues.close)
         rounds = asyncio.create_task(bridge.run())
+        rounds.add_done_callback(_tell)
         try:
             yield bridge
         finally:
             rounds.cancel()
             with suppress(asyncio.CancelledError):
                 await rounds
+
+
+def _tell(rounds: asyncio.Task[None]) -> None:
+    """A round that ended by itself is a fault of ours, and nobody waits for it."""
+    if not rounds.cancelled() and (fault := rounds.exception()) is not None:
+        _log.error("fault", exc_info=fault)
 
 
 class _Server(uvicorn.Server):

@@ -18,7 +18,8 @@ _JOBS = "jobs:"
 
 
 class Lists:
-    """`lend` says whether a worker may have a job that it takes, `record` keeps a report; both are set by the face."""
+    """The face sets what happens: `allows` says whether a worker may have anything, `lend` lends it the job that it
+    takes, `record` keeps a report."""
 
     is_exact = True
 
@@ -28,6 +29,7 @@ class Lists:
         self._lists: defaultdict[str, deque[bytes]] = defaultdict(deque)
         self._bytes = 0
         self._grown = asyncio.Event()
+        self.allows: Callable[[str], bool] = lambda _: True
         self.lend: Callable[[str, str], Awaitable[bool]] | None = None
         self.record: Callable[[bytes], Awaitable[None]] | None = None
 
@@ -67,6 +69,8 @@ class Lists:
 
     async def pop(self, queue: str, worker_id: str) -> bytes | None:
         """Give the job that has waited longest; lent in the same moment, where it is known who takes it."""
+        if worker_id and not self.allows(worker_id):
+            return None
         while self._lists.get(queue):
             found = self._lists[queue].pop()
             self._shrink(queue, found)

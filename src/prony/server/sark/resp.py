@@ -22,6 +22,7 @@ from prony.server.sark.lists import Lists
 _LONGEST_ARGUMENT = 2**20
 _MOST_ARGUMENTS = 10_000
 _HELD = ":held:"
+_HTTP = (b"GET", b"POST", b"PUT", b"OPTIONS", b"HOST:")
 _log = structlog.get_logger("prony.server")
 
 
@@ -66,7 +67,10 @@ class Session:
         if not line:
             return None
         if not line.startswith(b"*"):
-            return line.split()
+            words = line.split()
+            if words and words[0].upper() in _HTTP:
+                raise ValueError("HTTP is not spoken here")  # a web page may send such lines, with commands below them
+            return words
         count = int(line[1:])
         if not 0 <= count <= _MOST_ARGUMENTS:
             raise ValueError(f"{count} arguments")
