@@ -37,6 +37,7 @@ REACHED = ("prony.cli.", "prony.client.names", "prony.client.carrying")
 # Which commands call which operation.
 CALLS: dict[str, tuple[str, ...]] = {
     "submit": ("run",),
+    "keep_scripts": ("run", "duet", "schedule"),
     "experiments": ("list",),
     "experiment": ("show", "compare", "report", "rerun", "export", "delete", "watch"),
     "delete": ("delete",),
@@ -101,6 +102,7 @@ NO_COMMAND: dict[str, str] = {
     "upload_offset": AN_AGENT_S,
     "upload": AN_AGENT_S,
     "finish": AN_AGENT_S,
+    "scripts": AN_AGENT_S,
     "meet": AN_AGENT_S,
     "clock": AN_AGENT_S,
     "add_token": IN_THE_DATABASE,

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -23,6 +24,7 @@ from prony.model.agent import Agent, Capabilities, Enrolled, Enrolment, Heartbea
 from prony.model.base import Noun
 from prony.model.gang import ClockReading, Meeting, Met
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer, UploadState
+from prony.store.parcel import disk_told
 
 N = TypeVar("N", bound=Noun)
 T = TypeVar("T")
@@ -137,6 +139,21 @@ class Link:
             headers={wire.SHA256: sha256, "Content-Type": "application/x-tar"},
         )
         return wire.read(FinishAnswer, response.content, self.base)
+
+    async def scripts(self, sha256: str, to: Path) -> None:
+        """Write the tar of a script's folder to a file."""
+        url, head = wire.endpoint(self.base, "scripts", sha256), wire.headers(self.token)
+        timeout = httpx.Timeout(self._answer_s, connect=_CONNECT_S)
+        try:
+            async with self._http.stream("GET", url, headers=head, timeout=timeout) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise self._refused(response)
+                with disk_told(to), to.open("wb") as file:
+                    async for piece in response.aiter_bytes():
+                        file.write(piece)
+        except (httpx.HTTPError, httpx.StreamError) as exc:
+            raise wire.unreachable(self.base, str(exc) or type(exc).__name__) from exc
 
     # Inside
 

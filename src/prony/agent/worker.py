@@ -9,12 +9,13 @@ from prony.agent.condition import Condition
 from prony.agent.link import Link, Refused, insisted
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
+from prony.agent.scripts import fetch_scripts
 from prony.agent.sealing import Ending, decline, seal
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import Meta, Spool, Work
 from prony.agent.stopping import Stopping, ended
 from prony.agent.uploader import Uploader
-from prony.errors import PronyError, TransportError
+from prony.errors import InputError, PronyError, TransportError
 from prony.model.agent import AgentState
 from prony.model.lease import Lease
 from prony.model.result import Failure, Result, ResultState
@@ -94,6 +95,13 @@ class Worker:
                 hint="the agent's owner may allow it: `prony agent start --kinds`",
                 whose="capacity",
             )
+            result = await asyncio.to_thread(decline, work, lease.job, self.home, failure)
+            return await self._kept(work, result, log)
+        try:
+            await fetch_scripts(lease.job, self.link, self.home)
+        except (Refused, InputError) as exc:  # asked again, the answer would be the same
+            error = exc.error if isinstance(exc, Refused) else exc
+            failure = Failure(code=error.code, message=error.message, hint=error.hint, phase="prepare", whose="input")
             result = await asyncio.to_thread(decline, work, lease.job, self.home, failure)
             return await self._kept(work, result, log)
         self.attempt = Attempt(lease, work, self.link, log)

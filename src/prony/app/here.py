@@ -38,7 +38,7 @@ def facts_here(asked: Collection[str], cache: Path, inspect: Inspection) -> dict
         inspect(names) if names else (),
         labels={},
         cached_models=cached_models(cache) if "model" in asked else (),
-        policy={"schemes": tuple(plugins.found(plugins.MODELS)), "kinds": ("model", "service")},
+        policy={"schemes": tuple(plugins.found(plugins.MODELS)), "kinds": ("model", "service", "script")},
     )
 
 

@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from prony.cli.bringing import brought
 from prony.cli.outcome import finish_there
 from prony.cli.output import print_json, print_note, print_text
 from prony.cli.remote import again, connect
@@ -27,9 +28,9 @@ def submit(loaded: Loaded, options: Namespace) -> int:
     """Submit a recipe that was read here; follow it, unless --detach is given."""
     if options.priority is not None and not -_MOST <= options.priority <= _MOST:
         raise InputError(f"--priority {options.priority} lies outside -{_MOST} to {_MOST}")
-    submission = submission_of(loaded, options.set, priority=options.priority)
     with connect(options) as client:
-        view = client.submit(submission)
+        overrides = [*options.set, *brought(client, loaded)]
+        view = client.submit(submission_of(loaded, overrides, priority=options.priority))
         tell_notes(view.experiment.notes)
         if not options.detach:
             return see_through(client, view, options)

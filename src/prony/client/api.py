@@ -17,10 +17,13 @@ from prony.client.house import House
 from prony.client.jobs import Jobs
 from prony.client.recipes import Recipes
 from prony.client.schedules import Schedules
+from prony.client.scripts import Scripts
 from prony.client.sweeps import Sweeps
 
 
-class Client(Experiments, Comparisons, Sweeps, Jobs, Recipes, Schedules, Alarms, Agents, Leases, Histories, House):
+class Client(
+    Experiments, Comparisons, Sweeps, Jobs, Recipes, Scripts, Schedules, Alarms, Agents, Leases, Histories, House
+):
     """Open it as a block. Every method is one operation of the API, under its name there.
 
     Errors are those that the server raised, or a TransportError where it cannot be reached. What may be done twice

@@ -29,6 +29,7 @@ from prony.server.routes import (
     pictures,
     recipes,
     schedules,
+    scripts,
     sweeps,
 )
 from prony.server.waiting import Waits
@@ -44,6 +45,7 @@ _PARTS = (
     pictures,
     recipes,
     glance,
+    scripts,
     schedules,
     alarms,
     agents,

@@ -36,7 +36,7 @@ ROLES: dict[str, Role | None] = {
         (
             "submit", "modify", "delete", "cancel_experiment", "retry_experiment", "rerun", "cancel", "retry", "batch",
             "add_schedule", "pause_schedule", "resume_schedule", "remove_schedule", "run_schedule",
-            "ack", "set_baseline", "clear_baseline",
+            "ack", "set_baseline", "clear_baseline", "keep_scripts",
         ),
         Role.SUBMITTER,
     ),
@@ -55,7 +55,7 @@ ROLES: dict[str, Role | None] = {
     **dict.fromkeys(
         (
             "enroll", "heartbeat", "capabilities", "drain", "lease", "progress", "hand_back", "upload_offset", "upload",
-            "finish", "meet", "clock",
+            "finish", "meet", "clock", "scripts",
         ),
         Role.AGENT,
     ),

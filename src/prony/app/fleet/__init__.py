@@ -10,9 +10,10 @@ from prony.app.fleet.glancing import Glancing
 from prony.app.fleet.office import FleetSettings, LogPiece, Notice
 from prony.app.fleet.results import Results
 from prony.app.fleet.rounds import Rounds
+from prony.app.fleet.scripts import Scripts
 
 __all__ = ["Fleet", "FleetSettings", "LogPiece", "Notice"]
 
 
-class Fleet(Results, Glancing, Rounds):
+class Fleet(Results, Glancing, Scripts, Rounds):
     """Every method is async and raises PronyErrors only; their names are those of the REST operations."""

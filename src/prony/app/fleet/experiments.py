@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, or_, select, up
 
 from prony.app.fleet import keeping, post, timetable
 from prony.app.fleet import submission as submissions
+from prony.app.fleet.scripts import check_scripts
 from prony.app.fleet.views import OVER, require, row_of, view_of, views
 from prony.app.fleet.watching import Watching
 from prony.errors import ConflictError, InputError
@@ -64,6 +65,7 @@ class Experiments(Watching):
         made = await asyncio.to_thread(
             submissions.plan, submission, self.offers(), now=now, who=who.name, rerun_of=rerun_of
         )
+        await asyncio.to_thread(check_scripts, made.jobs, self.store.home)
         digest = submissions.digest(submission, rerun_of)
 
         def keep(desk: Desk) -> str | None:

@@ -102,6 +102,7 @@ def _here(loaded: Loaded, options: Namespace) -> int:
 
 
 def _there(loaded: Loaded, options: Namespace) -> int:
+    from prony.cli.bringing import brought
     from prony.cli.comparing import terms_of
     from prony.cli.remote import connect
     from prony.cli.submitting import see_through, submission_of
@@ -109,7 +110,7 @@ def _there(loaded: Loaded, options: Namespace) -> int:
 
     terms = terms_of(options)
     with connect(options) as client:
-        view = client.submit(submission_of(loaded, options.set))
+        view = client.submit(submission_of(loaded, [*options.set, *brought(client, loaded)]))
         if options.json:
             follow(client, view.experiment.id, cancels=True)
         elif code := see_through(client, view, options):

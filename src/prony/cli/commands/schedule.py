@@ -82,7 +82,7 @@ def _book(options: Namespace) -> Iterator[Book]:
 def _add(book: Book, options: Namespace) -> int:
     from prony.cli.output import print_json, print_text
 
-    made = book.add_schedule(_wanted(options))
+    made = book.add_schedule(_wanted(options, book))
     if options.json:
         print_json(made.model_dump(mode="json"))
     else:
@@ -91,16 +91,20 @@ def _add(book: Book, options: Namespace) -> int:
     return 0
 
 
-def _wanted(options: Namespace) -> NewSchedule:
+def _wanted(options: Namespace, book: Book) -> NewSchedule:
     """Return what the options ask for, or say which of them is wrong."""
     from pydantic import ValidationError
 
+    from prony.cli.bringing import brought
     from prony.cli.submitting import submission_of
+    from prony.client import Client
     from prony.errors import InputError
     from prony.model.schedule import NewSchedule
     from prony.recipe import load
 
-    submission = submission_of(load(options.recipe, options.set), options.set, priority=options.priority)
+    loaded = load(options.recipe, options.set)
+    scripts = brought(book, loaded) if isinstance(book, Client) else []
+    submission = submission_of(loaded, [*options.set, *scripts], priority=options.priority)
     given = {"name": options.name, "cron": options.cron, "zone": options.zone, "missed": options.missed}
     try:
         return NewSchedule.model_validate({"submission": submission, **given})

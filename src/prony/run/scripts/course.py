@@ -17,6 +17,7 @@ from prony.run.folder import ResultFolder, TelemetryRow, write_frame
 from prony.run.observer import Observer
 from prony.run.scripts.execution import Execution, Outcome, Watch
 from prony.run.scripts.folders import copied, digest_of, files_of
+from prony.run.scripts.packing import located
 from prony.run.scripts.plan import Place, Plan, planned
 from prony.run.scripts.reading import Reading
 from prony.run.scripts.words import argv_of, environment_of
@@ -38,6 +39,7 @@ class ScriptCourse:
     ) -> None:
         self.folder, self.job = folder, folder.job
         self._around, self._scratch, self._shims, self._probes = around, scratch, shims, probes
+        self._root = Path()
         self._files: list[Path] = []
         self._headlines: list[float] = []
         self.telemetry: list[TelemetryRow] = []
@@ -55,9 +57,9 @@ class ScriptCourse:
         work = self.job.script
         digest = ""
         if work.directory is not None:
-            folder = Path(work.directory)
-            self._files = files_of(folder)
-            digest = digest_of(folder, self._files)
+            self._root = located(work.directory, self._around.cache)
+            self._files = files_of(self._root)
+            digest = digest_of(self._root, self._files)
             checksums = environment.checksums | {"directory": digest}
             self.folder.write_environment(environment.model_copy(update={"checksums": checksums}))
         place = self._place("prepare")
@@ -101,7 +103,7 @@ class ScriptCourse:
         started_at = self._around.clock.now()
         place = self._place(f"run-{index:04d}")
         place.emitted.touch()
-        copied(Path(self.job.script.directory or "."), self._files, place.folder)
+        copied(self._root, self._files, place.folder)
         reading = Reading(self.job.script.metrics)
         observer = Observer(self._probes, index)
         try:

@@ -1,0 +1,28 @@
+"""A lease of a script in, its folder in this agent's cache out: fetched from the server once, by its checksum."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from prony.agent.link import Link, insisted
+from prony.model.job import Job
+from prony.model.script import ScriptWorkload
+from prony.run.scripts.packing import REFERENCE, kept
+from prony.store.home import Home
+
+_FETCH_S = 60.0
+
+
+async def fetch_scripts(job: Job, link: Link, home: Home) -> None:
+    """Have the folder of a script here, if it has one that travels; what cannot be had is raised."""
+    directory = job.workload.directory if isinstance(job.workload, ScriptWorkload) else None
+    found = REFERENCE.fullmatch(directory or "")
+    if found is None or (home.cache / "scripts" / found[1]).is_dir():
+        return
+    (home.cache / "scripts").mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".coming-", dir=home.cache / "scripts") as scratch:
+        tar = Path(scratch) / "scripts.tar"
+        await insisted(lambda: link.scripts(found[1], tar), _FETCH_S)
+        await asyncio.to_thread(kept, tar, found[1], home.cache)

@@ -1,0 +1,45 @@
+"""A recipe that was read here in, its folder of scripts on the server out, and the override that names it there."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.errors import InputError
+from prony.model.script import ScriptWorkload
+
+if TYPE_CHECKING:
+    from prony.client import Client
+    from prony.recipe import Loaded
+
+_PIECE = 2**20
+
+
+def brought(client: Client, loaded: Loaded) -> list[str]:
+    """Bring the folder that a script's recipe names; return what to set in the recipe, or nothing."""
+    from prony.run.scripts.packing import REFERENCE, packed
+
+    work = loaded.recipe.workload
+    if "workload.directory" in loaded.recipe.matrix.axes:
+        raise InputError(
+            "the matrix varies workload.directory, and one folder travels with a recipe",
+            hint="name a folder that holds all of them, and vary workload.command",
+            code="recipe",
+        )
+    if not isinstance(work, ScriptWorkload) or work.directory is None or REFERENCE.fullmatch(work.directory):
+        return []
+    base = loaded.path.parent if loaded.path is not None else Path.cwd()
+    folder = base / Path(work.directory).expanduser()
+    with tempfile.TemporaryDirectory(prefix="prony-scripts-") as scratch:
+        tar = Path(scratch) / "scripts.tar"
+        sha256 = packed(folder, tar)
+        client.keep_scripts(sha256, _pieces(tar if tar.exists() else folder))
+    return [f"workload.directory=sha256:{sha256}"]
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece

@@ -1,0 +1,76 @@
+"""Scripts through a real server with real agents: their folder travels, and runs only where its owner allows it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.fleet import Fleet, fleet, wait_for
+from prony.client import Client
+from prony.errors import InputError, NotFoundError
+from prony.model.queue import Submission
+from prony.run.scripts.packing import packed
+
+RECIPE = """
+name: travelled
+workload:
+  kind: script
+  command: ./tool.sh
+  directory: scripts
+  metrics: [{name: answer, better: higher}]
+measure: {repeats: 2}
+"""
+TOOL = "#!/bin/sh\necho '{\"answer\": 42}'\ncat data/number.txt\n"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """A server, and one agent that may run scripts."""
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "scripts" / "data").mkdir(parents=True)
+    (folder / "scripts" / "data" / "number.txt").write_text("7\n")
+    (folder / "scripts" / "tool.sh").write_text(TOOL)
+    (folder / "scripts" / "tool.sh").chmod(0o755)
+    (folder / "recipe.yaml").write_text(RECIPE)
+    with fleet(folder, lease_ttl="10s") as found:
+        found.add_server().start()
+        found.wait_ready()
+        agent = found.add_agent(found.url, recorded=False, options=("--kinds", "script"))
+        agent.start()
+        wait_for(lambda: "enrolled" in agent.said(), "the agent", 90)
+        yield found
+
+
+def test_the_folder_of_a_script_travels_to_the_agent_and_its_numbers_come_back(lab: Fleet) -> None:
+    command = [sys.executable, "-m", "prony", "run", str(lab.folder / "recipe.yaml"), "--server", lab.url, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (job,) = json.loads(done.stdout)["jobs"]
+    assert job["estimates"]["answer.p50"]["value"] == 42
+    assert job["workload"]["directory"].startswith("sha256:")
+    assert job["result"]["script"]["directory"].startswith("sha256:")
+
+
+def test_a_folder_that_did_not_travel_is_refused_before_anything_is_stored(lab: Fleet) -> None:
+    with Client(lab.url) as client:
+        with pytest.raises(InputError, match="a folder that this server does not have"):
+            client.submit(Submission(text=RECIPE))
+        unknown = f"workload.directory=sha256:{'0' * 64}"
+        with pytest.raises(InputError, match="were not brought here"):
+            client.submit(Submission(text=RECIPE, overrides=(unknown,)))
+
+
+def test_what_is_not_what_its_name_says_is_not_kept(lab: Fleet, tmp_path: Path) -> None:
+    sha256 = packed(lab.folder / "scripts", tmp_path / "scripts.tar")
+    with Client(lab.url) as client:
+        client.keep_scripts(sha256, (tmp_path / "scripts.tar").read_bytes())
+        assert client.scripts(sha256, tmp_path / "back.tar").read_bytes() == (tmp_path / "scripts.tar").read_bytes()
+        with pytest.raises(InputError, match="what arrived is not sha256"):
+            client.keep_scripts("1" * 64, b"something else")
+        with pytest.raises(NotFoundError):
+            client.scripts("1" * 64, tmp_path / "none.tar")
