@@ -14,6 +14,7 @@ import pytest
 
 from prony.app.ai_factory import bring_in
 from prony.app.api import Bench
+from prony.app.results import named
 from prony.errors import InputError
 from prony.model.dossier import Entry
 from prony.model.estimate import Grade
@@ -118,6 +119,7 @@ def test_requests_come_in_with_the_numbers_of_its_own_summary(bench: Bench, tmp_
     share = truth["successful_requests"] / truth["total_requests"]
     assert value["throughput_per_s.p50"] == pytest.approx(truth["requests_per_second"] * share, rel=1e-9)
     assert "summary_differs" not in codes(entry)
+    assert "bytes_per_s.p50" not in value
     assert entry.summary.verdict.grade is Grade.SUSPECT
 
 
@@ -138,6 +140,9 @@ def test_the_same_again_changes_nothing_and_the_same_id_of_another_is_another(be
     one, again, two = (bring_in(bench.store, path)[0].id for path in (first, first, other))
     assert one == again
     assert one != two
+    assert bench.dossier(one).experiment.id == one
+    assert named(bench.store, "bm-1-" + one.rpartition("-")[2][:4]) == (one, None)
+    assert named(bench.store, f"{one}-001") == (one, f"{one}-001")
 
 
 def test_logs_of_clients_that_were_never_merged_are_read(bench: Bench, tmp_path: Path) -> None:

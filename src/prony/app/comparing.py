@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prony.app.results import gathered, with_runs
+from prony.app.results import gathered, named, with_runs
 from prony.errors import InputError, NotFoundError
 from prony.model.comparison import Comparison, Terms
 from prony.model.dossier import Entry
@@ -26,11 +26,9 @@ def compare(store: Store, names: Sequence[str], terms: Terms) -> Comparison:
 
 def _entries(store: Store, name: str) -> tuple[Entry, ...]:
     """Return the entries of an experiment, or the one of a job: its id is the experiment's with a number."""
-    experiment, dash, number = name.rpartition("-")
-    if not (dash and number.isdigit()):
-        return gathered(store, store.resolve_id(name)).entries
-    experiment_id = store.resolve_id(experiment)
-    job_id = f"{experiment_id}-{number}"
+    experiment_id, job_id = named(store, name)
+    if job_id is None:
+        return gathered(store, experiment_id).entries
     mine = tuple(entry for entry in gathered(store, experiment_id).entries if entry.job.id == job_id)
     if mine:
         return mine

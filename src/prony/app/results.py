@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from prony.errors import StoreError
+from prony.errors import NotFoundError, StoreError
 from prony.measure.samples import SAMPLES, TELEMETRY, read_frame
 from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Summary
@@ -119,6 +119,20 @@ def dossier_of(store: Store, experiment_id: str) -> Dossier:
 def entries_of(store: Store, experiment_ids: Sequence[str]) -> tuple[Entry, ...]:
     """Return the results of several experiments together, each experiment once."""
     return tuple(entry for one in dict.fromkeys(experiment_ids) for entry in gathered(store, one).entries)
+
+
+def named(store: Store, text: str) -> tuple[str, str | None]:
+    """Return the experiment that is meant, and the job of it where the text goes on with a job's number.
+
+    The id of an experiment that was imported may itself end like that, so it is looked for first."""
+    try:
+        return store.resolve_id(text), None
+    except NotFoundError:
+        experiment, dash, number = text.rpartition("-")
+        if not dash or not number.isdigit():
+            raise
+        experiment_id = store.resolve_id(experiment)
+        return experiment_id, f"{experiment_id}-{number}"
 
 
 def gathered(store: Store, experiment_id: str) -> Dossier:

@@ -16,8 +16,8 @@ from prony.stats.quantiles import Array
 if TYPE_CHECKING:
     import polars as pl
 
-_STAMPS = ("index", "begin_ns", "end_ns", "due_ns", "sent_ns", "first_ns", "bytes_in")
-_COUNTS = ("input_tokens", "output_tokens", "content_ns", "items")
+_STAMPS = ("index", "begin_ns", "end_ns", "due_ns", "sent_ns", "first_ns")
+_COUNTS = ("bytes_in", "input_tokens", "output_tokens", "content_ns", "items")
 # All that is looked at.
 COLUMNS = ("repetition", "phase", "operation", "cause", "token_ns", "quality", *_STAMPS, *_COUNTS)
 UNKNOWN = -1

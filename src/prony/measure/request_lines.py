@@ -41,7 +41,7 @@ class Line:
     status: int = 0
     input_tokens: int | None = None
     output_tokens: int | None = None
-    bytes_in: int = 0
+    bytes_in: int | None = None
     items: int = 1
     client: int = 0
 
@@ -144,7 +144,7 @@ def _line(written: Mapping[str, Any], client: int) -> Line | None:
         status=_whole(written.get("http_status")) or 0,
         input_tokens=_whole(written.get("input_tokens")),
         output_tokens=_whole(written.get("output_tokens")),
-        bytes_in=_whole(written.get("bytes")) or 0,
+        bytes_in=_whole(written.get("bytes")),
         items=next((count for name in _COUNTED if (count := _whole(written.get(name)))), 1),
     )
 

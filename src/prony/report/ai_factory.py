@@ -105,7 +105,8 @@ def _write_requests(path: Path, part: Any, entry: Entry, run: Repetition) -> Non
             }  # fmt: skip
             told |= {} if row["cause"] == OK else {"error": row["cause"]}
             told |= {name: row[name] for name in ("input_tokens", "output_tokens") if row[name] is not None}
-            told |= {"bytes": row["bytes_in"]} | ({"items": row["items"]} if row["items"] != 1 else {})
+            told |= {} if row["bytes_in"] is None else {"bytes": row["bytes_in"]}
+            told |= {"items": row["items"]} if row["items"] != 1 else {}
             file.write(json.dumps(told) + "\n")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from prony.analyse.load.goodput import meets, request_limits
 from prony.analyse.load.tokens import token_counts
-from prony.measure.columns import Requests
+from prony.measure.columns import UNKNOWN, Requests
 
 _NS_PER_S = 1e9
 
@@ -21,9 +21,10 @@ def rates(requests: Requests, slo: Mapping[str, float]) -> dict[str, float]:
     found = {
         "throughput_per_s": np.count_nonzero(ended) / seconds,
         "request_rate_per_s": np.count_nonzero(requests.begun) / seconds,
-        "bytes_per_s": int(requests.numbers["bytes_in"][ended].sum()) / seconds,
         "in_flight": _in_flight(requests),
     }
+    if not np.any((size := requests.numbers["bytes_in"][ended]) == UNKNOWN):
+        found["bytes_per_s"] = int(size.sum()) / seconds
     items = requests.numbers["items"][ended]
     if np.any(items != 1):
         found["items_per_s"] = int(items.sum()) / seconds
