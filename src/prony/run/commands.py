@@ -1,18 +1,20 @@
 """A command and how many users in, every request that they wrote down out; or each run of it as one request.
 
 A user is one run of the command, with an empty folder for its requests (`BENCHMARK_OUTPUT_DIR`): a file of JSON lines
-there is read, whatever it is called. All of them end with this process, or when their time is over.
+there is read, whatever it is called. All of them end with this process, however it ends, or when their time is over.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,7 +57,14 @@ class _Client:
     status: int = 0
     cpu_s: float = 0.0
 
-    def wait(self) -> None:
+    def __post_init__(self) -> None:
+        self.waiting = threading.Thread(target=self._wait, daemon=True)
+
+    @property
+    def is_alive(self) -> bool:
+        return self.waiting.is_alive()
+
+    def _wait(self) -> None:
         _, status, usage = os.wait4(self.process.pid, 0)
         self.end_ns = time.perf_counter_ns()
         self.status = os.waitstatus_to_exitcode(status)
@@ -81,27 +90,33 @@ def run_commands(order: Order, stop_asked: Callable[[], bool], tick: Callable[[]
     """Run the command once for each user, all at once, to the end of all."""
     if order.users > MOST_USERS:
         raise InputError(f"{order.users} users are {order.users} processes of a command; the most is {MOST_USERS}")
-    offset_ns = time.perf_counter_ns() - time.time_ns()
     clients: list[_Client] = []
     is_late = False
-    try:
-        clients += [_started(order, number) for number in range(order.users)]
-        waiting = [threading.Thread(target=client.wait, daemon=True) for client in clients]
-        for thread in waiting:
-            thread.start()
-        deadline = time.monotonic() + order.limit_s
-        while any(thread.is_alive() for thread in waiting) and not stop_asked() and not is_late:
-            tick()
-            time.sleep(_PAUSE_S)
-            is_late = time.monotonic() > deadline
-    finally:
-        _end(clients)
-    for thread in waiting:
-        thread.join()
+    with _guarded() as token:
+        offset_ns = time.perf_counter_ns() - time.time_ns()
+        try:
+            for number in range(order.users):
+                clients.append(_started(order, number, token))
+            deadline = time.monotonic() + order.limit_s
+            while any(client.is_alive for client in clients) and not stop_asked() and not is_late:
+                tick()
+                time.sleep(_PAUSE_S)
+                is_late = time.monotonic() > deadline
+        finally:
+            _end(clients)
     return _done(order, clients, offset_ns, is_late=is_late and not stop_asked())
 
 
-def _started(order: Order, number: int) -> _Client:
+@contextmanager
+def _guarded() -> Iterator[str]:
+    """Give a token; whatever carries it is gone after the block, and when this process is killed within it."""
+    token = secrets.token_hex(16)
+    command = [sys.executable, "-P", "-m", "prony.run.services.guard", token]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True):  # its end closes the pipe, and waits
+        yield token
+
+
+def _started(order: Order, number: int, token: str) -> _Client:
     """Start one client in a session of its own."""
     name = f"client-{order.name}-{number + 1}"
     output = order.folder / name
@@ -115,11 +130,12 @@ def _started(order: Order, number: int) -> _Client:
             stdout=words,
             stderr=subprocess.STDOUT,
             cwd=output,
-            env={**os.environ, **_told(order, name, output), **order.environment},
+            env={**os.environ, **_told(order, name, output), **order.environment, reaper.TOKEN: token},
             start_new_session=True,
-            preexec_fn=reaper.die_with_parent,  # noqa: PLW1509 - one system call, looked up before the fork
         )
-    return _Client(number, process, log, time.perf_counter_ns())
+    client = _Client(number, process, log, time.perf_counter_ns())
+    client.waiting.start()
+    return client
 
 
 def _told(order: Order, name: str, output: Path) -> dict[str, str]:
@@ -141,15 +157,14 @@ def _told(order: Order, name: str, output: Path) -> dict[str, str]:
 
 
 def _end(clients: Sequence[_Client]) -> None:
-    """End whoever is left, and what came of them: first asked, then killed."""
+    """Ask whoever is left to end, then kill them; what came of them is the guard's to end."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        left = [client for client in clients if not client.end_ns or number is signal.SIGKILL]
-        for client in left:
+        for client in (one for one in clients if one.is_alive):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(client.process.pid, number)
         deadline = time.monotonic() + _GRACE_S
-        while any(not client.end_ns for client in left) and time.monotonic() < deadline:
-            time.sleep(_PAUSE_S)
+        for client in clients:
+            client.waiting.join(max(0.0, deadline - time.monotonic()))
 
 
 def _done(order: Order, clients: Sequence[_Client], offset_ns: int, *, is_late: bool) -> Done:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -84,7 +87,41 @@ def test_a_client_that_takes_too_long_is_ended_with_all_that_came_of_it(tmp_path
     assert done.failure is not None
     assert "still ran after 0.3 s" in done.failure.message
     pid = int((tmp_path / "0000" / "client-job-1" / "pid").read_text())
-    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    assert not is_alive(pid)
+
+
+def test_what_leaves_its_session_is_ended_too(tmp_path: Path) -> None:
+    run(tmp_path, "setsid sleep 600 & echo $! > pid", users=1)
+    pid = int((tmp_path / "0000" / "client-job-1" / "pid").read_text())
+    assert not is_alive(pid)
+
+
+def test_commands_end_when_the_one_who_started_them_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from prony.ports.driver import Endpoint; "
+        "from prony.run.commands import Order, run_commands; here = Path(sys.argv[1]); "
+        "command = ['bash', '-c', 'sleep 600 & echo $! > pid; wait']; "
+        "order = Order(command, {}, Endpoint(), 1, 600, 'job', here / '0', here); "
+        "run_commands(order, lambda: False, lambda: None)"
+    )
+    runner = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)])
+    told = tmp_path / "0" / "client-job-1" / "pid"
+    until(lambda: told.exists() and bool(told.read_text().strip()))
+    pid = int(told.read_text())
+    runner.kill()
+    runner.wait()
+    until(lambda: not is_alive(pid))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_alive(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 def test_a_run_that_is_stopped_ends_at_once_and_keeps_what_there_was(tmp_path: Path) -> None:
