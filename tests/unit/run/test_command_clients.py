@@ -121,7 +121,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return psutil.pid_exists(pid) and bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
 
 
 def test_a_run_that_is_stopped_ends_at_once_and_keeps_what_there_was(tmp_path: Path) -> None:
