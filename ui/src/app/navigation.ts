@@ -4,7 +4,10 @@ import { linkOptions } from "@tanstack/react-router";
 export const NAVIGATION = [
   {
     group: "Measure",
-    links: linkOptions([{ to: "/", label: "Overview" }]),
+    links: linkOptions([
+      { to: "/", label: "Overview" },
+      { to: "/experiments", label: "Experiments" },
+    ]),
   },
   {
     group: "Understand",

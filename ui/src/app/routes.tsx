@@ -1,8 +1,10 @@
 // Every page and what its URL may hold: the one place where a page is added. The page itself is loaded when it is opened.
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 
 import { Failure, Loading } from "@/components/states";
 import { compareSearch } from "@/features/compare/search";
+import { experimentSearch } from "@/features/experiment/search";
+import { listSearch } from "@/features/experiments/search";
 import { historySearch, seriesSearch } from "@/features/history/search";
 import { matrixSearch } from "@/features/matrix/search";
 import { reportsSearch } from "@/features/reports/search";
@@ -19,13 +21,18 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import("@/features/overview/Overview"), "Overview"),
 });
 
-// An experiment is shown by its report as long as it has no page of its own.
+const experiments = createRoute({
+  getParentRoute: () => root,
+  path: "/experiments",
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import("@/features/experiments/Experiments"), "Experiments"),
+});
+
 const experiment = createRoute({
   getParentRoute: () => root,
   path: "/experiments/$experimentId",
-  beforeLoad: ({ params }) => {
-    throw redirect({ to: "/reports", search: { of: params.experimentId } });
-  },
+  validateSearch: experimentSearch,
+  component: lazyRouteComponent(() => import("@/features/experiment/Experiment"), "Experiment"),
 });
 
 const compare = createRoute({
@@ -96,7 +103,7 @@ const settings = createRoute({
 
 export const routeTree = root.addChildren([
   overview,
-  experiment, compare, matrix, series, history, schedules, schedule, alarms, alarm, reports, settings,
+  experiments, experiment, compare, matrix, series, history, schedules, schedule, alarms, alarm, reports, settings,
 ]);
 
 export const router = createRouter({

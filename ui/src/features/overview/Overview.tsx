@@ -1,27 +1,86 @@
-// What runs now, what changed, and what was measured last.
-import { useQuery } from "@tanstack/react-query";
+// What runs now, what changed, and what was measured last; on an empty server, what to do first.
+import "./overview.css";
 
-import { statsQuery } from "@/api/queries";
-import { Card, Facts, Page } from "@/components/layout";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+
+import type { ExperimentRow, Glance } from "@/api/schema";
+import { ExperimentTable } from "@/charts/ExperimentTable";
+import { Card, Page } from "@/components/layout";
+import { endedOf, Progress } from "@/components/Progress";
 import { Shown } from "@/components/states";
+import { lasting, Lasted } from "@/components/time";
+
+import { FirstSteps } from "./FirstSteps";
+import { overviewQuery } from "./queries";
+import { Troubles } from "./Troubles";
 
 export function Overview() {
-  const stats = useQuery(statsQuery());
+  const query = useQuery(overviewQuery());
   return (
-    <Page title="Overview">
-      <Card title="The server">
-        <Shown query={stats}>
-          {(found) => (
-            <Facts
-              of={[
-                ["Experiments", found.experiments],
-                ["Ended in the last hour", found.ended_last_hour],
-                ...Object.entries(found.agents).map(([state, count]) => [`Agents ${state}`, count] as const),
-              ]}
-            />
-          )}
-        </Shown>
+    <Shown query={query} what="Looking around">
+      {(glance) => (glance.stats.experiments === 0 ? <FirstSteps agents={glance.agents} /> : <Full glance={glance} />)}
+    </Shown>
+  );
+}
+
+function Full({ glance }: { glance: Glance }) {
+  return (
+    <Page title="Overview" actions={<Link className="button primary" to="/experiments">All experiments</Link>}>
+      <Tiles glance={glance} />
+      <Troubles glance={glance} />
+      {glance.running.length > 0 && (
+        <Card title="Running now">
+          <ul className="running">
+            {glance.running.map((row) => (
+              <Running key={row.id} row={row} />
+            ))}
+          </ul>
+        </Card>
+      )}
+      <Card title="Recent experiments" flush>
+        <ExperimentTable rows={glance.recent} label="Recent experiments" />
       </Card>
     </Page>
+  );
+}
+
+function Tiles({ glance }: { glance: Glance }) {
+  const { stats } = glance;
+  const tiles: readonly (readonly [string, string, string?])[] = [
+    ["Running", String(glance.running.length), `${stats.jobs.leased ?? 0} jobs on agents`],
+    ["Waiting jobs", String(stats.jobs.waiting ?? 0), stats.oldest_waiting_s == null ? "nothing waits" : `the oldest for ${lasting(stats.oldest_waiting_s)}`],
+    ["Agents that can work", String(glance.agents), agentsSaid(stats.agents)],
+    ["Experiments kept", stats.experiments.toLocaleString("en"), `${stats.ended_last_hour} jobs ended in the last hour`],
+  ];
+  return (
+    <div className="tiles">
+      {tiles.map(([name, value, about]) => (
+        <div key={name} className="card tile">
+          <span className="muted small">{name}</span>
+          <b>{value}</b>
+          <span className="muted small">{about}</span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function agentsSaid(agents: Partial<Record<string, number>>): string {
+  const parts = Object.entries(agents).filter(([, count]) => (count ?? 0) > 0);
+  return parts.map(([state, count]) => `${String(count)} ${state}`).join(", ") || "none has come yet";
+}
+
+function Running({ row }: { row: ExperimentRow }) {
+  return (
+    <li>
+      <Link to="/experiments/$experimentId" params={{ experimentId: row.id }}>
+        {row.name}
+      </Link>
+      <Progress counts={row.counts} total={row.job_count} />
+      <span className="muted small">
+        {endedOf(row.counts)} of {row.job_count} jobs, for <Lasted from={row.created_at} />
+      </span>
+    </li>
   );
 }

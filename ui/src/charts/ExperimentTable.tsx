@@ -1,0 +1,100 @@
+// Experiments in, a table out: how each stands, the one number that stands for it, and how that number moved.
+import { Link, useNavigate } from "@tanstack/react-router";
+
+import type { ExperimentRow, Headline } from "@/api/schema";
+import { State, Verdict } from "@/components/Badge";
+import { Labels } from "@/components/layout";
+import { Progress } from "@/components/Progress";
+import { Quantity } from "@/components/Quantity";
+import { type Column, type Sorting, Table } from "@/components/Table";
+import { Ago } from "@/components/time";
+
+import { Sparkline } from "./Sparkline";
+
+interface Props {
+  rows: readonly ExperimentRow[];
+  label: string;
+  sorting?: Sorting | undefined;
+  onSort?: ((sorting: Sorting) => void) | undefined;
+  onEnd?: (() => void) | undefined;
+}
+
+export function ExperimentTable(props: Props) {
+  const navigate = useNavigate();
+  return (
+    <Table
+      {...props}
+      columns={COLUMNS}
+      keyOf={(row) => row.id}
+      rowHeight={53}
+      maxHeight="calc(100vh - 250px)"
+      onPick={(row) => void navigate({ to: "/experiments/$experimentId", params: { experimentId: row.id } })}
+    />
+  );
+}
+
+const COLUMNS: readonly Column<ExperimentRow>[] = [
+  {
+    key: "name",
+    heading: "Experiment",
+    sort: "name",
+    cell: (row) => (
+      <div className="named">
+        <Link to="/experiments/$experimentId" params={{ experimentId: row.id }}>
+          {row.name}
+        </Link>
+        <span className="muted small">
+          <span className="mono">{row.id}</span> · {row.kind}
+        </span>
+      </div>
+    ),
+  },
+  { key: "state", heading: "State", cell: (row) => <Standing row={row} /> },
+  {
+    key: "headline",
+    heading: "Headline",
+    sort: "value",
+    end: true,
+    cell: (row) => <Head of={row.headline} />,
+  },
+  {
+    key: "trend",
+    heading: "Trend",
+    cell: (row) =>
+      row.trend.length > 1 ? (
+        <Sparkline values={row.trend} label={`the last ${row.trend.length} results of ${row.name}`} />
+      ) : null,
+  },
+  {
+    key: "verdict",
+    heading: "Verdict",
+    cell: (row) => (
+      <span className="row" style={{ flexWrap: "nowrap" }}>
+        {row.grade && <Verdict grade={row.grade} />}
+        {row.gates && row.gates !== "passed" && <State of={row.gates === "failed" ? "fail" : row.gates} title={`its gates: ${row.gates}`} />}
+      </span>
+    ),
+  },
+  { key: "labels", heading: "Labels", cell: (row) => <Labels of={row.labels} /> },
+  { key: "created", heading: "Submitted", sort: "created", end: true, cell: (row) => <span className="small"><Ago at={row.created_at} /></span> },
+];
+
+function Standing({ row }: { row: ExperimentRow }) {
+  if (row.state !== "running") return <State of={row.state} />;
+  return (
+    <div className="standing">
+      <State of={row.state} />
+      <Progress counts={row.counts} total={row.job_count} />
+    </div>
+  );
+}
+
+export function Head({ of: headline }: { of: Headline | null | undefined }) {
+  if (!headline) return <span className="muted">–</span>;
+  return (
+    <div className="named" title={`${headline.title}: ${headline.metric}`}>
+      <Quantity of={headline} />
+      <span className="muted small">{headline.metric}</span>
+    </div>
+  );
+}

@@ -1,0 +1,115 @@
+// What can be done with an experiment: again, stop, once more what failed, compare, take along, delete.
+import { useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+
+import { api, download, got } from "@/api/client";
+import type { ExperimentView } from "@/api/schema";
+import { Confirmed, Dialog } from "@/components/Dialog";
+import { useAct } from "@/components/toasts";
+
+import { isOver } from "./watched";
+
+export function Actions({ view }: { view: ExperimentView }) {
+  const { experiment, counts } = view;
+  const act = useAct();
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const [exporting, setExporting] = useState(false);
+  const asked = { params: { path: { experiment_id: experiment.id } } };
+  const isRunning = !isOver(view);
+  const mayRetry = !isRunning && ((counts.failed ?? 0) > 0 || (counts.partial ?? 0) > 0 || (counts.cancelled ?? 0) > 0);
+  const stale = (): Promise<void> => client.invalidateQueries({ queryKey: ["experiment", experiment.id] });
+  const rerun = async (): Promise<void> => {
+    const made = await got(api.POST("/api/v1/experiments/{experiment_id}/rerun", asked));
+    await navigate({ to: "/experiments/$experimentId", params: { experimentId: made.experiment.id } });
+  };
+  const retry = async (): Promise<void> => {
+    await got(api.POST("/api/v1/experiments/{experiment_id}/retry", asked));
+    await stale();
+  };
+  const cancel = async (): Promise<void> => {
+    await got(api.POST("/api/v1/experiments/{experiment_id}/cancel", asked));
+    await stale();
+  };
+  const remove = async (): Promise<void> => {
+    await got(api.DELETE("/api/v1/experiments/{experiment_id}", { params: { path: { experiment_id: experiment.id }, query: { force: isRunning } } }));
+    client.removeQueries({ queryKey: ["experiment", experiment.id] });
+    await navigate({ to: "/experiments" });
+  };
+  return (
+    <>
+      {isRunning && (
+        <Confirmed
+          label="Cancel"
+          title="Cancel this experiment?"
+          question="Jobs that wait are dropped at once; those that run stop as soon as their agents hear of it. What was measured stays."
+          yes="Cancel it"
+          act={cancel}
+        />
+      )}
+      {mayRetry && (
+        <button type="button" className="button" onClick={() => void act(retry, "What did not complete waits again")}>
+          Retry what failed
+        </button>
+      )}
+      <button type="button" className="button" onClick={() => void act(rerun, "Submitted again")}>
+        Run again
+      </button>
+      <Link className="button" to="/compare" search={{ of: experiment.rerun_of ? `${experiment.rerun_of},${experiment.id}` : experiment.id }}>
+        Compare
+      </Link>
+      <Link className="button" to="/reports" search={{ of: experiment.id }}>
+        Report
+      </Link>
+      <button type="button" className="button" onClick={() => setExporting(true)}>
+        Export
+      </button>
+      <Confirmed
+        label="Delete"
+        className="button danger"
+        title="Delete this experiment?"
+        question={`“${experiment.name}” goes with every number, sample and log of it. This cannot be undone.`}
+        yes="Delete it"
+        act={remove}
+      />
+      {exporting && <Export experimentId={experiment.id} onClose={() => setExporting(false)} />}
+    </>
+  );
+}
+
+const REPORTS: readonly (readonly [string, string, string])[] = [
+  ["html", "html", "Report as a web page"],
+  ["pdf", "pdf", "Report as PDF"],
+  ["md", "md", "Report as Markdown"],
+  ["json", "json", "All numbers as JSON"],
+  ["csv", "csv", "All numbers as CSV"],
+  ["junit", "xml", "Gates as JUnit"],
+  ["github", "md", "Summary for a pull request"],
+];
+
+function Export({ experimentId, onClose }: { experimentId: string; onClose: () => void }) {
+  const act = useAct();
+  const base = `/api/v1/experiments/${encodeURIComponent(experimentId)}`;
+  const save = (path: string, name: string): void => void act(() => download(path, name), `${name} is saved`);
+  return (
+    <Dialog title="Export" onClose={onClose}>
+      <ul className="exports">
+        <li>
+          <button type="button" className="button" onClick={() => save(`${base}/export`, `${experimentId}.tar`)}>
+            Everything
+          </button>
+          <span className="muted">recipe, results, every sample and log, with checksums: what “prony import” reads</span>
+        </li>
+        {REPORTS.map(([format, ending, about]) => (
+          <li key={format}>
+            <button type="button" className="button" onClick={() => save(`${base}/report?format=${format}`, `${experimentId}-${format}.${ending}`)}>
+              {format}
+            </button>
+            <span className="muted">{about}</span>
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  );
+}

@@ -1,0 +1,53 @@
+// The job that a part of the page is about: chosen here, held by the address.
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+
+import { Card } from "@/components/layout";
+import { Empty, Shown } from "@/components/states";
+
+import { resultsQuery } from "./queries";
+
+const route = getRouteApi("/experiments/$experimentId");
+
+export function ChosenJob({ experimentId, children }: { experimentId: string; children: (jobId: string) => ReactNode }) {
+  const { job } = route.useSearch();
+  const navigate = route.useNavigate();
+  const results = useQuery(resultsQuery(experimentId));
+  return (
+    <Shown query={results}>
+      {(dossier) => {
+        const entries = dossier?.entries ?? [];
+        const chosen = entries.find((entry) => entry.job.id === job) ?? entries[0];
+        if (!chosen)
+          return (
+            <Card>
+              <Empty title="No job has ended yet">
+                <p>What it measured appears here when it has.</p>
+              </Empty>
+            </Card>
+          );
+        return (
+          <div className="stack wide">
+            {entries.length > 1 && (
+              <label className="row">
+                <span className="muted">Job</span>
+                <select
+                  value={chosen.job.id}
+                  onChange={(event) => void navigate({ search: (before) => ({ ...before, job: event.target.value }), replace: true })}
+                >
+                  {entries.map((entry) => (
+                    <option key={entry.job.id} value={entry.job.id}>
+                      {entry.summary.title}
+                    </option>
+                  ))}
+                </select>
+              </label>
+            )}
+            {children(chosen.job.id)}
+          </div>
+        );
+      }}
+    </Shown>
+  );
+}

@@ -1,0 +1,51 @@
+// What each running job is doing just now, as its runner tells.
+import type { Event, QueuedJob } from "@/api/schema";
+import { plain } from "@/components/number";
+
+import type { Watched } from "./watched";
+
+const MOST = 6;
+
+export function Doing({ watched }: { watched: Watched }) {
+  const running = [...watched.jobs.values()].filter((job) => job.state === "leased");
+  const waiting = [...watched.jobs.values()].find((job) => job.state === "waiting" && job.reason);
+  if (running.length === 0 && waiting) return <p className="muted">Waiting: {waiting.reason}</p>;
+  return (
+    <ul className="doing">
+      {running.slice(0, MOST).map((job) => (
+        <li key={job.id}>
+          <One job={job} told={watched.doing.get(job.id)} />
+        </li>
+      ))}
+      {running.length > MOST && <li className="muted">and {running.length - MOST} more</li>}
+    </ul>
+  );
+}
+
+function One({ job, told }: { job: QueuedJob; told: Event | undefined }) {
+  const share = told && told.total > 0 ? told.done / told.total : null;
+  return (
+    <>
+      <span className="title">{job.title}</span>
+      <span className="muted">{told ? wordsOf(told) : "starting"}</span>
+      {share !== null && (
+        <span className="bar" role="progressbar" aria-label={`progress of ${job.title}`} aria-valuenow={Math.round(100 * share)} aria-valuemin={0} aria-valuemax={100}>
+          <i className="info" style={{ width: `${100 * share}%` }} />
+        </span>
+      )}
+    </>
+  );
+}
+
+function wordsOf(told: Event): string {
+  if (told.live) {
+    const { rate_per_s, p50_ms, p99_ms, failed } = told.live;
+    const parts = [plain(rate_per_s, "1/s")];
+    if (p50_ms != null) parts.push(`p50 ${plain(p50_ms, "ms")}`);
+    if (p99_ms != null) parts.push(`p99 ${plain(p99_ms, "ms")}`);
+    if (failed > 0) parts.push(`${failed} failed`);
+    return parts.join(" · ");
+  }
+  const place = told.total > 0 ? ` ${told.done}/${told.total}` : "";
+  return `${told.phase || told.kind}${place}${told.message ? ` · ${told.message}` : ""}`;
+}

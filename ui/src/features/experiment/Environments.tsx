@@ -1,0 +1,78 @@
+// The machines that the numbers came from, with what may disturb a measurement there.
+import { useQuery } from "@tanstack/react-query";
+
+import type { Entry } from "@/api/schema";
+import { Card, Facts, Labels } from "@/components/layout";
+import { plain } from "@/components/number";
+import { Empty, Shown } from "@/components/states";
+
+import { resultsQuery } from "./queries";
+
+export function Environments({ experimentId }: { experimentId: string }) {
+  const results = useQuery(resultsQuery(experimentId));
+  return (
+    <Shown query={results}>
+      {(dossier) => {
+        const entries = dossier?.entries ?? [];
+        if (entries.length === 0)
+          return (
+            <Card>
+              <Empty title="No machine has answered yet">
+                <p>Each result brings a description of the machine that it was measured on.</p>
+              </Empty>
+            </Card>
+          );
+        const byMachine = new Map<string, Entry[]>();
+        for (const entry of entries) {
+          const id = entry.environment.device.software_id;
+          byMachine.set(id, [...(byMachine.get(id) ?? []), entry]);
+        }
+        return (
+          <div className="stack wide">
+            {[...byMachine].map(([id, found]) => (found[0] ? <Machine key={id} entry={found[0]} jobs={found.length} /> : null))}
+          </div>
+        );
+      }}
+    </Shown>
+  );
+}
+
+function Machine({ entry, jobs }: { entry: Entry; jobs: number }) {
+  const { device, state, git, labels } = entry.environment;
+  const { hardware, software } = device;
+  const { effective, model } = entry.result;
+  return (
+    <Card title={hardware.cpu.model ?? hardware.cpu.architecture} actions={<span className="muted small">{jobs} of the jobs ran here</span>}>
+      <div className="columns">
+        <Facts
+          of={[
+            ["Processor", hardware.cpu.model ?? "not told"],
+            ["Architecture", hardware.cpu.architecture],
+            ["Cores", `${hardware.cpu.physical_cores ?? "?"} physical, ${hardware.cpu.allowed_cores ?? "?"} usable`],
+            ...(hardware.memory_mib ? [["Memory", plain(hardware.memory_mib, "MiB")] as const] : []),
+            ...hardware.gpus.map((gpu) => [`GPU ${gpu.index}`, gpu.name] as const),
+            ["Hardware id", <span key="hardware" className="mono">{device.hardware_id}</span>],
+            ["Software id", <span key="software" className="mono">{device.software_id}</span>],
+          ]}
+        />
+        <Facts
+          of={[
+            ["System", `${software.os} ${software.os_version ?? ""}`],
+            ["Kernel", software.kernel],
+            ["Python", software.python],
+            ["Prony", software.prony],
+            ...(software.gpu_driver ? [["GPU driver", software.gpu_driver] as const] : []),
+            ...(effective ? [["Engine", `${effective.engine} ${effective.engine_version} on ${effective.device}, ${effective.precision}`] as const] : []),
+            ...(model ? [["Model", <span key="model" title={model.sha256}>{model.source}</span>] as const] : []),
+            ...(git ? [["Commit", <span key="git" className="mono">{git.commit}{git.dirty ? " (changed)" : ""}</span>] as const] : []),
+          ]}
+        />
+      </div>
+      <details>
+        <summary>All that is known of it</summary>
+        <pre className="code">{JSON.stringify({ device, state }, null, 2)}</pre>
+      </details>
+      <Labels of={labels} />
+    </Card>
+  );
+}

@@ -1,0 +1,131 @@
+// One experiment: how it stands, its jobs, what it measured, and everything behind the numbers.
+import "./experiment.css";
+
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+
+import type { ExperimentView } from "@/api/schema";
+import { State } from "@/components/Badge";
+import { Card, Labels, Page } from "@/components/layout";
+import { endedOf, Progress, said } from "@/components/Progress";
+import { Shown } from "@/components/states";
+import { type Tab, Tabs } from "@/components/Tabs";
+import { Ago, Lasted } from "@/components/time";
+
+import { Actions } from "./Actions";
+import { Doing } from "./Doing";
+import { Environments } from "./Environments";
+import { JobGrid } from "./JobGrid";
+import { Logs } from "./Logs";
+import { experimentQuery } from "./queries";
+import { RecipeText } from "./RecipeText";
+import { Results } from "./Results";
+import { Samples, Telemetry } from "./Samples";
+import type { Part } from "./search";
+import { isOver, useWatched, type Watched } from "./watched";
+
+const route = getRouteApi("/experiments/$experimentId");
+const TABS: readonly Tab<Part>[] = [
+  { key: "results", label: "Results" },
+  { key: "jobs", label: "Jobs" },
+  { key: "samples", label: "Samples" },
+  { key: "telemetry", label: "Telemetry" },
+  { key: "logs", label: "Logs" },
+  { key: "environment", label: "Environment" },
+  { key: "recipe", label: "Recipe" },
+];
+
+export function Experiment() {
+  const { experimentId } = route.useParams();
+  const query = useQuery(experimentQuery(experimentId));
+  const watched = useWatched(experimentId, isOver(query.data ?? null));
+  return (
+    <Shown query={query} what="Asking for the experiment">
+      {(asked) => <Found view={newer(asked, watched.view)} watched={watched} />}
+    </Shown>
+  );
+}
+
+/** What the stream tells is never older than what was asked, except after the experiment has ended. */
+function newer(asked: ExperimentView, told: ExperimentView | null): ExperimentView {
+  return told !== null && !isOver(asked) ? told : asked;
+}
+
+function Found({ view, watched }: { view: ExperimentView; watched: Watched }) {
+  const { experiment, counts } = view;
+  const { part = "results" } = route.useSearch();
+  const navigate = route.useNavigate();
+  const isRunning = !isOver(view);
+  return (
+    <Page
+      title={experiment.name}
+      about={
+        <span className="row">
+          <State of={experiment.state} />
+          <span className="mono">{experiment.id}</span>
+          <span>
+            submitted <Ago at={experiment.created_at} />
+            {view.submitted_by && ` by ${view.submitted_by}`}
+          </span>
+          <span>
+            {isRunning ? "for " : "took "}
+            <Lasted from={experiment.created_at} to={experiment.ended_at} />
+          </span>
+          {experiment.rerun_of && (
+            <span>
+              repeats{" "}
+              <Link to="/experiments/$experimentId" params={{ experimentId: experiment.rerun_of }}>
+                {experiment.rerun_of}
+              </Link>
+            </span>
+          )}
+          <Labels of={experiment.recipe.labels} />
+        </span>
+      }
+      actions={<Actions view={view} />}
+    >
+      {isRunning && (
+        <Card label="Progress">
+          <div className="stack">
+            <div className="row spread">
+              <strong role="status">
+                {endedOf(counts)} of {experiment.job_count} jobs ended
+              </strong>
+              <span className="muted">{said(counts)}</span>
+            </div>
+            <Progress counts={counts} total={experiment.job_count} />
+            <Doing watched={watched} />
+          </div>
+        </Card>
+      )}
+      <Tabs
+        tabs={TABS}
+        chosen={part}
+        label="Parts of the experiment"
+        onChoose={(next) => void navigate({ search: (before) => ({ ...before, part: next }), replace: true })}
+      >
+        <Content part={part} view={view} watched={watched} />
+      </Tabs>
+    </Page>
+  );
+}
+
+function Content({ part, view, watched }: { part: Part; view: ExperimentView; watched: Watched }) {
+  const { experiment } = view;
+  switch (part) {
+    case "results":
+      return <Results view={view} />;
+    case "jobs":
+      return <JobGrid watched={watched} />;
+    case "samples":
+      return <Samples experimentId={experiment.id} />;
+    case "telemetry":
+      return <Telemetry experimentId={experiment.id} />;
+    case "logs":
+      return <Logs watched={watched} />;
+    case "environment":
+      return <Environments experimentId={experiment.id} />;
+    case "recipe":
+      return <RecipeText experiment={experiment} />;
+  }
+}

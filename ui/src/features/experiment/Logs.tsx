@@ -1,0 +1,91 @@
+// A job's log, followed while it grows; shown as text and as nothing else.
+import { getRouteApi } from "@tanstack/react-router";
+import { useEffect, useRef, useState } from "react";
+
+import { asked } from "@/api/client";
+import { Card } from "@/components/layout";
+import { Failure, Loading } from "@/components/states";
+
+import type { Watched } from "./watched";
+
+const route = getRouteApi("/experiments/$experimentId");
+const WAIT_S = 20;
+// Enough to read, and no more than a page can hold.
+const MOST_CHARACTERS = 400_000;
+
+export function Logs({ watched }: { watched: Watched }) {
+  const { job } = route.useSearch();
+  const navigate = route.useNavigate();
+  const jobs = [...watched.jobs.values()];
+  const running = jobs.find((one) => one.state === "leased");
+  const chosen = watched.jobs.get(job ?? "") ?? running ?? jobs[0];
+  if (!chosen) return <Loading what="Asking for the jobs" />;
+  return (
+    <Card
+      title="Log"
+      actions={
+        <select
+          aria-label="Job"
+          value={chosen.id}
+          onChange={(event) => void navigate({ search: (before) => ({ ...before, job: event.target.value }), replace: true })}
+        >
+          {jobs.map((one) => (
+            <option key={one.id} value={one.id}>
+              {one.title} ({one.state})
+            </option>
+          ))}
+        </select>
+      }
+    >
+      <Text key={`${chosen.id} ${chosen.attempt}`} jobId={chosen.id} />
+    </Card>
+  );
+}
+
+function Text({ jobId }: { jobId: string }) {
+  const [text, setText] = useState("");
+  const [ended, setEnded] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const place = useRef<HTMLPreElement>(null);
+  const isAtEnd = useRef(true);
+  useEffect(() => {
+    const stop = new AbortController();
+    const follow = async (): Promise<void> => {
+      let offset = "0";
+      for (;;) {
+        const path = `/api/v1/jobs/${encodeURIComponent(jobId)}/logs?offset=${offset}&wait_s=${WAIT_S}`;
+        const response = await asked(new Request(new URL(path, location.origin), { signal: stop.signal }));
+        const piece = await response.text();
+        offset = response.headers.get("Prony-Next-Offset") ?? offset;
+        if (piece) setText((before) => (before + piece).slice(-MOST_CHARACTERS));
+        if (response.headers.get("Prony-Ended") === "true") {
+          setEnded(true);
+          return;
+        }
+      }
+    };
+    follow().catch((caught: unknown) => {
+      if (!stop.signal.aborted) setError(caught);
+    });
+    return () => stop.abort();
+  }, [jobId]);
+  useEffect(() => {
+    const element = place.current;
+    if (element && isAtEnd.current) element.scrollTop = element.scrollHeight;
+  }, [text]);
+  const scrolled = (): void => {
+    const element = place.current;
+    if (element) isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 40;
+  };
+  if (error !== null) return <Failure error={error} />;
+  return (
+    <>
+      <pre ref={place} className="code log" tabIndex={0} aria-label="Log of the job" onScroll={scrolled}>
+        {text || (ended ? "It wrote nothing." : "Nothing yet.")}
+      </pre>
+      <p className="muted small" role="status">
+        {ended ? "The log is whole." : "Followed: what comes is added."}
+      </p>
+    </>
+  );
+}

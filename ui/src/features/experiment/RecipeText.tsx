@@ -1,0 +1,34 @@
+// The recipe as it was written, ready to be taken along.
+import { Link } from "@tanstack/react-router";
+
+import type { Experiment } from "@/api/schema";
+import { Card } from "@/components/layout";
+import { tell } from "@/components/toasts";
+
+export function RecipeText({ experiment }: { experiment: Experiment }) {
+  const text = experiment.recipe_text || JSON.stringify(experiment.recipe, null, 2);
+  const copy = (): void => {
+    void navigator.clipboard.writeText(text).then(() => tell("The recipe is in the clipboard"));
+  };
+  return (
+    <Card
+      title="Recipe"
+      actions={
+        <>
+          {experiment.schedule_id && (
+            <Link to="/schedules/$scheduleId" params={{ scheduleId: experiment.schedule_id }}>
+              of a schedule
+            </Link>
+          )}
+          <button type="button" className="button slim" onClick={copy}>
+            Copy
+          </button>
+        </>
+      }
+    >
+      <pre className="code" tabIndex={0} aria-label="The recipe">
+        {text}
+      </pre>
+    </Card>
+  );
+}

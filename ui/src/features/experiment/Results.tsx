@@ -1,0 +1,149 @@
+// What was measured so far: every job's numbers with intervals and verdicts, the gates, and why a number is not to be quoted.
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+
+import type { Dossier, Entry, Estimate, ExperimentView, GateOutcome } from "@/api/schema";
+import { SweepChart } from "@/charts/SweepChart";
+import { Badge, State, Verdict } from "@/components/Badge";
+import { Card } from "@/components/layout";
+import { commonScale } from "@/components/number";
+import { Quantity } from "@/components/Quantity";
+import { Empty, Shown } from "@/components/states";
+import { type Column, Table } from "@/components/Table";
+
+import { columnsOf, headingOf } from "./columns";
+import { resultsQuery } from "./queries";
+import { isOver } from "./watched";
+
+export function Results({ view }: { view: ExperimentView }) {
+  const results = useQuery(resultsQuery(view.experiment.id));
+  return (
+    <Shown query={results} what="Asking for the numbers">
+      {(dossier) =>
+        dossier === null || dossier.entries.length === 0 ? (
+          <Card>
+            <Empty title={isOver(view) ? "Nothing was measured" : "No job has ended yet"}>
+              <p>{isOver(view) ? "The jobs tell why." : "Numbers appear here as jobs end."}</p>
+            </Empty>
+          </Card>
+        ) : (
+          <Numbers dossier={dossier} />
+        )
+      }
+    </Shown>
+  );
+}
+
+function Numbers({ dossier }: { dossier: Dossier }) {
+  const { entries } = dossier;
+  return (
+    <div className="stack wide">
+      {entries.length === 1 && entries[0] && <Headlines entry={entries[0]} />}
+      <Card title="Numbers" flush>
+        <Table rows={entries} columns={tableOf(entries)} keyOf={(entry) => entry.job.id} label="Numbers of every job" rowHeight={44} />
+      </Card>
+      {dossier.gates.length > 0 && <Gates outcomes={dossier.gates} />}
+      {dossier.sweep?.curves.map((curve, index) => (
+        <Card key={index} title="Throughput and latency against load">
+          <SweepChart curve={curve} />
+        </Card>
+      ))}
+      <Reasons entries={entries} />
+    </div>
+  );
+}
+
+function Headlines({ entry }: { entry: Entry }) {
+  const keys = columnsOf([entry]).slice(0, 4);
+  return (
+    <div className="headlines">
+      {keys.map((key) => (
+        <div key={key} className="card">
+          <div className="body">
+            <div className="muted small">{headingOf(key)}</div>
+            <Quantity of={entry.summary.estimates[key]} grade={entry.summary.verdict.grade} big />
+          </div>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function tableOf(entries: readonly Entry[]): Column<Entry>[] {
+  const first: Column<Entry> = {
+    key: "title",
+    heading: "Job",
+    cell: ({ job, summary, result }) => (
+      <Link from="/experiments/$experimentId" search={(before) => ({ ...before, part: "samples", job: job.id })}>
+        {summary.title || result.job_id}
+      </Link>
+    ),
+  };
+  const verdict: Column<Entry> = {
+    key: "verdict",
+    heading: "Verdict",
+    cell: ({ summary, result }) => (
+      <span className="row">
+        <Verdict grade={summary.verdict.grade} title={summary.verdict.reasons.map((reason) => reason.text).join("\n")} />
+        {result.state !== "complete" && <State of={result.state} title={result.failure?.message} />}
+      </span>
+    ),
+  };
+  return [first, verdict, ...columnsOf(entries).map((key) => numbers(key, entries))];
+}
+
+function numbers(key: string, entries: readonly Entry[]): Column<Entry> {
+  const found = entries.flatMap(({ summary }): Estimate[] => {
+    const estimate = summary.estimates[key];
+    return estimate ? [estimate] : [];
+  });
+  const scale = commonScale(found);
+  return {
+    key,
+    heading: headingOf(key),
+    end: true,
+    cell: ({ summary }) => <Quantity of={summary.estimates[key]} scale={scale} />,
+  };
+}
+
+function Gates({ outcomes }: { outcomes: readonly GateOutcome[] }) {
+  const tones = { passed: "good", failed: "bad", "cannot tell": "warn" } as const;
+  return (
+    <Card title="Gates">
+      <ul className="stack">
+        {outcomes.map((one) => (
+          <li key={`${one.gate} ${one.job_id}`} className="row">
+            <Badge tone={tones[one.state]}>{one.state}</Badge>
+            <code>{one.gate}</code>
+            <span>{one.text}</span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+/** Why numbers are not to be quoted, or only with care; the same reason of many jobs is told once. */
+function Reasons({ entries }: { entries: readonly Entry[] }) {
+  const found = new Map<string, { grade: Entry["summary"]["verdict"]["grade"]; titles: string[] }>();
+  for (const { summary } of entries)
+    for (const reason of summary.verdict.reasons) {
+      const known = found.get(reason.text) ?? { grade: reason.grade, titles: [] };
+      found.set(reason.text, { ...known, titles: [...known.titles, summary.title] });
+    }
+  if (found.size === 0) return null;
+  return (
+    <Card title="Why a number is not simply valid">
+      <ul className="stack">
+        {[...found].map(([text, { grade, titles }]) => (
+          <li key={text} className="reason">
+            <Verdict grade={grade} />
+            <span>
+              {text} {entries.length > 1 && <span className="muted small">({titles.length === 1 ? titles[0] : `${titles.length} jobs`})</span>}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}

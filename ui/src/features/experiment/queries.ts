@@ -1,0 +1,74 @@
+// What the page of an experiment asks; every key begins with the experiment's, so that one change makes all stale.
+import { queryOptions } from "@tanstack/react-query";
+
+import { api, got, Refusal } from "@/api/client";
+import type { Dossier } from "@/api/schema";
+
+export function experimentQuery(experimentId: string) {
+  return queryOptions({
+    queryKey: ["experiment", experimentId, "view"],
+    queryFn: ({ signal }) =>
+      got(api.GET("/api/v1/experiments/{experiment_id}", { signal, params: { path: { experiment_id: experimentId } } })),
+  });
+}
+
+/** All numbers there are; null where there are none yet. */
+export function resultsQuery(experimentId: string) {
+  return queryOptions({
+    queryKey: ["experiment", experimentId, "results"],
+    queryFn: async ({ signal }): Promise<Dossier | null> => {
+      try {
+        const asked = { signal, params: { path: { experiment_id: experimentId } } };
+        // The client's types forget that a pair is a pair.
+        return (await got(api.GET("/api/v1/experiments/{experiment_id}/results", asked))) as Dossier;
+      } catch (error) {
+        if (error instanceof Refusal && (error.status === 404 || error.status === 409)) return null;
+        throw error;
+      }
+    },
+  });
+}
+
+export function gatesQuery(experimentId: string) {
+  return queryOptions({
+    queryKey: ["experiment", experimentId, "gates"],
+    queryFn: ({ signal }) =>
+      got(api.GET("/api/v1/experiments/{experiment_id}/gates", { signal, params: { path: { experiment_id: experimentId } } })),
+  });
+}
+
+export function jobQuery(experimentId: string, jobId: string) {
+  return queryOptions({
+    queryKey: ["experiment", experimentId, "job", jobId],
+    queryFn: ({ signal }) => got(api.GET("/api/v1/jobs/{job_id}", { signal, params: { path: { job_id: jobId } } })),
+  });
+}
+
+export function distributionQuery(experimentId: string, jobId: string, metric: string | undefined) {
+  return queryOptions({
+    queryKey: ["experiment", experimentId, "distribution", jobId, metric ?? ""],
+    queryFn: ({ signal }) =>
+      got(api.GET("/api/v1/jobs/{job_id}/distribution", { signal, params: { path: { job_id: jobId }, query: { bins: 80, ...(metric ? { metric } : {}) } } })),
+  });
+}
+
+export function timelineQuery(experimentId: string, jobId: string) {
+  return queryOptions({
+    queryKey: ["experiment", experimentId, "timeline", jobId],
+    queryFn: ({ signal }) => got(api.GET("/api/v1/jobs/{job_id}/timeline", { signal, params: { path: { job_id: jobId } } })),
+  });
+}
+
+export function startsQuery(experimentId: string, jobId: string) {
+  return queryOptions({
+    queryKey: ["experiment", experimentId, "starts", jobId],
+    queryFn: ({ signal }) => got(api.GET("/api/v1/jobs/{job_id}/starts", { signal, params: { path: { job_id: jobId } } })),
+  });
+}
+
+export function countersQuery(experimentId: string, jobId: string) {
+  return queryOptions({
+    queryKey: ["experiment", experimentId, "counters", jobId],
+    queryFn: ({ signal }) => got(api.GET("/api/v1/jobs/{job_id}/counters", { signal, params: { path: { job_id: jobId } } })),
+  });
+}

@@ -1,0 +1,149 @@
+// Every experiment: searched, filtered and sorted by the server, drawn as far as one looks.
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useCallback, useDeferredValue, useEffect, useMemo, useState } from "react";
+
+import { api, got } from "@/api/client";
+import { ExperimentTable } from "@/charts/ExperimentTable";
+import { Card, Page } from "@/components/layout";
+import { Empty, Failure, Loading } from "@/components/states";
+import type { Sorting } from "@/components/Table";
+
+import { GATES, GRADES, KINDS, type ListSearch, STATES } from "./search";
+
+const route = getRouteApi("/experiments");
+const PAGE = 200;
+// What a column sorts by, in the server's words: down and up.
+const ORDERS: Record<string, readonly [NonNullable<ListSearch["sort"]>, NonNullable<ListSearch["sort"]>]> = {
+  created: ["newest", "oldest"],
+  value: ["highest", "lowest"],
+  name: ["name", "name"],
+};
+
+function useListing(asked: ListSearch) {
+  return useInfiniteQuery({
+    queryKey: ["listing", asked],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) =>
+      got(api.GET("/api/v1/listing", { signal, params: { query: { ...asked, limit: PAGE, ...(pageParam ? { cursor: pageParam } : {}) } } })),
+    getNextPageParam: (page) => page.next ?? undefined,
+    placeholderData: (before) => before,
+  });
+}
+
+export function Experiments() {
+  const asked = route.useSearch();
+  const navigate = route.useNavigate();
+  const listing = useListing(asked);
+  const { fetchNextPage, hasNextPage, isFetchingNextPage } = listing;
+  const rows = useMemo(() => listing.data?.pages.flatMap((page) => page.items) ?? [], [listing.data]);
+  const first = listing.data?.pages[0];
+  const ask = useCallback(
+    (change: Partial<ListSearch>) => void navigate({ search: (before) => ({ ...before, ...change }), replace: true }),
+    [navigate],
+  );
+  const more = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
+  const onSort = (sorting: Sorting): void => ask({ sort: ORDERS[sorting.by]?.[sorting.descending ? 0 : 1] });
+  const isFiltered = Object.keys(asked).some((key) => key !== "sort");
+  return (
+    <Page title="Experiments" about={first && `${first.total.toLocaleString("en")} ${isFiltered ? "found" : "kept"}`}>
+      <Filters asked={asked} ask={ask} labels={first?.labels ?? []} states={first?.states ?? {}} />
+      {listing.error && <Failure error={listing.error} onRetry={() => void listing.refetch()} />}
+      {!first && !listing.error && <Loading what="Asking for experiments" />}
+      {first && rows.length === 0 && <Nothing isFiltered={isFiltered} clear={() => void navigate({ search: {} })} />}
+      {rows.length > 0 && (
+        <Card flush>
+          <ExperimentTable rows={rows} label="Experiments" sorting={sortingOf(asked.sort ?? "newest")} onSort={onSort} onEnd={more} />
+        </Card>
+      )}
+    </Page>
+  );
+}
+
+function sortingOf(sort: NonNullable<ListSearch["sort"]>): Sorting {
+  const by = Object.keys(ORDERS).find((key) => ORDERS[key]?.includes(sort)) ?? "created";
+  return { by, descending: ORDERS[by]?.[0] === sort };
+}
+
+function Nothing({ isFiltered, clear }: { isFiltered: boolean; clear: () => void }) {
+  if (!isFiltered)
+    return (
+      <Card>
+        <Empty title="Nothing was measured here yet">
+          <p>What is submitted to this server, from these pages or by <code>prony run --server</code>, is listed here.</p>
+        </Empty>
+      </Card>
+    );
+  return (
+    <Card>
+      <Empty title="No experiment is like that" actions={<button type="button" className="button" onClick={clear}>Clear the filters</button>}>
+        <p>Fewer words, or another state, may find it.</p>
+      </Empty>
+    </Card>
+  );
+}
+
+interface FilterProps {
+  asked: ListSearch;
+  ask: (change: Partial<ListSearch>) => void;
+  labels: readonly string[];
+  states: Partial<Record<string, number>>;
+}
+
+function Filters({ asked, ask, labels, states }: FilterProps) {
+  return (
+    <div className="row filters" role="search">
+      <SearchBox key={asked.search === undefined ? "empty" : "given"} value={asked.search ?? ""} onChange={(search) => ask({ search: search || undefined })} />
+      <Select label="State" value={asked.state} options={STATES} counts={states} onChange={(state) => ask({ state })} />
+      <Select label="Kind" value={asked.kind} options={KINDS} onChange={(kind) => ask({ kind })} />
+      <Select label="Verdict" value={asked.grade} options={GRADES} onChange={(grade) => ask({ grade })} />
+      <Select label="Gates" value={asked.gates} options={GATES} onChange={(gates) => ask({ gates })} />
+      {(labels.length > 0 || asked.label) && (
+        <Select label="Label" value={asked.label} options={asked.label && !labels.includes(asked.label) ? [asked.label, ...labels] : labels} onChange={(label) => ask({ label })} />
+      )}
+    </div>
+  );
+}
+
+/** What is typed is asked for when the typing rests, so that each letter is no request of its own. */
+function SearchBox({ value, onChange }: { value: string; onChange: (text: string) => void }) {
+  const [text, setText] = useState(value);
+  const rested = useDeferredValue(text);
+  useEffect(() => {
+    const timer = setTimeout(() => rested !== value && onChange(rested), 200);
+    return () => clearTimeout(timer);
+  }, [rested, value, onChange]);
+  return (
+    <input
+      type="search"
+      aria-label="Search experiments"
+      placeholder="Search by name, id, label or person"
+      value={text}
+      onChange={(event) => setText(event.target.value)}
+      style={{ flex: "1 1 240px", maxWidth: 420 }}
+    />
+  );
+}
+
+function Select<W extends string>(props: {
+  label: string;
+  value: W | undefined;
+  options: readonly W[];
+  counts?: Partial<Record<string, number>>;
+  onChange: (value: W | undefined) => void;
+}) {
+  const { label, value, options, counts, onChange } = props;
+  return (
+    <select aria-label={label} value={value ?? ""} onChange={(event) => onChange(options.find((one) => one === event.target.value))}>
+      <option value="">{label}: any</option>
+      {options.map((one) => (
+        <option key={one} value={one}>
+          {one}
+          {counts?.[one] === undefined ? "" : ` (${counts[one]})`}
+        </option>
+      ))}
+    </select>
+  );
+}

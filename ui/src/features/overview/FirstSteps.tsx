@@ -1,0 +1,97 @@
+// The first visit: what Prony does, what is missing, and the demo by one click.
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+
+import { api, got } from "@/api/client";
+import { Shape } from "@/components/Badge";
+import { Card, Page } from "@/components/layout";
+import { Failure } from "@/components/states";
+
+import { examplesQuery } from "./queries";
+
+const DEMO = "quickstart";
+
+export function FirstSteps({ agents }: { agents: number }) {
+  const examples = useQuery(examplesQuery());
+  const navigate = useNavigate();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const demo = examples.data?.items.find((example) => example.name === DEMO) ?? examples.data?.items[0];
+  const start = async (): Promise<void> => {
+    if (!demo) return;
+    setBusy(true);
+    try {
+      const body = { text: demo.text, name: demo.file, overrides: [] };
+      const made = await got(api.POST("/api/v1/experiments", { body }));
+      await navigate({ to: "/experiments/$experimentId", params: { experimentId: made.experiment.id } });
+    } catch (caught) {
+      setError(caught);
+      setBusy(false);
+    }
+  };
+  const command = `prony agent start --server ${location.origin}`;
+  return (
+    <Page title="Overview" heading="Welcome to Prony" about="You write one recipe; Prony runs it on every machine you have, and hands back numbers you can defend.">
+      <ol className="steps">
+        <li>
+          <Card title={<Step number={1} done={agents > 0} text="A machine that measures" />}>
+            {agents > 0 ? (
+              <p>
+                {agents === 1 ? "One agent is" : `${agents} agents are`} connected and can work.
+              </p>
+            ) : (
+              <div className="stack">
+                <p>An agent offers a machine to this server. Start one here, or on any machine that reaches this address:</p>
+                <pre className="code" tabIndex={0} aria-label="The command that starts an agent">
+                  {command}
+                </pre>
+                <p className="muted">This page notices when it has come.</p>
+              </div>
+            )}
+          </Card>
+        </li>
+        <li>
+          <Card title={<Step number={2} done={false} text="A first measurement" />}>
+            <div className="stack">
+              <p>
+                The demo measures a small model on the CPU, in fresh processes, cold and warm. It takes about half a minute{agents > 0 ? "." : " once an agent has come."}
+              </p>
+              {demo && (
+                <details>
+                  <summary>Its recipe</summary>
+                  <pre className="code" tabIndex={0} aria-label="The recipe of the demo">
+                    {demo.text}
+                  </pre>
+                </details>
+              )}
+              <div className="row">
+                <button type="button" className="button primary" disabled={!demo || busy} onClick={() => void start()}>
+                  {busy ? "Submitting …" : "Run the demo"}
+                </button>
+              </div>
+              {(error ?? examples.error) !== null && <Failure error={error ?? examples.error} />}
+            </div>
+          </Card>
+        </li>
+        <li>
+          <Card title={<Step number={3} done={false} text="Numbers with their reasons" />}>
+            <p>
+              Each number comes with its interval, its raw samples, the state of the machine, and a verdict on whether it may be quoted. Prony keeps the history, and says when something got worse and how sure it is.
+            </p>
+          </Card>
+        </li>
+      </ol>
+    </Page>
+  );
+}
+
+function Step({ number, done, text }: { number: number; done: boolean; text: string }) {
+  return (
+    <span className="step">
+      <span className={done ? "mark tone-good" : "mark tone-info"}>{done ? <Shape tone="good" /> : number}</span>
+      {text}
+      {done && <span className="unseen">: done</span>}
+    </span>
+  );
+}

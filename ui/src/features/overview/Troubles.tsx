@@ -1,0 +1,111 @@
+// What somebody should look at: histories that got worse, gates that failed, agents that went away, alarms that stand.
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+
+import type { Change, Glance } from "@/api/schema";
+import { Badge, Shape, type Tone } from "@/components/Badge";
+import { Card } from "@/components/layout";
+import { plain, share } from "@/components/number";
+import { Ago } from "@/components/time";
+
+interface Item {
+  key: string;
+  tone: Tone;
+  word: string;
+  text: ReactNode;
+  at: string | null | undefined;
+}
+
+export function Troubles({ glance }: { glance: Glance }) {
+  const items = itemsOf(glance);
+  if (items.length === 0)
+    return (
+      <p className="calm">
+        <Shape tone="good" /> Nothing got worse, no gate failed, no agent is lost.
+      </p>
+    );
+  return (
+    <Card title="To look at" actions={<Badge tone="warn">{items.length}</Badge>}>
+      <ul className="troubles">
+        {items.map((item) => (
+          <li key={item.key}>
+            <Badge tone={item.tone}>{item.word}</Badge>
+            <span className="text">{item.text}</span>
+            <span className="muted small">
+              <Ago at={item.at} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function itemsOf(glance: Glance): Item[] {
+  return [
+    ...glance.changes.map(
+      (change): Item => ({
+        key: `change ${change.id}`,
+        tone: change.kind === "regression" ? "bad" : change.kind === "improvement" ? "good" : "warn",
+        word: change.kind.replaceAll("_", " "),
+        text: <Moved change={change} />,
+        at: change.noticed_at,
+      }),
+    ),
+    ...glance.failed_gates.map(
+      (gate): Item => ({
+        key: `gate ${gate.experiment_id}`,
+        tone: "bad",
+        word: "gate failed",
+        text: (
+          <>
+            <Link to="/experiments/$experimentId" params={{ experimentId: gate.experiment_id }}>
+              {gate.name}
+            </Link>
+            : {gate.text}
+          </>
+        ),
+        at: gate.ended_at,
+      }),
+    ),
+    ...glance.troubles.map(
+      (agent): Item => ({
+        key: `agent ${agent.id}`,
+        tone: "bad",
+        word: `agent ${agent.state}`,
+        text: (
+          <>
+            <b>{agent.name}</b> {agent.reason}
+          </>
+        ),
+        at: agent.seen_at,
+      }),
+    ),
+    ...glance.incidents.map(
+      (incident): Item => ({
+        key: `incident ${incident.id}`,
+        tone: "warn",
+        word: "alarm",
+        text: (
+          <>
+            <b>{incident.alarm}</b> {incident.text || incident.subject}
+          </>
+        ),
+        at: incident.opened_at,
+      }),
+    ),
+  ];
+}
+
+function Moved({ change }: { change: Change }) {
+  const levels = `${plain(change.before.median, change.unit)} → ${plain(change.after.median, change.unit)}`;
+  return (
+    <>
+      <Link to="/history/$seriesId" params={{ seriesId: change.series_id }} search={{ metric: change.metric, of: change.experiment_id }}>
+        {change.name}
+      </Link>
+      : {change.metric} {change.effect > 0 ? "+" : "−"}
+      {share(Math.abs(change.effect))} on {change.machine} ({levels})
+    </>
+  );
+}
