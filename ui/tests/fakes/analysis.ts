@@ -17,6 +17,7 @@ export function fakePoint(index: number, over: Partial<Point> = {}): Point {
     grade: "valid",
     value,
     values: { "inference_ms.p50": value },
+    metrics: {},
     facts: { commit: `c${index}`, kernel: "6.1" },
     ...over,
   };
