@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from prony.errors import InputError, NotFoundError
 from prony.measure.samples import SAMPLES, read_frame
 from prony.model.dossier import Entry
-from prony.model.estimate import Estimate
-from prony.model.metric import METRICS, key_of
+from prony.model.estimate import Estimate, metric_in
+from prony.model.metric import key_of
 from prony.model.picture import (
     CounterLine,
     Counters,
@@ -49,7 +49,7 @@ def distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
     if not runs:
         raise _nothing(entry, f"samples of {chosen}")
     edges, is_log = edges_of(list(runs.values()), bins)
-    summary, about = entry.summary, METRICS[chosen]
+    summary, about = entry.summary, metric_in(entry.summary, chosen)
     drawn = tuple(
         drawn_run(index, values, edges, summary.excluded, summary.used) for index, values in sorted(runs.items())
     )
@@ -81,7 +81,7 @@ def timeline(entry: Entry, most: int) -> Timeline:
         )
         for one in tracks
     )  # fmt: skip
-    about = METRICS[metric]
+    about = metric_in(entry.summary, metric)
     return Timeline(
         job_id=entry.job.id, title=entry.job.title, metric=metric, unit=about.unit, width_s=width_s, runs=runs
     )

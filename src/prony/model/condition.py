@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field
 
 from prony.model.base import Noun
-from prony.model.metric import METRICS, STATISTICS, key_of
+from prony.model.metric import METRICS, STATISTICS, key_of, published
 
 Kind = Literal[
     "threshold", "regression", "suspect", "gate_failed", "agent_lost", "schedule_missed", "experiment_failed"
@@ -24,6 +24,8 @@ WORDS: dict[str, Kind] = {
     "schedule missed": "schedule_missed",
     "experiment failed": "experiment_failed",
 }
+# Before the name of a number that only its script knows.
+_OF_SCRIPT = "script:"
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 _COMPARISON = re.compile(rf"(?P<key>\S+)\s*(?P<sign>>=|<=|>|<)\s*(?P<limit>{_NUMBER})\s*(?P<unit>\S*)", re.IGNORECASE)
 
@@ -46,9 +48,12 @@ class Condition(Noun):
         if found is None:
             known = ", ".join(repr(word) for word in WORDS)
             raise ValueError(f"{text[:80]!r} is no condition: write a threshold as 'inference_ms.p99 > 20', or {known}")
-        _check_key(found["key"])
-        limit = _limit(float(found["limit"]), found["unit"], found["key"])
-        return cls.model_validate({"kind": "threshold", "key": found["key"], "sign": found["sign"], "limit": limit})
+        if found["key"].startswith(_OF_SCRIPT):
+            key, limit = _script_key(found["key"].removeprefix(_OF_SCRIPT)), _script_limit(found)
+        else:
+            _check_key(found["key"])
+            key, limit = found["key"], _limit(float(found["limit"]), found["unit"], found["key"])
+        return cls.model_validate({"kind": "threshold", "key": key, "sign": found["sign"], "limit": limit})
 
     def holds(self, value: float, low: float | None, high: float | None) -> bool | None:
         """Tell whether a number is beyond the threshold for certain, or within it; None where nobody can say.
@@ -83,11 +88,29 @@ def _check_key(text: str) -> None:
         from difflib import get_close_matches
 
         near = get_close_matches(key.metric, METRICS, n=1)
-        hint = f": did you mean {near[0]}?" if near else ""
+        hint = f": did you mean {near[0]}?" if near else f"; what a script calls its own is {_OF_SCRIPT}{key.metric}"
         raise ValueError(f"no metric is called {key.metric!r}{hint}")
     rest = text.removeprefix(key.metric)
     if not key.statistic and not key.operation and rest:
         raise ValueError(f"{rest.lstrip('.')!r} is no statistic: one of {', '.join(STATISTICS)}")
+
+
+def _script_key(text: str) -> str:
+    """Return the key of what a script calls its own: any name, and its median where no statistic is said."""
+    key = key_of(text)
+    rest = "" if key.operation else text.removeprefix(key.metric)
+    if key.metric != published(key.metric) or rest not in ("", f".{key.statistic}"):
+        raise ValueError(
+            f"{text!r} is no number of a script: its name has letters, digits and '_', and after a dot comes one of "
+            f"{', '.join(STATISTICS)}"
+        )
+    return text if key.statistic else f"{text}.p50"
+
+
+def _script_limit(found: re.Match[str]) -> float:
+    if found["unit"]:
+        raise ValueError(f"what {found['key']} is in, its script says: write the threshold without {found['unit']}")
+    return float(found["limit"])
 
 
 def _limit(value: float, unit: str, key: str) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from prony.analyse.runs import NS_PER_MS, Columns, measured_run
+from prony.measure.told import series_of
 from prony.model.estimate import Summary
 from prony.model.job import Job
 from prony.model.metric import HEADLINES, key_of
@@ -38,6 +39,8 @@ class Track:
 
 def metrics_of(job: Job, summary: Summary) -> tuple[str, ...]:
     """Return the metrics that can be drawn, the headline's first."""
+    if job.workload.kind == "script":
+        return tuple(dict.fromkeys(name for key in summary.runs if (name := key_of(key).metric) in summary.metrics))
     known = {key_of(key).metric for key in summary.estimates}
     first = key_of(HEADLINES.get(job.workload.kind, "")).metric
     return tuple(sorted((name for name in _SAMPLED if name in known), key=lambda name: name != first))
@@ -47,6 +50,10 @@ def values_of(job: Job, result: Result, samples: pl.DataFrame, metric: str) -> d
     """Return by repetition the numbers that count; a run without any is left out."""
     if job.workload.kind == "service":
         return _of_requests(job, result, samples, metric)
+    if job.workload.kind == "script":
+        told = _told(job, samples, metric)
+        good = {one.index for one in result.repetitions if one.state == "ok" and one.kind == "measure"}
+        return {index: rows["value"].to_numpy() for index, rows in told.items() if index in good}
     columns = Columns.of(samples)
     runs = {one.index: measured_run(columns, one.index) for one in result.repetitions}
     return {index: run.durations_ns / NS_PER_MS for index, run in runs.items() if run is not None}
@@ -70,6 +77,8 @@ def tracks_of(job: Job, result: Result, samples: pl.DataFrame) -> list[Track]:
     """Return the runs in time, those that have samples, in order."""
     if job.workload.kind == "service":
         return _load_tracks(job, result, samples)
+    if job.workload.kind == "script":
+        return _script_tracks(job, result, samples)
     columns = Columns.of(samples)
     timed = columns.in_phase("warmup") | columns.in_phase("measure")
     found = []
@@ -100,3 +109,27 @@ def _load_tracks(job: Job, result: Result, samples: pl.DataFrame) -> list[Track]
         values = (ends - begins)[good] / NS_PER_MS
         found.append(Track(index, ends[good], values, failed, window, int(begins.min())))
     return found
+
+
+def _told(job: Job, samples: pl.DataFrame, metric: str | None) -> dict[int, pl.DataFrame]:
+    """Return by repetition what a script told under one name; None is what stands for it."""
+    import polars as pl
+
+    series = series_of(samples, job.script) if "name" in samples.columns else []
+    wanted = metric or (series[0].metric if series else "")
+    names = {one.name for one in series if one.metric == wanted}
+    rows = samples.filter(pl.col("name").is_in(names)).sort("repetition", "index") if names else samples.clear()
+    return {int(part["repetition"][0]): part for part in rows.partition_by("repetition", maintain_order=True)}
+
+
+def _script_tracks(job: Job, result: Result, samples: pl.DataFrame) -> list[Track]:
+    none: Array = np.zeros(0, dtype=np.int64)
+    phases = {one.index: one.phases["measure"] for one in result.repetitions if "measure" in one.phases}
+    return [
+        Track(
+            index, rows["at_ns"].to_numpy(), rows["value"].to_numpy(), none,
+            (phases[index].begin_ns, phases[index].end_ns), phases[index].begin_ns,
+        )
+        for index, rows in _told(job, samples, None).items()
+        if index in phases
+    ]  # fmt: skip

@@ -13,7 +13,10 @@ import polars as pl
 import psutil
 import pytest
 
+from prony.app import pictures
+from prony.app.pictures import distribution
 from prony.app.results import summary_of
+from prony.model.dossier import Entry
 from prony.model.result import ResultState
 
 from .script_jobs import executed, job_of, samples, values
@@ -190,3 +193,14 @@ def test_being_stopped_keeps_what_was_told_and_says_partial(tmp_path: Path) -> N
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert (result["state"], result["repetitions"][0]["state"]) == ("partial", "cancelled")
     assert pl.read_parquet(tmp_path / "out" / "samples.parquet")["name"].to_list() == ["a"]
+
+
+def test_what_it_told_can_be_drawn(tmp_path: Path) -> None:
+    text = "import prony\nfor n in range(4): prony.emit({'val/acc': n, 'inference_ms': 2.0 * n})"
+    done = executed(job_of(tmp_path, text, {"repeats": 2}), tmp_path / "out")
+    entry = Entry(
+        job=done.job, result=done.result, summary=summary_of(done.path), environment=done.environment, folder=done.path
+    )
+    drawn, timeline = distribution(entry, "inference_ms", 4), pictures.timeline(entry, 10)
+    assert (drawn.unit, drawn.counts, drawn.metrics[:2]) == ("ms", (2, 2, 2, 2), ("val_acc", "inference_ms"))
+    assert (timeline.metric, len(timeline.runs)) == ("val_acc", 2)
