@@ -136,11 +136,15 @@ def test_a_model_that_fails_is_a_result_and_is_not_tried_again(sark: House) -> N
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a folder with a real model in it."""
-    folder = tmp_path_factory.mktemp("models")
-    record(folder)
-    place = next((folder / "home").rglob("*.onnx"))
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real run of a real model; the model lies in the home beside it."""
+    return record(tmp_path_factory.mktemp("recording"))
+
+
+@pytest.fixture(scope="module")
+def models(recording: Path) -> Iterator[str]:
+    """The address of that model."""
+    place = next(recording.parent.joinpath("home").rglob("*.onnx"))
     handler = functools.partial(SimpleHTTPRequestHandler, directory=str(place.parent))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
@@ -163,12 +167,21 @@ def test_a_worker_that_really_runs_a_model_reports_what_it_measured(sark: House,
 
 
 @pytest.mark.parametrize("death", ["die-after-pop", "die-after-fetch", "die-before-result"])
-def test_the_job_of_a_worker_that_is_killed_is_run_by_another(either: House, death: str) -> None:
-    first = either.worker(f"{death}:1")
-    campaign_id = either.campaign(2)
+def test_the_job_of_a_worker_that_is_killed_is_run_by_another(sark: House, death: str) -> None:
+    first = sark.worker(f"{death}:1")
+    campaign_id = sark.campaign(2)
     assert first.ended() == -9
-    either.worker()
-    check_all_once(either, campaign_id, 2)
+    sark.worker()
+    check_all_once(sark, campaign_id, 2)
+
+
+def test_a_job_popped_from_the_servers_own_lists_is_lent_and_comes_back(own: House) -> None:
+    first = own.worker("die-after-pop:1")
+    campaign_id = own.campaign(2)
+    assert first.ended() == -9
+    own.worker()
+    check_all_once(own, campaign_id, 2)
+    own.dismiss()
 
 
 def test_a_worker_killed_right_after_its_result_has_delivered_it(sark: House) -> None:
@@ -179,12 +192,12 @@ def test_a_worker_killed_right_after_its_result_has_delivered_it(sark: House) ->
     check_all_once(sark, campaign_id, 1)
 
 
-def test_a_worker_that_lives_and_hangs_loses_the_job_when_its_time_is_over(either: House) -> None:
-    hung = either.worker("hang")
-    campaign_id = either.campaign(timeout_seconds=3)
+def test_a_worker_that_lives_and_hangs_loses_the_job_when_its_time_is_over(sark: House) -> None:
+    hung = sark.worker("hang")
+    campaign_id = sark.campaign(timeout_seconds=3)
     hung.wait_said("Executing job")
-    either.worker()
-    check_all_once(either, campaign_id, 1)
+    sark.worker()
+    check_all_once(sark, campaign_id, 1)
 
 
 def test_a_worker_that_is_free_again_and_brought_no_result_loses_the_job(either: House) -> None:
@@ -194,15 +207,15 @@ def test_a_worker_that_is_free_again_and_brought_no_result_loses_the_job(either:
     assert worker.said().count("Got job") == 2
 
 
-def test_a_worker_that_registers_anew_gives_back_what_its_earlier_life_held(either: House) -> None:
-    device = either.device()
-    first = either.worker("held", device=device)
-    campaign_id = either.campaign(2)
+def test_a_worker_that_registers_anew_gives_back_what_its_earlier_life_held(sark: House) -> None:
+    device = sark.device()
+    first = sark.worker("held", device=device)
+    campaign_id = sark.campaign(2)
     first.wait_said("Executing job")
     first.kill()
-    second = either.worker(device=device)
+    second = sark.worker(device=device)
     assert second.worker_id() == first.worker_id()
-    check_all_once(either, campaign_id, 2)
+    check_all_once(sark, campaign_id, 2)
 
 
 def test_two_workers_of_one_name_run_every_job_once(either: House) -> None:
@@ -239,13 +252,13 @@ def test_a_worker_that_is_slow_but_alive_keeps_its_job(sark: House) -> None:
 # Results that come twice, late, for nobody, or torn
 
 
-def test_a_result_that_comes_twice_counts_once(either: House) -> None:
-    before = either.dropped().get("duplicate", 0)
-    either.worker("twice")
-    campaign_id = either.campaign(3)
-    check_all_once(either, campaign_id, 3)
-    either.wait(lambda: either.dropped().get("duplicate", 0) == before + 3, "the second results to be dropped")
-    check_all_once(either, campaign_id, 3)
+def test_a_result_that_comes_twice_counts_once(sark: House) -> None:
+    before = sark.dropped().get("duplicate", 0)
+    sark.worker("twice")
+    campaign_id = sark.campaign(3)
+    check_all_once(sark, campaign_id, 3)
+    sark.wait(lambda: sark.dropped().get("duplicate", 0) == before + 3, "the second results to be dropped")
+    check_all_once(sark, campaign_id, 3)
 
 
 def test_a_result_for_a_job_that_nobody_knows_counts_for_nothing(sark: House) -> None:
@@ -255,24 +268,24 @@ def test_a_result_for_a_job_that_nobody_knows_counts_for_nothing(sark: House) ->
     assert sark.dropped()["unknown_job"] == before + 1
 
 
-def test_results_that_cannot_be_read_do_no_harm_and_their_job_is_run_again(either: House) -> None:
-    before = either.dropped().get("malformed", 0)
-    either.worker("malformed:1")
-    campaign_id = either.campaign(2)
-    check_all_once(either, campaign_id, 2)
-    assert either.dropped()["malformed"] == before + 4
+def test_results_that_cannot_be_read_do_no_harm_and_their_job_is_run_again(sark: House) -> None:
+    before = sark.dropped().get("malformed", 0)
+    sark.worker("malformed:1")
+    campaign_id = sark.campaign(2)
+    check_all_once(sark, campaign_id, 2)
+    assert sark.dropped()["malformed"] == before + 4
 
 
-def test_a_late_result_of_a_job_that_another_has_done_counts_for_nothing(either: House) -> None:
-    late = either.worker("late:1")
-    campaign_id = either.campaign()
+def test_a_late_result_of_a_job_that_another_has_done_counts_for_nothing(sark: House) -> None:
+    late = sark.worker("late:1")
+    campaign_id = sark.campaign()
     late.wait_said("Executing job")
-    either.worker()
-    check_all_once(either, campaign_id, 1)
+    sark.worker()
+    check_all_once(sark, campaign_id, 1)
     late.open_gate()
     late.wait_said("Published result")
-    either.wait(lambda: either.ask("GET", "/api/queue/status")["results_queue_size"] == 0, "the late result to be seen")
-    check_all_once(either, campaign_id, 1)
+    sark.wait(lambda: sark.ask("GET", "/api/queue/status")["results_queue_size"] == 0, "the late result to be seen")
+    check_all_once(sark, campaign_id, 1)
 
 
 def test_a_late_result_of_a_job_that_still_waits_is_taken(sark: House) -> None:
@@ -355,11 +368,6 @@ def test_after_a_reset_the_workers_go_on(sark: House) -> None:
 # Prony's own agent in a Dumont's place
 
 
-@pytest.fixture(scope="module")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return record(tmp_path_factory.mktemp("recording"))
-
-
 def start_agent(sark: House, folder: Path, recording: Path, *, seconds: float = 0.0) -> subprocess.Popen[bytes]:
     program = str(Path(__file__).parents[1] / "chaos" / "recorded_agent.py")
     command = [sys.executable, program, "start", "--sark", sark.url, "--redis-port", str(sark.redis_port)]
@@ -389,16 +397,16 @@ def test_an_agent_and_a_dumont_share_a_campaign(either: House, tmp_path: Path, r
 
 
 def test_an_agent_killed_in_the_middle_of_a_campaign_goes_on_with_it(
-    either: House, tmp_path: Path, recording: Path
+    sark: House, tmp_path: Path, recording: Path
 ) -> None:
-    campaign_id = either.campaign(2)
-    agent = start_agent(either, tmp_path, recording, seconds=60)
+    campaign_id = sark.campaign(2)
+    agent = start_agent(sark, tmp_path, recording, seconds=60)
     try:
-        either.wait(lambda: either.view(campaign_id)["job_breakdown"]["running"] == 1, "the agent to work", campaign_id)
+        sark.wait(lambda: sark.view(campaign_id)["job_breakdown"]["running"] == 1, "the agent to work", campaign_id)
         agent.kill()
         agent.wait()
-        agent = start_agent(either, tmp_path, recording)
-        check_all_once(either, campaign_id, 2)
+        agent = start_agent(sark, tmp_path, recording)
+        check_all_once(sark, campaign_id, 2)
     finally:
         agent.kill()
         agent.wait()

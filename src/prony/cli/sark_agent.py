@@ -23,8 +23,8 @@ def show_worker(offered: Capabilities, *, as_json: bool) -> int:
     for key, value in known.items():
         print_text(f"{key:<{width}}  {value}")
     print_text("\nAvailable Compute Units:")
-    for word, (engine, unit) in words.items():
-        print_text(f"- {word}  ({engine} on {unit})")
+    for word in words:
+        print_text(f"- {word}")
     return 0
 
 
