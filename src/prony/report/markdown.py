@@ -82,7 +82,8 @@ def _machines(dossier: Dossier) -> list[str]:
         cpu, software = device.hardware.cpu, device.software
         cores, memory = unknown(cpu.allowed_cores), unknown(device.hardware.memory_mib)
         about = f"{device.name}: {cpu.model or 'unknown CPU'}, {cores} cores, {memory} MiB"
-        lines.append(f"- {escaped(about)}; {escaped(f'{software.os} {software.kernel}, Python {software.python}')}")
+        system = [f"{software.os} {software.kernel}".strip(), software.python and f"Python {software.python}"]
+        lines.append(f"- {escaped(about)}; {escaped(', '.join(filter(None, system)))}")
     models = {
         one.result.model.sha256: one.result.model.source for one in dossier.entries if one.result.model is not None
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, func, select
+from sqlalchemy import Connection, Row, Select, and_, exists, func, select
 
 from prony.errors import NotFoundError
 from prony.model.job import Job
@@ -19,14 +19,14 @@ _E, _J, _Q, _L, _R, _A = tables.experiment, tables.job, tables.queue, tables.lot
 
 def every(connection: Connection) -> Sequence[Row[Any]]:
     """Return the campaigns, the oldest first."""
-    query = select(_E).where(_E.c.id.startswith(PREFIX, autoescape=True), _E.c.job_count > 0)
+    query = select(_E).where(_E.c.id.startswith(PREFIX, autoescape=True), _is_queued())
     return connection.execute(query.order_by(_E.c.created_at, _E.c.id)).all()
 
 
 def one(connection: Connection, campaign_id: str) -> Row[Any] | None:
     if not campaign_id.startswith(PREFIX):
         return None
-    return connection.execute(select(_E).where(_E.c.id == campaign_id)).first()
+    return connection.execute(select(_E).where(_E.c.id == campaign_id, _is_queued())).first()
 
 
 def require(connection: Connection, campaign_id: str) -> Row[Any]:
@@ -116,6 +116,11 @@ def attempts(connection: Connection, job_id: str) -> Sequence[Row[Any]]:
         .where(_A.c.job_id == job_id)
     )
     return connection.execute(query.order_by(_A.c.number)).all()
+
+
+def _is_queued() -> Any:
+    """Was it handed out here, and not brought in by an import?"""
+    return exists().where(_Q.c.experiment_id == _E.c.id)
 
 
 def _of_campaign(campaign_id: str | None = None) -> Any:

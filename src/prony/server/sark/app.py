@@ -11,7 +11,7 @@ import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -36,6 +36,8 @@ Call = Callable[[Request], Awaitable[Answer]]
 def create_sark_app(sark: Orchestrator, *, only_local: bool) -> ASGIApp:
     """Return the face; `only_local`: no name but this machine's loopback and no page of another site may use it."""
     routes = [_route(sark, method, path, name, call) for method, path, name, call in _table(sark)]
+    if sark.fleet.settings.url:  # where SARK has its dashboard
+        routes.append(Route("/", lambda _: RedirectResponse(f"{sark.fleet.settings.url}/"), methods=["GET"]))
     errors: Mapping[Any, Any] = {HTTPException: _not_found, Exception: _fault}
     app = Starlette(routes=routes, exception_handlers=errors)
     return _Edge(app, only_local=only_local)
