@@ -17,10 +17,10 @@ from pydantic import ValidationError
 
 from prony.errors import PronyError
 from prony.model.base import Noun
-from prony.plugins.services import launch
 from prony.ports.driver import Endpoint
 from prony.ports.plugins import SERVICES, found, load
 from prony.ports.service import Service, Site, Start
+from prony.run.containers import NO_ENGINE
 
 PORT = 23456
 # What a recipe must say at least.
@@ -155,7 +155,7 @@ class TestEveryService:
         if service.name in NO_IMAGES:
             pytest.skip("its command may run a container itself")
         monkeypatch.setenv("PATH", "/nonexistent")
-        assert service.available(options(service, image="example.org/image:1")) == launch.NO_ENGINE
+        assert service.available(options(service, image="example.org/image:1")) == NO_ENGINE
 
     def test_is_not_ready_where_nobody_listens(self, service: Service, nobody: int) -> None:
         reason = service.ready(Endpoint(host="127.0.0.1", port=nobody), options(service))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import shlex
-import shutil
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,10 +17,8 @@ from prony.model.recipe import Scalar
 from prony.plugins.services import programs
 from prony.ports.driver import Endpoint
 from prony.ports.service import Site, Start
+from prony.run.containers import NO_ENGINE, engine_at_hand
 from prony.run.services.ports import LOOPBACK
-
-ENGINES = ("podman", "docker")
-NO_ENGINE = "an image needs podman or docker, and neither is on PATH; to get one: apt-get install podman"
 
 
 class ServiceOptions(Noun):
@@ -77,12 +74,8 @@ def bind(options: ServiceOptions) -> str:
 def lacking(names: Sequence[str], options: ServiceOptions, how: str) -> str | None:
     """Return why the server cannot be started here, or None."""
     if options.image is not None:
-        return None if container_engine() else NO_ENGINE
+        return None if engine_at_hand() else NO_ENGINE
     return programs.missing(names, options.program, how)
-
-
-def container_engine() -> str | None:
-    return next((path for path in map(shutil.which, ENGINES) if path), None)
 
 
 def start_of(server: Server, site: Site) -> Start:
@@ -111,16 +104,17 @@ def _native(server: Server, site: Site) -> Start:
 
 def _contained(server: Server, site: Site, image: str) -> Start:
     """The port and the paths are the same inside as outside, so that the server's command line is too."""
-    engine = container_engine()
-    if engine is None:
+    found = engine_at_hand()
+    if found is None:
         raise CapacityError(NO_ENGINE, code="service_missing")
+    engine = found.path
     name = f"prony-{secrets.token_hex(6)}"
     port = site.port
     mounts = [f"--volume={site.folder}:{site.folder}", *(f"--volume={path}:{path}:ro" for path in server.shared)]
     # Names only: the values come from the engine's own environment, and no secret stands in a command line.
     variables = [f"--env={name}" for name in server.environment]
     entry = [f"--entrypoint={site.options.program or server.names[0]}"] if server.entry else []
-    labels = ["--security-opt=label=disable"] if Path(engine).name == "podman" else []
+    labels = ["--security-opt=label=disable"] if found.name == "podman" else []
     more = list(map(text, site.options.container_arguments))
     where = [f"--publish={LOOPBACK}:{port}:{port}", *mounts, *variables, *entry, *labels, *more]
     return Start(

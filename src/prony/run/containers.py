@@ -1,0 +1,114 @@
+"""An image and a command in, the words that run it in a container out, by whichever engine is at hand.
+
+Paths and ports are the same inside as outside, so that a command line means the same in both.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+ENGINES = ("podman", "docker")
+WITH_APPTAINER = (*ENGINES, "apptainer", "singularity")
+NO_ENGINE = "an image needs podman or docker, and neither is on PATH; to get one: apt-get install podman"
+_LABEL = "prony.run"
+_ASK_S = 60.0
+
+
+@dataclass(frozen=True)
+class Box:
+    """What a container has: `shared` are paths of this machine by where they are inside, the last word says whether
+    they may be written; `names` are the variables that it gets, by whose values the engine itself is started."""
+
+    image: str
+    command: Sequence[str] | None  # None: what the image runs, with the arguments
+    arguments: Sequence[str] = ()
+    folder: Path | None = None  # where the command is run; None: where the image says
+    shared: Sequence[tuple[Path, str, bool]] = ()
+    names: Sequence[str] = ()
+    label: str = ""  # by which it is found again
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A program that runs containers."""
+
+    path: str
+
+    @property
+    def name(self) -> str:
+        return Path(self.path).name
+
+    def argv(self, box: Box) -> list[str]:
+        """Return the words that run the box to its end, in the foreground."""
+        if self.name in ENGINES:
+            return [self.path, "run", "--rm", "--init", *self._options(box), *_words(box)]
+        return [self.path, "run" if box.command is None else "exec", *self._binds(box), _uri(box.image),
+                *(box.command or ()), *box.arguments]  # fmt: skip
+
+    def _options(self, box: Box) -> list[str]:
+        mounts = [f"--volume={path}:{inside}{'' if writes else ':ro'}" for path, inside, writes in box.shared]
+        found = [
+            "--network=host",
+            f"--shm-size={_half_of_memory()}",
+            *([f"--label={_LABEL}={box.label}"] if box.label else []),
+            *([f"--workdir={box.folder}"] if box.folder is not None else []),
+            *mounts,
+            # Names only: the values come from the engine's own environment, and no secret stands in a command line.
+            *(f"--env={name}" for name in box.names),
+            *(["--security-opt=label=disable"] if self.name == "podman" else []),
+        ]
+        if _has_gpus():
+            found.append("--device=nvidia.com/gpu=all" if self.name == "podman" else "--gpus=all")
+        return found
+
+    def _binds(self, box: Box) -> list[str]:
+        mounts = [f"--bind={path}:{inside}{'' if writes else ':ro'}" for path, inside, writes in box.shared]
+        where = [f"--pwd={box.folder}"] if box.folder is not None else []
+        return [*(["--nv"] if _has_gpus() else []), *where, *mounts]
+
+    def cleared(self, label: str) -> None:
+        """Remove every container of this label, whoever left it behind."""
+        if self.name not in ENGINES:
+            return  # a process like any other, which has ended with its parent
+        with suppress(OSError, subprocess.SubprocessError):
+            listed = _said([self.path, "ps", "--all", "--quiet", "--filter", f"label={_LABEL}={label}"])
+            if names := listed.split():
+                _said([self.path, "rm", "--force", "--volumes", *names])
+
+
+def _said(words: Sequence[str]) -> str:
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=_ASK_S).stdout
+
+
+def engine_at_hand(among: Sequence[str] = ENGINES, environment: Mapping[str, str] = os.environ) -> Engine | None:
+    """Return the first engine that is on the path."""
+    found = next((path for name in among if (path := shutil.which(name, path=environment.get("PATH")))), None)
+    return Engine(found) if found else None
+
+
+def _words(box: Box) -> list[str]:
+    if box.command is None:
+        return [box.image, *box.arguments]
+    return [f"--entrypoint={box.command[0]}", box.image, *box.command[1:], *box.arguments]
+
+
+def _uri(image: str) -> str:
+    """Return an image as Apptainer wants it: a file or a URI stays, a name is one of a registry."""
+    is_file = image.endswith(".sif") or image.startswith(("/", "./"))
+    return image if "://" in image or is_file else f"docker://{image}"
+
+
+def _half_of_memory() -> int:
+    """Return how large shared memory may grow, as large as Linux makes it by itself: an engine gives 64 MiB."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def _has_gpus() -> bool:
+    """Tell whether GPUs are here and can be handed to a container."""
+    return Path("/dev/nvidia0").exists() and any(map(shutil.which, ("nvidia-ctk", "nvidia-container-cli")))

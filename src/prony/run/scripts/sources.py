@@ -1,0 +1,143 @@
+"""What a script must find on the disk in, where it lies out; and each thing laid where the script looks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from prony.errors import InputError, PronyError
+from prony.model.script import ScriptSource
+from prony.ports.models import FetchOptions, Progress
+from prony.run.models import source_of
+from prony.run.surroundings import Surroundings
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """One thing on this disk: `path` is a file or a folder, `files` all that it is made of.
+
+    `stamps` tell whether somebody has changed a file of the cache; what lies on this disk anyway has none."""
+
+    source: ScriptSource
+    path: Path
+    files: tuple[Path, ...]
+    stamps: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether it is meant to lie at a whole path, as in a container, and not below the script's folder."""
+        return self.source.path.startswith(("/", "~"))
+
+
+def fetched(
+    sources: Sequence[ScriptSource], around: Surroundings, progress: Callable[[ScriptSource], Progress]
+) -> list[Fetched]:
+    """Bring everything to this disk; the first that cannot be brought is raised, and nothing is run without it."""
+    return [_fetched(source, around, progress(source)) for source in sources]
+
+
+def _fetched(source: ScriptSource, around: Surroundings, progress: Progress) -> Fetched:
+    reference = _reference(source.source)
+    options = FetchOptions(
+        cache=around.cache, formats=(), checksum=source.checksum, base=around.base, policy=around.policy,
+        may_be_plain=True,
+    )  # fmt: skip
+    options.policy.check_scheme(reference)
+    try:
+        found = source_of(reference).fetch(reference, options, progress)
+    except PronyError as exc:
+        named = f"{source.name or source.path}: {exc.message}"
+        raise type(exc)(named, hint=exc.hint, code=exc.code) from exc
+    is_cached = found.path.is_relative_to(around.cache)
+    return Fetched(source, found.path, found.files, _stamps(found.files) if is_cached else ())
+
+
+def _reference(source: str) -> str:
+    """Return the source as those who fetch know it: a URL of a file is its path."""
+    parts = urlsplit(source)
+    if parts.scheme != "file":
+        return source
+    if parts.netloc not in ("", "localhost"):
+        raise InputError(f"{source} is on another machine", hint="file:// has three slashes before the path")
+    return unquote(parts.path)
+
+
+def _stamps(files: Sequence[Path]) -> tuple[tuple[int, int], ...]:
+    return tuple((one.st_size, one.st_mtime_ns) for one in map(Path.stat, files))
+
+
+def laid(things: Sequence[Fetched], folder: Path) -> None:
+    """Lay each thing below a folder, whole paths too: links to what is on this disk, in folders of their own."""
+    for thing in things:
+        place = below(thing.source.path, folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if thing.path.is_dir():
+            _linked(thing, place)
+        else:
+            _link(thing.path, _file_in(place, thing))
+
+
+def below(path: str, folder: Path) -> Path:
+    """Return where a path of a script lies in the folder that it runs in; what leads out of it is refused."""
+    parts = [part for part in PurePosixPath(path).parts if part not in ("/", "~", ".")]
+    if not parts or ".." in parts or "\0" in path:
+        raise InputError(f"{path!r} is no place for a source", hint="write a path such as data/mnist", code="recipe")
+    return folder.joinpath(*parts)
+
+
+def _file_in(place: Path, thing: Fetched) -> Path:
+    """Return where a file is laid: a path that ends in a slash, or a folder of the script, holds it under its name."""
+    if thing.source.path.endswith("/") or place.is_dir():
+        place.mkdir(parents=True, exist_ok=True)
+        return place / thing.path.name
+    return place
+
+
+def _linked(thing: Fetched, place: Path) -> None:
+    """Real folders with links in them: a script may then put files of its own beside."""
+    place.mkdir(parents=True, exist_ok=True)
+    for path in thing.files:
+        link = place / path.relative_to(thing.path)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        _link(path, link)
+
+
+def _link(path: Path, link: Path) -> None:
+    if link.is_symlink() or link.exists():
+        raise InputError(
+            f"{link.name} is in the script's folder already, and a source goes there",
+            hint="give the source another path",
+            code="recipe",
+        )
+    link.symlink_to(path)
+
+
+def pointed(text: str, things: Sequence[Fetched], folder: Path) -> str:
+    """Return a word with each whole path of a source replaced by where the source lies without a container."""
+    for thing in sorted(things, key=lambda one: -len(one.source.path)):
+        if thing.is_whole:
+            path = thing.source.path.rstrip("/")
+            text = re.sub(
+                rf"(?<![\w./~-]){re.escape(path)}(?![\w.-])", lambda _, path=path: str(below(path, folder)), text
+            )
+    return text
+
+
+def changed(things: Sequence[Fetched]) -> list[str]:
+    """Return what a script has changed in the cache; it is taken out of it, to be fetched again."""
+    found = []
+    for thing in things:
+        for path, stamp in zip(thing.files, thing.stamps, strict=False):
+            try:
+                same = stamp == (path.stat().st_size, path.stat().st_mtime_ns)
+            except FileNotFoundError:
+                same = False
+            if not same:
+                found.append(thing.source.path)
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+    return list(dict.fromkeys(found))
