@@ -77,7 +77,7 @@ def series_of(samples: pl.DataFrame, workload: ScriptWorkload) -> list[Series]:
 
     Labels tell series of one name apart where there are several sets of them.
     """
-    declared = {metric.name: metric for metric in workload.metrics}
+    declared = {metric.name: metric for metric in workload.all_metrics}
     rows: dict[tuple[str, str], list[tuple[int, int | None, float, str | None]]] = {}
     columns = (samples[key].to_list() for key in ("name", "labels", "repetition", "rank", "value", "unit"))
     for name, labels, repetition, rank, value, unit in zip(*columns, strict=True):

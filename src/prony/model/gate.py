@@ -85,7 +85,7 @@ def units_of(workload: Any) -> dict[str, str] | None:
     """Return the units of the metrics that a script's workload names; None of any other workload."""
     if not isinstance(workload, ScriptWorkload):
         return None
-    return {published(metric.name): metric.unit or "" for metric in workload.metrics}
+    return {published(metric.name): metric.unit or "" for metric in workload.all_metrics}
 
 
 GateText = Annotated[

@@ -213,6 +213,11 @@ class ScriptWorkload(Noun):
         """By what."""
         return self.launch.kind
 
+    @property
+    def all_metrics(self) -> tuple[ScriptMetric, ...]:
+        """Those of the script, then those of its server."""
+        return (*self.metrics, *(self.server.metrics if self.server is not None else ()))
+
     @model_validator(mode="after")
     def _runs_something(self) -> Self:
         for whose, one in (("", self), ("server: ", self.server)):
@@ -223,7 +228,7 @@ class ScriptWorkload(Noun):
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
         for what, names in (
-            ("metric is called", [one.name for one in self.metrics]),
+            ("metric is called", [one.name for one in self.all_metrics]),
             (
                 "source has the path",
                 [one.path for one in (*self.sources, *(self.server.sources if self.server else ()))],

@@ -44,10 +44,23 @@ class Engine:
     def name(self) -> str:
         return Path(self.path).name
 
-    def argv(self, box: Box) -> list[str]:
-        """Return the words that run the box to its end, in the foreground."""
+    def trouble(self) -> str | None:
+        """Return why it cannot run anything now, or None: a program on the path may lack the server that it needs."""
+        try:
+            asked = [self.path, "info" if self.name in ENGINES else "--version"]
+            done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=_ASK_S)
+        except (OSError, subprocess.SubprocessError) as exc:
+            return f"{self.name} does not answer: {exc}"
+        if done.returncode == 0:
+            return None
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        return f"{self.name} does not work: {said[-1][:200] if said else f'exit code {done.returncode}'}"
+
+    def argv(self, box: Box, name: str = "") -> list[str]:
+        """Return the words that run the box to its end, in the foreground, under a name of its own if one is given."""
         if self.name in ENGINES:
-            return [self.path, "run", "--rm", "--init", *self._options(box), *_words(box)]
+            named = [f"--name={name}"] if name else []
+            return [self.path, "run", "--rm", "--init", *named, *self._options(box), *_words(box)]
         return [self.path, "run" if box.command is None else "exec", *self._binds(box), _uri(box.image),
                 *(box.command or ()), *box.arguments]  # fmt: skip
 
@@ -71,6 +84,10 @@ class Engine:
         mounts = [f"--bind={path}:{inside}{'' if writes else ':ro'}" for path, inside, writes in box.shared]
         where = [f"--pwd={box.folder}"] if box.folder is not None else []
         return [*(["--nv"] if _has_gpus() else []), *where, *mounts]
+
+    def clearing(self, name: str) -> list[list[str]]:
+        """Return the commands that remove the container of a name."""
+        return [[self.path, "rm", "--force", "--volumes", name]] if self.name in ENGINES else []
 
     def cleared(self, label: str) -> None:
         """Remove every container of this label, whoever left it behind."""

@@ -29,7 +29,7 @@ def untold(evidence: ScriptEvidence) -> Iterator[Reason]:
     told: dict[str, set[int]] = {}
     for series in evidence.series:
         told.setdefault(series.name, set()).update(series.runs.keys() & used)
-    for metric in evidence.job.script.metrics if used else ():
+    for metric in evidence.job.script.all_metrics if used else ():
         if not told.get(metric.name):
             how = "its pattern found nothing" if metric.pattern else "the script never told it"
             yield suspect("untold", f"There is no {metric.name}: {how}.")

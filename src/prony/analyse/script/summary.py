@@ -80,7 +80,7 @@ def summarise_script(
 
 def _metric(series: Series, workload: ScriptWorkload) -> Metric:
     """Return what is known of a number: by the recipe, by what was told with it, or else by the glossary."""
-    declared = next((one for one in workload.metrics if one.name == series.name), None)
+    declared = next((one for one in workload.all_metrics if one.name == series.name), None)
     known = METRICS.get(series.metric)
     better: Better = (
         declared.better if declared is not None and declared.better else known.better if known else "neither"

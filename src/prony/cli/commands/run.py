@@ -16,6 +16,10 @@ def arguments(parser: ArgumentParser) -> None:
         "--clients", metavar="N[,N...]", help="of a service: users at once; several are a sweep, one job each"
     )
     parser.add_argument("--on", metavar="TARGET", help="where its processes run: local, the only target there is")
+    parser.add_argument(
+        "--script", type=Path, metavar="PATH", help="of a script: its folder, or a .tar of it; the same as --set "
+        "workload.directory=PATH, from here"
+    )  # fmt: skip
     add_json(parser)
     add_report(parser)
     add_gates(parser)
@@ -35,7 +39,8 @@ def command(options: Namespace) -> int:
     check_summary(options)
     with uncollected():
         from prony.recipe import load
-    options.set = [*options.set, *_clients(options.clients), *([f"place.on={options.on}"] if options.on else [])]
+    on = [f"place.on={options.on}"] if options.on else []
+    options.set = [*options.set, *_clients(options.clients), *_script(options.script), *on]
     if address(options) is not None:
         from prony.cli.submitting import submit
 
@@ -57,6 +62,13 @@ def _clients(text: str | None) -> list[str]:
     if len(counts) == 1:
         return [f"load.closed.concurrency={counts[0]}"]
     return [f"matrix.load.closed.concurrency={counts}"]
+
+
+def _script(path: Path | None) -> list[str]:
+    """Return the override that `--script PATH` stands for: relative to here, as paths of a command line are."""
+    import json
+
+    return [] if path is None else [f"workload.directory={json.dumps(str(path.expanduser().absolute()))}"]
 
 
 def _check_here(options: Namespace) -> None:

@@ -23,6 +23,8 @@ _HINTS = {
     "gpus_per_instance": 'write processes_per_instance = "gpus"',
 }
 _ONCE = "it is run once, as it was there; with more runs numbers have intervals (--set measure.repeats=5)"
+# Where the scripts of script mode lie: the folder that the command runs in.
+_SCRIPTS = {"BAI_SCRIPTS_PATH": "$(PRONY_DIRECTORY)"}
 _SHELL = re.compile(r"[\n|&;<>(){}$`*?~#\\]")
 
 
@@ -137,7 +139,7 @@ def _command(draft: Draft, found: Descriptor) -> None:
     if not code:
         draft.set("workload.command", None, ("ml",))
     draft.set("workload.image", found.env.docker_image, ("env", "docker_image"))
-    draft.set("workload.environment", dict(found.env.vars), ("env", "vars"))
+    draft.set("workload.environment", _SCRIPTS | found.env.vars, ("env", "vars"))
     if ml.script is not None and ml.script.script is not None:
         draft.set("workload.directory", ml.script.script, ("ml", "script", "script"))
     if ml.framework_version is not None and not ml.framework:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from prony.errors import CapacityError
+from prony.errors import CapacityError, PronyError
 from prony.measure.told import Told, series_of, told_frame
 from prony.model.device import Environment
-from prony.model.job import Job
 from prony.model.recipe import Measure
 from prony.model.result import Phase, Repetition, ScriptFacts
+from prony.model.script import ScriptSource
+from prony.ports.models import Progress
 from prony.ports.probe import Probe
 from prony.run.folder import ResultFolder, TelemetryRow, write_frame
 from prony.run.observer import Observer
 from prony.run.scripts.execution import Execution, Outcome, Watch
-from prony.run.scripts.folders import copied, digest_of, files_of
-from prony.run.scripts.packing import located
-from prony.run.scripts.plan import Place, Plan, planned
+from prony.run.scripts.plan import Place, planned
 from prony.run.scripts.reading import Reading
-from prony.run.scripts.words import argv_of, environment_of
-from prony.run.surroundings import Surroundings
+from prony.run.scripts.stage import Served, Stage
+from prony.run.surroundings import Surroundings, failure_of
 from prony.stats.stopping import tight_enough
 
 Kind = Literal["measure", "warmup"]
@@ -38,9 +38,9 @@ class ScriptCourse:
         self, folder: ResultFolder, around: Surroundings, *, scratch: Path, shims: Path, probes: list[Probe]
     ) -> None:
         self.folder, self.job = folder, folder.job
-        self._around, self._scratch, self._shims, self._probes = around, scratch, shims, probes
-        self._root = Path()
-        self._files: list[Path] = []
+        self._around, self._scratch, self._probes = around, scratch, probes
+        self._stage = Stage(folder.job, around, scratch=scratch, shims=shims)
+        self._facts = ScriptFacts(command=())
         self._headlines: list[float] = []
         self.telemetry: list[TelemetryRow] = []
 
@@ -52,25 +52,23 @@ class ScriptCourse:
     def planned(self) -> int:
         return _warmups(self.job.measure) + _fewest(self.job.measure)
 
-    def prepare(self, environment: Environment) -> None:
-        """Look at the script's files and at what its launch needs; what is wrong is told before anything is run."""
-        work = self.job.script
-        digest = ""
-        if work.directory is not None:
-            self._root = located(work.directory, self._around.cache)
-            self._files = files_of(self._root)
-            digest = digest_of(self._root, self._files)
-            checksums = environment.checksums | {"directory": digest}
-            self.folder.write_environment(environment.model_copy(update={"checksums": checksums}))
+    def prepare(self, environment: Environment, progress: Callable[[ScriptSource], Progress]) -> None:
+        """Bring together what the script needs, look at its launch; what is wrong is told before anything runs."""
+        self._stage.prepare(progress)
+        if checksums := self._stage.checksums:
+            whole = environment.checksums | checksums
+            self.folder.write_environment(environment.model_copy(update={"checksums": whole}))
         place = self._place("prepare")
-        variables = environment_of(work.environment, shims=self._shims, emitted=place.emitted)
-        argv = argv_of(work.command or work.image or "", variables)
-        plan = planned(work.launch, argv, variables, place)
+        variables = self._stage.variables(place)
+        argv = self._stage.argv(place, variables)
+        plan = planned(self.job.script.launch, argv, variables, place)
+        self._stage.notes += [plan.note] if plan.note else []
         program = shutil.which(argv[0], path=variables["PATH"])
-        facts = ScriptFacts(
-            command=tuple(argv), program=program or "", directory=digest, launcher=plan.launcher, notes=_notes(self.job)
-        )
-        self.folder.update(script=facts)
+        self._facts = ScriptFacts(
+            command=tuple(argv), program=program or "", directory=self._stage.digest, launcher=plan.launcher,
+            notes=tuple(self._stage.notes),
+        )  # fmt: skip
+        self.folder.update(script=self._facts)
         self.folder.save()
         if program is None and "/" not in argv[0]:
             raise CapacityError(
@@ -78,6 +76,11 @@ class ScriptCourse:
                 hint="install it, name its whole path, or set PATH in workload.environment",
                 code="no_script_program",
             )
+
+    def finish(self) -> None:
+        """Say what is known only when all executions are over."""
+        self._stage.finish()
+        self.folder.update(script=self._facts.model_copy(update={"notes": tuple(self._stage.notes)}))
 
     def next_kind(self) -> Kind | None:
         """Return what kind of execution comes next, if one does."""
@@ -103,12 +106,12 @@ class ScriptCourse:
         started_at = self._around.clock.now()
         place = self._place(f"run-{index:04d}")
         place.emitted.touch()
-        copied(self._root, self._files, place.folder)
         reading = Reading(self.job.script.metrics)
         observer = Observer(self._probes, index)
         try:
-            outcome = self._executed(self._plan(place), place, reading, observer)
+            outcome = self._staged(place, reading, observer)
         finally:
+            self._stage.clear()
             shutil.rmtree(place.folder, ignore_errors=True)
         rows = [*reading.rows, *_own(outcome, reading)]
         write_frame(self.folder.requests_part(index), told_frame(index, kind, rows))
@@ -130,16 +133,27 @@ class ScriptCourse:
         folder.mkdir(exist_ok=True)
         return Place(folder=folder, logs=self.folder.path / "logs", scratch=self._scratch, begin=begin)
 
-    def _plan(self, place: Place) -> Plan:
-        work = self.job.script
-        variables = environment_of(work.environment, shims=self._shims, emitted=place.emitted)
-        return planned(work.launch, argv_of(work.command or work.image or "", variables), variables, place)
+    def _staged(self, place: Place, reading: Reading, observer: Observer) -> Outcome:
+        """Execute it with all that it needs around it; what its server told is told with what it told itself."""
+        try:
+            self._stage.set_up(place)
+            with self._stage.serving(place) as served:
+                outcome = self._executed(place, reading, observer, served)
+        except PronyError as exc:
+            return Outcome(failure=failure_of(exc, phase="start"))
+        for tail in served.tails:
+            tail.follow(is_last=True)
+        reading.rows += served.reading.rows
+        reading.refused |= served.reading.refused
+        return outcome
 
-    def _executed(self, plan: Plan, place: Place, reading: Reading, observer: Observer) -> Outcome:
+    def _executed(self, place: Place, reading: Reading, observer: Observer, served: Served) -> Outcome:
+        variables = self._stage.variables(place)
+        plan = planned(self.job.script.launch, self._stage.argv(place, variables), variables, place)
         tails = [reading.follow_emitted(place.emitted), *(reading.follow_stream(stream) for stream in plan.streams)]
-        watch = Watch(self.job.limits, self._around.stop_asked, observer.tick)
+        watch = Watch(self.job.limits, self._around.stop_asked, observer.tick, served.trouble)
         observer.ready()
-        outcome = Execution(plan, tails, watch).run()
+        outcome = Execution(plan, [*tails, *served.tails], watch).run()
         observer.measured({"event": "measured", "cpu_ns": outcome.cpu_ns})
         return outcome
 
@@ -174,9 +188,3 @@ def _phase(outcome: Outcome, count: int) -> Phase:
         begin_ns=outcome.begin_ns, end_ns=outcome.end_ns, cpu_ns=outcome.cpu_ns, count=count,
         rss_peak_kib=outcome.rss_peak_kib,
     )  # fmt: skip
-
-
-def _notes(job: Job) -> tuple[str, ...]:
-    if job.script.image is None:
-        return ()
-    return (f"the image {job.script.image} was not used: the command ran as a process",)

@@ -36,6 +36,7 @@ class Watch:
     limits: Limits
     stop_asked: Callable[[], bool]
     on_tick: Callable[[int], None]
+    trouble: Callable[[], Failure | None] = lambda: None  # what else ends it: a server that is there no more
 
 
 @dataclass
@@ -122,12 +123,10 @@ class Execution:
             return endings.timed_out(limits.timeout / 1e9)
         if sum(tail.offset for tail in self._tails) > _LOG_MOST:
             return endings.over_log(_LOG_MOST / 2**20)
-        if limits.memory is None:
-            return None
-        used_mib = usage.rss_mib()
-        if used_mib is None or used_mib * 2**20 <= limits.memory:
-            return None
-        return endings.over_memory(used_mib, limits.memory / 2**20)
+        used_mib = usage.rss_mib() if limits.memory is not None else None
+        if limits.memory is not None and used_mib is not None and used_mib * 2**20 > limits.memory:
+            return endings.over_memory(used_mib, limits.memory / 2**20)
+        return self._watch.trouble()
 
     def _outcome(self, *, out_of_memory: bool) -> Outcome:
         ended, failed = self._events.get("ended"), self._events.get("failed")

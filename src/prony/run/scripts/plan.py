@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,8 @@ from prony.run.services.ports import LOOPBACK, free_ports
 
 StreamName = Literal["stdout", "stderr"]
 _RANK = str(Path(rank_program.__file__))
+# What a process of several is told.
+RANKS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _ASK_S = 60.0
 
 
@@ -61,6 +63,7 @@ class Plan:
     streams: tuple[Stream, ...]
     endings: Path | None = None
     launcher: str = ""
+    note: str = ""  # what of the launch is not as it was asked for
 
 
 def planned(launch: Launch, argv: list[str], environment: Mapping[str, str], place: Place) -> Plan:
@@ -71,7 +74,13 @@ def planned(launch: Launch, argv: list[str], environment: Mapping[str, str], pla
         )
     if launch.kind == "process":
         return _processes(launch.processes, argv, environment, place)
-    head, launcher = _LAUNCHERS[launch.kind](launch.processes, argv, environment)
+    try:
+        head, launcher = _LAUNCHERS[launch.kind](launch.processes, argv, environment)
+    except CapacityError as exc:
+        if launch.fallback is None:
+            raise
+        note = f"{exc.message}: its {launch.processes} processes were started by Prony itself"
+        return replace(_processes(launch.processes, argv, environment, place), note=note)
     order, endings = place.scratch / f"{place.begin}.json", place.scratch / f"{place.begin}.endings"
     told = {
         "argv": argv, "logs": str(place.logs), "prefix": f"{place.begin}.rank-", "endings": str(endings),

@@ -12,6 +12,8 @@ from prony.errors import PronyError
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import Failure, Repetition, Result, ResultState
+from prony.model.script import ScriptSource
+from prony.ports.models import Progress
 from prony.ports.probe import Probe
 from prony.run.folder import ResultFolder
 from prony.run.observer import open_probes
@@ -60,7 +62,7 @@ class ScriptRunner:
         course = ScriptCourse(folder, self.around, scratch=scratch, shims=self._shims, probes=self._probes)
         try:
             with self.around.interruptible():
-                course.prepare(self.environment)
+                course.prepare(self.environment, lambda source: self._fetching(job, source))
         except Stopped:
             self._give_up(folder, Failure(code="cancelled", message="stopped before it began", whose="prony"))
             return None
@@ -69,6 +71,14 @@ class ScriptRunner:
             return None
         self._say("started", job, total=course.planned)
         return course
+
+    def _fetching(self, job: Job, source: ScriptSource) -> Progress:
+        def progress(done: int, total: int | None) -> None:
+            if self.around.stop_asked():
+                raise Stopped
+            self._say("prepare", job, done=done, total=total or 0, message=f"fetching {source.name or source.path}")
+
+        return progress
 
     def _take_turns(self, courses: Sequence[ScriptCourse]) -> None:
         pending, round_number = list(courses), 0
@@ -94,6 +104,7 @@ class ScriptRunner:
         if state is ResultState.FAILED:
             failures = [one.failure for one in course.repetitions if one.failure is not None]
             course.folder.update(failure=failures[-1] if failures else None)
+        course.finish()
         course.folder.finish(state, self.around.clock.now(), course.telemetry)
         self._say("finished", course.job, state=state.value)
 

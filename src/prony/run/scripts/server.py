@@ -6,7 +6,7 @@ import http.client
 import socket
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -86,10 +86,12 @@ def check_ports(server: ScriptServer) -> None:
             )
 
 
-def started_as(command: list[str], server: ScriptServer, environment: Mapping[str, str]) -> Start:
+def started_as(
+    command: list[str], server: ScriptServer, environment: Mapping[str, str], clear: Sequence[Sequence[str]] = ()
+) -> Start:
     """Return the start of a server by a command."""
     endpoint = Endpoint(host=LOOPBACK, port=server.ports[0])
-    return Start(command=command, endpoint=endpoint, environment=environment, grace_s=_GRACE_S)
+    return Start(command=command, endpoint=endpoint, environment=environment, grace_s=_GRACE_S, clear=clear)
 
 
 def _listens(endpoint: Endpoint) -> str | None:

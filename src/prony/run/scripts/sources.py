@@ -121,9 +121,9 @@ def pointed(text: str, things: Sequence[Fetched], folder: Path) -> str:
     for thing in sorted(things, key=lambda one: -len(one.source.path)):
         if thing.is_whole:
             path = thing.source.path.rstrip("/")
-            text = re.sub(
-                rf"(?<![\w./~-]){re.escape(path)}(?![\w.-])", lambda _, path=path: str(below(path, folder)), text
-            )
+            # As it stands: a backslash in a folder's name is no escape.
+            place = str(below(path, folder)).replace("\\", "\\\\")
+            text = re.sub(rf"(?<![\w./~-]){re.escape(path)}(?![\w.-])", place, text)
     return text
 
 

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from prony.emit import FILE
-from prony.model.script import words_of
+from prony.run.scripts.plan import Place
 
+# Where the script runs: the folder with the copy of its files.
+DIRECTORY = "PRONY_DIRECTORY"
 _REFERENCE = re.compile(r"\$?\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 # What leads another interpreter astray, or is nobody's business but Prony's.
 _UNWANTED = {"PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PRONY_TOKEN"}
@@ -27,17 +29,15 @@ def expanded(text: str, variables: Mapping[str, str]) -> str:
     return _REFERENCE.sub(filled, text)
 
 
-def argv_of(command: str | list[str], variables: Mapping[str, str]) -> list[str]:
-    return [expanded(word, variables) for word in words_of(command)]
-
-
-def environment_of(own: Mapping[str, str], *, shims: Path, emitted: Path) -> dict[str, str]:
-    """Return the variables of a script: those of Prony, those that its metrics need, and its own over all."""
+def environment_of(own: Mapping[str, str], served: Mapping[str, str], *, shims: Path, place: Place) -> dict[str, str]:
+    """Return the variables of a script: those of Prony, those that its metrics need, how it finds its server, and its
+    own over all."""
     found = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
     before = [str(shims), *filter(None, [found.get("PYTHONPATH")])]
     # At the end: where no `python` is on the path, Prony's own is better than none.
     path = [*filter(None, [found.get("PATH", os.defpath)]), str(Path(sys.executable).parent)]
-    found |= {FILE: str(emitted), "PYTHONPATH": os.pathsep.join(before), "PATH": os.pathsep.join(path)}
+    found |= {FILE: str(place.emitted), "PYTHONPATH": os.pathsep.join(before), "PATH": os.pathsep.join(path)}
+    found |= {DIRECTORY: str(place.folder), **served}
     for name, value in own.items():
         found[name] = expanded(value, found)
     if "PYTHONPATH" in own:

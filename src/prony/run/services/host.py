@@ -41,12 +41,14 @@ class _TakenError(Exception):
 
 @dataclass(frozen=True)
 class Wish:
-    """What a start must keep to: how long it may take, who may stop it, where its words go."""
+    """What a start must keep to: how long it may take, who may stop it, where its words go; `port` is the only one that
+    the service can have, None: whichever is free."""
 
     log: Path
     base: Path = Path()
     timeout_s: float = 120.0
     stop_asked: Callable[[], bool] = lambda: False
+    port: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,16 @@ def started(
     timeout_s: float = 120.0,
 ) -> Iterator[Running]:
     """Start a service and give it when it is ready; leaving the block ends it, whatever became of it."""
+    with started_by(service, options, Wish(log, base, timeout_s, stop_asked)) as running:
+        yield running
+
+
+@contextmanager
+def started_by(service: Service, options: Any, wish: Wish) -> Iterator[Running]:
+    """Start a service as it is wished, on any port or on the one that it must have."""
     if sys.platform == "win32":
         hint = "start the server yourself and name it as `endpoint`"
         raise CapacityError("services are started on Linux and macOS only", hint=hint, code="service_missing")
-    wish = Wish(log, base, timeout_s, stop_asked)
     reason = service.available(options)
     if reason is not None:
         raise CapacityError(f"{service.name} cannot be started here: {reason}", code="service_missing")
@@ -96,20 +104,21 @@ def started(
 
 def _first_that_serves(service: Service, options: Any, wish: Wish, block: ExitStack) -> Running:
     reason = ""
-    for attempt in range(_TRIES):
+    tries = _TRIES if wish.port is None else 1
+    for attempt in range(tries):
         with ExitStack() as trying:
             host = trying.enter_context(ServiceHost(service, options, wish))
             # A server that does not share addresses cannot listen on a port that is held for it.
-            with ports.reserved(hold=attempt == 0) as port:
+            with ports.reserved(hold=attempt == 0) as free:
                 try:
-                    running = host.start(port)
+                    running = host.start(wish.port or free)
                 except _TakenError as exc:
                     reason = str(exc)
                     continue
             block.push(trying.pop_all())
             return running
     raise SutError(
-        f"{service.name} found its port taken {_TRIES} times: {reason}",
+        f"{service.name} found its port taken {tries} times: {reason}",
         hint=f"its words: {wish.log}",
         code="service_failed",
     )

@@ -1,0 +1,198 @@
+"""A script's job in, all that stands around its executions out: its files, its sources, its container, its server."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from prony.emit import FILE
+from prony.errors import CapacityError, PronyError
+from prony.model.job import Job
+from prony.model.result import Failure
+from prony.model.script import ScriptServer, ScriptSource, ScriptWorkload, words_of
+from prony.ports.models import Progress
+from prony.ports.service import Site, Start
+from prony.run.containers import WITH_APPTAINER, Box, Engine, engine_at_hand
+from prony.run.scripts.archive import unpacked
+from prony.run.scripts.folders import copied, digest_of, files_of
+from prony.run.scripts.packing import located
+from prony.run.scripts.plan import RANKS, Place, Stream
+from prony.run.scripts.reading import Reading, Tail
+from prony.run.scripts.server import ServerOfScript, check_ports, started_as, variables_of
+from prony.run.scripts.sources import Fetched, changed, fetched, laid, pointed
+from prony.run.scripts.words import DIRECTORY, environment_of, expanded
+from prony.run.services.host import Wish, started_by
+from prony.run.surroundings import Surroundings, failure_of
+
+_START_S = 1800.0  # the longest that a server may take until it is ready
+
+
+@dataclass
+class Served:
+    """The server while it serves. `reading` has what it told; `trouble` says why it is there no more."""
+
+    reading: Reading
+    tails: Sequence[Tail] = ()
+    trouble: Callable[[], Failure | None] = lambda: None
+
+
+class Stage:
+    """One job's. Prepared once; each execution then has it anew."""
+
+    def __init__(self, job: Job, around: Surroundings, *, scratch: Path, shims: Path) -> None:
+        self.work: ScriptWorkload = job.script
+        self.digest = ""
+        self.notes: list[str] = []
+        self._timeout_s = job.limits.timeout / 1e9
+        self._around, self._scratch, self._shims = around, scratch, shims
+        self._root = Path()
+        self._files: list[Path] = []
+        self._sources: list[Fetched] = []
+        self._of_server: list[Fetched] = []
+        self._engines: dict[str, Engine | None] = {}
+        self._label = secrets.token_hex(8)
+
+    def prepare(self, progress: Callable[[ScriptSource], Progress]) -> None:
+        """Bring everything to this disk; what cannot be had is told before anything is run."""
+        if self.work.directory is not None:
+            path = located(self.work.directory, self._around.cache)
+            self._root = unpacked(path, self._scratch / "scripts") if path.suffix == ".tar" else path
+            self._files = files_of(self._root)
+            self.digest = digest_of(self._root, self._files)
+        for whose, one in (("", self.work), ("the server's ", self.work.server)):
+            if one is not None and one.image is not None:
+                self._engines[one.image] = self._engine(one, whose)
+        if self.work.server is not None:
+            check_ports(self.work.server)
+            self._of_server = fetched(self.work.server.sources, self._around, progress)
+        self._sources = fetched(self.work.sources, self._around, progress)
+
+    def _engine(self, one: ScriptWorkload | ScriptServer, whose: str) -> Engine | None:
+        """Choose what runs an image, or say that its command is a process here."""
+        engine = engine_at_hand(WITH_APPTAINER)
+        reason = "no container engine is on the path" if engine is None else engine.trouble()
+        if not reason:
+            return engine
+        if one.command is None:
+            raise CapacityError(
+                f"{whose}image {one.image} alone says what is run, and {reason}",
+                hint="install podman or docker, or give a command",
+                code="no_container",
+            )
+        self.notes.append(f"{whose}image {one.image} was not used, for {reason}: the command ran as a process")
+        return None
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """Which bytes the script and its sources are, where that is known."""
+        own = {"directory": self.digest} if self.digest else {}
+        given = [thing.source for thing in (*self._sources, *self._of_server)]
+        return own | {f"source {one.path}": one.checksum for one in given if one.checksum is not None}
+
+    # One execution
+
+    def set_up(self, place: Place) -> None:
+        """Fill the folder of an execution."""
+        copied(self._root, self._files, place.folder)
+        if self._engine_of(self.work) is None:
+            laid(self._sources, place.folder)
+
+    def variables(self, place: Place) -> dict[str, str]:
+        """Return the environment of the script's processes."""
+        served = variables_of(self.work.server) if self.work.server is not None else {}
+        own = environment_of(self.work.environment, served, shims=self._shims, place=place)
+        if self._engine_of(self.work) is None:
+            return {name: self._pointed(value, place.folder) if name in self.work.environment else value
+                    for name, value in own.items()}  # fmt: skip
+        given = self.work.environment.get("PYTHONPATH")
+        return own | {"PYTHONPATH": f"{self._shims}:{given}" if given else str(self._shims)}
+
+    def argv(self, place: Place, variables: Mapping[str, str]) -> list[str]:
+        """Return the words of the script: its own, or those that run them in a container."""
+        engine = self._engine_of(self.work)
+        if engine is None:
+            return [self._pointed(expanded(word, variables), place.folder) for word in self.work.words]
+        given = [FILE, DIRECTORY, "PYTHONPATH", *RANKS, *self.work.environment]
+        given += variables_of(self.work.server) if self.work.server is not None else []
+        shared = [(place.folder, str(place.folder), True), (place.logs, str(place.logs), True)]
+        shared += [(self._shims, str(self._shims), False), *_mounted(self._sources)]
+        return engine.argv(self._box(self.work, variables, place.folder, shared, given))
+
+    def clear(self) -> None:
+        """Remove what an execution may have left outside of its own processes."""
+        engine = self._engine_of(self.work)
+        if engine is not None:
+            engine.cleared(self._label)
+
+    def finish(self) -> None:
+        """Look at what the script did to its sources."""
+        for path in changed((*self._sources, *self._of_server)):
+            self.notes.append(f"the script changed {path}, which was fetched: it will be fetched again")
+
+    @contextmanager
+    def serving(self, place: Place) -> Iterator[Served]:
+        """Keep the server up, ready before the block begins and gone after it."""
+        server = self.work.server
+        if server is None:
+            yield Served(Reading(()))
+            return
+        # Both of its streams go into one file.
+        reading = Reading([metric.model_copy(update={"stream": None}) for metric in server.metrics])
+        log = place.logs / f"{place.begin}.server.log"
+        stream = Stream(log, "stderr")
+        service = ServerOfScript(lambda site: self._start(server, site, place))
+        most_s = min(_START_S, self._timeout_s)
+        wish = Wish(log, self._around.base, most_s, self._around.stop_asked, server.ports[0])
+        with started_by(service, server, wish) as running:
+            yield Served(reading, [reading.follow_stream(stream)], lambda: _trouble(running.check))
+
+    def _start(self, server: ScriptServer, site: Site, place: Place) -> Start:
+        copied(self._root, self._files, site.folder)
+        own = {DIRECTORY: str(site.folder)}
+        known = environment_of({}, own, shims=self._shims, place=place)
+        own |= {name: expanded(value, known | own) for name, value in server.environment.items()}
+        engine = self._engine_of(server)
+        if engine is None:
+            laid(self._of_server, site.folder)
+            words = [*words_of(server.command or []), *words_of(server.arguments)]
+            own = {name: pointed(value, self._of_server, site.folder) for name, value in own.items()}
+            command = [pointed(expanded(word, known | own), self._of_server, site.folder) for word in words]
+            return started_as(command, server, own)
+        shared = [(site.folder, str(site.folder), True), *_mounted(self._of_server)]
+        box = self._box(server, known | own, site.folder, shared, list(own))
+        name = f"prony-{secrets.token_hex(6)}"
+        return started_as(engine.argv(box, name), server, own, clear=engine.clearing(name))
+
+    def _box(
+        self, one: ScriptWorkload | ScriptServer, variables: Mapping[str, str], folder: Path,
+        shared: Sequence[tuple[Path, str, bool]], names: Sequence[str],
+    ) -> Box:  # fmt: skip
+        def filled(words: str | list[str] | None) -> list[str] | None:
+            return None if words is None else [expanded(word, variables) for word in words_of(words)]
+
+        return Box(
+            image=one.image or "", command=filled(one.command), arguments=filled(one.arguments) or [],
+            folder=folder if self._files else None, shared=shared, names=list(dict.fromkeys(names)), label=self._label,
+        )  # fmt: skip
+
+    def _engine_of(self, one: ScriptWorkload | ScriptServer) -> Engine | None:
+        return self._engines.get(one.image) if one.image is not None else None
+
+    def _pointed(self, text: str, folder: Path) -> str:
+        return pointed(text, self._sources, folder)
+
+
+def _mounted(things: Sequence[Fetched]) -> list[tuple[Path, str, bool]]:
+    """A home is root's in nearly every image."""
+    return [(thing.path, thing.source.path.replace("~", "/root", 1).rstrip("/"), False) for thing in things]
+
+
+def _trouble(check: Callable[[], None]) -> Failure | None:
+    try:
+        check()
+    except PronyError as exc:
+        return failure_of(exc, phase="measure")
+    return None
