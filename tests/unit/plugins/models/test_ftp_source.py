@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ftp_server import FtpServer, serving_ftp
 
 from prony.errors import InputError, NotFoundError, TransportError
 from prony.plugins.models.ftp import FtpSource
 from prony.ports.models import FetchOptions, ModelPolicy
+from servers.ftp_server import FtpServer, serving_ftp
 
 CONTENT = bytes(range(256)) * 1000
 

@@ -13,13 +13,13 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
-from web_server import Page, WebServer, serving
 
 from prony.errors import InputError, NotFoundError, PronyError, StoreError, TransportError
 from prony.plugins.models.fetching import filename_of
 from prony.plugins.models.https import HttpsSource
 from prony.ports.models import FetchOptions, ModelFiles
 from prony.run.checksum import checksum
+from servers.web_server import Page, WebServer, serving
 
 CONTENT = np.random.Generator(np.random.PCG64(7)).bytes(3_000_000)
 

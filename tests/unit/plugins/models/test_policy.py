@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from web_server import Page, WebServer, serving
 
 from prony.errors import InputError, TransportError
 from prony.model.job import Job
@@ -26,6 +25,7 @@ from prony.plugins.models.file import FileSource
 from prony.plugins.models.https import HttpsSource
 from prony.ports.models import AGENT_POLICY, FetchOptions, ModelFiles, ModelPolicy, policy_of
 from prony.run.models import fetch as fetch_model
+from servers.web_server import Page, WebServer, serving
 
 GUARDED = ModelPolicy(private=False)
 CONTENT = bytes(range(256)) * 1000

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from web_server import Page, WebServer, serving
 
 from prony.errors import InputError, NotFoundError, StoreError
 from prony.plugins.models.s3 import S3Source, Store
 from prony.ports.models import FetchOptions, ModelFiles
+from servers.web_server import Page, WebServer, serving
 
 LIST = "/data?list-type=2&prefix=mnist%2F"
 
