@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from staged_runs import Runs
+
+from .staged_runs import Runs
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from prony.app.scripts import anchored_script
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.recipe import Limits, Measure
@@ -15,6 +16,7 @@ from prony.model.result import Failure, Result
 from prony.model.script import ScriptWorkload
 from prony.ports.clock import SystemClock
 from prony.ports.models import ModelPolicy
+from prony.recipe import loads
 from prony.run.environment import look_around
 from prony.run.jobs import run_jobs
 from prony.run.surroundings import Surroundings
@@ -43,6 +45,14 @@ class Runs:
             measure=Measure(repeats=repeats, warmup=0),
             limits=Limits.model_validate({"timeout": timeout}),
         )  # fmt: skip
+        return self.run_job(job)
+
+    def run_descriptor(self, text: str, *overrides: str) -> Result:
+        """Run a Benchmark AI descriptor that lies in the folder."""
+        (job,) = loads(text, "toml", "descriptor.toml", overrides).jobs("x")
+        return self.run_job(anchored_script(job, self.base))
+
+    def run_job(self, job: Job) -> Result:
         around = Surroundings(
             cache=self.base / "cache", engines=self.base / "engines", base=self.base, clock=SystemClock(),
             environment=lambda: look_around(self.base, self.base), emit=self.events.append,

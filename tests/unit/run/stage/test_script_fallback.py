@@ -6,9 +6,10 @@ import shutil
 import sys
 
 import pytest
-from staged_runs import Runs, notes, why
 
 from prony.model.result import ResultState
+
+from .staged_runs import Runs, notes, why
 
 TELL = "import os, prony\nprony.emit({'rank': float(os.environ['RANK']), 'size': float(os.environ['WORLD_SIZE'])})\n"
 

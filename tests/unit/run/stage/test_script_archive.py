@@ -8,7 +8,6 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from staged_runs import Runs, why
 
 from prony.app.scripts import anchored_script
 from prony.errors import InputError
@@ -18,6 +17,8 @@ from prony.model.result import ResultState
 from prony.model.script import ScriptWorkload
 from prony.run.scripts import archive
 from prony.run.scripts.archive import unpacked
+
+from .staged_runs import Runs, why
 
 
 def packed(path: Path, **contents: bytes) -> Path:

@@ -9,7 +9,6 @@ from typing import Any
 
 import psutil
 import pytest
-from staged_runs import Runs, why
 
 from prony.errors import SutError
 from prony.model.result import ResultState
@@ -18,6 +17,8 @@ from prony.ports.driver import Endpoint
 from prony.run.scripts import server as server_module
 from prony.run.scripts.server import ServerOfScript, variables_of
 from prony.run.services.ports import free_ports
+
+from .staged_runs import Runs, why
 
 SERVE = """
 import http.server, sys, os
@@ -138,7 +139,12 @@ def test_all_ports_are_in_the_environment() -> None:
 def test_the_delay_and_the_period_of_a_probe_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
     clock = [0.0]
-    monkeypatch.setattr(server_module, "_answers", lambda *_: asked.append(clock[0]) or "not yet")
+
+    def answers(*_: object) -> str:
+        asked.append(clock[0])
+        return "not yet"
+
+    monkeypatch.setattr(server_module, "_answers", answers)
     readiness = {"path": "/", "initial_delay": "3s", "period": "2s", "failure_threshold": 3}
     options = ScriptServer.model_validate({"command": "x", "ports": (80,), "readiness": readiness})
     service = ServerOfScript(lambda _: None, now=lambda: clock[0])  # type: ignore[arg-type, return-value]

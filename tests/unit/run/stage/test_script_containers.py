@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from staged_runs import Runs, notes, why
 
 from prony.model.result import ResultState
 from prony.run import containers
 from prony.run.containers import Box, Engine
 from prony.run.services.ports import free_ports
+
+from .staged_runs import Runs, notes, why
 
 # Writes its words down; what it is to run in a container it runs as it is, where the paths are the same anyway.
 RECORDED = """#!{python}

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from staged_runs import Runs, notes, why
 
 from prony.errors import InputError
 from prony.model.result import ResultState
@@ -16,6 +15,8 @@ from prony.ports.models import AGENT_POLICY
 from prony.run.scripts.sources import below, pointed
 from servers.ftp_server import FtpServer, serving_ftp
 from servers.web_server import Page, WebServer, serving
+
+from .staged_runs import Runs, notes, why
 
 READ = """
 import json, pathlib, sys
