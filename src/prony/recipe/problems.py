@@ -37,8 +37,12 @@ class Problem:
         return f"{self.text} ({self.hint})" if self.hint else self.text
 
 
-def recipe_error(problems: Iterable[Problem]) -> RecipeError:
-    """Return the error that tells every problem, in the order of the text, the first as its headline."""
+def recipe_error(
+    problems: Iterable[Problem], hint: str = "`prony schema` prints every key that a recipe may have"
+) -> RecipeError:
+    """Return the error that tells every problem, in the order of the text, the first as its headline.
+
+    `hint` is for all of them, where there are several."""
     found = sorted(dict.fromkeys(problems), key=_place)
     told = [asdict(problem) for problem in found]
     if len(found) == 1:
@@ -46,7 +50,7 @@ def recipe_error(problems: Iterable[Problem]) -> RecipeError:
     lines = [problem.told for problem in found[:_SHOWN]]
     if len(found) > _SHOWN:
         lines.append(f"and {len(found) - _SHOWN} problems more")
-    return RecipeError("\n".join(lines), hint="`prony schema` prints every key that a recipe may have", problems=told)
+    return RecipeError("\n".join(lines), hint=hint, problems=told)
 
 
 def syntax_error(

@@ -30,7 +30,7 @@ _SHELL = re.compile(r"[\n|&;<>(){}$`*?~#\\]")
 
 def translate(parsed: Parsed) -> Translation:
     """Return the recipe; whatever is wrong with the descriptor is raised at once, each with its line."""
-    found = read_strictly(Descriptor, parsed, _HINTS)
+    found = read_strictly(Descriptor, parsed, _HINTS, "a Benchmark AI descriptor")
     draft = Draft(parsed)
     _info(draft, found)
     _machine(draft, found)

@@ -19,11 +19,12 @@ T = TypeVar("T", bound=Noun)
 Node = dict[str, Any]
 
 
-def read_strictly(kind: type[T], parsed: Parsed, hints: Mapping[str, str]) -> T:
-    """Read a document of another program; `hints` say what to write for keys that are no keys, by their names."""
+def read_strictly(kind: type[T], parsed: Parsed, hints: Mapping[str, str], what: str) -> T:
+    """Read a document of another program; `hints` say what to write for keys that are no keys, by their names, and
+    `what` is what it was taken for."""
     found, problems = read_part(kind, parsed.document, (), parsed, hints)
     if found is None:
-        raise recipe_error([*parsed.problems, *problems])
+        raise recipe_error([*parsed.problems, *problems], f"it was read as {what}")
     return found
 
 

@@ -82,7 +82,7 @@ def check_ports(server: ScriptServer) -> None:
             raise CapacityError(
                 f"port {port} is taken by another program, and the server wants it",
                 hint="end that program, or give the server other ports",
-                code="port_taken",
+                code="server_port_taken",
             )
 
 

@@ -108,7 +108,7 @@ def test_a_failing_script_leaves_no_server_behind(runs: Runs, port: int) -> None
 def test_a_port_that_somebody_has_is_told_before_anything_starts(runs: Runs) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         result = runs.run(command=["true"], server=serving(taken.getsockname()[1]))
-    assert why(result).code == "port_taken"
+    assert why(result).code == "server_port_taken"
 
 
 def test_the_server_finds_the_scripts_and_its_models(runs: Runs, port: int) -> None:

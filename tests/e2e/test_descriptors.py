@@ -1,0 +1,69 @@
+"""Benchmark AI descriptors as a person runs them: the examples, as they are, with real scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "recipes" / "benchmark-ai"
+
+
+@pytest.fixture(autouse=True)
+def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRONY_HOME", str(tmp_path / "home"))
+
+
+def run(*arguments: str | Path, code: int = 0) -> tuple[dict[str, Any], str]:
+    command = [sys.executable, "-m", "prony", "run", "--json", "--no-report", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+    assert done.returncode == code, done.stdout + done.stderr
+    return json.loads(done.stdout) if done.stdout else {}, done.stderr
+
+
+def test_a_hello_world_runs_here_in_both_forms() -> None:
+    folder = EXAMPLES / "hello-world"
+    final, said = run(folder / "descriptor.toml")
+    (job,) = final["jobs"]
+    assert (job["state"], final["experiment"]["dialect"]) == ("complete", "benchmark-ai")
+    assert job["estimates"]["elapsed.p50"]["unit"] == "s"
+    assert job["estimates"]["epoch.p50"]["value"] == 4
+    note = next(one for one in final["experiment"]["notes"] if "hardware.instance_type" in one)
+    assert f"note: {note}" in said
+    assert note.startswith(f"{folder / 'descriptor.toml'}:11: ")
+    old, _ = run(folder / "descriptor-2019.toml", "--script", folder / "scripts")
+    (again,) = old["jobs"]
+    assert again["estimates"]["accuracy.p50"]["value"] == job["estimates"]["accuracy.p50"]["value"]
+
+
+def test_a_server_and_its_client_tell_the_metrics_of_both() -> None:
+    found, _ = run(EXAMPLES / "inference" / "descriptor.toml")
+    (job,) = found["jobs"]
+    assert job["state"] == "complete"
+    assert job["estimates"]["Requests2XX.p50"]["value"] == 50
+    assert job["estimates"]["response_time.p50"]["value"] > 0
+
+
+def test_a_distributed_run_has_two_processes_that_tell_their_ranks() -> None:
+    found, _ = run(EXAMPLES / "horovod" / "descriptor.toml")
+    (job,) = found["jobs"]
+    assert job["state"] == "complete"
+    (repetition,) = job["result"]["repetitions"]
+    assert sorted(end["rank"] for end in repetition["ends"]) == [0, 1]
+
+
+def test_a_wrong_descriptor_is_told_with_its_lines_and_exits_2(tmp_path: Path) -> None:
+    wrong = tmp_path / "descriptor.toml"
+    wrong.write_text('spec_version = "0.1.0"\n[info]\ndescription = 3\n[env]\ndocker_image = "x"\nports = [1]\n')
+    found, _ = run(wrong, code=2)
+    told = {problem["path"]: (problem["line"], problem["message"]) for problem in found["error"]["problems"]}
+    assert told == {
+        "info.description": (3, "must be text, not 3"),
+        "env.ports": (6, "unknown key"),
+        "hardware": (1, "is missing: the machine that it wants"),
+    }
