@@ -13,6 +13,7 @@ from prony.run.scripts.plan import Plan, Stream
 
 _PHASE = "measure"
 _TAIL = 3000
+_LONGEST = 200
 _HINTS = {
     signal.SIGKILL: "look for who did it: an operator, a supervisor, or the system for want of memory",
     signal.SIGTERM: "look for who asked it to end",
@@ -61,31 +62,38 @@ def ends_of(plan: Plan, told: Sequence[RankEnd]) -> tuple[list[RankEnd], str]:
     down themselves."""
     if plan.endings is None:
         return [*told], ""
-    found, reason = _read(plan.endings)
-    return (found or [*told]), reason
+    return _read(plan.endings)
 
 
-def failed(plan: Plan, ends: Sequence[RankEnd], reason: str, *, out_of_memory: bool) -> Failure | None:
+def failed(
+    plan: Plan, ends: Sequence[RankEnd], reason: str, *, out_of_memory: bool, of_launcher: bool = False
+) -> Failure | None:
     """Return why an execution failed: the first process that did is the reason for all others."""
     first = next((end for end in ends if end.status != 0), None)
     if first is None:
         return None
-    count = len({stream.rank for stream in plan.streams if stream.rank is not None})
-    what = f"rank {first.rank} of {count}" if count else "the script"
-    others = "; the others were ended with it" if count > 1 else ""
-    name = signal.Signals(-first.status).name if -first.status in {*signal.Signals} else None
+    count = 0 if of_launcher else len({stream.rank for stream in plan.streams if stream.rank is not None})
+    what = f"rank {first.rank} of {count}" if count else f"the {'launcher' if of_launcher else 'script'}"
     detail = last_words(plan.streams, first.rank if count else None)
+    more = ("; the others were ended with it" if count > 1 else "") + _said(detail)
+    name = signal.Signals(-first.status).name if -first.status in {*signal.Signals} else None
     if name is None:
-        message = f"{what} {reason or f'ended with {exit_text(first.status)}'}{others}"
+        message = f"{what} {reason or f'ended with {exit_text(first.status)}'}{more}"
         hint = "its last words are with the failure, and all of them in the result's logs"
         return Failure(code="script_exit", message=message, hint=hint, phase=_PHASE, detail=detail)
     if out_of_memory and name == "SIGKILL":
-        message = f"{what} was killed because the system ran out of memory{others}"
+        message = f"{what} was killed because the system ran out of memory{more}"
         hint = "let it use less, or use a machine with more memory"
         return Failure(code="out_of_memory", message=message, hint=hint, phase=_PHASE, signal=name, detail=detail)
     hint = _HINTS.get(signal.Signals(-first.status), "its last words are with the failure")
-    message = f"{what} ended with {exit_text(first.status)}{others}"
+    message = f"{what} ended with {exit_text(first.status)}{more}"
     return Failure(code="script_signal", message=message, hint=hint, phase=_PHASE, signal=name, detail=detail)
+
+
+def _said(detail: str) -> str:
+    """Return the last line that was said: mostly it is the reason."""
+    lines = detail.splitlines()
+    return f"; it said last: {lines[-1].strip()[:_LONGEST]}" if lines else ""
 
 
 def last_words(streams: Sequence[Stream], rank: int | None) -> str:

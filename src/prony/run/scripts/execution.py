@@ -139,8 +139,10 @@ class Execution:
             found.failure = endings.not_started(self._plan, failed["rank"], failed["reason"])
         else:
             found.failure = self._limit or endings.failed(self._plan, ends, reason, out_of_memory=out_of_memory)
-            # A launcher that failed though every rank of it ended well has a reason of its own.
-            found.failure = found.failure or endings.failed(self._plan, self._exits, "", out_of_memory=out_of_memory)
+            if found.failure is None and self._plan.endings is not None:  # not one rank failed, or none began
+                found.failure = endings.failed(
+                    self._plan, self._exits, "", out_of_memory=out_of_memory, of_launcher=True
+                )
         return found
 
     def _close(self, warden: subprocess.Popen[bytes]) -> None:

@@ -57,7 +57,9 @@ def test_a_rank_that_dies_ends_the_others_and_is_the_reason(tmp_path: Path, kind
     done = executed(job_of(tmp_path, DIES, launch={"kind": kind, "processes": 3}), tmp_path / "out")
     (repetition,) = done.result.repetitions
     assert repetition.failure is not None
-    assert repetition.failure.message == "rank 1 of 3 ended with signal SIGKILL; the others were ended with it"
+    assert repetition.failure.message == (
+        "rank 1 of 3 ended with signal SIGKILL; the others were ended with it; it said last: out of luck"
+    )
     assert (repetition.failure.code, repetition.failure.detail) == ("script_signal", "out of luck")
     assert time.monotonic() - begin < 120
 
@@ -84,3 +86,17 @@ def test_a_launcher_that_is_not_there_is_said_before_anything_runs(tmp_path: Pat
     assert done.result.failure is not None
     assert (done.result.failure.code, done.result.failure.whose) == (code, "capacity")
     assert done.result.failure.hint
+
+
+def test_a_launcher_that_fails_by_itself_is_not_taken_for_a_rank(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "mpirun"
+    program.write_text('#!/bin/sh\n[ "$1" = --version ] && echo HYDRA && exit 0\necho no slots here >&2\nexit 5\n')
+    program.chmod(0o755)
+    job = job_of(
+        tmp_path, RANKED, launch={"kind": "mpirun", "processes": 2}, environment={"PATH": f"{tmp_path / 'bin'}:/bin"}
+    )
+    done = executed(job, tmp_path / "out")
+    (repetition,) = done.result.repetitions
+    assert repetition.failure is not None
+    assert repetition.failure.message == "the launcher ended with exit code 5; it said last: no slots here"

@@ -82,7 +82,7 @@ def test_a_script_that_fails_is_a_result_with_its_last_words_and_what_it_told(tm
     assert done.result.state is ResultState.FAILED
     assert [one.state for one in done.result.repetitions] == ["failed", "failed"]  # the third would say the same
     assert (failure.code, failure.message, failure.detail) == (
-        "script_exit", "the script ended with exit code 3", "last words",
+        "script_exit", "the script ended with exit code 3; it said last: last words", "last words",
     )  # fmt: skip
     assert values(done, "loss") == [1.5, 1.5]
     assert summary_of(done.path).estimates == {}
