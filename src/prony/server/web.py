@@ -23,11 +23,15 @@ POLICY = (
     "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 # A report has styles of its own: it is shown in a frame without an origin, which reaches nothing and runs one script.
-_FRAME = "/frame.html"
 _FRAME_POLICY = (
     "sandbox allow-scripts; default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
+_OWN_HEADERS = {
+    "/frame.html": {"Content-Security-Policy": _FRAME_POLICY, "X-Frame-Options": "SAMEORIGIN"},
+    # Who has no origin is a stranger to this one; there is nothing in it to hide.
+    "/frame.js": {"Cross-Origin-Resource-Policy": "cross-origin"},
+}
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -81,11 +85,11 @@ def _answer(scope: Scope) -> Response:
     if asset is None:
         return Response(_NOT_BUILT, media_type="text/html", headers={"Content-Security-Policy": POLICY})
     headers = {
-        "Content-Security-Policy": _FRAME_POLICY if path == _FRAME else POLICY,
+        "Content-Security-Policy": POLICY,
         "Cache-Control": _IMMUTABLE if path.startswith("/assets/") else "no-cache",
         "ETag": asset.tag,
         "Vary": "Accept-Encoding",
-    }
+    } | _OWN_HEADERS.get(path, {})
     if header(scope, b"if-none-match").decode("latin-1") == asset.tag:
         return Response(status_code=304, headers=headers)
     encoding, content = _encoded(asset, header(scope, b"accept-encoding"))

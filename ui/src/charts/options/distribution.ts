@@ -6,6 +6,9 @@ import { DASH, intervalOf, plain, share as percent, text } from "@/components/nu
 import type { ChartTheme } from "../theme";
 import { base, bottomAxis, colour, legend, stroke, tooltip, valueAxis, type DataTable, type Drawing } from "./drawing";
 
+const BULK = 0.99;
+const FAR = 1.5;
+
 export type DistributionView = "histogram" | "ecdf";
 
 /** What is drawn of one job; `name` tells it from the others. */
@@ -21,16 +24,17 @@ export function distributionDrawing(
 ): Drawing {
   const first = shown[0]?.distribution;
   const edges = shown.flatMap((one) => one.distribution.edges);
-  const wide = valueAxis(theme, edges, "").type;
+  const isLog = shown.some((one) => one.distribution.is_log);
+  const end = bulkEnd(shown);
   const option: EChartsOption = {
     ...base(theme),
     tooltip: { ...tooltip(theme), trigger: "axis", valueFormatter: (value) => percent(Number(value)) },
-    grid: { left: 56, right: 16, top: 40, bottom: 44 },
+    grid: { left: 56, right: 24, top: 52, bottom: 44 },
     ...(shown.length > 1 ? { legend: legend(theme, shown.map((one) => one.name)) } : {}),
     xAxis: {
-      ...bottomAxis(theme, first === undefined ? "" : axisName(first)),
-      type: wide,
-      ...(edges.length > 0 ? { min: Math.min(...edges), max: Math.max(...edges) } : {}),
+      ...bottomAxis(theme, first === undefined ? "" : axisName(first, end)),
+      type: isLog ? "log" : "value",
+      ...(edges.length > 0 ? { min: Math.min(...edges), max: end ?? Math.max(...edges) } : {}),
     },
     yAxis: {
       ...valueAxis(theme, [0, 1], view === "ecdf" ? "share at or below" : "share of samples in a bin", true),
@@ -42,8 +46,9 @@ export function distributionDrawing(
 }
 
 function bins({ name, distribution }: NamedDistribution, index: number, theme: ChartTheme): LineSeriesOption {
-  const places = distribution.counts.map((count, at) => [distribution.edges[at], share(count, distribution.count)]);
-  const end = distribution.edges.at(-1);
+  const { edges, counts } = merged(distribution);
+  const places = counts.map((count, at) => [edges[at], share(count, distribution.count)]);
+  const end = edges.at(-1);
   return {
     name,
     type: "line",
@@ -52,8 +57,23 @@ function bins({ name, distribution }: NamedDistribution, index: number, theme: C
     lineStyle: { ...stroke(theme, index), width: 1.5 },
     areaStyle: { color: colour(theme, index), opacity: 0.16 },
     // A step holds from an edge to the next, so the last one needs the end of its bin.
-    data: end === undefined ? places : [...places, [end, share(distribution.counts.at(-1) ?? 0, distribution.count)]],
-    ...medianMark(distribution, colour(theme, index), theme),
+    data: end === undefined ? places : [...places, [end, share(counts.at(-1) ?? 0, distribution.count)]],
+    ...medianMark(distribution, colour(theme, index)),
+  };
+}
+
+/** Put neighbouring bins together until there are about twice the cube root of the samples between the bulk's ends. */
+export function merged({ edges, counts, count }: Pick<Distribution, "edges" | "counts" | "count">) {
+  let before = 0;
+  const bulk = counts.filter((one) => {
+    before += one;
+    return before - one < BULK * count;
+  }).length;
+  const size = Math.max(1, Math.round(bulk / Math.max(12, 2 * Math.cbrt(count))));
+  const begins = edges.slice(0, -1).filter((_, at) => at % size === 0);
+  return {
+    edges: [...begins, edges.at(-1) ?? 0],
+    counts: begins.map((_, at) => counts.slice(at * size, (at + 1) * size).reduce((sum, one) => sum + one, 0)),
   };
 }
 
@@ -73,13 +93,13 @@ function climbs({ name, distribution }: NamedDistribution, index: number, theme:
     symbol: "none",
     lineStyle: { ...stroke(theme, index), width: 1.75 },
     data: distribution.ecdf.map((place) => [place.value, place.share]),
-    ...medianMark(distribution, colour(theme, index), theme),
+    ...medianMark(distribution, colour(theme, index)),
   };
   return [edge("low"), edge("high"), line];
 }
 
 /** The median stands as a line, with its interval as a strip where one can be vouched for. */
-function medianMark(distribution: Distribution, color: string, theme: ChartTheme): Partial<LineSeriesOption> {
+function medianMark(distribution: Distribution, color: string): Partial<LineSeriesOption> {
   const median = distribution.estimates[`${distribution.metric}.p50`];
   if (median === undefined) return {};
   const ends = intervalOf(median);
@@ -87,7 +107,9 @@ function medianMark(distribution: Distribution, color: string, theme: ChartTheme
     markLine: {
       silent: true,
       symbol: "none",
-      label: { formatter: "median", color: theme.muted, fontSize: 11 },
+      // Else it stands where the value is when rounded to two decimals.
+      precision: -1,
+      label: { show: false },
       lineStyle: { color, type: "solid", width: 1 },
       data: [{ xAxis: median.value }],
     },
@@ -114,8 +136,18 @@ function quantileTable(shown: readonly NamedDistribution[]): DataTable {
   };
 }
 
-function axisName(distribution: Distribution): string {
-  return `${distribution.metric}, ${distribution.unit}`;
+function axisName(distribution: Distribution, end: number | null): string {
+  const cut = end === null ? "" : ` (the last percent reaches farther: to ${plain(distribution.edges.at(-1) ?? NaN, distribution.unit)} at most)`;
+  return `${distribution.metric}, ${distribution.unit}${cut}`;
+}
+
+/** Return where to cut the axis, so that a handful of far samples does not press all others together; null: nowhere. */
+function bulkEnd(shown: readonly NamedDistribution[]): number | null {
+  if (shown.length === 0 || shown.some(({ distribution }) => distribution.ecdf.length === 0)) return null;
+  const ends = shown.map(({ distribution }) => distribution.ecdf.find((place) => place.share >= BULK)?.value ?? Infinity);
+  const most = Math.max(...shown.flatMap(({ distribution }) => distribution.edges));
+  const end = Math.max(...ends) * 1.1;
+  return most > FAR * end ? Number(end.toPrecision(3)) : null;
 }
 
 function share(count: number, all: number): number {

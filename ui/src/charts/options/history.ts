@@ -98,7 +98,7 @@ function results(history: History, grade: Point["grade"], theme: ChartTheme): Sc
       return [{ value: [index + 1, value], name: point.job_id, ...picked }];
     }),
     tooltip: { formatter: (one) => resultText(one, history) },
-    ...(grade === "valid" ? { markLine: { symbol: "none", silent: true, data: [...changeLines(history, theme), ...pinned(history, theme)] } } : {}),
+    ...(grade === "valid" ? { markLine: { symbol: "none", silent: true, precision: -1, data: [...changeLines(history, theme), ...pinned(history, theme)] } } : {}),
   };
 }
 

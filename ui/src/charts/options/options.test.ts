@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import { fakeCurve, fakeDistribution, fakeHistory, fakeMatrix, fakePoint } from "../../../tests/fakes/analysis";
 import type { ChartTheme } from "../theme";
-import { distributionDrawing } from "./distribution";
+import { distributionDrawing, merged } from "./distribution";
 import type { Drawing } from "./drawing";
 import { changesOfFacts } from "./facts";
 import { heat } from "./heat";
@@ -59,6 +59,15 @@ describe("a distribution", () => {
   it("shows shares, so that jobs with unlike numbers of samples can be laid over each other", () => {
     const line = named(distributionDrawing(shown, "histogram", THEME), "before") as LineSeriesOption;
     expect(line.data).toEqual([[1, 0.4], [2, 0.6], [3, 0.6]]);
+  });
+
+  it("puts bins together where there are more of them than the samples can fill", () => {
+    const edges = Array.from({ length: 241 }, (_, at) => at);
+    const counts = Array.from({ length: 240 }, () => 1);
+    const found = merged({ edges, counts, count: 240 });
+    expect(found.counts).toHaveLength(13);
+    expect(found.counts.reduce((sum, one) => sum + one, 0)).toBe(240);
+    expect(found.edges.at(-1)).toBe(240);
   });
 
   it("marks the median with its interval", () => {

@@ -81,7 +81,7 @@ function marks(curve: Curve, theme: ChartTheme): LineSeriesOption[] {
     silent: true,
     xAxisIndex: panel,
     yAxisIndex: panel,
-    markLine: { symbol: "none", silent: true, data: linesOf(curve, panel, theme) },
+    markLine: { symbol: "none", silent: true, precision: -1, data: linesOf(curve, panel, theme) },
     markArea: { silent: true, data: stripsOf(curve, panel, theme) },
   }));
 }

@@ -63,11 +63,7 @@ function Outcome({ comparison }: { comparison: Comparison }) {
             <Badge tone={toneOfConclusion(comparison.conclusion)}>{comparison.conclusion}</Badge>
             <strong>{comparison.sentence}</strong>
           </p>
-          {[...comparison.notes, ...comparison.unmatched].map((note) => (
-            <p key={note} className="muted">
-              {note}
-            </p>
-          ))}
+          <Notes of={[...comparison.notes, ...comparison.unmatched]} />
           {comparison.matches.length > 1 && (
             <Choice
               label={`Of ${comparison.matches.length} pairs of jobs, look at`}
@@ -83,6 +79,23 @@ function Outcome({ comparison }: { comparison: Comparison }) {
       </Card>
       {shown && <MatchView match={shown} threshold={threshold} />}
     </>
+  );
+}
+
+const FEW = 2;
+
+function Notes({ of: notes }: { of: readonly string[] }) {
+  const lines = notes.map((note) => (
+    <p key={note} className="muted">
+      {note}
+    </p>
+  ));
+  if (notes.length <= FEW) return <>{lines}</>;
+  return (
+    <details>
+      <summary>{notes.length} remarks on what was compared</summary>
+      <div className="stack">{lines}</div>
+    </details>
   );
 }
 

@@ -26,8 +26,8 @@ export function Contrasts({ contrasts, threshold, label }: { contrasts: readonly
               <th scope="col" className="end">Baseline</th>
               <th scope="col" className="end">Candidate</th>
               <th scope="col" className="end">Change</th>
-              <th scope="col" style={{ width: "22%" }}>
-                Interval <span className="muted">(band: what does not matter)</span>
+              <th scope="col" style={{ width: "20%" }} title="the band is what does not matter">
+                Interval
               </th>
               <th scope="col">Conclusion</th>
             </tr>
@@ -79,10 +79,14 @@ function Line({ of: one, within, threshold }: { of: Contrast; within: number; th
         )}
       </td>
       <td>
-        <Badge tone={tone} title={written?.chance ? `p ${written.chance}` : undefined}>
-          {one.conclusion}
-        </Badge>
-        <div className="muted small">{one.sentence}</div>
+        <details className="why">
+          <summary>
+            <Badge tone={tone} title={written?.chance ? `p ${written.chance}` : undefined}>
+              {one.conclusion}
+            </Badge>
+          </summary>
+          <p className="small">{one.sentence}</p>
+        </details>
       </td>
     </tr>
   );

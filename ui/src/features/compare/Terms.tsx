@@ -22,7 +22,7 @@ export function Terms() {
       <SettledWord label="Metrics that decide" value={search.metric ?? ""} placeholder="the headlines" onChange={(text) => change({ metric: text || undefined })} />
       <SettledWord label="Settings that may differ" value={search.across ?? ""} placeholder="engine, threads, …" onChange={(text) => change({ across: text || undefined })} />
       <Choice label="Rule" value={search.rule ?? "prony"} options={RULES} onChange={(rule) => change({ rule: rule === "ai-factory" ? "ai-factory" : undefined })} />
-      <label className="row">
+      <label className="row tick">
         <input type="checkbox" checked={search.anyway ?? false} onChange={(event) => change({ anyway: event.target.checked || undefined })} />
         Compare what is not comparable, and say what differs
       </label>

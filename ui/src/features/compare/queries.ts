@@ -17,13 +17,16 @@ export function comparisonQuery(search: CompareSearch) {
   });
 }
 
+/** So many that the bulk is seen well where a few samples lie far away. */
+const BINS = 240;
+
 export function distributionQuery(jobId: string, metric: string | undefined) {
   return queryOptions({
     queryKey: ["distribution", jobId, metric],
     queryFn: ({ signal }) =>
       got(
         api.GET("/api/v1/jobs/{job_id}/distribution", {
-          params: { path: { job_id: jobId }, query: { metric } },
+          params: { path: { job_id: jobId }, query: { metric, bins: BINS } },
           signal,
         }),
       ),

@@ -19,9 +19,20 @@ const COLUMNS: readonly Column<Line>[] = [
   { key: "joule", heading: "For one joule", end: true, cell: ({ worth }) => <Quantity of={worth.per_joule} missing={worth.note} /> },
 ];
 
+const VALUES: Record<string, (worth: Worth) => unknown> = {
+  million: (worth) => worth.per_million,
+  money: (worth) => worth.per_money,
+  power: (worth) => worth.power_w,
+  joule: (worth) => worth.per_joule,
+};
+
 export function Worths({ of: report }: { of: MatrixReport }) {
-  const rows = report.cells.flatMap((cell) => cell.worths.map((worth) => ({ cell, worth })));
-  const notes = [...new Set(rows.map(({ worth }) => worth.note).filter(Boolean))];
+  const rows = report.cells
+    .flatMap((cell) => cell.worths.map((worth) => ({ cell, worth })))
+    .filter(({ worth }) => Object.values(VALUES).some((value) => value(worth)));
+  const notes = rows.length === 0 ? [] : [...new Set(rows.map(({ worth }) => worth.note).filter(Boolean))];
+  // A column that nobody can fill says nothing that the note below does not.
+  const columns = COLUMNS.filter(({ key }) => !(key in VALUES) || rows.some(({ worth }) => VALUES[key]?.(worth)));
   return (
     <Card title="Cost and watts" flush>
       {rows.length === 0 ? (
@@ -29,7 +40,7 @@ export function Worths({ of: report }: { of: MatrixReport }) {
           No price is known here and no energy counter was read. A recipe tells its price by <code>cost</code>, a machine by its label cost_per_hour.
         </p>
       ) : (
-        <Table rows={rows} columns={COLUMNS} keyOf={({ cell, worth }) => `${cell.row} ${cell.column} ${worth.things}`} label="Cost and watts" />
+        <Table rows={rows} columns={columns} keyOf={({ cell, worth }) => `${cell.row} ${cell.column} ${worth.things}`} label="Cost and watts" />
       )}
       {notes.map((note) => (
         <p key={note} className="body muted small">
