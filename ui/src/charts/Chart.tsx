@@ -50,11 +50,12 @@ export function Chart({ option, label, table, height = 260, onPick }: Props) {
   return (
     <figure className="chart">
       {asTable ? (
-        <div className="scroll" style={{ maxHeight: height }} tabIndex={0} role="region" aria-label={label}>
+        <div key="table" className="scroll" style={{ maxHeight: height }} tabIndex={0} role="region" aria-label={label}>
           <Rows label={label} table={table} />
         </div>
       ) : (
-        <div ref={place} role="img" aria-label={label} style={{ height }} />
+        // An element of its own: what is drawn in is wiped when the drawing goes, and the table must not go with it.
+        <div key="drawing" ref={place} role="img" aria-label={label} style={{ height }} />
       )}
       <figcaption>
         <button type="button" className="button quiet slim" onClick={() => setAsTable(!asTable)}>

@@ -19,6 +19,7 @@ export function fakePoint(index: number, over: Partial<Point> = {}): Point {
     values: { "inference_ms.p50": value },
     metrics: {},
     facts: { commit: `c${index}`, kernel: "6.1" },
+    metrics: {},
     ...over,
   };
 }

@@ -1,0 +1,98 @@
+"""A real server in a process of its own and a real browser: what every test of the pages has."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+from prony.server.web import SITE
+from servers.needs import lack
+from servers.process import dying_with_parent
+
+_PATIENCE_MS = 30_000
+
+
+@contextmanager
+def prony_server(home: Path, *options: str) -> Iterator[str]:
+    """Run a server on a home, in a process that ends with this one, while the block runs; give its address."""
+    command = [sys.executable, "-m", "prony", "server", "--port", "0", "--log-level", "warning", *options]
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "server-output.log").open("wb") as log:
+        process = subprocess.Popen(
+            command, env=os.environ | {"PRONY_HOME": str(home)}, stdout=log, stderr=log, start_new_session=True,
+            preexec_fn=dying_with_parent(signal.SIGTERM),  # noqa: PLW1509 - it makes one system call
+        )  # fmt: skip
+    try:
+        yield _address(process, home)
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def _address(process: subprocess.Popen[bytes], home: Path) -> str:
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            return str(json.loads((home / "server.json").read_text())["url"])
+        except FileNotFoundError:
+            time.sleep(0.02)
+    raise AssertionError(f"prony server did not start: {(home / 'server-output.log').read_text()[-2000:]}")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium, without a window."""
+    if not (SITE / "index.html").is_file():
+        lack("ui", "the web pages are not built: make ui")
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        lack("chromium", "no Chromium is on the PATH")
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Callable[[str], Page]]:
+    """Give a function that opens a server's pages in a fresh window, and fail where a page complained meanwhile.
+
+    A complaint is an error in the console, a script that broke, or a request to anybody but the server.
+    """
+    complaints: list[str] = []
+    made: list[Page] = []
+
+    def opened(url: str) -> Page:
+        page = browser.new_context(viewport={"width": 1280, "height": 900}, base_url=url).new_page()
+        page.set_default_timeout(_PATIENCE_MS)
+        page.on("console", lambda message: complaints.extend(_complaint(message)))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: complaints.extend(_stranger(request, url)))
+        made.append(page)
+        return page
+
+    yield opened
+    for page in made:
+        page.context.close()
+    assert complaints == []
+
+
+def _complaint(message: ConsoleMessage) -> list[str]:
+    # A refusal is an answer that the page shows; that the browser writes it down too is no fault of the page.
+    is_fault = message.type == "error" and "Failed to load resource" not in message.text
+    return [message.text] if is_fault else []
+
+
+def _stranger(request: Request, url: str) -> list[str]:
+    return [] if request.url.startswith((url, "data:", "blob:")) else [f"asked a stranger: {request.url}"]
