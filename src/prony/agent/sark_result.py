@@ -6,16 +6,20 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from prony.agent.sark_device import worker_device
 from prony.app.results import summary_of
+from prony.measure.samples import TELEMETRY, read_frame
 from prony.model.estimate import Grade, Summary
 from prony.model.job import Job
 from prony.model.result import Result, ResultState
 from prony.model.sark import WorkerResult, word_of
 from prony.store.folder import read_nouns
 from prony.store.parcel import unpack
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # SARK's figure -> Prony's estimate. Its RAM is the resident memory of the whole process, imports with it.
 _FIGURES = {
@@ -43,6 +47,7 @@ def result_of(tar: Path, worker_id: str) -> WorkerResult:
         unpack(tar, folder)
         contents = read_nouns(folder)
         summary = summary_of(folder)
+        gpu_percent = busiest_gpu_percent(read_frame(folder, TELEMETRY))
     job, result = contents.job, contents.result
     is_complete = result.state is ResultState.COMPLETE and result.failure is None
     device = worker_device(contents.environment.device).model_dump(exclude={"udid"}, by_alias=False)
@@ -64,6 +69,7 @@ def result_of(tar: Path, worker_id: str) -> WorkerResult:
         load_ms_first=next(iter(summary.runs.get("load_ms.p50", ())), None),
         average_load_cpu_percent=_cpu_percent(result, "load"),
         average_inference_cpu_percent=_cpu_percent(result, "measure"),
+        average_inference_gpu_percent=gpu_percent,
         **_figures(summary),
     )
 
@@ -90,6 +96,15 @@ def _cpu_percent(result: Result, phase: Literal["load", "measure"]) -> float | N
     spans = [one.phases[phase] for one in result.repetitions if one.state == "ok" and phase in one.phases]
     shares = [100 * span.cpu_ns / (span.end_ns - span.begin_ns) for span in spans if span.end_ns > span.begin_ns]
     return fmean(shares) if shares else None
+
+
+def busiest_gpu_percent(telemetry: pl.DataFrame) -> float | None:
+    """Return how busy the busiest GPU was, in the mean over what was read beside the runs; None without a GPU."""
+    import polars as pl
+
+    gpus = telemetry.filter(pl.col("counter").str.contains(r"^gpu[0-9]+_busy$"))
+    means = gpus.group_by("counter").agg(pl.col("value").mean())["value"]
+    return 100 * float(max(means)) if len(means) else None
 
 
 def _why(result: Result) -> str:

@@ -169,3 +169,4 @@ class WorkerResult(DeviceInfo):
     average_inference_cpu_percent: Figure = None
     # Not of Dumont, which measures no GPU; where it was measured, it is told.
     peak_inference_vram_usage: Figure = None
+    average_inference_gpu_percent: Figure = None
