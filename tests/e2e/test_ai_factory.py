@@ -12,8 +12,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from prony.app.api import Bench
+from prony.model.estimate import Grade
 from prony.plugins.services.postgres import Postgres, PostgresOptions
 from prony.plugins.services.redis import Redis, RedisOptions
+from prony.store.home import Home
 from servers.ports import free_port
 
 
@@ -65,6 +68,9 @@ def test_its_redis_recipe_runs_here_and_nothing_of_it_is_lost(tmp_path: Path, ho
     assert rows.height == 2 * 2 * 200
     assert dict(rows["operation"].cast(pl.String).value_counts().iter_rows()) == {"get": 400, "set": 400}
     assert "partition: is of a cluster" in done.stderr
+    logs = prony("logs", "last")
+    assert "Ready to accept connections" in logs.stdout
+    assert "service.log" in logs.stderr
     # A connection that stays, and no process for each request: far below what starting one takes.
     assert job["estimates"]["e2e_ms.p50"]["value"] < 5
 
@@ -162,15 +168,7 @@ def test_a_word_of_another_program_leads_to_ours() -> None:
     assert "did you mean prony menu?" in prony("ui", code=2).stderr
 
 
-def test_the_words_of_a_run_on_this_machine_can_be_read(tmp_path: Path) -> None:
-    prony("run", redis(tmp_path), "--on", "local", "--json", "--no-report", "--set", "load.repeats=1")
-    done = prony("logs", "last")
-    assert "Ready to accept connections" in done.stdout
-    assert "service.log" in done.stderr
-    assert "need a server" in prony("logs", "last", "--follow", code=2).stderr
-
-
-def test_what_goes_out_comes_in_again_with_the_same_numbers(tmp_path: Path) -> None:
+def test_what_goes_out_comes_in_again_with_the_same_numbers(tmp_path: Path, home: Path) -> None:
     prony("run", redis(tmp_path), "--on", "local", "--json", "--no-report", "--set", "load.repeats=2")
     prony("export", "last", "--format", "ai-factory", "--to", tmp_path / "out")
     folders = sorted((tmp_path / "out" / "results").iterdir())
@@ -182,15 +180,14 @@ def test_what_goes_out_comes_in_again_with_the_same_numbers(tmp_path: Path) -> N
     # Both are found, and both are of one load.
     both = prony("sweep-report", ",".join(one["id"] for one in told), "--json", code=2)
     assert json.loads(both.stdout)["error"]["code"] == "no_sweep"
-    for folder, one in zip(folders, told, strict=True):
-        summary = json.loads((folder / "summary.json").read_text())
-        (job,) = json.loads(prony("show", one["id"], "--json").stdout)["jobs"]
-        assert job["estimates"]["e2e_ms.p50"]["value"] == pytest.approx(summary["latency_s"]["p50"] * 1000, rel=1e-6)
-        assert job["estimates"]["throughput_per_s.p50"]["value"] == pytest.approx(
-            summary["requests_per_second"], rel=1e-3
-        )
-        assert job["verdict"]["grade"] == "suspect"
-        prony("export", one["id"], "--format", "ai-factory", "--to", tmp_path / "again")
-        again = json.loads((tmp_path / "again" / "results" / folder.name / "summary.json").read_text())
-        assert again["latency_s"] == summary["latency_s"]
-        assert again["requests_per_second"] == summary["requests_per_second"]
+    with Bench.open(Home(home)) as bench:
+        for folder, one in zip(folders, told, strict=True):
+            summary = json.loads((folder / "summary.json").read_text())
+            (entry,) = bench.dossier(one["id"]).entries
+            value = {key: found.value for key, found in entry.summary.estimates.items()}
+            assert value["e2e_ms.p50"] == pytest.approx(summary["latency_s"]["p50"] * 1000, rel=1e-6)
+            assert value["throughput_per_s.p50"] == pytest.approx(summary["requests_per_second"], rel=1e-3)
+            assert entry.summary.verdict.grade is Grade.SUSPECT
+            bench.export_requests(one["id"], "ai-factory", tmp_path / "again")
+            again = json.loads((tmp_path / "again" / "results" / folder.name / "summary.json").read_text())
+            assert again == summary
