@@ -26,15 +26,16 @@ def anchored_script(job: Job, base: Path) -> Job:
     workload = job.script
     changes: dict[str, Any] = {"sources": tuple(_anchored(source, base) for source in workload.sources)}
     if workload.directory is not None and not workload.directory.startswith("sha256:"):
-        changes["directory"] = str(_directory(base / Path(workload.directory).expanduser()))
+        changes["directory"] = str(directory_of(workload.directory, base))
     if workload.server is not None:
         sources = tuple(_anchored(source, base) for source in workload.server.sources)
         changes["server"] = workload.server.model_copy(update={"sources": sources})
     return job.model_copy(update={"workload": workload.model_copy(update=changes)})
 
 
-def _directory(path: Path) -> Path:
+def directory_of(directory: str, base: Path) -> Path:
     """Return the folder, or its archive; where the archive is not there, the folder that it would be made of."""
+    path = base / Path(directory).expanduser()
     unpacked = path.with_suffix("")
     return (unpacked if path.suffix == ".tar" and not path.exists() and unpacked.is_dir() else path).absolute()
 

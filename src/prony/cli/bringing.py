@@ -19,6 +19,7 @@ _PIECE = 2**20
 
 def brought(client: Client, loaded: Loaded) -> list[str]:
     """Bring the folder that a script's recipe names; return what to set in the recipe, or nothing."""
+    from prony.app.scripts import directory_of
     from prony.run.scripts.packing import REFERENCE, packed
 
     work = loaded.recipe.workload
@@ -31,7 +32,7 @@ def brought(client: Client, loaded: Loaded) -> list[str]:
     if not isinstance(work, ScriptWorkload) or work.directory is None or REFERENCE.fullmatch(work.directory):
         return []
     base = loaded.path.parent if loaded.path is not None else Path.cwd()
-    folder = base / Path(work.directory).expanduser()
+    folder = directory_of(work.directory, base)
     with tempfile.TemporaryDirectory(prefix="prony-scripts-") as scratch:
         tar = Path(scratch) / "scripts.tar"
         sha256 = packed(folder, tar)
