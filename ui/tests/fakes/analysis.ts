@@ -17,7 +17,6 @@ export function fakePoint(index: number, over: Partial<Point> = {}): Point {
     grade: "valid",
     value,
     values: { "inference_ms.p50": value },
-    metrics: {},
     facts: { commit: `c${index}`, kernel: "6.1" },
     metrics: {},
     ...over,
