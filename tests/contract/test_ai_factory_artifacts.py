@@ -300,6 +300,13 @@ def test_what_came_in_goes_out_byte_for_byte(bench: Bench, tmp_path: Path) -> No
     assert drawn >= {"latency_percentiles.png", "throughput_timeline.png", "success_rate.png"}
 
 
+def test_an_id_that_is_no_name_leads_nowhere_else(bench: Bench, tmp_path: Path) -> None:
+    folder = benchmark(tmp_path / "in" / "BM-16", rows(30), benchmark_id="../../../elsewhere/BM")
+    experiment, _ = imported(bench, folder)
+    made = bench.export_requests(experiment.id, "ai-factory", tmp_path / "out")
+    assert all(path.resolve().is_relative_to(tmp_path / "out") for path in made)
+
+
 def test_the_summary_of_an_operation_holds_no_raw_latencies(tmp_path: Path) -> None:
     lines = rows(20, kind="postgres", operation_type="insert") + rows(20, kind="postgres", operation_type="select")
     told = summary_of(read_benchmark(benchmark(tmp_path / "BM-15", lines)).log)

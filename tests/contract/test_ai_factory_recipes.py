@@ -189,7 +189,8 @@ def test_settings_that_are_empty_are_no_crash() -> None:
 def test_what_is_not_honoured_is_said_with_its_line_and_once_for_a_cluster() -> None:
     loaded = load(next(path for path in EXAMPLES if path.stem == "redis"), ["place.on=local"])
     said = [note.removeprefix(str(loaded.path)) for note in loaded.notes]
-    assert said[0] == ":7: service.partition: is of a cluster: not used on this machine; so is nodes (line 8)"
+    first = ":7: service.partition: is of a cluster: not used on this machine"
+    assert said[0] == f"{first}; so are nodes (line 8), time_limit (line 9)"
     assert said[1].startswith(":11: service.settings.port: is Prony's choice")
     assert said[3].startswith(":23: client.settings.warmup_delay: is not waited for")
     assert [int(note.split(":")[1]) for note in said] == sorted(int(note.split(":")[1]) for note in said)

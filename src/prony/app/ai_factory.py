@@ -162,7 +162,7 @@ def _write_result(folder: Path, job: Job, found: Benchmark) -> None:
     began = _began(found)
     made = ResultFolder.begin(folder, job, prony_version=__version__, started_at=began)
     made.write_environment(_environment(found))
-    shutil.copytree(found.folder, folder / ORIGIN)
+    shutil.copytree(found.folder, folder / ORIGIN, ignore=shutil.ignore_patterns(".*"))
     service = found.part("service")
     facts = ServiceFacts(name=str(service.get("type") or found.log.service_type), notes=_notes(found))
     log = _believed(found)

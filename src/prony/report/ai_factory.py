@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -77,7 +78,8 @@ def _written(entry: Entry, to: Path, identity: str, log: Log) -> list[Path]:
 
 def _as_it_came(entry: Entry, to: Path) -> list[Path]:
     """Give back what was imported, byte for byte, and compute the rest anew."""
-    identity = entry.job.labels.get("benchmark_id", entry.job.id)
+    # It came from elsewhere, and may be no name of a folder.
+    identity = re.sub(r"[^A-Za-z0-9._-]+", "-", entry.job.labels.get("benchmark_id", "")).lstrip(".-") or entry.job.id
     folder = to / "results" / identity
     shutil.copytree(entry.folder / ORIGIN, folder, dirs_exist_ok=True)
     logs = sorted(folder.glob("requests*.jsonl"))

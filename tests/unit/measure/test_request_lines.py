@@ -24,8 +24,11 @@ def log(tmp_path: Path, *lines: Any, name: str = "requests.jsonl") -> Log:
 
 
 def test_a_header_is_no_request_and_a_torn_line_is_counted(tmp_path: Path) -> None:
-    found = log(tmp_path, {"benchmark_id": "b", "test_start": "t"}, line(), '{"request_id": 2, "timesta', "[1]", "")
-    assert (len(found.lines), len(found.headers), found.unread) == (1, 1, 2)
+    unfilled = line(benchmark_id="$BENCHMARK_ID")
+    found = log(
+        tmp_path, {"benchmark_id": "b", "test_start": "t"}, unfilled, line(), '{"request_id": 2, "timesta', "[1]", ""
+    )
+    assert (len(found.lines), len(found.headers), found.unread) == (1, 2, 2)
 
 
 @pytest.mark.parametrize(

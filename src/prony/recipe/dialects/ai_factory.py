@@ -19,6 +19,7 @@ _SLURM = (
     "partition", "account", "num_gpus", "gpus_per_node", "cpus_per_task", "memory", "constraints", "exclude_nodes",
     "nodes", "modules",
 )  # fmt: skip
+_OF_A_CLUSTER = "of a cluster: not used on this machine"
 _CONTAINER = ("image", "volumes")
 _WAITING = ("warmup_delay", "max_retries")
 
@@ -66,19 +67,16 @@ def _target(written: Any, draft: Draft) -> None:
 
 def _service(section: nouns.Service, client: nouns.Client | None, draft: Draft) -> None:
     name = section.name or section.type or "ai-factory"
-    proper = re.sub(r"[^A-Za-z0-9._-]+", "-", name).lstrip("._-")[:100] or "ai-factory"
+    proper = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("._-")[:100] or "ai-factory"
     if proper != name:
         draft.note(("service", "name"), f"is {proper} here: names have letters, digits, '.', '_' and '-'")
     draft.set("name", proper, ("service", "name"))
     draft.set("workload.kind", "service", ("service",))
     loads = CLIENTS[client.type][0] if client is not None and client.type is not None else None
     set_service(section, loads, draft)
-    if "time_limit" in section.model_fields_set:
-        draft.set("limits.timeout", f"{section.time_limit}s", ("service", "time_limit"))
     written = section.model_fields_set
-    _together(
-        ("service",), [name for name in _SLURM if name in written], "of a cluster: not used on this machine", draft
-    )
+    # A service ends with its load, so that a limit on its life is of a cluster too.
+    _together(("service",), [name for name in (*_SLURM, "time_limit") if name in written], _OF_A_CLUSTER, draft)
     what = "of a container: the service is a process here"
     hint = "" if section.command else f"--set workload.settings.image={section.image} has podman or docker run it"
     _together(
@@ -98,12 +96,7 @@ def _together(place: Keys, names: Sequence[str], message: str, draft: Draft, hin
 
 
 def _client(service: nouns.Service, client: nouns.Client, benchmarks: nouns.Benchmarks, draft: Draft) -> None:
-    _together(
-        ("client",),
-        [name for name in _SLURM if name in client.model_fields_set],
-        "of a cluster: not used on this machine",
-        draft,
-    )
+    _together(("client",), [name for name in _SLURM if name in client.model_fields_set], _OF_A_CLUSTER, draft)
     if client.name is not None:
         draft.set("labels.client", client.name, ("client", "name"))
     if client.command is not None:
