@@ -47,6 +47,13 @@ class TestQdrant:
             assert running.facts == {"version": "1.15.0", "commit": "abc", "cores": "2", "cpu_flags": "sse"}
             assert running.metrics_url == f"http://127.0.0.1:{running.endpoint.port}/metrics"
 
+    def test_commands_before_it_are_run_to_their_end_first(self, pretend: Any, tmp_path: Path) -> None:
+        marker = tmp_path / "was here"
+        with pretend(Qdrant(), before=[f"touch '{marker}'"]):
+            assert marker.exists()
+        with pytest.raises(SutError, match="false ended with exit code 1"), pretend(Qdrant(), before=["false"]):
+            pass
+
     def test_dotted_settings_become_variables(self, tmp_path: Path) -> None:
         config = {"storage.performance.max_search_threads": 4, "service.api_key": "geheim", "log_level": "WARN"}
         options = Qdrant.Options.model_validate({"program": sys.executable, "config": config})
@@ -79,6 +86,14 @@ class TestMinio:
             assert start.environment["MINIO_ROOT_USER"] == start.endpoint.user
             assert start.environment["MINIO_ROOT_PASSWORD"] == start.endpoint.password
             assert not {start.endpoint.user, start.endpoint.password} & set(start.command)
+
+    def test_keys_of_the_recipe_are_those_of_the_server_and_of_its_clients(self, tmp_path: Path) -> None:
+        keys = {"MINIO_ROOT_USER": "me", "MINIO_ROOT_PASSWORD": "not-a-secret"}
+        options = Minio.Options.model_validate({"program": sys.executable, "environment": keys})
+        start = Minio().start(Site(tmp_path, 6000, options))
+        assert (start.endpoint.user, start.endpoint.password) == ("me", "not-a-secret")
+        assert {name: start.environment[name] for name in keys} == keys
+        assert "not-a-secret" not in " ".join(start.command)
 
     def test_it_is_not_ready_while_it_refuses_objects(self) -> None:
         with canned() as server:
