@@ -131,6 +131,8 @@ def test_pgbench_runs_its_transactions_on_its_threads() -> None:
     (job,) = read({"type": "postgres", "image": "postgres:15-alpine"}, client, num_clients=10).jobs("x1")
     assert (job.load.requests, job.load.users.concurrency, job.load.clients.processes) == (20_000, 10, 4)
     assert job.service.options["operation"] == "tpcb"
+    (job,) = read({"type": "postgres"}, client, num_clients=2).jobs("x1")
+    assert job.load.clients.processes == 2
 
 
 def test_a_batch_is_never_empty() -> None:
@@ -202,6 +204,13 @@ def test_a_target_that_is_none_of_ours_is_refused_with_its_line_and_the_way_out(
         check_target(loaded)
     assert caught.value.code == "unknown_target"
     assert "--on local" in caught.value.hint
+
+
+def test_without_a_target_it_runs_here_and_that_is_said() -> None:
+    text = written({"type": "redis"}, {"type": "redis_stress"}).replace("configuration:\n  target: local\n", "")
+    loaded = loads(text, name="their.yaml")
+    check_target(loaded)
+    assert loaded.notes == ("their.yaml:1: configuration: names no target: it runs on this machine",)
 
 
 # Bad ones

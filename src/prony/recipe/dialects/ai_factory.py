@@ -63,6 +63,8 @@ def _target(written: Any, draft: Draft) -> None:
     section = draft.read(nouns.Configuration, written or {}, ("configuration",))
     if section is not None and section.target:
         draft.set("place.on", section.target, ("configuration", "target"))
+    elif section is not None:
+        draft.note(("configuration",), "names no target: it runs on this machine")
 
 
 def _service(section: nouns.Service, client: nouns.Client | None, draft: Draft) -> None:
@@ -130,7 +132,8 @@ def _ask(asking: Asking, client: nouns.Client, benchmarks: nouns.Benchmarks, dra
     if asking.requests is not None:
         draft.set("load.requests", asking.requests * clients, ("client", "settings"))
     if asking.processes is not None:
-        draft.set("load.clients.processes", min(asking.processes, 256), ("client", "settings", "threads"))
+        fewest = min(asking.processes, clients * asking.users, 256)
+        draft.set("load.clients.processes", fewest, ("client", "settings", "threads"))
 
 
 def _users(
