@@ -6,13 +6,16 @@ export const NAVIGATION = [
     group: "Measure",
     links: linkOptions([
       { to: "/", label: "Overview" },
+      { to: "/run", label: "Run" },
       { to: "/experiments", label: "Experiments" },
+      { to: "/fleet", label: "Fleet" },
     ]),
   },
   {
     group: "Understand",
     links: linkOptions([
       { to: "/compare", label: "Compare" },
+      { to: "/load", label: "Load" },
       { to: "/matrix", label: "Matrix" },
       { to: "/history", label: "History" },
       { to: "/reports", label: "Reports" },
@@ -23,6 +26,7 @@ export const NAVIGATION = [
     links: linkOptions([
       { to: "/schedules", label: "Schedules" },
       { to: "/alarms", label: "Alarms" },
+      { to: "/monitoring", label: "Monitoring" },
       { to: "/settings", label: "Settings" },
     ]),
   },

@@ -5,9 +5,12 @@ import { Failure, Loading } from "@/components/states";
 import { compareSearch } from "@/features/compare/search";
 import { experimentSearch } from "@/features/experiment/search";
 import { listSearch } from "@/features/experiments/search";
+import { fleetSearch } from "@/features/fleet/search";
 import { historySearch, seriesSearch } from "@/features/history/search";
+import { loadSearch } from "@/features/load/search";
 import { matrixSearch } from "@/features/matrix/search";
 import { reportsSearch } from "@/features/reports/search";
+import { runSearch } from "@/features/run/search";
 import { settingsSearch } from "@/features/settings/search";
 
 import { NotFound } from "./NotFound";
@@ -101,9 +104,37 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import("@/features/settings/Settings"), "Settings"),
 });
 
+const run = createRoute({
+  getParentRoute: () => root,
+  path: "/run",
+  validateSearch: runSearch,
+  component: lazyRouteComponent(() => import("@/features/run/Run"), "Run"),
+});
+
+const load = createRoute({
+  getParentRoute: () => root,
+  path: "/load",
+  validateSearch: loadSearch,
+  component: lazyRouteComponent(() => import("@/features/load/Load"), "Load"),
+});
+
+const fleet = createRoute({
+  getParentRoute: () => root,
+  path: "/fleet",
+  validateSearch: fleetSearch,
+  component: lazyRouteComponent(() => import("@/features/fleet/Fleet"), "Fleet"),
+});
+
+const monitoring = createRoute({
+  getParentRoute: () => root,
+  path: "/monitoring",
+  component: lazyRouteComponent(() => import("@/features/monitoring/Monitoring"), "Monitoring"),
+});
+
 export const routeTree = root.addChildren([
   overview,
-  experiments, experiment, compare, matrix, series, history, schedules, schedule, alarms, alarm, reports, settings,
+  experiments,
+  experiment, compare, matrix, series, history, schedules, schedule, alarms, alarm, reports, settings, run, load, fleet, monitoring,
 ]);
 
 export const router = createRouter({

@@ -1,0 +1,56 @@
+// Agents in, the table of who can run what out.
+import type { Agent } from "@/api/schema";
+import { Shape, State } from "@/components/Badge";
+
+import { abilityMatrix } from "./abilities";
+
+export function Abilities({ agents }: { agents: readonly Agent[] }) {
+  const { abilities, has } = abilityMatrix(agents);
+  return (
+    <div className="scroll" tabIndex={0} role="region" aria-label="Who can run what">
+      <table className="abilities">
+        <thead>
+          <tr>
+            <th scope="col">Agent</th>
+            {abilities.map((one) => (
+              <th key={one.key} scope="col" className={one.group === "workloads" ? "workload" : undefined}>
+                {one.label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {agents.map((agent) => (
+            <tr key={agent.id}>
+              <th scope="row">
+                <span className="row">
+                  {agent.name} {agent.state !== "active" && <State of={agent.state} />}
+                </span>
+              </th>
+              {abilities.map((one) => (
+                <Cell key={one.key} said={has.get(agent.id)?.get(one.key)} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Cell({ said }: { said: string | undefined }) {
+  if (said === undefined)
+    return (
+      <td className="muted">
+        <span aria-hidden="true">·</span>
+        <span className="unseen">no</span>
+      </td>
+    );
+  return (
+    <td>
+      <span className="ink-good" title={said}>
+        <Shape tone="good" /> <span className={said === "yes" ? "unseen" : "muted"}>{said}</span>
+      </span>
+    </td>
+  );
+}

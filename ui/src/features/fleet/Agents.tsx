@@ -1,0 +1,112 @@
+// Agents in, a table out: state, device, abilities, current job; drained, reset or removed from here.
+import { useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+
+import { api, got } from "@/api/client";
+import type { Agent } from "@/api/schema";
+import { State } from "@/components/Badge";
+import { Confirmed } from "@/components/Dialog";
+import { Labels } from "@/components/layout";
+import { type Column, Table } from "@/components/Table";
+import { Ago } from "@/components/time";
+import { useAct } from "@/components/toasts";
+
+import { deviceOf, valuesOf } from "./abilities";
+
+const COLUMNS: readonly Column<Agent>[] = [
+  {
+    key: "name",
+    heading: "Agent",
+    cell: (one) => (
+      <div className="two-lines">
+        <b>{one.name}</b>
+        <span className="mono muted">{one.id}</span>
+      </div>
+    ),
+  },
+  {
+    key: "state",
+    heading: "State",
+    cell: (one) => (
+      <div className="two-lines">
+        <State of={one.state} />
+        {one.reason !== "" && <span className="muted clamp" title={one.reason}>{one.reason}</span>}
+      </div>
+    ),
+  },
+  {
+    key: "device",
+    heading: "Device",
+    cell: (one) => (
+      <div className="two-lines">
+        <span>{one.capabilities.device?.name ?? <span className="muted">not told</span>}</span>
+        <span className="muted clamp" title={deviceOf(one)}>{deviceOf(one)}</span>
+      </div>
+    ),
+  },
+  {
+    key: "engines",
+    heading: "Engines",
+    cell: (one) => (
+      <div className="two-lines">
+        <span className="clamp">{valuesOf(one.capabilities.facts["engine"]).join(", ") || "–"}</span>
+        <Labels of={one.capabilities.labels} />
+      </div>
+    ),
+  },
+  { key: "job", heading: "Runs", cell: (one) => <Running of={one} /> },
+  { key: "seen", heading: "Last heard", cell: (one) => <Ago at={one.seen_at} /> },
+  { key: "act", heading: <span className="unseen">Actions</span>, cell: (one) => <Actions of={one} />, end: true },
+];
+
+export function Agents({ agents }: { agents: readonly Agent[] }) {
+  return <Table rows={agents} columns={COLUMNS} keyOf={(one) => one.id} label="Agents" rowHeight={58} />;
+}
+
+function Running({ of: agent }: { of: Agent }) {
+  if (!agent.job_id) return <span className="muted">–</span>;
+  const experimentId = agent.job_id.slice(0, agent.job_id.lastIndexOf("-"));
+  return (
+    <Link to="/experiments/$experimentId" params={{ experimentId }} className="mono">
+      {agent.job_id}
+    </Link>
+  );
+}
+
+function Actions({ of: agent }: { of: Agent }) {
+  const act = useAct();
+  const client = useQueryClient();
+  const params = { params: { path: { agent_id: agent.id } } };
+  const fresh = (): Promise<void> => client.invalidateQueries({ queryKey: ["agents"] });
+  const done = async (work: Promise<unknown>): Promise<void> => {
+    await work;
+    await fresh();
+  };
+  const isStill = agent.state === "draining" || agent.state === "faulty";
+  return (
+    <div className="row end">
+      {isStill ? (
+        <button type="button" className="button slim" onClick={() => void act(() => done(got(api.POST("/api/v1/agents/{agent_id}/reset", params))), `${agent.name} is active again`)}>
+          Reset
+        </button>
+      ) : (
+        <button
+          type="button"
+          className="button slim"
+          disabled={agent.state === "lost"}
+          onClick={() => void act(() => done(got(api.POST("/api/v1/agents/{agent_id}/drain", params))), `${agent.name} gets no more jobs`)}
+        >
+          Drain
+        </button>
+      )}
+      <Confirmed
+        label="Remove"
+        className="button slim quiet"
+        title={`Remove ${agent.name}?`}
+        question="The server forgets this agent and its token. What it measured stays. To come back it must enrol anew."
+        yes="Remove it"
+        act={() => done(got(api.DELETE("/api/v1/agents/{agent_id}", params)))}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+// The agents of this server: what each is and does, who can run what, what waits; and how a new one comes.
+import "./fleet.css";
+
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useState } from "react";
+
+import { agentsQuery, queueQuery } from "@/api/fleet";
+import { Card, Page } from "@/components/layout";
+import { Empty, Shown } from "@/components/states";
+import { Tabs } from "@/components/Tabs";
+
+import { Abilities } from "./Abilities";
+import { Agents } from "./Agents";
+import { Enrol } from "./Enrol";
+import { Lots } from "./Lots";
+import type { Part } from "./search";
+
+const route = getRouteApi("/fleet");
+
+export function Fleet() {
+  const { part = "agents" } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [enrols, setEnrols] = useState(false);
+  const agents = useQuery(agentsQuery());
+  const queue = useQuery(queueQuery());
+  const waiting = queue.data?.waiting ?? 0;
+  const enrol = (
+    <button type="button" className="button primary" onClick={() => setEnrols(true)}>
+      Enrol an agent
+    </button>
+  );
+  const tabs: readonly { key: Part; label: string }[] = [
+    { key: "agents", label: `Agents${agents.data ? ` (${agents.data.items.length})` : ""}` },
+    { key: "abilities", label: "Who can run what" },
+    { key: "queue", label: waiting ? `Queue (${waiting} wait)` : "Queue" },
+  ];
+  return (
+    <Page title="Fleet" about="The devices that measure for this server, and what waits for them." actions={enrol}>
+      <Tabs tabs={tabs} chosen={part} label="Parts of the fleet" onChoose={(key) => void navigate({ search: { part: key }, replace: true })}>
+        <Card flush label={tabs.find((tab) => tab.key === part)?.label ?? ""}>
+          {part === "queue" ? (
+            <Shown query={queue}>{(found) => <Lots lots={found.lots} />}</Shown>
+          ) : (
+            <Shown query={agents}>
+              {({ items }) =>
+                items.length === 0 ? (
+                  <Empty title="No agent yet" actions={enrol}>
+                    <p>An agent is a process that offers the device it runs on. It opens no port: it asks this server for work.</p>
+                  </Empty>
+                ) : part === "agents" ? (
+                  <Agents agents={items} />
+                ) : (
+                  <Abilities agents={items} />
+                )
+              }
+            </Shown>
+          )}
+        </Card>
+      </Tabs>
+      {enrols && <Enrol onClose={() => setEnrols(false)} />}
+    </Page>
+  );
+}

@@ -1,0 +1,97 @@
+// One curve in: the chart, what may be claimed of it, every level with its intervals, and the bottleneck's evidence out.
+import type { Bottleneck, Claim, Curve } from "@/api/schema";
+import { SweepChart } from "@/charts/SweepChart";
+import { Badge, type Tone, Verdict } from "@/components/Badge";
+import { Card } from "@/components/layout";
+import { plain, share } from "@/components/number";
+import { Quantity } from "@/components/Quantity";
+import { type Column, Table } from "@/components/Table";
+
+type Level = Curve["levels"][number];
+
+const TONES: Record<Claim["state"], Tone> = { found: "good", "not found": "quiet", "cannot tell": "warn", refused: "warn" };
+
+export function CurveCard({ curve }: { curve: Curve }) {
+  const claims = [["Knee", curve.knee], ["Limit of throughput", curve.limit], ["Highest load that holds the SLO", curve.slo]] as const;
+  return (
+    <Card title={curve.title || "Throughput and latency against load"}>
+      <div className="stack">
+        <div className="claims">
+          {claims.map(([name, claim]) => claim && <Told key={name} name={name} claim={claim} />)}
+        </div>
+        {curve.levels.length > 1 && <SweepChart curve={curve} />}
+        <Table rows={curve.levels} columns={columns(curve.noun)} keyOf={(one) => String(one.load)} label="Levels of load" />
+        <Evidence levels={curve.levels} noun={curve.noun} />
+      </div>
+    </Card>
+  );
+}
+
+function Told({ name, claim }: { name: string; claim: Claim }) {
+  return (
+    <section className="claim" aria-label={name}>
+      <h3>{name}</h3>
+      {claim.estimate ? <Quantity of={claim.estimate} big /> : <Badge tone={TONES[claim.state]}>{claim.state}</Badge>}
+      <p>{claim.text}</p>
+    </section>
+  );
+}
+
+function columns(noun: string): readonly Column<Level>[] {
+  return [
+    { key: "load", heading: noun || "load", cell: (one) => <b>{one.load}</b>, end: true },
+    { key: "throughput", heading: "Throughput", cell: (one) => <Quantity of={one.throughput} />, end: true },
+    { key: "goodput", heading: "Goodput", cell: (one) => <Quantity of={one.goodput} />, end: true },
+    { key: "p50", heading: "p50", cell: (one) => <Quantity of={one.p50} />, end: true },
+    { key: "p99", heading: "p99", cell: (one) => <Quantity of={one.p99} />, end: true },
+    { key: "errors", heading: "Failed", cell: (one) => (one.errors ? share(one.errors.value) : "–"), end: true },
+    { key: "grade", heading: "Verdict", cell: (one) => <Verdict grade={one.grade} title={one.excluded || undefined} /> },
+    { key: "limits", heading: "Limits", cell: (one) => <Limits of={one} /> },
+    { key: "where", heading: "Bottleneck", cell: (one) => (one.bottleneck ? named(one.bottleneck) : "–") },
+  ];
+}
+
+function Limits({ of: level }: { of: Level }) {
+  if (level.checks.length === 0) return <span className="muted">–</span>;
+  return (
+    <span className="row">
+      {level.checks.map((check) => (
+        <Badge key={check.key} tone={check.state === "held" ? "good" : check.state === "violated" ? "bad" : "warn"} title={check.text}>
+          {check.key}
+        </Badge>
+      ))}
+    </span>
+  );
+}
+
+function named({ where, what }: Bottleneck): string {
+  return what ? `${where}: ${what}` : where;
+}
+
+function Evidence({ levels, noun }: { levels: readonly Level[]; noun: string }) {
+  const told = levels.filter((level) => level.bottleneck);
+  if (told.length === 0) return null;
+  return (
+    <section className="stack" aria-label="What was the bottleneck">
+      <h3>What was the bottleneck</h3>
+      {told.map(({ load, bottleneck }) =>
+        bottleneck ? (
+          <details key={load} open={load === told.at(-1)?.load}>
+            <summary>
+              at {load} {noun}: {named(bottleneck)}
+            </summary>
+            <p>{bottleneck.text}</p>
+            <ul className="clues">
+              {bottleneck.clues.map((clue) => (
+                <li key={`${clue.side} ${clue.series}`}>
+                  <Badge tone={clue.is_over ? "bad" : "quiet"}>{clue.side}</Badge> <span className="mono">{clue.series}</span>{" "}
+                  {clue.unit === "1" ? share(clue.value) : plain(clue.value, clue.unit)} <span className="muted">{clue.text}</span>
+                </li>
+              ))}
+            </ul>
+          </details>
+        ) : null,
+      )}
+    </section>
+  );
+}

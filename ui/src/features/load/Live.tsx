@@ -1,0 +1,44 @@
+// An experiment that runs in, its loads as they go just now out; nothing where none is sent at the moment.
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+
+import { streamed } from "@/api/sse";
+import { LiveChart } from "@/charts/LiveChart";
+import { Badge } from "@/components/Badge";
+import { Card } from "@/components/layout";
+
+import { added, type Running, type Told } from "./ticks";
+
+const PAUSE_MS = 2000;
+
+export function Live({ experimentId }: { experimentId: string }) {
+  const [running, setRunning] = useState<ReadonlyMap<string, Running>>(new Map());
+  const client = useQueryClient();
+  useEffect(() => {
+    const stop = new AbortController();
+    const follow = async (): Promise<void> => {
+      while (!stop.signal.aborted) {
+        try {
+          for await (const { event, data } of streamed(`/api/v1/experiments/${experimentId}/events`, stop.signal)) {
+            if (event === "progress") setRunning((now) => added(now, JSON.parse(data) as Told));
+            if (event === "job") void client.invalidateQueries({ queryKey: ["sweep"] });
+          }
+          return; // the stream ends with the experiment
+        } catch {
+          await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+        }
+      }
+    };
+    void follow();
+    return () => stop.abort();
+  }, [experimentId, client]);
+  return (
+    <>
+      {[...running].map(([jobId, one]) => (
+        <Card key={jobId} title={`Now: ${jobId}`} actions={<Badge tone="info">{one.runs > 0 ? `run ${Math.min(one.run + 1, one.runs)} of ${one.runs}` : "running"}</Badge>}>
+          {one.ticks.length > 1 ? <LiveChart ticks={one.ticks} label={`The load of ${jobId} just now`} /> : <p className="muted">Its first seconds come …</p>}
+        </Card>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,94 @@
+// Loads in; throughput and latency against load, where they saturate and why out; and how one goes while it runs.
+import "./load.css";
+
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+
+import { api, got } from "@/api/client";
+import { ExperimentPicker } from "@/components/ExperimentPicker";
+import { SettledWord } from "@/components/Field";
+import { Card, Page } from "@/components/layout";
+import { listed } from "@/components/search";
+import { Empty, Shown } from "@/components/states";
+import { Ago } from "@/components/time";
+
+import { CurveCard } from "./CurveCard";
+import { Live } from "./Live";
+
+const route = getRouteApi("/load");
+
+function sweepQuery(ids: string, slo: string | undefined) {
+  return queryOptions({
+    queryKey: ["sweep", ids, slo ?? ""],
+    queryFn: ({ signal }) => got(api.GET("/api/v1/sweep", { params: { query: { ids, ...(slo ? { slo } : {}) } }, signal })),
+    enabled: ids !== "",
+    retry: false,
+  });
+}
+
+/** The newest loads, to choose from; a job of kind `service` is one. */
+const loadsQuery = queryOptions({
+  queryKey: ["listing", "loads"],
+  queryFn: ({ signal }) => got(api.GET("/api/v1/listing", { params: { query: { kind: "service", limit: 30 } }, signal })),
+});
+
+export function Load() {
+  const { ids = "", slo } = route.useSearch();
+  const navigate = route.useNavigate();
+  const chosen = listed(ids);
+  const loads = useQuery(loadsQuery);
+  const sweep = useQuery(sweepQuery(ids, slo));
+  const running = (loads.data?.items ?? []).filter((one) => chosen.includes(one.id) && (one.state === "running" || one.state === "pending"));
+  const choose = (next: readonly string[]): void => void navigate({ search: (now) => ({ ...now, ids: next.join(",") || undefined }) });
+  return (
+    <Page title="Load" about="Where a server saturates, what still holds the limits, and what was the bottleneck.">
+      <Card label="Choice">
+        <div className="stack">
+          <ExperimentPicker label="Experiments with loads" chosen={chosen} onChange={choose} />
+          <SettledWord label="Limits instead of the recipe's" value={slo ?? ""} placeholder="e2e_ms.p99=200, ttft_ms.p99=500" onChange={(next) => void navigate({ search: (now) => ({ ...now, slo: next || undefined }) })} />
+        </div>
+      </Card>
+      {chosen.length === 0 && (
+        <Card title="The newest loads" flush>
+          <Shown query={loads}>
+            {({ items }) =>
+              items.length === 0 ? (
+                <Empty title="No load yet" actions={<Link to="/run" search={{ example: "llm-endpoint.yaml" }} className="button primary">Load a server</Link>}>
+                  <p>A recipe whose workload is of kind <span className="mono">service</span> loads a server; several levels of load make a curve.</p>
+                </Empty>
+              ) : (
+                <ul className="lines">
+                  {items.map((one) => (
+                    <li key={one.id}>
+                      <span className="row">
+                        <button type="button" className="button slim" onClick={() => choose([one.id])}>
+                          {one.name}
+                        </button>
+                        <span className="mono muted">{one.id}</span> {one.job_count} jobs, {one.state}, <Ago at={one.created_at} />
+                      </span>
+                    </li>
+                  ))}
+                </ul>
+              )
+            }
+          </Shown>
+        </Card>
+      )}
+      {running.map((one) => (
+        <Live key={one.id} experimentId={one.id} />
+      ))}
+      {chosen.length > 0 && (
+        <Shown query={sweep} what="Looking at the loads">
+          {(report) => (
+            <>
+              {report.curves.map((curve) => (
+                <CurveCard key={curve.title} curve={curve} />
+              ))}
+              <p className="muted small">A knee is where more load brings less than {Math.round(report.gain_share * 100)} % of what it brought at first.</p>
+            </>
+          )}
+        </Shown>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,48 @@
+// What is told of a job while it runs in, the ticks of its load out; a new run begins anew.
+import type { Tick } from "@/charts/options/live";
+
+interface Live {
+  elapsed_s: number;
+  sent: number;
+  done: number;
+  failed: number;
+  in_flight: number;
+  rate_per_s: number;
+  p50_ms?: number | null;
+  p99_ms?: number | null;
+}
+
+export interface Told {
+  kind: string;
+  job_id: string;
+  done?: number;
+  total?: number;
+  live?: Live | null;
+}
+
+export interface Running {
+  run: number;
+  runs: number;
+  ticks: readonly Tick[];
+}
+
+const MOST = 600;
+
+/** Add what was told to what is known, by job. */
+export function added(known: ReadonlyMap<string, Running>, told: Told): ReadonlyMap<string, Running> {
+  const before = known.get(told.job_id) ?? { run: 0, runs: 0, ticks: [] };
+  if (told.kind === "finished") return without(known, told.job_id);
+  if (told.kind === "repetition") return new Map(known).set(told.job_id, { ...before, run: told.done ?? before.run, runs: told.total ?? before.runs });
+  if (told.kind !== "load" || !told.live) return known;
+  const { elapsed_s, rate_per_s, in_flight, failed, p50_ms = null, p99_ms = null } = told.live;
+  const tick = { at_s: elapsed_s, rate_per_s, in_flight, failed, p50_ms, p99_ms };
+  const last = before.ticks.at(-1);
+  const kept = last !== undefined && last.at_s > elapsed_s ? [] : before.ticks;
+  return new Map(known).set(told.job_id, { ...before, ticks: [...kept, tick].slice(-MOST) });
+}
+
+function without(known: ReadonlyMap<string, Running>, jobId: string): ReadonlyMap<string, Running> {
+  const left = new Map(known);
+  left.delete(jobId);
+  return left;
+}

@@ -1,0 +1,123 @@
+// How the server itself does: its parts, what waits and runs, who holds what; and where its figures are drawn.
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+
+import { api, asked, got } from "@/api/client";
+import { aboutQuery, queueQuery } from "@/api/fleet";
+import { statsQuery } from "@/api/queries";
+import type { About, Health, LeaseView, Stats } from "@/api/schema";
+import { Badge, State } from "@/components/Badge";
+import { Card, Facts, Page } from "@/components/layout";
+import { Empty, Shown } from "@/components/states";
+import { type Column, Table } from "@/components/Table";
+import { Lasted, lasting } from "@/components/time";
+
+const OFTEN_MS = 5000;
+
+/** A server that is not well answers 503 with the same body: that is an answer too. */
+async function health(signal: AbortSignal): Promise<Health> {
+  const response = await fetch("/api/v1/health", { signal });
+  if (response.status === 200 || response.status === 503) return (await response.json()) as Health;
+  return (await asked(new Request(new URL("/api/v1/health", location.origin)))).json() as Promise<Health>;
+}
+
+const healthQuery = queryOptions({ queryKey: ["monitoring", "health"], queryFn: ({ signal }) => health(signal), refetchInterval: OFTEN_MS });
+const leasesQuery = queryOptions({ queryKey: ["leases"], queryFn: ({ signal }) => got(api.GET("/api/v1/leases", { signal })), refetchInterval: OFTEN_MS });
+
+const LEASES: readonly Column<LeaseView>[] = [
+  { key: "job", heading: "Job", cell: (one) => <Job of={one} /> },
+  { key: "agent", heading: "Agent", cell: (one) => <span className="mono">{one.agent_id}</span> },
+  { key: "attempt", heading: "Attempt", cell: (one) => one.attempt, end: true },
+  { key: "since", heading: "Runs for", cell: (one) => <Lasted from={one.leased_at} /> },
+];
+
+export function Monitoring() {
+  const about = useQuery(aboutQuery());
+  const stats = useQuery({ ...statsQuery(), refetchInterval: OFTEN_MS });
+  const queue = useQuery(queueQuery());
+  return (
+    <Page title="Monitoring" about="How this server itself does." actions={about.data && <Elsewhere of={about.data} />}>
+      <div className="columns">
+        <Card title="Health">
+          <Shown query={useQuery(healthQuery)}>{(found) => <Parts of={found} />}</Shown>
+        </Card>
+        <Card title="Jobs and agents">
+          <Shown query={stats}>{(found) => <Numbers of={found} />}</Shown>
+        </Card>
+      </div>
+      <Card title="Leases" flush label="Leases">
+        <Shown query={useQuery(leasesQuery)}>
+          {(found) =>
+            found.length === 0 ? (
+              <Empty title="Nothing runs">
+                <p>{queue.data?.waiting ? `${queue.data.waiting} jobs wait; the fleet's queue says why.` : "No job waits either."}</p>
+              </Empty>
+            ) : (
+              <Table rows={found} columns={LEASES} keyOf={(one) => one.id} label="Leases" />
+            )
+          }
+        </Shown>
+      </Card>
+    </Page>
+  );
+}
+
+function Parts({ of: found }: { of: Health }) {
+  return (
+    <div className="stack">
+      <Badge tone={found.ok ? "good" : "bad"}>{found.ok ? "every part works" : "a part of the server fails"}</Badge>
+      <Facts
+        of={[
+          ["Version", found.version],
+          ...found.parts.map(
+            (part) => [part.name, <span key={part.name} className="row"><State of={part.ok ? "ok" : "failed"} /> <span className="muted">{part.detail}</span></span>] as const,
+          ),
+        ]}
+      />
+    </div>
+  );
+}
+
+function Numbers({ of: found }: { of: Stats }) {
+  const jobs = Object.entries(found.jobs).map(([state, count]) => [`Jobs ${state}`, count] as const);
+  const agents = Object.entries(found.agents).map(([state, count]) => [`Agents ${state}`, count] as const);
+  return (
+    <Facts
+      of={[
+        ...jobs,
+        ["Ended in the last hour", found.ended_last_hour],
+        ["Oldest waits for", found.oldest_waiting_s == null ? "–" : lasting(found.oldest_waiting_s)],
+        ["Oldest lease lasts", found.oldest_lease_s == null ? "–" : lasting(found.oldest_lease_s)],
+        ...agents,
+      ]}
+    />
+  );
+}
+
+function Elsewhere({ of: about }: { of: About }) {
+  const links = [["Prometheus", about.prometheus], ["Grafana", about.grafana]] as const;
+  // An address that is no web page is text, never a link.
+  const good = links.filter(([, url]) => /^https?:\/\//.test(url));
+  return (
+    <>
+      {good.map(([name, url]) => (
+        <a key={name} className="button" href={url} rel="noreferrer">
+          {name}
+        </a>
+      ))}
+      {!about.asks_tokens && (
+        <a className="button" href="/metrics">
+          Figures for Prometheus
+        </a>
+      )}
+    </>
+  );
+}
+
+function Job({ of: lease }: { of: LeaseView }) {
+  return (
+    <Link to="/experiments/$experimentId" params={{ experimentId: lease.experiment_id }} className="mono">
+      {lease.job_id}
+    </Link>
+  );
+}

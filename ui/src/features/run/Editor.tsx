@@ -1,0 +1,113 @@
+// A recipe's text in, an editor of it out. It lives in a shadow root, so that its styles need no leave of the page's policy.
+import { closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { json } from "@codemirror/lang-json";
+import { yaml } from "@codemirror/lang-yaml";
+import { bracketMatching, indentOnInput, indentUnit, StreamLanguage } from "@codemirror/language";
+import { toml } from "@codemirror/legacy-modes/mode/toml";
+import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
+import { searchKeymap } from "@codemirror/search";
+import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from "@codemirror/view";
+import { useEffect, useRef } from "react";
+
+import type { RecipeProblem } from "@/api/schema";
+
+import { assist, type Names } from "./assist";
+import type { Format } from "./format";
+import { look } from "./look";
+import { marksOf } from "./problems";
+import type { SchemaNode } from "./schema";
+
+interface Props {
+  text: string;
+  format: Format;
+  schema: SchemaNode | null;
+  names: Names;
+  problems: readonly RecipeProblem[];
+  onChange: (text: string) => void;
+}
+
+const LANGUAGES: Record<Format, () => Extension> = {
+  yaml: () => yaml(),
+  json: () => json(),
+  toml: () => StreamLanguage.define(toml),
+};
+
+export function Editor({ text, format, schema, names, problems, onChange }: Props) {
+  const host = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView | null>(null);
+  const parts = useRef({ language: new Compartment(), help: new Compartment() });
+  const changed = useRef(onChange);
+  const first = useRef(text);
+  useEffect(() => {
+    changed.current = onChange;
+  }, [onChange]);
+
+  useEffect(() => {
+    if (!host.current) return;
+    const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: "open" });
+    const { language, help } = parts.current;
+    const made = new EditorView({
+      root,
+      parent: root,
+      state: EditorState.create({
+        doc: first.current,
+        extensions: [
+          lineNumbers(), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(), history(), bracketMatching(),
+          closeBrackets(), indentOnInput(), indentUnit.of("  "), lintGutter(),
+          keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
+          language.of([]), help.of([]), look,
+          EditorView.contentAttributes.of({ "aria-label": "Recipe", "aria-multiline": "true" }),
+          EditorView.updateListener.of((update) => {
+            if (update.docChanged) changed.current(update.state.doc.toString());
+          }),
+        ],
+      }),
+    });
+    view.current = made;
+    return () => {
+      made.destroy();
+      view.current = null;
+    };
+  }, []);
+
+  useEffect(() => {
+    const { language, help } = parts.current;
+    const helped = schema && format === "yaml" ? assist(schema, names) : [];
+    view.current?.dispatch({ effects: [language.reconfigure(LANGUAGES[format]()), help.reconfigure(helped)] });
+  }, [format, schema, names]);
+
+  useEffect(() => {
+    const made = view.current;
+    // Another text from outside: an example, or what the form wrote.
+    if (made && made.state.doc.toString() !== text)
+      made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: text } });
+  }, [text]);
+
+  useEffect(() => {
+    const made = view.current;
+    if (made) made.dispatch(setDiagnostics(made.state, diagnostics(made.state.doc.toString(), problems)));
+  }, [problems, text]);
+
+  return <div ref={host} className="editor" />;
+}
+
+function diagnostics(text: string, problems: readonly RecipeProblem[]): Diagnostic[] {
+  return marksOf(text, problems).map(({ from, to, message, fix }) => ({
+    from,
+    to,
+    message,
+    severity: "error",
+    ...(fix === null
+      ? {}
+      : {
+          actions: [
+            {
+              name: `Write ${fix}`,
+              apply: (view: EditorView, at: number, end: number) => view.dispatch({ changes: { from: at, to: end, insert: fix } }),
+            },
+          ],
+        }),
+  }));
+}

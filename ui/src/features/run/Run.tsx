@@ -1,0 +1,142 @@
+// A recipe is chosen, written or put together, looked at by the server while it is written, and submitted.
+import "./run.css";
+
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+
+import { api, got } from "@/api/client";
+import { examplesQuery } from "@/api/queries";
+import { Choice } from "@/components/Field";
+import { Card, Page } from "@/components/layout";
+import { Failure, Loading } from "@/components/states";
+import { tell } from "@/components/toasts";
+
+import type { Names } from "./assist";
+import { type Format, formatOf, FORMATS } from "./format";
+import { Forms } from "./Forms";
+import { Preview } from "./Preview";
+import { checkQuery, type Draft, namesQuery, schemaQuery, submitted } from "./queries";
+
+const Editor = lazy(() => import("./Editor").then(({ Editor: found }) => ({ default: found })));
+const route = getRouteApi("/run");
+const PAUSE_MS = 350;
+const KEPT = "prony.draft";
+
+export function Run() {
+  const { example, from } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [draft, setDraft] = useState<Draft>(kept);
+  const settled = useSettled(draft);
+  const check = useQuery(checkQuery(settled));
+  const schema = useQuery(schemaQuery);
+  const names = useNames();
+  const begin = useBeginning(example, from);
+  const [begun, setBegun] = useState<string | null>(null);
+  // Another address is another beginning; what is typed after it stays.
+  if (begin && begin.key !== begun) {
+    setBegun(begin.key);
+    setDraft(begin.draft);
+  }
+  useEffect(() => sessionStorage.setItem(KEPT, JSON.stringify(draft)), [draft]);
+  const [busy, setBusy] = useState(false);
+  const write = (text: string): void => setDraft((now) => ({ text, format: isOther(now.text, text) ? formatOf(text) : now.format }));
+  const isCurrent = settled === draft && !check.isFetching;
+  const submit = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      const { experiment } = await submitted(draft, crypto.randomUUID());
+      sessionStorage.removeItem(KEPT);
+      await navigate({ to: "/experiments/$experimentId", params: { experimentId: experiment.id } });
+    } catch (error) {
+      tell(error instanceof Error ? error.message : String(error), true);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Page title="Run" about="Choose an example, write a recipe, or paste one of another program: it is looked at while you type.">
+      <div className="bench">
+        <Card
+          title="Recipe"
+          flush
+          actions={
+            <>
+              <Examples chosen={example} onChoose={(name) => void navigate({ search: { example: name } })} />
+              <Forms onWrite={(text) => setDraft({ text, format: "yaml" })} />
+              <Choice label="Format" value={draft.format} options={FORMATS.map((one) => ({ value: one, label: one.toUpperCase() }))} onChange={(format) => setDraft({ ...draft, format: format as Format })} />
+            </>
+          }
+        >
+          <Suspense fallback={<Loading what="The editor comes" />}>
+            <Editor text={draft.text} format={draft.format} schema={schema.data ?? null} names={names} problems={check.data?.problems ?? []} onChange={write} />
+          </Suspense>
+        </Card>
+        <div className="stack">
+          {check.error ? <Failure error={check.error} /> : <Preview check={draft.text.trim() === "" ? undefined : check.data} />}
+          <button type="button" className="button primary" disabled={busy || !isCurrent || !check.data || check.data.problems.length > 0} onClick={() => void submit()}>
+            {busy ? "Submitting …" : check.data && check.data.jobs > 0 ? `Submit ${check.data.jobs} job${check.data.jobs === 1 ? "" : "s"}` : "Submit"}
+          </button>
+        </div>
+      </div>
+    </Page>
+  );
+}
+
+function Examples({ chosen, onChoose }: { chosen: string | undefined; onChoose: (name: string) => void }) {
+  const examples = useQuery(examplesQuery());
+  const options = (examples.data?.items ?? []).map((one) => ({ value: one.file, label: `${one.file}: ${one.summary}` }));
+  return <Choice label="Example" value={chosen ?? ""} options={[{ value: "", label: "choose one" }, ...options]} onChange={(name) => name && onChoose(name)} />;
+}
+
+/** What the address asks to begin with, when it is there. */
+function useBeginning(example: string | undefined, from: string | undefined): { key: string; draft: Draft } | null {
+  const examples = useQuery({ ...examplesQuery(), enabled: example !== undefined });
+  const earlier = useQuery({
+    queryKey: ["experiment", from ?? "", "recipe"],
+    queryFn: ({ signal }) => got(api.GET("/api/v1/experiments/{experiment_id}", { params: { path: { experiment_id: from ?? "" } }, signal })),
+    enabled: from !== undefined,
+  });
+  if (from !== undefined) {
+    const text = earlier.data?.experiment.recipe_text;
+    return text ? { key: `from ${from}`, draft: { text, format: formatOf(text) } } : null;
+  }
+  const found = examples.data?.items.find((one) => example === one.file || example === one.name);
+  return found ? { key: `example ${found.file}`, draft: { text: found.text, format: formatOf(found.text) } } : null;
+}
+
+function useNames(): Names {
+  const found = useQuery(namesQuery).data;
+  return useMemo(() => {
+    const of = (names: { name: string; about: string }[] | undefined) => (names ?? []).map(({ name, about }) => ({ name, about, detail: "" }));
+    return {
+      "workload.model": of(found?.models), "workload.engine": of(found?.engines), "workload.service": of(found?.services),
+      "workload.driver": of(found?.drivers), "workload.task": of(found?.tasks),
+    };
+  }, [found]);
+}
+
+/** The draft as it was when nobody had typed for a moment. */
+function useSettled(draft: Draft): Draft {
+  const [settled, setSettled] = useState(draft);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(draft), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [draft]);
+  return settled;
+}
+
+/** Was a whole text pasted, rather than a letter typed? */
+function isOther(before: string, after: string): boolean {
+  return before.trim() === "" || Math.abs(after.length - before.length) > 40;
+}
+
+function kept(): Draft {
+  try {
+    const found = JSON.parse(sessionStorage.getItem(KEPT) ?? "null") as Draft | null;
+    if (found && typeof found.text === "string" && FORMATS.includes(found.format)) return found;
+  } catch {
+    // Not ours: begin with nothing.
+  }
+  return { text: "", format: "yaml" };
+}

@@ -1,0 +1,12 @@
+// A recipe's text in, the format that it is written in out: what a pasted text looks like.
+export type Format = "yaml" | "toml" | "json";
+
+export const FORMATS: readonly Format[] = ["yaml", "toml", "json"];
+
+export function formatOf(text: string): Format {
+  if (/^\s*\{/.test(text)) return "json";
+  const lines = text.split("\n").filter((line) => !/^\s*(#|$)/.test(line));
+  const toml = lines.filter((line) => /^\s*(\[\[?[\w."-]+\]\]?\s*(#.*)?$|[\w."-]+\s*=)/.test(line)).length;
+  const yaml = lines.filter((line) => /^\s*(- )?[\w."-]+\s*:(\s|$)/.test(line)).length;
+  return toml > yaml ? "toml" : "yaml";
+}

@@ -1,0 +1,43 @@
+// What the Run page asks: the schema, the names, and what the server says of a text.
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+
+import { api, got } from "@/api/client";
+import type { ExperimentView, RecipeCheck } from "@/api/schema";
+
+import type { Format } from "./format";
+import type { SchemaNode } from "./schema";
+
+export const schemaQuery = queryOptions({
+  queryKey: ["schema"],
+  queryFn: async ({ signal }) => (await got(api.GET("/api/v1/recipes/schema", { signal }))) as SchemaNode,
+  staleTime: Infinity,
+});
+
+export const namesQuery = queryOptions({
+  queryKey: ["catalogue"],
+  queryFn: ({ signal }) => got(api.GET("/api/v1/recipes/names", { signal })),
+  staleTime: Infinity,
+});
+
+export interface Draft {
+  text: string;
+  format: Format;
+}
+
+function submission({ text, format }: Draft) {
+  return { text, name: `recipe.${format}`, overrides: [] };
+}
+
+/** Depends on the agents too: who comes or goes changes who fits. */
+export function checkQuery(draft: Draft) {
+  return queryOptions({
+    queryKey: ["agents", "check", draft],
+    queryFn: ({ signal }): Promise<RecipeCheck> => got(api.POST("/api/v1/recipes/check", { body: submission(draft), signal })),
+    placeholderData: keepPreviousData,
+    enabled: draft.text.trim() !== "",
+  });
+}
+
+export function submitted(draft: Draft, key: string): Promise<ExperimentView> {
+  return got(api.POST("/api/v1/experiments", { body: submission(draft), params: { header: { "Idempotency-Key": key } } }));
+}
