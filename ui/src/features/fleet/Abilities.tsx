@@ -49,7 +49,7 @@ function Cell({ said }: { said: string | undefined }) {
   return (
     <td>
       <span className="ink-good" title={said}>
-        <Shape tone="good" /> <span className={said === "yes" ? "unseen" : "muted"}>{said}</span>
+        <Shape tone="good" /> <span className={said === "yes" ? "unseen" : "muted"}>{said.split("-")[0]}</span>
       </span>
     </td>
   );

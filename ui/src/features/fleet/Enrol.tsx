@@ -16,8 +16,10 @@ export function Enrol({ onClose }: { onClose: () => void }) {
   const about = useQuery(aboutQuery());
   const agents = useQuery(agentsQuery());
   const [secret, setSecret] = useState<string | null>(null);
-  const [known] = useState(() => new Set(agents.data?.items.map((one) => one.id)));
-  const come = agents.data?.items.filter((one) => !known.has(one.id)) ?? [];
+  const [known, setKnown] = useState<ReadonlySet<string> | null>(null);
+  // Those that are there when this opens are not news.
+  if (known === null && agents.data) setKnown(new Set(agents.data.items.map((one) => one.id)));
+  const come = agents.data?.items.filter((one) => known !== null && !known.has(one.id)) ?? [];
   return (
     <Dialog title="Enrol an agent" onClose={onClose}>
       <Shown query={about}>

@@ -65,7 +65,9 @@ export function Monitoring() {
 function Parts({ of: found }: { of: Health }) {
   return (
     <div className="stack">
-      <Badge tone={found.ok ? "good" : "bad"}>{found.ok ? "every part works" : "a part of the server fails"}</Badge>
+      <p>
+        <Badge tone={found.ok ? "good" : "bad"}>{found.ok ? "every part works" : "a part of the server fails"}</Badge>
+      </p>
       <Facts
         of={[
           ["Version", found.version],

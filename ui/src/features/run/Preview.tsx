@@ -4,18 +4,24 @@ import { Link } from "@tanstack/react-router";
 import type { LotFit, RecipeCheck } from "@/api/schema";
 import { Badge, State } from "@/components/Badge";
 import { Card, Facts } from "@/components/layout";
-import { Empty } from "@/components/states";
+import { Empty, Loading } from "@/components/states";
 import { lasting } from "@/components/time";
 
 const MOST_PLANNED = 12;
 
-export function Preview({ check }: { check: RecipeCheck | undefined }) {
-  if (check === undefined)
+export function Preview({ check, isEmpty }: { check: RecipeCheck | undefined; isEmpty: boolean }) {
+  if (isEmpty)
     return (
       <Card title="What it becomes">
         <Empty title="Nothing written yet">
           <p>Choose an example above, fill in the form, or begin to type: <span className="mono">name:</span> and <span className="mono">workload:</span> come first. Ctrl-Space completes.</p>
         </Empty>
+      </Card>
+    );
+  if (check === undefined)
+    return (
+      <Card title="What it becomes">
+        <Loading what="The server looks at it" />
       </Card>
     );
   if (check.problems.length > 0) return <Problems check={check} />;

@@ -73,7 +73,7 @@ export function Run() {
           </Suspense>
         </Card>
         <div className="stack">
-          {check.error ? <Failure error={check.error} /> : <Preview check={draft.text.trim() === "" ? undefined : check.data} />}
+          {check.error ? <Failure error={check.error} /> : <Preview check={check.data} isEmpty={draft.text.trim() === ""} />}
           <button type="button" className="button primary" disabled={busy || !isCurrent || !check.data || check.data.problems.length > 0} onClick={() => void submit()}>
             {busy ? "Submitting …" : check.data && check.data.jobs > 0 ? `Submit ${check.data.jobs} job${check.data.jobs === 1 ? "" : "s"}` : "Submit"}
           </button>

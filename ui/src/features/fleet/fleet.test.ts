@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+
+import type { Agent } from "@/api/schema";
+
+import { abilityMatrix, deviceOf } from "./abilities";
+import { command } from "./command";
+
+function fakeAgent(id: string, facts: Agent["capabilities"]["facts"]): Agent {
+  return {
+    id, name: id, state: "active", device_key: id, incarnation: "i", created_at: "2026-01-01T00:00:00Z", seen_at: "2026-01-01T00:00:00Z",
+    strikes: 0, reason: "", capabilities: { engines: [], facts, labels: {}, version: "" },
+  };
+}
+
+describe("who can run what", () => {
+  it("has a column for every workload and every engine on every unit that anybody has", () => {
+    const { abilities, has } = abilityMatrix([
+      fakeAgent("a", { kinds: ["model", "service"], engine: "onnxruntime", "engine.onnxruntime": "1.2", "engine.onnxruntime.unit": ["cpu", "cuda"] }),
+      fakeAgent("b", { kinds: "model" }),
+    ]);
+    expect(abilities.map((one) => one.label)).toEqual(["model", "service", "onnxruntime on cpu", "onnxruntime on cuda"]);
+    expect(has.get("a")?.get("onnxruntime on cuda")).toBe("1.2");
+    expect([...(has.get("b")?.keys() ?? [])]).toEqual(["kind model"]);
+  });
+
+  it("knows nothing of a device that was not told", () => {
+    expect(deviceOf(fakeAgent("a", {}))).toBe("");
+  });
+});
+
+describe("the command that enrols", () => {
+  it("carries the secret in a file and never as an argument", () => {
+    expect(command("http://x:1", null)).toBe("prony agent start --server http://x:1");
+    const lines = command("http://x:1", "prony_secret").split("\n");
+    expect(lines.at(-1)).toBe("prony agent start --server http://x:1 --token-file enrol.token");
+    expect(lines.filter((line) => line.includes("prony_secret"))).toEqual(["prony_secret"]);
+  });
+});
