@@ -128,9 +128,10 @@ class House:
         found: dict[str, int] = self.ask("GET", "/api/monitoring/stats")["results"]["dropped"]
         return found
 
-    def prony(self, path: str) -> dict[str, Any]:
+    def prony(self, path: str, *, method: str = "GET") -> dict[str, Any]:
         """Ask Prony's own API."""
-        with urlopen(f"http://127.0.0.1:{self.port}/api/v1/{path}", timeout=30) as answer:
+        request = Request(f"http://127.0.0.1:{self.port}/api/v1/{path}", method=method)
+        with urlopen(request, timeout=30) as answer:
             found: dict[str, Any] = json.loads(answer.read())
         return found
 

@@ -82,7 +82,7 @@ def check_all_once(sark: House, campaign_id: str, count: int) -> dict[str, Any]:
     assert told(view) == ("completed", count, count, 0)
     assert view["job_breakdown"] == {"pending": 0, "running": 0, "complete": count, "failed": 0}
     rows = sark.rows(campaign_id)
-    assert sorted(row["JobId"] for row in rows) == [f"{campaign_id}-job-{number}" for number in range(count)]
+    assert sorted(row["JobId"] for row in rows) == sorted(f"{campaign_id}-job-{number}" for number in range(count))
     assert {row["Status"] for row in rows} == {"Complete"}
     counts = sark.prony(f"experiments/{campaign_id}")["counts"]
     assert {state: number for state, number in counts.items() if number} == {"complete": count}
@@ -353,6 +353,7 @@ def test_a_server_killed_in_the_middle_goes_on_where_it_was(private: House) -> N
     worker.wait_said("Failed to update status")
     if private.has_redis:
         worker.wait_said("Published result")  # nobody is there to take it; without a Redis it is lost with the server
+        worker.wait_said("Could not fetch job details")  # it pops on, and drops what it cannot look up
     private.start()
     check_all_once(private, campaign_id, 4)
 
@@ -363,6 +364,34 @@ def test_after_a_reset_the_workers_go_on(sark: House) -> None:
     assert sark.ask("POST", "/api/reset")["status"] == "reset"
     assert sark.ask("GET", "/api/campaigns")["count"] == 0
     check_all_once(sark, sark.campaign(2), 2)
+
+
+# All at once
+
+
+def test_a_campaign_that_is_cancelled_ends_and_its_worker_goes_on(sark: House) -> None:
+    worker = sark.worker("held:1")
+    campaign_id = sark.campaign(3)
+    worker.wait_said("Executing job")
+    sark.prony(f"experiments/{campaign_id}/cancel", method="POST")
+    view = sark.ended(campaign_id)
+    assert view["job_breakdown"]["pending"] == view["job_breakdown"]["running"] == 0
+    worker.open_gate()
+    check_all_once(sark, sark.campaign(2), 2)
+    assert sark.view(campaign_id)["completed_jobs"] == view["completed_jobs"]
+
+
+def test_in_a_storm_of_faults_every_job_ends_once(sark: House) -> None:
+    device = sark.device()
+    late = sark.worker("late:1")
+    for fault in ("twice", "unknown:2", "malformed:1", "lost:1", "die-before-result:1"):
+        sark.worker(fault)
+    campaign_id = sark.campaign(40)
+    sark.worker("die-after-pop:1", device=device)
+    sark.worker(device=device)
+    sark.wait(lambda: sark.view(campaign_id)["completed_jobs"] >= 20, "half of the campaign", campaign_id)
+    late.open_gate()
+    check_all_once(sark, campaign_id, 40)
 
 
 # Prony's own agent in a Dumont's place
