@@ -118,8 +118,8 @@ class SarkLink(Link):
 
     @override
     async def lease(self, request: LeaseRequest) -> Lease | None:
-        """Wait for a job; what cannot be one is settled on the way."""
-        end_s = asyncio.get_running_loop().time() + request.wait_s
+        """Wait for a job, for no longer than until the next heartbeat; what cannot be one is settled on the way."""
+        end_s = asyncio.get_running_loop().time() + min(request.wait_s, _BEAT_S)
         while True:
             # Who does not wait asks only for what it may have been given already.
             job_id = await self.queues.take(is_new=request.wait_s > 0)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from prony.agent import sark_link
 from prony.agent.identity import Slot
 from prony.agent.logs import Log
 from prony.agent.sark_device import capabilities_of
@@ -231,6 +232,11 @@ def test_heartbeats_are_as_far_apart_as_sark_wants_them(use: Use[Any], orchestra
 
     use(twice)
     assert orchestrator.asked.count(f"POST /api/workers/{ID}/heartbeat") == 1
+
+
+def test_who_waits_for_a_job_gives_a_sign_of_life_in_between(use: Use[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sark_link, "_BEAT_S", 0.01)  # the agent beats when a wait has brought nothing
+    assert use(asked(wait_s=30)) is None
 
 
 def test_only_what_works_here_is_offered() -> None:
