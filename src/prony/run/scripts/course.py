@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -10,6 +11,7 @@ from typing import Literal
 from prony.errors import CapacityError, PronyError
 from prony.measure.told import Told, series_of, told_frame
 from prony.model.device import Environment
+from prony.model.event import Event
 from prony.model.recipe import Measure
 from prony.model.result import Phase, Repetition, ScriptFacts
 from prony.model.script import ScriptSource
@@ -28,6 +30,7 @@ Kind = Literal["measure", "warmup"]
 WALL = "wall_s"
 CPU = "cpu_s"
 _GIVE_UP_AFTER = 2
+_GLANCE_S = 2.0
 _LEAST_FOR_INTERVAL = 6  # runs below which no 95 % interval of a median exists
 
 
@@ -151,11 +154,33 @@ class ScriptCourse:
         variables = self._stage.variables(place)
         plan = planned(self.job.script.launch, self._stage.argv(place, variables), variables, place)
         tails = [reading.follow_emitted(place.emitted), *(reading.follow_stream(stream) for stream in plan.streams)]
-        watch = Watch(self.job.limits, self._around.stop_asked, observer.tick, served.trouble)
+        glance = self._glance(reading, place)
+
+        def tick(pid: int) -> None:
+            observer.tick(pid)
+            glance()
+
+        watch = Watch(self.job.limits, self._around.stop_asked, tick, served.trouble)
         observer.ready()
         outcome = Execution(plan, [*tails, *served.tails], watch).run()
         observer.measured({"event": "measured", "cpu_ns": outcome.cpu_ns})
         return outcome
+
+    def _glance(self, reading: Reading, place: Place) -> Callable[[], None]:
+        """Return what tells whoever watches, now and then, what the script told last."""
+        told, next_s = "", time.monotonic() + _GLANCE_S
+
+        def glance() -> None:
+            nonlocal told, next_s
+            if time.monotonic() < next_s:
+                return
+            next_s = time.monotonic() + _GLANCE_S
+            latest = reading.latest(place.emitted)
+            if latest and latest != told:
+                told = latest
+                self._around.emit(Event(kind="phase", job_id=self.job.id, phase=latest))
+
+        return glance
 
     def _learn(self, repetition: Repetition, rows: list[Told]) -> None:
         """Remember the run's headline, by which `until` decides."""

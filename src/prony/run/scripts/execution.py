@@ -92,7 +92,8 @@ class Execution:
         begin_ns, usage = time.perf_counter_ns(), Usage(warden.pid)
         while self._listen(warden):
             for tail in self._tails:
-                tail.follow()
+                if tail.is_live:
+                    tail.follow()
             pids = self._events.get("started", {}).get("pids") or [0]
             self._watch.on_tick(pids[0])
             if self._limit is None:
@@ -121,7 +122,7 @@ class Execution:
             return endings.cancelled()
         if so_far_ns > limits.timeout:
             return endings.timed_out(limits.timeout / 1e9)
-        if sum(tail.offset for tail in self._tails) > _LOG_MOST:
+        if sum(tail.size for tail in self._tails) > _LOG_MOST:
             return endings.over_log(_LOG_MOST / 2**20)
         used_mib = usage.rss_mib() if limits.memory is not None else None
         if limits.memory is not None and used_mib is not None and used_mib * 2**20 > limits.memory:

@@ -21,6 +21,8 @@ _BLOCK = 2**20
 _MOST_REASONS = 200
 _MOST_SERIES = 2000
 _LONGEST_NAME = 200
+_GLANCE = 2**13
+_MOST_SHOWN = 3
 _LINE_ENDS = re.compile(rb"[\r\n]")  # a progress bar goes back to the beginning of its line
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
@@ -31,8 +33,14 @@ class Tail:
 
     path: Path
     take: Callable[[str, int], None]
+    # Read while it grows, because the time of reading is the time of a line; else when all is over, in peace.
+    is_live: bool = True
     offset: int = 0
     rest: bytes = b""
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
 
     def follow(self, *, is_last: bool = False) -> None:
         """Hand on what is new; at the end also a last line without an end."""
@@ -75,7 +83,20 @@ class Reading:
         return tuple(Refusal(name=name, reason=reason, count=n) for (name, reason), n in self.refused.items())
 
     def follow_emitted(self, path: Path) -> Tail:
-        return Tail(path, self.take_record)
+        return Tail(path, self.take_record, is_live=False)
+
+    def latest(self, path: Path) -> str:
+        """Return in a few words what was told last, for whoever watches: of the file's end alone."""
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _GLANCE))
+            lines = file.read().splitlines()
+        glance = Reading(())
+        for line in lines[-2:]:
+            if line.startswith(b"{"):
+                glance.take_record(line.decode(errors="replace"), 0)
+        rows = (glance.rows or self.rows)[-_MOST_SHOWN:]
+        step = f" (step {rows[-1].step:g})" if rows and rows[-1].step is not None else ""
+        return ", ".join(f"{row.name[:30]} {row.value:.4g}" for row in rows) + step
 
     def follow_stream(self, stream: Stream) -> Tail:
         return Tail(stream.path, lambda line, at_ns: self.take_line(stream, line, at_ns))

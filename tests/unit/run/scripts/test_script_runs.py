@@ -17,6 +17,7 @@ from prony.app import pictures
 from prony.app.pictures import distribution
 from prony.app.results import summary_of
 from prony.model.dossier import Entry
+from prony.model.event import Event
 from prony.model.result import ResultState
 
 from .script_jobs import executed, job_of, samples, values
@@ -204,3 +205,11 @@ def test_what_it_told_can_be_drawn(tmp_path: Path) -> None:
     drawn, timeline = distribution(entry, "inference_ms", 4), pictures.timeline(entry, 10)
     assert (drawn.unit, drawn.counts, drawn.metrics[:2]) == ("ms", (2, 2, 2, 2), ("val_acc", "inference_ms"))
     assert (timeline.metric, len(timeline.runs)) == ("val_acc", 2)
+
+
+def test_whoever_watches_hears_what_was_told_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prony.run.scripts.course._GLANCE_S", 0.1)
+    text = "import prony, time\nprony.emit({'loss': 0.25, 'rate': 12.0}, step=3)\ntime.sleep(1)"
+    events: list[Event] = []
+    executed(job_of(tmp_path, text), tmp_path / "out", events)
+    assert [one.phase for one in events if one.kind == "phase"] == ["loss 0.25, rate 12 (step 3)"]
