@@ -133,7 +133,7 @@ def _shown(one: Estimate) -> str:
 def _number(value: float, unit: str, *, bare: bool = False) -> str:
     if unit == "1":
         return f"{value * 100:.4g} %"
-    return plain(value) if bare else f"{plain(value)} {unit.replace('1/s', '/s')}"
+    return plain(value) if bare else f"{plain(value)} {unit.replace('1/s', '/s')}".rstrip()
 
 
 _WORDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more than"}

@@ -32,7 +32,7 @@ def value_text(estimate: Estimate | None) -> str:
         return "nothing"
     if estimate.unit == "1":
         return f"{estimate.value:.4g}"
-    return f"{estimate.value:.4g} {estimate.unit}"
+    return f"{estimate.value:.4g} {estimate.unit}".rstrip()
 
 
 def _from_to(contrast: Contrast) -> str:
