@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from prony.errors import RecipeError
 from prony.model.recipe import Recipe
@@ -358,3 +360,41 @@ def test_an_override_sets_a_key_of_the_recipe() -> None:
     assert recipe.measure.repeats == 5
     assert isinstance(recipe.workload, ScriptWorkload)
     assert recipe.workload.directory == "/scripts"
+
+
+def paths(document: Any, before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    inner = [
+        path for key, value in document.items() if isinstance(value, dict) for path in paths(value, (*before, key))
+    ]
+    return [*((*before, key) for key in document), *inner]
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+anything = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(base=st.sampled_from([FINAL, OF_2019, INFERENCE, HOROVOD]), data=st.data())
+def test_whatever_stands_under_a_key_it_is_read_or_refused_with_a_line(
+    base: dict[str, Any], data: st.DataObject
+) -> None:
+    path = data.draw(st.sampled_from(paths(base)))
+    document = json.loads(json.dumps(base))
+    at = document
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = data.draw(anything)
+    found = outcome(json.dumps(document))
+    if isinstance(found, RecipeError):
+        assert all(problem["source"] == "descriptor.json" and problem["line"] for problem in found.problems)
+    else:
+        assert found.jobs("x")
+
+
+def outcome(text: str) -> Loaded | RecipeError:
+    try:
+        return loads(text, "json", "descriptor.json")
+    except RecipeError as exc:
+        return exc

@@ -21,7 +21,7 @@ from prony.app.fleet.views import OVER, require, row_of, view_of, views
 from prony.app.fleet.watching import Watching
 from prony.errors import ConflictError, InputError
 from prony.model.access import Principal
-from prony.model.experiment import ExperimentState
+from prony.model.experiment import Experiment, ExperimentState
 from prony.model.queue import ExperimentView, JobState, Modification, Page, Submission
 from prony.model.states import ENDED, IDLE_ONLY
 from prony.store import ledger, lots, parts, queue, schedules, tables
@@ -50,7 +50,7 @@ class Experiments(Watching):
     async def rerun(self, experiment_id: str, *, key: str | None = None, who: Principal) -> tuple[ExperimentView, bool]:
         """Submit the recipe of an earlier experiment again, as it was after its overrides."""
         earlier = (await self.experiment(experiment_id)).experiment
-        return await self._submit(submissions.for_again(earlier), key=key, who=who, rerun_of=experiment_id)
+        return await self._submit(submissions.for_again(earlier), key=key, who=who, earlier=earlier)
 
     async def _submit(
         self,
@@ -58,13 +58,15 @@ class Experiments(Watching):
         *,
         key: str | None,
         who: Principal,
-        rerun_of: str | None = None,
+        earlier: Experiment | None = None,
         is_first: bool = False,
     ) -> tuple[ExperimentView, bool]:
         now = self.clock.now()
+        rerun_of = earlier.id if earlier is not None else None
         made = await asyncio.to_thread(
             submissions.plan, submission, self.offers(), now=now, who=who.name, rerun_of=rerun_of
         )
+        made = made.noted_as(earlier) if earlier is not None else made
         await asyncio.to_thread(check_scripts, made.jobs, self.store.home)
         digest = submissions.digest(submission, rerun_of)
 

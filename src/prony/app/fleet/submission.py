@@ -53,6 +53,11 @@ class Plan:
             return self
         return replace(self, experiment=self.experiment.model_copy(update={"schedule_id": schedule_id}))
 
+    def noted_as(self, earlier: Experiment) -> Plan:
+        """Return it with what was noted when the recipe was first read: what is run again is the recipe alone."""
+        noted = {"dialect": earlier.dialect, "notes": earlier.notes}
+        return replace(self, experiment=self.experiment.model_copy(update=noted))
+
     @property
     def view(self) -> ExperimentView:
         """What is shown of it when it is stored, and nothing of it lent yet."""

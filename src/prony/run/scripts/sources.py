@@ -28,6 +28,11 @@ class Fetched:
     stamps: tuple[tuple[int, int], ...] = ()
 
     @property
+    def is_vouched_for(self) -> bool:
+        """Tell whether nobody on the way can have changed it unseen."""
+        return self.source.checksum is not None or not self.source.source.startswith(("http://", "ftp://"))
+
+    @property
     def is_whole(self) -> bool:
         """Tell whether it is meant to lie at a whole path, as in a container, and not below the script's folder."""
         return self.source.path.startswith(("/", "~"))
@@ -44,7 +49,8 @@ def _fetched(source: ScriptSource, around: Surroundings, progress: Progress) -> 
     reference = _reference(source.source)
     options = FetchOptions(
         cache=around.cache, formats=(), checksum=source.checksum, base=around.base, policy=around.policy,
-        may_be_plain=True,
+        # Who sits at this machine may take what comes by a plain way, and is told; who submits to another may not.
+        may_be_plain=source.checksum is not None or around.policy.schemes is None,
     )  # fmt: skip
     options.policy.check_scheme(reference)
     try:

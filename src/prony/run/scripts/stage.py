@@ -69,6 +69,11 @@ class Stage:
             check_ports(self.work.server)
             self._of_server = fetched(self.work.server.sources, self._around, progress)
         self._sources = fetched(self.work.sources, self._around, progress)
+        for thing in (*self._sources, *self._of_server):
+            if not thing.is_vouched_for:
+                self.notes.append(
+                    f"{thing.source.path} came by a plain way and has no checksum: nobody can vouch for it"
+                )
 
     def _engine(self, one: ScriptWorkload | ScriptServer, whose: str) -> Engine | None:
         """Choose what runs an image, or say that its command is a process here."""

@@ -35,6 +35,14 @@ async def test_a_descriptor_is_submitted_with_its_notes_and_its_own_text(ground:
     assert kept.notes[0].startswith("descriptor.toml:7: hardware.instance_type: p3.8xlarge is not asked for")
 
 
+async def test_what_was_noted_stays_with_an_experiment_that_is_made_again(ground: Ground) -> None:
+    first, _ = await ground.fleet.submit(submission(), who=ME)
+    second, _ = await ground.fleet.rerun(first.experiment.id, who=ME)
+    kept = (await ground.fleet.experiment(second.experiment.id)).experiment
+    assert (kept.rerun_of, kept.dialect) == (first.experiment.id, "benchmark-ai")
+    assert kept.notes == first.experiment.notes != ()
+
+
 async def test_a_wrong_descriptor_is_refused_with_its_lines(ground: Ground) -> None:
     with pytest.raises(RecipeError) as found:
         await ground.fleet.submit(submission(DESCRIPTOR.replace('"python:3"', "3")), who=ME)

@@ -166,3 +166,14 @@ def test_a_source_never_takes_the_place_of_a_file_of_the_script(runs: Runs) -> N
         sources=[{"source": str(other), "path": "x.bin"}],
     )
     assert "is in the script's folder already" in why(result).message
+
+
+def test_what_came_by_a_plain_way_without_a_checksum_is_told(runs: Runs, web: WebServer) -> None:
+    result = runs.run(command=command("x"), sources=[{"source": web.url("/mnist.bin"), "path": "x"}])
+    assert notes(result) == "x came by a plain way and has no checksum: nobody can vouch for it"
+
+
+def test_where_others_submit_a_plain_way_needs_a_checksum(runs: Runs) -> None:
+    runs.policy = AGENT_POLICY
+    result = runs.run(command=command("x"), sources=[{"source": "http://example.org/mnist.bin", "path": "x"}])
+    assert why(result).code == "insecure_url"
