@@ -54,6 +54,10 @@ ui-types: $(STAMP) ui/node_modules/.ready
 ui-check: ui/node_modules/.ready
 	cd ui && npm run --silent lint && npm run --silent typecheck && npm run --silent test
 
+# Pictures of every page, light and dark, by the system's Chromium.
+screenshots: setup
+	PYTHONPATH=tests $(BIN)/python -m ui.screens docs/images
+
 demo: setup
 	$(BIN)/prony run recipes/quickstart.yaml
 	@echo "Next: $(BIN)/prony --help, or '. $(BIN)/activate' once, and then plain 'prony'."

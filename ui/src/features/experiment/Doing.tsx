@@ -23,7 +23,7 @@ export function Doing({ watched }: { watched: Watched }) {
 }
 
 function One({ job, told }: { job: QueuedJob; told: Event | undefined }) {
-  const share = told && told.total > 0 ? told.done / told.total : null;
+  const share = shareOf(told);
   return (
     <>
       <span className="title">{job.title}</span>
@@ -37,7 +37,13 @@ function One({ job, told }: { job: QueuedJob; told: Event | undefined }) {
   );
 }
 
-function wordsOf(told: Event): string {
+/** An event that travels leaves out what is nothing: no count is zero. */
+function shareOf(told: Partial<Event> | undefined): number | null {
+  const { done = 0, total = 0 } = told ?? {};
+  return total > 0 ? Math.min(1, done / total) : null;
+}
+
+function wordsOf(told: Partial<Event>): string {
   if (told.live) {
     const { rate_per_s, p50_ms, p99_ms, failed } = told.live;
     const parts = [plain(rate_per_s, "1/s")];
@@ -46,6 +52,8 @@ function wordsOf(told: Event): string {
     if (failed > 0) parts.push(`${failed} failed`);
     return parts.join(" · ");
   }
-  const place = told.total > 0 ? ` ${told.done}/${told.total}` : "";
-  return `${told.phase || told.kind}${place}${told.message ? ` · ${told.message}` : ""}`;
+  const { kind = "", phase = "", message = "", done = 0, total = 0 } = told;
+  // While a model is fetched the count is one of bytes.
+  if (kind === "prepare") return `${message || "preparing"}${total > 0 ? ` · ${plain(done, "B")} of ${plain(total, "B")}` : ""}`;
+  return [`${phase || kind}${total > 0 ? ` ${done} of ${total}` : ""}`, message].filter(Boolean).join(" · ");
 }

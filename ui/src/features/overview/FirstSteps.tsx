@@ -55,7 +55,7 @@ export function FirstSteps({ agents }: { agents: number }) {
           <Card title={<Step number={2} done={false} text="A first measurement" />}>
             <div className="stack">
               <p>
-                The demo measures a small model on the CPU, in fresh processes, cold and warm. It takes about half a minute{agents > 0 ? "." : " once an agent has come."}
+                The demo measures two small models on two engines, in fresh processes, cold and warm. It takes a minute or two{agents > 0 ? "." : " once an agent has come."}
               </p>
               {demo && (
                 <details>

@@ -1,0 +1,30 @@
+"""A real agent in a process of its own, for the time of a block."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from servers.process import dying_with_parent
+
+
+@contextmanager
+def prony_agent(home: Path, url: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Offer this machine to a server while the block runs; whoever tests a loss may kill it before."""
+    command = [sys.executable, "-m", "prony", "agent", "start", "--server", url, "--log-level", "warning", *options]
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "agent-output.log").open("wb") as log:
+        process = subprocess.Popen(
+            command, env=os.environ | {"PRONY_HOME": str(home)}, stdout=log, stderr=log, start_new_session=True,
+            preexec_fn=dying_with_parent(signal.SIGTERM),  # noqa: PLW1509 - it makes one system call
+        )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(timeout=60)

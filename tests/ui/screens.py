@@ -1,0 +1,121 @@
+"""A folder in, pictures of every page in it out, light and dark: `make screenshots`.
+
+The server, the agent and the browser are real. Most results are recorded ones with known numbers, so that there are
+histories to show; what runs while the pictures are taken is measured here.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import httpx
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from prony.store.home import Home
+from prony.store.store import Store
+
+from .agent import prony_agent
+from .conftest import prony_server
+from .recorded import Kind, history_ms, record
+
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+_CHANGE = 27
+_RUNNING = """name: warm-cache
+workload: {kind: model, model: "zoo:tiny", engine: onnxruntime, threads: 1}
+matrix: {workload.batch_size: [1, 2, 4, 8]}
+measure: {runs: 2000, repeats: 50}
+labels: {team: platform}
+"""
+_NIGHTLY = """name: nightly-yolo
+workload: {kind: model, model: "zoo:tiny-yolov2", engine: onnxruntime}
+schedule: {cron: "0 3 * * *"}
+"""
+# What is shown of each page; PAGES that other people add are one line here.
+PAGES: dict[str, str] = {
+    "overview": "/",
+    "run": "/run",
+    "experiments": "/experiments",
+    "experiment": "/experiments/batches040",
+    "samples": "/experiments/nightly030?part=samples",
+    "running": "/experiments/{running}",
+    "compare": "/compare?of=nightly020,nightly030",
+    "matrix": "/matrix?ids=batches040,batches041&rows=batch_size&columns=experiment",
+    "load": "/load",
+    "history": "/history/{series}",
+    "fleet": "/fleet",
+    "schedules": "/schedules",
+    "alarms": "/alarms",
+    "reports": "/reports?of=batches040",
+    "monitoring": "/monitoring",
+    "settings": "/settings",
+}
+_SETTLED_MS = 2500
+
+
+def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name, _empty(Path(name) / "empty") as first, _full(Path(name)) as (url, ids):
+        with sync_playwright() as playwright:
+            found = shutil.which("chromium") or shutil.which("google-chrome")
+            browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+            for scheme in SCHEMES:
+                _take(browser, scheme, first, {"welcome": "/"}, folder)
+                _take(browser, scheme, url, {key: path.format(**ids) for key, path in PAGES.items()}, folder)
+            _take_phone(browser, url, folder)
+            browser.close()
+
+
+@contextmanager
+def _empty(home: Path) -> Iterator[str]:
+    with prony_server(home) as url:
+        yield url
+
+
+@contextmanager
+def _full(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """A server with histories, one of which got worse, an agent, and an experiment that runs."""
+    home = folder / "home"
+    with Store.open(Home(home)) as store:
+        for place, value in enumerate(history_ms(34, change=_CHANGE)):
+            version = "1.20.0" if place < _CHANGE else "1.21.0"
+            record(store, place, [value], Kind(engine_version=version, kernel="6.1.0" if place < 15 else "6.5.0"))
+        record(store, 40, [2.5, 9.0, 30.0], Kind(name="batches", batches=(1, 4, 16)))
+        record(store, 41, [2.7, 9.0, 29.0], Kind(name="batches", batches=(1, 4, 16), engine_version="1.21.0"))
+    with prony_server(home) as url, prony_agent(folder / "agent", url, "--name", "bench-2"):
+        api = httpx.Client(base_url=f"{url}/api/v1")
+        api.post("/schedules", json={"submission": {"text": _NIGHTLY}}).raise_for_status()
+        api.post("/alarms", json={"name": "lab", "when": "agent lost"}).raise_for_status()
+        made = api.post("/experiments", json={"text": _RUNNING}).raise_for_status()
+        series = api.get("/series", params={"name": "nightly"}).raise_for_status().json()["items"][0]["id"]
+        yield url, {"running": made.json()["experiment"]["id"], "series": series}
+
+
+def _take(browser: Browser, scheme: Scheme, url: str, pages: dict[str, str], folder: Path) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 860}, base_url=url, color_scheme=scheme)
+    page = context.new_page()
+    for name, path in pages.items():
+        _picture(page, path, folder / f"ui-{name}-{scheme}.png")
+    context.close()
+
+
+def _take_phone(browser: Browser, url: str, folder: Path) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, base_url=url, device_scale_factor=2)
+    _picture(context.new_page(), "/", folder / "ui-phone.png")
+    context.close()
+
+
+def _picture(page: Page, path: str, to: Path) -> None:
+    page.goto(path)
+    page.wait_for_timeout(_SETTLED_MS)  # charts are drawn some time after their data has come
+    page.screenshot(path=to)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
