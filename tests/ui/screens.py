@@ -9,8 +9,10 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +22,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from prony.store.home import Home
 from prony.store.store import Store
 
+from . import recorded
 from .agent import prony_agent
 from .conftest import prony_server
 from .recorded import Kind, history_ms, record
@@ -37,7 +40,7 @@ _NIGHTLY = """name: nightly-yolo
 workload: {kind: model, model: "zoo:tiny-yolov2", engine: onnxruntime}
 schedule: {cron: "0 3 * * *"}
 """
-# What is shown of each page; PAGES that other people add are one line here.
+# What is shown of each page.
 PAGES: dict[str, str] = {
     "overview": "/",
     "run": "/run",
@@ -61,27 +64,26 @@ _SETTLED_MS = 2500
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as name, _empty(Path(name) / "empty") as first, _full(Path(name)) as (url, ids):
-        with sync_playwright() as playwright:
-            found = shutil.which("chromium") or shutil.which("google-chrome")
-            browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-            for scheme in SCHEMES:
-                _take(browser, scheme, first, {"welcome": "/"}, folder)
-                _take(browser, scheme, url, {key: path.format(**ids) for key, path in PAGES.items()}, folder)
-            _take_phone(browser, url, folder)
-            browser.close()
-
-
-@contextmanager
-def _empty(home: Path) -> Iterator[str]:
-    with prony_server(home) as url:
-        yield url
+    with (
+        tempfile.TemporaryDirectory() as name,
+        prony_server(Path(name) / "empty") as first,
+        _full(Path(name)) as (url, ids),
+        sync_playwright() as playwright,
+    ):
+        found = shutil.which("chromium") or shutil.which("google-chrome")
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        for scheme in SCHEMES:
+            _take(browser, scheme, first, {"welcome": "/"}, folder)
+            _take(browser, scheme, url, {key: path.format(**ids) for key, path in PAGES.items()}, folder)
+        _take_phone(browser, url, folder)
+        browser.close()
 
 
 @contextmanager
 def _full(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """A server with histories, one of which got worse, an agent, and an experiment that runs."""
     home = folder / "home"
+    recorded.BEGIN = datetime.now(UTC) - timedelta(days=42)  # so that the last results are a day old
     with Store.open(Home(home)) as store:
         for place, value in enumerate(history_ms(34, change=_CHANGE)):
             version = "1.20.0" if place < _CHANGE else "1.21.0"
@@ -92,6 +94,8 @@ def _full(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
         api = httpx.Client(base_url=f"{url}/api/v1")
         api.post("/schedules", json={"submission": {"text": _NIGHTLY}}).raise_for_status()
         api.post("/alarms", json={"name": "lab", "when": "agent lost"}).raise_for_status()
+        while not api.get("/agents", params={"state": "active"}).raise_for_status().json()["items"]:
+            time.sleep(0.2)
         made = api.post("/experiments", json={"text": _RUNNING}).raise_for_status()
         series = api.get("/series", params={"name": "nightly"}).raise_for_status().json()["items"][0]["id"]
         yield url, {"running": made.json()["experiment"]["id"], "series": series}

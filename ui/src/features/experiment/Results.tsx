@@ -132,8 +132,9 @@ function Reasons({ entries }: { entries: readonly Entry[] }) {
       found.set(reason.text, { ...known, titles: [...known.titles, summary.title] });
     }
   if (found.size === 0) return null;
+  const isAllValid = [...found.values()].every(({ grade }) => grade === "valid");
   return (
-    <Card title="Why a number is not simply valid">
+    <Card title={isAllValid ? "Notes" : "Why a number is not simply valid"}>
       <ul className="stack">
         {[...found].map(([text, { grade, titles }]) => (
           <li key={text} className="reason">
