@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from prony.errors import InputError, NotFoundError, StoreError
 from prony.plugins.models.s3 import S3Source, Store
+from prony.plugins.s3_sign import Signer
 from prony.ports.models import FetchOptions, ModelFiles
 from servers.web_server import Page, WebServer, serving
 
@@ -134,3 +136,16 @@ def test_a_cache_that_cannot_be_written_is_told(web: WebServer, tmp_path: Path) 
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(StoreError, match="cache"):
         fetch("s3://data/mnist", FetchOptions(cache=tmp_path / "cache", formats=()))
+
+
+@pytest.mark.parametrize(
+    ("query", "signature"),
+    [
+        ({"lifecycle": ""}, "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"),
+        ({"max-keys": "2", "prefix": "J"}, "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"),
+    ],
+)
+def test_the_signature_is_the_one_that_amazon_gives_as_an_example(query: dict[str, str], signature: str) -> None:
+    host, at = "examplebucket.s3.amazonaws.com", datetime(2013, 5, 24, tzinfo=UTC)
+    signer = Signer("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "us-east-1", host, at)
+    assert signer.headers("GET", "/", query)["authorization"].endswith(f"Signature={signature}")
