@@ -277,6 +277,7 @@ class TestCampaigns:
         assert found.keys() == {"campaign_id", "model_url", "total_jobs", "completed_jobs", "failed_jobs", "status",
                                 "created_at", "jobs", "job_breakdown"}  # fmt: skip
         assert found["job_breakdown"] == {"pending": 2, "running": 0, "complete": 0, "failed": 0}
+        assert found["jobs"][1]["reason"].startswith("no agent is enrolled")
         assert [job.keys() >= JOB_KEYS for job in found["jobs"]] == [True, True]
         assert sark.get("campaigns")["campaigns"] == [found]
 

@@ -15,6 +15,7 @@ import redis
 from prony.app.sark.settings import WHO
 from servers.redis import redis_server
 from servers.sark import DUMONT, Sark, complete, served_sark
+from servers.shared import Shared
 
 Serving = Callable[..., AbstractContextManager[Sark]]
 
@@ -301,6 +302,23 @@ def test_without_its_redis_a_campaign_is_kept_and_handed_out_when_it_is_back(tmp
         with redis_server(port=int(port)):
             sark.serve_one(worker_id)
             assert sark.ended(campaign_id)["completed_jobs"] == 1
+
+
+def test_a_campaign_is_served_from_postgresql_as_well(postgres: Shared, tmp_path: Path) -> None:
+    name = postgres.create_migrated()
+    try:
+        with served_sark(tmp_path, database=postgres.url_of(name), ttl_s=1.0) as sark:
+            silent, worker_id = sark.register("silent"), sark.register()
+            campaign_id = sark.campaign({}, {"worker_id": worker_id})
+            sark.begin(silent)
+            sark.serve_one(worker_id)
+            sark.until(lambda: sark.get(f"campaigns/{campaign_id}")["job_breakdown"]["pending"] == 1)
+            sark.serve_one(worker_id)
+            assert sark.ended(campaign_id)["completed_jobs"] == 2
+            assert sark.get("campaigns")["count"] == sark.get("results/files")["count"] == 1
+            assert sark.post("reset").status_code == 200
+    finally:
+        postgres.drop(name)
 
 
 def _dropped(sark: Sark) -> dict[str, int]:

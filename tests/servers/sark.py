@@ -119,10 +119,12 @@ def complete(job_id: str, worker_id: str) -> dict[str, Any]:
 
 
 @contextmanager
-def served_sark(folder: Path, *, redis_url: str = "", ttl_s: float = 30.0, **settings: float) -> Iterator[Sark]:
+def served_sark(
+    folder: Path, *, redis_url: str = "", database: str = "", ttl_s: float = 30.0, **settings: float
+) -> Iterator[Sark]:
     """Serve a home until the block ends; without a Redis's URL the lists are the server's own."""
     kept = FleetSettings(ttl_s=ttl_s, sweep_s=0.1, reconcile_s=0.5)
-    fleet = Fleet.open(Home(folder).create(), settings=kept)
+    fleet = Fleet.open(Home(folder).create(), url=database, settings=kept)
     quick = SarkSettings(**({"claim_s": 0.5, "poll_s": 0.02, "look_s": 0.05} | settings))
     ready, ending = threading.Event(), threading.Event()
     found: list[tuple[asyncio.AbstractEventLoop, Bridge]] = []

@@ -66,7 +66,9 @@ class Overview(Jobs, Leases):
             states = Counter(card.state for card in fitting)
             told = ", ".join(f"{count} {state}" for state, count in states.items())
             return f"no agent that fits is there: {told}"
-        busy = [card for card in working if card.device_key in self.floor.devices]
+        # One that takes jobs by other means than asking holds them under names of their own.
+        holding = {held.agent_id for held in list(self.floor.held.values())}
+        busy = [card for card in working if card.device_key in self.floor.devices or card.id in holding]
         if lot.demand.agents > 1:
             return self._reason_gang(lot.demand.agents, {card.device_key for card in working})
         return f"{len(busy)} of {len(working)} agents that fit are busy" if busy else _SOON

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Row
@@ -15,7 +16,7 @@ from prony.app.sark.campaigns import campaign_of, planned
 from prony.app.sark.files import Files
 from prony.app.sark.routes import every_queue
 from prony.app.sark.settings import WHO
-from prony.app.sark.shown import shown_campaign, shown_job, shown_result
+from prony.app.sark.shown import Around, shown_campaign, shown_job, shown_result
 from prony.app.sark.staff import Staff
 from prony.errors import TransportError
 from prony.model.queue import JobState
@@ -68,19 +69,21 @@ class Orchestrator(Staff, Files):
             jobs: dict[str, list[Row[Any]]] = defaultdict(list)
             for row in campaigns.jobs(connection):
                 jobs[row.experiment_id].append(row)
-            return [self._campaign(row, jobs[row.id]) for row in campaigns.every(connection)]
+            around = self._around()
+            return [_shown(row, jobs[row.id], around) for row in campaigns.every(connection)]
 
         listed = await self.fleet.read(ask)
         return {"count": len(listed), "campaigns": listed}
 
     async def campaign(self, campaign_id: str) -> dict[str, Any]:
         def ask(connection: Connection) -> dict[str, Any]:
-            return self._campaign(campaigns.require(connection, campaign_id), campaigns.jobs(connection, campaign_id))
+            row = campaigns.require(connection, campaign_id)
+            return _shown(row, campaigns.jobs(connection, campaign_id), self._around())
 
         return await self.fleet.read(ask)
 
-    def _campaign(self, row: Row[Any], jobs: Sequence[Row[Any]]) -> dict[str, Any]:
-        return shown_campaign(row, experiment_of(row).recipe.model.model, jobs, self.names())
+    def _around(self) -> Around:
+        return Around(self.names(), cache(self.fleet.why))  # the same for all jobs of a lot
 
     # Jobs
 
@@ -89,7 +92,7 @@ class Orchestrator(Staff, Files):
         row = await self.fleet.read(lambda connection: campaigns.job(connection, job_id))
         if row.state == JobState.WAITING:
             self.bridge.claims.asked(job_id, address, self.fleet.now())
-        return {"job": shown_job(row, self.names()), "result": shown_result(row)}
+        return {"job": shown_job(row, self._around()), "result": shown_result(row)}
 
     # The whole
 
@@ -149,3 +152,7 @@ class Orchestrator(Staff, Files):
         self.bridge.start_over()
         cleared = {f"{noun}_cleared": True for noun in ("workers", "jobs", "results", "campaigns")}
         return {"status": "reset", "message": "All data cleared successfully"} | cleared
+
+
+def _shown(row: Row[Any], jobs: Sequence[Row[Any]], around: Around) -> dict[str, Any]:
+    return shown_campaign(row, experiment_of(row).recipe.model.model, jobs, around)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -28,8 +29,15 @@ _COUNTED = {"pending": "pending", "running": "running", "complete": "complete", 
             "cancelled": "failed"}  # fmt: skip
 
 
-def shown_job(row: Row[Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return a job; `names` are those of the devices of workers."""
+@dataclass(frozen=True)
+class Around:
+    """What is known besides the rows: the names of workers' devices, and why the jobs of a lot wait."""
+
+    names: Mapping[str, str]
+    why: Callable[[str], str]
+
+
+def shown_job(row: Row[Any], around: Around) -> dict[str, Any]:
     job = Job.read_json(row.document)
     worker_id = row.agent_id or row.pinned
     shown = {
@@ -48,11 +56,10 @@ def shown_job(row: Row[Any], names: Mapping[str, str]) -> dict[str, Any]:
         shown["started_at"] = row.leased_at.timestamp()
     if row.ended_at is not None:
         shown["completed_at"] = row.ended_at.timestamp()
-    if worker_id in names:
-        shown["device_name"] = names[worker_id]
-    if row.reason:
-        shown["reason"] = row.reason
-    return shown
+    if worker_id in around.names:
+        shown["device_name"] = around.names[worker_id]
+    reason = row.reason or (around.why(row.lot_id) if row.state == JobState.WAITING else "")
+    return shown | ({"reason": reason} if reason else {})
 
 
 def shown_result(row: Row[Any]) -> dict[str, Any] | None:
@@ -67,10 +74,8 @@ def shown_result(row: Row[Any]) -> dict[str, Any] | None:
     return told | {"saved_at": result.ended_at.timestamp(), "CreatedUtc": result.ended_at.isoformat()}
 
 
-def shown_campaign(
-    experiment: Row[Any], model_url: str, rows: Sequence[Row[Any]], names: Mapping[str, str]
-) -> dict[str, Any]:
-    jobs = [shown_job(row, names) for row in rows]
+def shown_campaign(experiment: Row[Any], model_url: str, rows: Sequence[Row[Any]], around: Around) -> dict[str, Any]:
+    jobs = [shown_job(row, around) for row in rows]
     breakdown = {"pending": 0, "running": 0, "complete": 0, "failed": 0}
     for job in jobs:
         breakdown[_COUNTED[job["status"]]] += 1
