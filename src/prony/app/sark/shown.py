@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Row
@@ -38,16 +39,11 @@ class Around:
 
 
 def shown_job(row: Row[Any], around: Around) -> dict[str, Any]:
-    job = Job.read_json(row.document)
     worker_id = row.agent_id or row.pinned
-    shown = {
+    shown = _settings(row.document) | {
         "job_id": row.job_id,
         "campaign_id": row.experiment_id,
-        "model_url": job.model.model,
-        "compute_unit": word_of(job.model.engine, job.model.unit),
         "worker_id": worker_id,
-        "num_inference_runs": job.measure.runs,
-        "timeout_seconds": job.limits.timeout / 10**9,
         "submitted_at": row.created_at.timestamp(),
         "status": _STATES[JobState(row.state)],
         "retry_count": max(0, row.attempt - 1),
@@ -60,6 +56,18 @@ def shown_job(row: Row[Any], around: Around) -> dict[str, Any]:
         shown["device_name"] = around.names[worker_id]
     reason = row.reason or (around.why(row.lot_id) if row.state == JobState.WAITING else "")
     return shown | ({"reason": reason} if reason else {})
+
+
+@lru_cache(maxsize=8192)
+def _settings(document: str) -> dict[str, Any]:
+    """Return what a job asks for. Remembered, because dashboards ask for thousands every few seconds."""
+    job = Job.read_json(document)
+    return {
+        "model_url": job.model.model,
+        "compute_unit": word_of(job.model.engine, job.model.unit),
+        "num_inference_runs": job.measure.runs,
+        "timeout_seconds": job.limits.timeout / 10**9,
+    }
 
 
 def shown_result(row: Row[Any]) -> dict[str, Any] | None:
@@ -103,13 +111,12 @@ def csv_rows(rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
 
 
 def _csv_row(row: Row[Any]) -> dict[str, Any]:
-    job = Job.read_json(row.document)
     told = shown_result(row) or {"CreatedUtc": row.ended_at.isoformat()}
     own = {
         "Status": _CSV_STATES[_STATES[JobState(row.state)]],
         "UploadId": row.experiment_id,
         "JobId": row.job_id,
-        "ComputeUnits": told.get("ComputeUnits") or word_of(job.model.engine, job.model.unit),
+        "ComputeUnits": told.get("ComputeUnits") or _settings(row.document)["compute_unit"],
     }
     return told | own
 
