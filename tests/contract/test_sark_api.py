@@ -426,7 +426,7 @@ class TestResults:
             1.25,
             None,
             10,
-            "as reported by Dumont",
+            "as reported by a SARK worker",
         )
         assert record.summary.estimates["rss_peak_mib.p50"].value == 70.25
 

@@ -125,7 +125,7 @@ def served_sark(
     """Serve a home until the block ends; without a Redis's URL the lists are the server's own."""
     kept = FleetSettings(ttl_s=ttl_s, sweep_s=0.1, reconcile_s=0.5)
     fleet = Fleet.open(Home(folder).create(), url=database, settings=kept)
-    quick = SarkSettings(**({"claim_s": 0.5, "poll_s": 0.02, "look_s": 0.05} | settings))
+    quick = SarkSettings(**({"claim_s": 0.5, "report_s": 2.0, "poll_s": 0.02, "look_s": 0.05} | settings))
     ready, ending = threading.Event(), threading.Event()
     found: list[tuple[asyncio.AbstractEventLoop, Bridge]] = []
     options = SarkOptions(port=0, redis=redis_url, lists_port=0, settings=quick)

@@ -13,8 +13,8 @@ def no_samples(evidence: Evidence) -> Iterator[Reason]:
     if (who := _who(evidence)) is not None:
         yield suspect(
             "reported",
-            f"{who} measured this and reported medians and means alone: no sample is stored, so no interval, no spread "
-            "between runs and no outlier can be told.",
+            f"These figures were reported by {who}, medians and means alone: no sample is stored, so no interval, no "
+            "spread between runs and no outlier can be told.",
         )
 
 
@@ -23,8 +23,8 @@ def warmup_unknown(evidence: Evidence) -> Iterator[Reason]:
     if (who := _who(evidence)) is not None:
         yield suspect(
             "warmup_not_separated",
-            f"{who} does not tell warm inferences from the first ones: its mean, maximum and deviation hold the "
-            "warm-up.",
+            f"The report of {who} does not tell warm inferences from the first ones: mean, maximum and deviation may "
+            "hold the warm-up.",
         )
 
 
@@ -32,13 +32,15 @@ def unit_unverified(evidence: Evidence) -> Iterator[Reason]:
     """A worker may compute elsewhere than it was asked to, and report success."""
     if (who := _who(evidence)) is not None:
         unit = evidence.job.model.unit
-        yield suspect("unit_not_verified", f"{who} does not say what really computed: {unit} was asked for.")
+        yield suspect(
+            "unit_not_verified", f"The report of {who} does not say what really computed: {unit} was asked for."
+        )
 
 
 def machine_unwatched(evidence: Evidence) -> Iterator[Reason]:
     """What else the machine did, nobody looked at."""
     if (who := _who(evidence)) is not None:
-        yield suspect("machine_not_watched", f"{who} does not watch what else the machine does while it measures.")
+        yield suspect("machine_not_watched", f"The report of {who} says nothing of what else the machine did.")
 
 
 def _who(evidence: Evidence) -> str | None:

@@ -29,7 +29,6 @@ from prony.store import campaigns, queue
 from prony.store.writer import Desk
 
 _MOST_RESULTS = 100
-_LONGEST_REPORT_S = 5.0
 _MOST_QUESTIONS = 200
 
 
@@ -210,7 +209,7 @@ class Bridge:
             if now > self._running[row.lease_id]:
                 self.timed_out += 1
                 await self._lose(row.lease_id, f"worker {row.agent_id} took longer than the job may")
-            elif self._is_left(row.lease_id):
+            elif self._is_left(row.lease_id) and row.job_id not in self.intake.in_hand:
                 await self._lose(row.lease_id, f"worker {row.agent_id} is free again and brought no result")
 
     async def _deadlines(self, jobs: dict[str, str], known: dict[str, float]) -> dict[str, float]:
@@ -223,7 +222,7 @@ class Bridge:
     def _is_left(self, lease_id: str) -> bool:
         """Is its worker free for so long that its report would have been seen?"""
         since = self._left.get(lease_id)
-        return since is not None and self._drained_at - since > min(self.settings.claim_s, _LONGEST_REPORT_S)
+        return since is not None and self._drained_at - since > self.settings.report_s
 
     async def _lose(self, lease_id: str, reason: str) -> None:
         def act(desk: Desk) -> None:

@@ -34,6 +34,7 @@ class Intake:
         self._fleet = fleet
         self._claims = claims
         self.dropped: dict[str, int] = {}
+        self.in_hand: set[str] = set()  # jobs whose report is being recorded
 
     async def take(self, raw: bytes) -> None:
         """Record one report, or drop it and say why. When this returns, its text is needed no more."""
@@ -42,6 +43,14 @@ class Intake:
         except ValueError as exc:
             self._drop("malformed", str(exc)[:200])
             return
+        self.in_hand.add(told.job_id)
+        try:
+            await self._keep(told, original)
+        finally:
+            self.in_hand.discard(told.job_id)
+        self._claims.forget(told.job_id)
+
+    async def _keep(self, told: WorkerResult, original: str) -> None:
         try:
             row, tried = await self._fleet.read(lambda connection: _known(connection, told.job_id))
         except NotFoundError:
@@ -58,7 +67,6 @@ class Intake:
             self._drop("unknown_job", told.job_id)
         except InputError as exc:  # it would be refused again and again
             self._drop("refused", f"{told.job_id}: {exc.message}")
-        self._claims.forget(told.job_id)
 
     def _drop(self, reason: str, detail: str) -> None:
         self.dropped[reason] = self.dropped.get(reason, 0) + 1

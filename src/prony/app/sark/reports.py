@@ -15,7 +15,7 @@ from prony.model.result import Failure, Reported, ResultState
 from prony.model.sark import WorkerResult
 from prony.run.folder import ResultFolder
 
-BY = "Dumont"
+BY = "a SARK worker"
 # The keys of estimates, and the field that each is told in. Its load is one single sample: a median and nothing more.
 _FIGURES = {
     "inference_ms.p50": "inference_ms_median",

@@ -91,8 +91,10 @@ def _sark(options: Namespace) -> SarkOptions | None:
     from prony.app.sark import SarkSettings
     from prony.server.sark.face import SarkOptions
 
+    claim_s = _seconds(options.sark_claim_timeout, "--sark-claim-timeout", "15s")
     settings = SarkSettings(
-        claim_s=_seconds(options.sark_claim_timeout, "--sark-claim-timeout", "15s"),
+        claim_s=claim_s,
+        report_s=min(claim_s, SarkSettings.report_s),
         job_s=_seconds(options.sark_job_timeout, "--sark-job-timeout", "1h"),
     )
     return SarkOptions(
