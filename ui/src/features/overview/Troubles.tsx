@@ -101,7 +101,7 @@ function Moved({ change }: { change: Change }) {
   const levels = `${plain(change.before.median, change.unit)} → ${plain(change.after.median, change.unit)}`;
   return (
     <>
-      <Link to="/history/$seriesId" params={{ seriesId: change.series_id }} search={{ metric: change.metric, of: change.experiment_id }}>
+      <Link to="/history/$seriesId" params={{ seriesId: change.series_id }} search={{ metric: change.metric, of: change.experiment_id }} className="inline">
         {change.name}
       </Link>
       : {change.metric} {change.effect > 0 ? "+" : "−"}

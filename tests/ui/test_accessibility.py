@@ -1,0 +1,123 @@
+"""Every page, light and dark, as axe sees it: nothing that keeps a person out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from prony.store.home import Home
+from prony.store.store import Store
+from servers.needs import lack
+
+from .conftest import prony_server
+from .recorded import Kind, history_ms, record
+
+UI = Path(__file__).parents[2] / "ui"
+# What each address of the application is visited as.
+PAGES = {
+    "/": "/",
+    "/experiments": "/experiments",
+    "/experiments/$experimentId": "/experiments/batches040",
+    "/run": "/run?example=quickstart",
+    "/load": "/load",
+    "/fleet": "/fleet",
+    "/monitoring": "/monitoring",
+    "/compare": "/compare?of=batches040,batches041",
+    "/matrix": "/matrix?ids=batches040,batches041&rows=batch&columns=version",
+    "/history": "/history",
+    "/history/$seriesId": "/history/{series}",
+    "/schedules": "/schedules",
+    "/schedules/$scheduleId": "/schedules/nightly",
+    "/alarms": "/alarms",
+    "/alarms/$alarmId": "/alarms/ops",
+    "/reports": "/reports?of=batches040",
+    "/settings": "/settings",
+}
+_RECIPE = 'name: nightly\nworkload: {kind: model, model: "zoo:tiny", engine: onnxruntime}\n'
+
+
+@cache
+def axe() -> str:
+    place = UI / "node_modules" / "axe-core" / "axe.min.js"
+    if not place.is_file():
+        lack("chromium", "axe is not installed: make ui")
+    return place.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that has something to show on every page."""
+    home = tmp_path_factory.mktemp("shown")
+    with Store.open(Home(home)) as store:
+        for place, value in enumerate(history_ms(24, change=18)):
+            record(store, place, [value])
+        for place in (40, 41):
+            record(
+                store, place, [2.5, 9.0, 30.0], Kind(name="batches", batches=(1, 4, 16), engine_version=f"1.{place}.0")
+            )
+    with prony_server(home) as address, httpx.Client(base_url=f"{address}/api/v1") as client:
+        for path, body in (
+            ("/schedules", {"submission": {"text": _RECIPE}, "cron": "0 3 * * *"}),
+            ("/alarms", {"name": "ops", "when": "experiment failed"}),
+            ("/tokens", {"name": "ann", "role": "viewer"}),
+        ):
+            client.post(path, json=body).raise_for_status()
+        yield address
+
+
+def visited(page: Page, address: str, url: str) -> None:
+    """Go there and wait until it shows what it has."""
+    if "{series}" in address:
+        series = httpx.get(f"{url}/api/v1/series", params={"name": "nightly"}).json()["items"][0]["id"]
+        address = address.format(series=series)
+    page.goto(address)
+    expect(page.locator("main h1")).to_be_visible()
+    expect(page.locator("main .loading")).to_have_count(0, timeout=60_000)
+
+
+def faults(page: Page, *rules: str) -> list[str]:
+    """Return what axe calls serious or worse, each with where it is."""
+    only = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
+    page.evaluate(axe())
+    found: list[dict[str, Any]] = page.evaluate(
+        "async (only) => (await axe.run(document, {resultTypes: ['violations'], iframes: false, ...only})).violations",
+        only,
+    )
+    return [
+        f"{one['id']}: {node['html'][:160]}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_axe_finds_nothing_serious(path: str, opened: Callable[[str], Page], url: str) -> None:
+    page = opened(url)
+    visited(page, PAGES[path], url)
+    assert faults(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert faults(page, "color-contrast") == []
+
+
+def test_every_page_is_visited() -> None:
+    routes = (UI / "src" / "app" / "routes.tsx").read_text(encoding="utf-8")
+    assert set(re.findall(r'path: "(/[^"]*)"', routes)) == set(PAGES)
+
+
+def test_a_phone_shows_every_page_without_scrolling_sideways(opened: Callable[[str], Page], url: str) -> None:
+    page = opened(url)
+    page.set_viewport_size({"width": 390, "height": 844})
+    too_wide = []
+    for address in PAGES.values():
+        visited(page, address, url)
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            too_wide.append(address)
+    assert too_wide == []
