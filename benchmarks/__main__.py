@@ -21,6 +21,7 @@ ALL = (
     "fleet_growth",
     "load_generator",
     "emit",
+    "ui",
     "detection",
 )
 

@@ -29,7 +29,7 @@ from sqlalchemy import (
     text,
 )
 
-from prony.store import tables
+from prony.store import listing_tables, tables
 from prony.store.database import connected, writing
 from prony.store.home import Home
 from prony.store.tables import Instant
@@ -41,6 +41,7 @@ RARE = "only"
 # Parents first; each with the columns that hold an id, or something with an id in it.
 _COPIED: dict[Table, tuple[str, ...]] = {
     tables.experiment: ("id", "document"),
+    listing_tables.listed: ("experiment_id",),
     tables.lot: ("id", "experiment_id"),
     tables.job: ("id", "experiment_id", "document"),
     tables.queue: ("job_id", "experiment_id", "lot_id", "labels"),

@@ -90,20 +90,19 @@ const REPORTS: readonly (readonly [string, string, string])[] = [
 
 function Export({ experimentId, onClose }: { experimentId: string; onClose: () => void }) {
   const act = useAct();
-  const base = `/api/v1/experiments/${encodeURIComponent(experimentId)}`;
   const save = (path: string, name: string): void => void act(() => download(path, name), `${name} is saved`);
   return (
     <Dialog title="Export" onClose={onClose}>
       <ul className="exports">
         <li>
-          <button type="button" className="button" onClick={() => save(`${base}/export`, `${experimentId}.tar`)}>
+          <button type="button" className="button" onClick={() => save(`/api/v1/experiments/${encodeURIComponent(experimentId)}/export`, `${experimentId}.tar`)}>
             Everything
           </button>
           <span className="muted">recipe, results, every sample and log, with checksums: what “prony import” reads</span>
         </li>
         {REPORTS.map(([format, ending, about]) => (
           <li key={format}>
-            <button type="button" className="button" onClick={() => save(`${base}/report?format=${format}`, `${experimentId}-${format}.${ending}`)}>
+            <button type="button" className="button" onClick={() => save(`/api/v1/experiments/${encodeURIComponent(experimentId)}/report?format=${format}`, `${experimentId}-${format}.${ending}`)}>
               {format}
             </button>
             <span className="muted">{about}</span>

@@ -65,6 +65,8 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
         ],
       }),
     });
+    // What scrolls can be reached by the keyboard, also where its text is not being written.
+    made.scrollDOM.tabIndex = 0;
     view.current = made;
     return () => {
       made.destroy();
