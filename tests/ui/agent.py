@@ -16,7 +16,7 @@ from servers.process import dying_with_parent
 @contextmanager
 def prony_agent(home: Path, url: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """Offer this machine to a server while the block runs; whoever tests a loss may kill it before."""
-    command = [sys.executable, "-m", "prony", "agent", "start", "--server", url, "--log-level", "warning", *options]
+    command = [sys.executable, "-m", "prony", "agent", "start", "--server", url, "--drain-timeout", "1s", *options]
     home.mkdir(parents=True, exist_ok=True)
     with (home / "agent-output.log").open("wb") as log:
         process = subprocess.Popen(

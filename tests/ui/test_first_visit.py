@@ -34,9 +34,10 @@ def test_a_newcomer_runs_the_demo_from_the_empty_page_to_a_finished_report(
         numbers = page.get_by_role("region", name="Numbers of every job")
         expect(numbers.get_by_role("row")).to_have_count(5)
         expect(numbers.get_by_text(re.compile("mobilenet")).first).to_be_visible()
-        page.get_by_role("link", name="Report").first.click()
+        page.get_by_role("link", name="Report", exact=True).click()
         page.wait_for_url("**/reports*")
-        expect(page.frame_locator("iframe").get_by_text(re.compile("quickstart")).first).to_be_visible()
+        shown = page.frame_locator("iframe").get_by_text(re.compile("quickstart")).first
+        expect(shown).to_be_visible(timeout=_PATIENCE_MS)
 
 
 def _shortened(route: Route) -> None:

@@ -48,7 +48,7 @@ function Full({ glance }: { glance: Glance }) {
 function Tiles({ glance }: { glance: Glance }) {
   const { stats } = glance;
   const tiles: readonly (readonly [string, string, string?])[] = [
-    ["Running", String(glance.running.length), `${stats.jobs.leased ?? 0} jobs on agents`],
+    ["Running", String(glance.running.length), stats.jobs.leased === 1 ? "1 job on an agent" : `${stats.jobs.leased ?? 0} jobs on agents`],
     ["Waiting jobs", String(stats.jobs.waiting ?? 0), stats.oldest_waiting_s == null ? "nothing waits" : `the oldest for ${lasting(stats.oldest_waiting_s)}`],
     ["Agents that can work", String(glance.agents), agentsSaid(stats.agents)],
     ["Experiments kept", stats.experiments.toLocaleString("en"), `${stats.ended_last_hour} jobs ended in the last hour`],
