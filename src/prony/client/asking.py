@@ -36,8 +36,8 @@ class Asking:
     def _do(self, method: str, *parts: str, **query: Asked) -> None:
         self._connection.send(Call(method, parts, query))
 
-    def _fetch(self, to: Path, *parts: str) -> Path:
-        return self._connection.download(Call("GET", parts, is_safe=True), to)
+    def _fetch(self, to: Path, *parts: str, **query: Asked) -> Path:
+        return self._connection.download(Call("GET", parts, query, is_safe=True), to)
 
 
 def _content(body: Noun | None) -> bytes | None:

@@ -87,6 +87,6 @@ class Experiments(Asking):
         call = Call("GET", ("experiments", experiment_id, "report"), query, is_safe=True)
         return self._connection.send(call).content
 
-    def export(self, experiment_id: str, to: Path) -> Path:
+    def export(self, experiment_id: str, to: Path, export_format: str = "folder") -> Path:
         """Write a tar of what `prony export` writes to the file `to`."""
-        return self._fetch(to, "experiments", experiment_id, "export")
+        return self._fetch(to, "experiments", experiment_id, "export", format=export_format)

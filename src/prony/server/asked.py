@@ -107,7 +107,13 @@ class DeleteAsked(Asked):
 
 
 class ReportAsked(Asked):
-    format: Literal["html", "md", "json", "csv", "junit", "github"] = "html"
+    format: Literal["html", "pdf", "md", "json", "csv", "junit", "github"] = "html"
+
+
+class ExportAsked(Asked):
+    format: Literal["folder", "requests-jsonl", "csv", "hdr", "mlperf"] = Field(
+        default="folder", description="all of it, or a load's requests as other programs read them"
+    )
 
 
 class GatesAsked(Asked):

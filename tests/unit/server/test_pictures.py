@@ -86,3 +86,15 @@ def test_a_metric_without_samples_is_refused_with_those_that_have_some(house: Ho
         with pytest.raises(NotFoundError):
             client.timeline("nobody-001")
     assert caught.value.hint == "it has inference_ms"
+
+
+def test_only_a_load_has_requests_to_export_and_a_wrong_format_is_refused(house: House, job_id: str) -> None:
+    experiment_id = job_id.rpartition("-")[0]
+    path = f"/api/v1/experiments/{experiment_id}/export"
+    whole = house.client.get(path).raise_for_status()
+    assert whole.headers["content-disposition"].endswith(f'filename="{experiment_id}.tar"')
+    refused = house.client.get(path, params={"format": "hdr"})
+    assert (refused.status_code, refused.json()["detail"]) == (
+        422, "no job of this experiment is a load, so there are no requests",
+    )  # fmt: skip
+    assert house.client.get(path, params={"format": "xml"}).status_code == 422

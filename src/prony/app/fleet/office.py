@@ -111,6 +111,7 @@ class Office:
         self.away: dict[str, str] = {}  # change that is to be confirmed -> the agent that it waits for
         self.unwanted: set[str] = set()  # leases whose jobs are to be stopped
         self.coming: dict[str, Lot] = {}  # lots that are being stored
+        self.printing = asyncio.Lock()
         self.loop: asyncio.AbstractEventLoop | None = None
         self.listener: Listener | None = None
         self.is_stopping = False

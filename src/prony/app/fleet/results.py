@@ -34,10 +34,21 @@ class Results(Gathering):
         from prony.app.accounts import account_of
         from prony.report import render
 
-        def written() -> str | bytes:
-            return render(account_of(self.store, local.dossier_of(self.store, experiment_id)), report_format)
+        is_pdf = report_format == "pdf"
 
-        return await asyncio.to_thread(written)
+        def written() -> str | bytes:
+            account = account_of(self.store, local.dossier_of(self.store, experiment_id))
+            return render(account, "html" if is_pdf else report_format)
+
+        document = await asyncio.to_thread(written)
+        return await self._printed(document) if is_pdf else document
+
+    async def _printed(self, page: str | bytes) -> bytes:
+        """Print a page by a browser of this machine; one at a time, because each takes as much as a small job."""
+        from prony.report.pdf import printed
+
+        async with self.printing:
+            return await asyncio.to_thread(printed, page.encode() if isinstance(page, str) else page)
 
     async def comparison(self, names: Sequence[str], terms: Terms) -> Comparison:
         from prony.app.comparing import compare
@@ -106,20 +117,25 @@ class Results(Gathering):
             raise NotFoundError(f"the result of job {job_id} has no {name}", code="no_result")
         return path
 
-    async def export(self, experiment_id: str) -> Path:
+    async def export(self, experiment_id: str, export_format: str = "folder") -> Path:
         """Write what `prony export` would as one tar in a temporary place; whoever asked removes it."""
         await asyncio.to_thread(self._check_ended, experiment_id)
-        return await asyncio.to_thread(self._export, experiment_id)
+        return await asyncio.to_thread(self._export, experiment_id, export_format)
 
     def _check_ended(self, experiment_id: str) -> None:
         state = self.store.experiment(experiment_id).state
         if state.value in ("pending", "running"):
             raise ConflictError(f"experiment {experiment_id} is {state}", hint="wait for it, or cancel it")
 
-    def _export(self, experiment_id: str) -> Path:
+    def _export(self, experiment_id: str, export_format: str) -> Path:
+        from prony.report.exports import export
+
         with tempfile.TemporaryDirectory(prefix="prony-export-") as scratch:
             folder = Path(scratch) / experiment_id
-            transfer.export(self.store, experiment_id, folder)
+            if export_format == "folder":
+                transfer.export(self.store, experiment_id, folder)
+            else:
+                export(local.gathered(self.store, experiment_id), export_format, folder)
             descriptor, name = tempfile.mkstemp(prefix="prony-export-", suffix=".tar")
             with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w") as tar:
                 tar.add(folder, arcname=experiment_id)

@@ -11,7 +11,15 @@ from starlette.responses import Response
 from prony.model.dossier import Dossier
 from prony.model.queue import ExperimentView, Modification, Page, Submission
 from prony.server.answers import PassingFile, answer, created, measured, nothing, tagged
-from prony.server.asked import KEY_PARAMETER, DeleteAsked, ExperimentsAsked, Id, ReportAsked, idempotency_key
+from prony.server.asked import (
+    KEY_PARAMETER,
+    DeleteAsked,
+    ExperimentsAsked,
+    ExportAsked,
+    Id,
+    ReportAsked,
+    idempotency_key,
+)
 from prony.server.events import EventStream
 from prony.server.openapi import Described, binary, header_of, text
 from prony.server.operation import Operation, fleet_of, waits_of, who_of
@@ -23,6 +31,7 @@ router = APIRouter(prefix="/api/v1/experiments", tags=["experiments"], route_cla
 _REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 _REPORT_TYPES = {
     "html": "text/html; charset=utf-8",
+    "pdf": "application/pdf",
     "md": "text/markdown; charset=utf-8",
     "json": "application/json",
     "csv": "text/csv; charset=utf-8",
@@ -126,7 +135,7 @@ async def results(request: Request, experiment_id: Id) -> Response:
     responses={200: text(*dict.fromkeys(kind.partition(";")[0] for kind in _REPORT_TYPES.values()), of="the document")},
 )  # fmt: skip
 async def report(request: Request, experiment_id: Id, query: Annotated[ReportAsked, Query()]) -> Response:
-    """As `prony report` writes it."""
+    """As `prony report` writes it; a PDF is printed by a browser on the server, where there is one."""
     document = await fleet_of(request).report(experiment_id, query.format)
     return Response(
         document, media_type=_REPORT_TYPES[query.format], headers={"Content-Security-Policy": _REPORT_POLICY}
@@ -137,7 +146,8 @@ async def report(request: Request, experiment_id: Id, query: Annotated[ReportAsk
     "/{experiment_id}/export", operation_id="export", response_class=Response, summary="Take an experiment along",
     responses={200: binary("application/x-tar", "what `prony export` writes, as a tar")},
 )  # fmt: skip
-async def export(request: Request, experiment_id: Id) -> Response:
-    """Recipe, jobs, result folders with every sample, and a manifest of checksums."""
-    path = await fleet_of(request).export(experiment_id)
-    return PassingFile(path, media_type="application/x-tar", filename=f"{experiment_id}.tar")
+async def export(request: Request, experiment_id: Id, query: Annotated[ExportAsked, Query()]) -> Response:
+    """Recipe, jobs, result folders with every sample, and a manifest of checksums; or the requests of its loads."""
+    path = await fleet_of(request).export(experiment_id, query.format)
+    name = experiment_id if query.format == "folder" else f"{experiment_id}-{query.format}"
+    return PassingFile(path, media_type="application/x-tar", filename=f"{name}.tar")

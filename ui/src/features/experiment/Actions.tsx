@@ -73,7 +73,7 @@ export function Actions({ view }: { view: ExperimentView }) {
         yes="Delete it"
         act={remove}
       />
-      {exporting && <Export experimentId={experiment.id} onClose={() => setExporting(false)} />}
+      {exporting && <Export experimentId={experiment.id} isLoad={experiment.recipe.workload.kind === "service"} onClose={() => setExporting(false)} />}
     </>
   );
 }
@@ -88,7 +88,14 @@ const REPORTS: readonly (readonly [string, string, string])[] = [
   ["github", "md", "Summary for a pull request"],
 ];
 
-function Export({ experimentId, onClose }: { experimentId: string; onClose: () => void }) {
+const REQUESTS: readonly (readonly [string, string])[] = [
+  ["requests-jsonl", "every request as a line of JSON"],
+  ["csv", "every request as a row of CSV"],
+  ["hdr", "latencies for HdrHistogram's tools"],
+  ["mlperf", "the two logs of MLPerf's load generator"],
+];
+
+function Export({ experimentId, isLoad, onClose }: { experimentId: string; isLoad: boolean; onClose: () => void }) {
   const act = useAct();
   const save = (path: string, name: string): void => void act(() => download(path, name), `${name} is saved`);
   return (
@@ -108,6 +115,15 @@ function Export({ experimentId, onClose }: { experimentId: string; onClose: () =
             <span className="muted">{about}</span>
           </li>
         ))}
+        {isLoad &&
+          REQUESTS.map(([format, about]) => (
+            <li key={format}>
+              <button type="button" className="button" onClick={() => save(`${base}/export?format=${format}`, `${experimentId}-${format}.tar`)}>
+                {format}
+              </button>
+              <span className="muted">{about}</span>
+            </li>
+          ))}
       </ul>
     </Dialog>
   );

@@ -38,7 +38,7 @@ export function Fleet() {
   return (
     <Page title="Fleet" about="The devices that measure for this server, and what waits for them." actions={enrol}>
       <Tabs tabs={tabs} chosen={part} label="Parts of the fleet" onChoose={(key) => void navigate({ search: { part: key }, replace: true })}>
-        <Card flush label={tabs.find((tab) => tab.key === part)?.label ?? ""}>
+        <Card flush>
           {part === "queue" ? (
             <Shown query={queue}>{(found) => <Lots lots={found.lots} />}</Shown>
           ) : (

@@ -1,0 +1,177 @@
+"""Pages that run recipes and show who runs them: mistakes are corrected, agents come and are lost, nobody is fooled."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from prony.client import Client
+from prony.model.agent import Capabilities, Enrolment
+from prony.model.device import Cpu, Device, Gpu, Hardware, Software
+from prony.model.lease import LeaseRequest, Progress
+from prony.model.queue import Submission
+from servers.process import dying_with_parent, kill_all
+
+from .conftest import prony_server
+
+Opened = Callable[[str], Page]
+HOSTILE = '<img src=x onerror="window.fooled=1"><script>window.fooled=1</script>'
+RECIPE = 'name: small\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\nmeasure: {runs: 5, repeats: 1}\n'
+MISTAKEN = 'name: mine\nworkload:\n  kind: model\n  model: "zoo:tiny"\n  engin: onnxruntime\n'
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with prony_server(tmp_path_factory.mktemp("run")) as address:
+        yield address
+
+
+def write(page: Page, text: str) -> None:
+    """Let a text be all that stands in the editor."""
+    page.get_by_role("textbox", name="Recipe").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)
+
+
+def written(page: Page) -> str:
+    return "\n".join(page.locator(".cm-line").all_inner_texts())
+
+
+def test_a_recipe_with_a_mistake_is_corrected_with_the_editor_s_help_and_submitted(opened: Opened, url: str) -> None:
+    page = opened(url)
+    page.goto("/run")
+    expect(page.get_by_role("heading", name="Nothing written yet")).to_be_visible()
+    write(page, MISTAKEN)
+    problems = page.get_by_role("list", name="Problems")
+    expect(problems).to_contain_text("line 5")
+    expect(problems).to_contain_text("did you mean engine?")
+    expect(page.get_by_role("button", name="Submit")).to_be_disabled()
+    page.locator(".cm-lintRange-error").first.hover()
+    page.get_by_role("button", name="Write engine").click()
+    assert "  engine: onnxruntime" in written(page)
+    expect(page.get_by_text("the recipe is good")).to_be_visible()
+    expect(page.get_by_text("some jobs fit no agent")).to_be_visible()
+    page.get_by_role("button", name="Submit 1 job").click()
+    page.wait_for_url("**/experiments/*")
+    with Client(url) as client:
+        (made,) = client.experiments().items
+    assert (made.experiment.name, made.experiment.recipe.model.engine) == ("mine", "onnxruntime")
+
+
+def test_the_editor_completes_keys_and_values_and_says_what_they_mean(opened: Opened, url: str) -> None:
+    page = opened(url)
+    page.goto("/run")
+    write(page, 'name: x\nworkload:\n  kind: model\n  model: "zoo:tiny"\n')
+    expect(page.get_by_role("list", name="Problems")).to_contain_text("engine")  # what it helps by is there too
+    page.keyboard.type("  en")
+    page.keyboard.press("Control+Space")
+    offered = page.locator(".cm-tooltip-autocomplete")
+    expect(offered).to_contain_text("engine_version")
+    page.keyboard.type("gine: op")
+    page.keyboard.press("Control+Space")
+    expect(offered.get_by_text("openvino", exact=True)).to_be_visible()
+    page.keyboard.press("Enter")
+    assert "  engine: openvino" in written(page)
+    page.get_by_text("kind", exact=True).first.hover()
+    expect(page.locator(".cm-help")).to_contain_text("which kind of workload this is")
+
+
+def test_an_example_and_the_form_write_recipes_that_are_good(opened: Opened, url: str) -> None:
+    page = opened(url)
+    page.goto("/run?example=quickstart.yaml")
+    expect(page.get_by_text("the recipe is good")).to_be_visible()
+    expect(page.get_by_role("button", name="Submit 4 jobs")).to_be_enabled()
+    page.get_by_role("button", name="Fill in a form").click()
+    page.get_by_label("Engines").fill("onnxruntime, openvino")
+    page.get_by_role("button", name="Write the recipe").click()
+    expect(page.get_by_role("button", name="Submit 2 jobs")).to_be_enabled()
+    assert "workload.engine: [onnxruntime, openvino]" in written(page)
+
+
+@contextmanager
+def agent_process(url: str, home: Path, token_file: Path) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "prony", "agent", "start", "--server", url, "--name", "rack-7"]
+    home.mkdir()
+    with (home / "agent.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--token-file", str(token_file)], env=os.environ | {"PRONY_HOME": str(home)},
+            stdout=log, stderr=log, start_new_session=True,
+            preexec_fn=dying_with_parent(signal.SIGKILL),  # noqa: PLW1509 - it makes one system call
+        )  # fmt: skip
+    try:
+        yield process
+    finally:
+        kill_all(process.pid)
+        process.wait(timeout=30)
+
+
+def test_an_agent_is_enrolled_by_a_one_time_token_killed_and_shown_as_lost(opened: Opened, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    asked = [sys.executable, "-m", "prony", "tokens", "add", "boss", "--role", "admin", "--json"]
+    made = subprocess.run(asked, env=os.environ | {"PRONY_HOME": str(home)}, capture_output=True, check=True)
+    with prony_server(home, "--require-tokens", "--lease-ttl", "1s") as url:
+        page = opened(url)
+        page.goto("/fleet")
+        page.get_by_label("Token").fill(json.loads(made.stdout)["secret"])
+        page.get_by_role("button", name="Enter").click()
+        expect(page.get_by_role("heading", name="No agent yet")).to_be_visible()
+        page.get_by_role("button", name="Enrol an agent").first.click()
+        page.get_by_label("What is the token for?").fill("rack-7")
+        page.get_by_role("button", name="Make a token and show the command").click()
+        shown = page.locator("dialog pre").inner_text().splitlines()
+        assert shown[-1] == f"prony agent start --server {url} --token-file enrol.token"
+        token_file = tmp_path / "enrol.token"
+        token_file.write_text(shown[1])
+        with agent_process(url, tmp_path / "agent", token_file) as agent:
+            expect(page.get_by_text("rack-7 came")).to_be_visible()
+            page.get_by_role("button", name="Close").click()
+            line = page.get_by_role("row", name="rack-7")
+            expect(line).to_contain_text("active")
+            kill_all(agent.pid)
+            expect(line).to_contain_text("lost")
+
+
+def hostile_agent(client: Client) -> str:
+    """Enrol an agent whose device has a name of its own idea; return its id."""
+    gpu = Gpu(index=0, name=HOSTILE, vendor=HOSTILE)
+    cpu = Cpu(architecture="x", model=HOSTILE, logical_cores=1, allowed_cores=1)
+    hardware = Hardware(cpu=cpu, memory_mib=1024, gpus=(gpu,))
+    software = Software(os="linux", kernel="6", python="3", prony="0")
+    device = Device(name=HOSTILE, hardware_id="h", software_id="s", hardware=hardware, software=software)
+    facts = {"kinds": "model", "schemes": "zoo", "engine": ("null", HOSTILE), "engine.null.unit": "cpu",
+             f"engine.{HOSTILE}.unit": HOSTILE}  # fmt: skip
+    asked = Enrolment(
+        name="evil", device_key="evil", incarnation="i1", capabilities=Capabilities(device=device, facts=facts)
+    )
+    return client.enroll(asked).agent.id
+
+
+def test_hostile_device_names_and_log_lines_do_nothing(opened: Opened, url: str) -> None:
+    with Client(url) as client:
+        agent_id = hostile_agent(client)
+        made = client.submit(Submission(text=RECIPE + f"description: {json.dumps(HOSTILE)}\n"))
+        lease = client.lease(LeaseRequest(agent_id=agent_id, incarnation="i1", wait_s=5))
+        assert lease is not None
+        client.progress(lease.id, Progress(log=f"{HOSTILE}\n"))
+        page = opened(url)
+        for path, place in (
+            ("/fleet", page.get_by_role("row", name="evil")),
+            ("/fleet?part=abilities", page.get_by_role("table")),
+            (f"/experiments/{made.experiment.id}?part=logs&job={lease.job.id}", page.get_by_label("Log of the job")),
+            (f"/experiments/{made.experiment.id}?part=recipe", page.locator("main")),
+        ):
+            page.goto(path)
+            expect(place).to_contain_text("window.fooled=1")
+            assert page.evaluate("window.fooled") is None
+            assert page.locator("img[src=x]").count() == 0
+        client.cancel_experiment(made.experiment.id)
