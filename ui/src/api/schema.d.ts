@@ -583,7 +583,7 @@ export interface paths {
         };
         /**
          * Take an experiment along
-         * @description Recipe, jobs, result folders with every sample, and a manifest of checksums.
+         * @description Recipe, jobs, result folders with every sample, and a manifest of checksums; or the requests of its loads.
          *
          *     Role: viewer.
          */
@@ -627,7 +627,7 @@ export interface paths {
         };
         /**
          * Get a report
-         * @description As `prony report` writes it.
+         * @description As `prony report` writes it; a PDF is printed by a browser on the server, where there is one.
          *
          *     Role: viewer.
          */
@@ -9826,7 +9826,10 @@ export interface operations {
     };
     export: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description all of it, or a load's requests as other programs read them */
+                format?: "folder" | "requests-jsonl" | "csv" | "hdr" | "mlperf";
+            };
             header?: never;
             path: {
                 experiment_id: string;
@@ -9984,7 +9987,7 @@ export interface operations {
     report: {
         parameters: {
             query?: {
-                format?: "html" | "md" | "json" | "csv" | "junit" | "github";
+                format?: "html" | "pdf" | "md" | "json" | "csv" | "junit" | "github";
             };
             header?: never;
             path: {
@@ -10001,6 +10004,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": unknown;
+                    "application/pdf": string;
                     "application/xml": string;
                     "text/csv": string;
                     "text/html": string;
