@@ -73,6 +73,15 @@ def test_what_cannot_be_compared_is_said_with_what_to_do(opened: Opened, url: st
     expect(page.get_by_role("alert")).to_be_visible()
 
 
+def test_a_regression_appears_on_the_overview_and_leads_to_its_history(opened: Opened, url: str) -> None:
+    page = opened(url)
+    page.goto("/")
+    told = page.get_by_text(re.compile(r"inference_ms\.p50 \+8.*on bench-1"))
+    expect(told).to_be_visible(timeout=60_000)
+    page.locator("main").get_by_role("link", name="nightly", exact=True).first.click()
+    expect(page.get_by_role("img", name="History of nightly on bench-1")).to_be_visible()
+
+
 def test_a_regression_is_followed_acknowledged_and_its_baseline_pinned(opened: Opened, url: str) -> None:
     page = opened(url)
     page.goto("/history")
