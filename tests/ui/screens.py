@@ -117,6 +117,9 @@ def _take_phone(browser: Browser, url: str, folder: Path) -> None:
 
 def _picture(page: Page, path: str, to: Path) -> None:
     page.goto(path)
+    page.wait_for_load_state("load")
+    page.wait_for_timeout(_SETTLED_MS)
+    page.wait_for_function("document.querySelector('.loading') === null")
     page.wait_for_timeout(_SETTLED_MS)  # charts are drawn some time after their data has come
     page.screenshot(path=to)
 
