@@ -118,7 +118,7 @@ function Export({ experimentId, isLoad, onClose }: { experimentId: string; isLoa
         {isLoad &&
           REQUESTS.map(([format, about]) => (
             <li key={format}>
-              <button type="button" className="button" onClick={() => save(`${base}/export?format=${format}`, `${experimentId}-${format}.tar`)}>
+              <button type="button" className="button" onClick={() => save(`/api/v1/experiments/${encodeURIComponent(experimentId)}/export?format=${format}`, `${experimentId}-${format}.tar`)}>
                 {format}
               </button>
               <span className="muted">{about}</span>
