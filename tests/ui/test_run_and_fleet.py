@@ -139,6 +139,8 @@ def test_an_agent_is_enrolled_by_a_one_time_token_killed_and_shown_as_lost(opene
             expect(line).to_contain_text("active")
             kill_all(agent.pid)
             expect(line).to_contain_text("lost")
+            page.goto("/")
+            expect(page.get_by_text("agent lost")).to_be_visible()
 
 
 def hostile_agent(client: Client) -> str:

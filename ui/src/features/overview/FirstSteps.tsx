@@ -4,15 +4,18 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { api, got } from "@/api/client";
+import type { Glance } from "@/api/schema";
 import { Shape } from "@/components/Badge";
 import { Card, Page } from "@/components/layout";
 import { Failure } from "@/components/states";
 
 import { examplesQuery } from "./queries";
+import { Troubles } from "./Troubles";
 
 const DEMO = "quickstart";
 
-export function FirstSteps({ agents }: { agents: number }) {
+export function FirstSteps({ glance }: { glance: Glance }) {
+  const { agents } = glance;
   const examples = useQuery(examplesQuery());
   const navigate = useNavigate();
   const [busy, setBusy] = useState(false);
@@ -33,6 +36,7 @@ export function FirstSteps({ agents }: { agents: number }) {
   const command = `prony agent start --server ${location.origin}`;
   return (
     <Page title="Overview" heading="Welcome to Prony" about="You write one recipe; Prony runs it on every machine you have, and hands back numbers you can defend.">
+      {glance.troubles.length > 0 && <Troubles glance={glance} />}
       <ol className="steps">
         <li>
           <Card title={<Step number={1} done={agents > 0} text="A machine that measures" />}>

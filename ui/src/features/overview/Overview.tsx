@@ -19,7 +19,7 @@ export function Overview() {
   const query = useQuery(overviewQuery());
   return (
     <Shown query={query} what="Looking around">
-      {(glance) => (glance.stats.experiments === 0 ? <FirstSteps agents={glance.agents} /> : <Full glance={glance} />)}
+      {(glance) => (glance.stats.experiments === 0 ? <FirstSteps glance={glance} /> : <Full glance={glance} />)}
     </Shown>
   );
 }
@@ -51,7 +51,7 @@ function Tiles({ glance }: { glance: Glance }) {
     ["Running", String(glance.running.length), stats.jobs.leased === 1 ? "1 job on an agent" : `${stats.jobs.leased ?? 0} jobs on agents`],
     ["Waiting jobs", String(stats.jobs.waiting ?? 0), stats.oldest_waiting_s == null ? "nothing waits" : `the oldest for ${lasting(stats.oldest_waiting_s)}`],
     ["Agents that can work", String(glance.agents), agentsSaid(stats.agents)],
-    ["Experiments kept", stats.experiments.toLocaleString("en"), `${stats.ended_last_hour} jobs ended in the last hour`],
+    ["Experiments kept", stats.experiments.toLocaleString("en"), `${stats.ended_last_hour} ${stats.ended_last_hour === 1 ? "job" : "jobs"} ended in the last hour`],
   ];
   return (
     <div className="tiles">
