@@ -50,9 +50,13 @@ def _address(process: subprocess.Popen[bytes], home: Path) -> str:
     raise AssertionError(f"prony server did not start: {(home / 'server-output.log').read_text()[-2000:]}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The system's Chromium, without a window."""
+    """The system's Chromium, without a window.
+
+    Not one for the whole session: while it is open an event loop runs in this thread, and asynchronous tests of other
+    modules would find it.
+    """
     if not (SITE / "index.html").is_file():
         lack("ui", "the web pages are not built: make ui")
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
