@@ -80,11 +80,17 @@ def test_names_that_may_be_others(name: str) -> None:
 # With tokens
 
 
-@pytest.mark.parametrize("path", [LIST, "/metrics", "/docs", "/openapi.json", "/nope", "/", "/api/v1/leases"])
+@pytest.mark.parametrize("path", [LIST, "/metrics", "/docs", "/openapi.json", "/nope", "/api/v1/leases"])
 def test_without_a_token_nothing_is_told(closed: House, path: str) -> None:
     response = closed.client.get(path)
     assert (response.status_code, response.json()["code"]) == (401, "unauthorized")
     assert response.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_the_page_that_asks_for_a_token_needs_none(closed: House) -> None:
+    response = closed.client.get("/")
+    assert response.headers["content-type"].startswith("text/html")
+    assert response.headers["content-security-policy"].startswith("default-src 'none'")
 
 
 def test_health_needs_no_token(closed: House) -> None:
