@@ -79,8 +79,9 @@ def add_experiment(connection: Connection, experiment: Experiment) -> None:
     """Keep a new experiment; a running one is owned by this process."""
     running = experiment.state is ExperimentState.RUNNING
     owner = this_process().text() if running else None
-    add(connection, tables.experiment, experiment_row(experiment), "experiment", owner=owner)
-    insert_new(connection, listing_tables.listed, listed_row(experiment))
+    # One that is there already has its line too, and may be deleted at this moment.
+    if add(connection, tables.experiment, experiment_row(experiment), "experiment", owner=owner):
+        insert_new(connection, listing_tables.listed, listed_row(experiment))
     # Looked at when the row is there: who deletes one of the same id is then either seen here, or waits for us.
     leaving = select(tables.deletion).where(tables.deletion.c.experiment_id == experiment.id)
     if connection.execute(leaving).first():
