@@ -39,7 +39,7 @@ FACTS = {
 # What these delete is what the other operations are tried on.
 DESTROYING = {"delete", "remove", "revoke_token", "remove_schedule", "remove_alarm"}
 # An event stream ends when its experiment does; not part of the document: the pages about it.
-ENDLESS = {"watch", "docs", "docs_asset", "openapi", "metrics"}
+ENDLESS = {"watch", "events", "docs", "docs_asset", "openapi", "metrics"}
 REAL: dict[str, str] = {}
 
 

@@ -117,7 +117,7 @@ def test_a_role_may_do_what_the_table_says_and_nothing_else(closed: House, role:
     for route in closed.app.routes:
         assert isinstance(route, Operation)
         needed = ROLES[route.operation_id or ""]
-        if needed is None or route.operation_id in ("export", "watch"):
+        if needed is None or route.operation_id in ("export", "watch", "events"):  # these do not end, or are files
             continue
         path = re.sub(r"{\w+}", "zzz", route.path)
         method = next(iter(route.methods or ()))
