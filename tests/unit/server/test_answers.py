@@ -92,7 +92,7 @@ def test_a_report_is_a_page_of_nobodys_origin(house: House) -> None:
     response = house.client.get(f"{LIST}/{experiment_id}/report?format=csv")
     assert response.headers["content-type"] == "text/csv; charset=utf-8"
     assert response.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
-    wrong = house.client.get(f"{LIST}/{experiment_id}/report?format=pdf")
+    wrong = house.client.get(f"{LIST}/{experiment_id}/report?format=docx")
     assert (wrong.status_code, wrong.json()["field"]) == (422, "format")
 
 

@@ -33,6 +33,10 @@ GET /comparison comparison; GET /series series; GET /series/{} history; GET /ser
 PUT /series/{}/baseline set_baseline; DELETE /series/{}/baseline clear_baseline; GET /changes changes
 GET /changes/{} change; POST /changes/{}/ack ack; GET /experiments/{}/gates gates; GET /sweep sweep_report
 GET /matrix matrix; POST /leases/{}/meeting meet; GET /clock clock; GET /events events
+GET /about about; GET /jobs/{}/counters counters; GET /jobs/{}/distribution distribution; GET /jobs/{}/starts starts
+GET /jobs/{}/timeline timeline; GET /listing listing; GET /overview overview; GET /recipes/examples examples
+GET /recipes/names catalogue; GET /recipes/schema schema; GET /scripts/{} scripts; POST /recipes/check check
+PUT /scripts/{} keep_scripts
 """
 Document = dict[str, Any]
 
