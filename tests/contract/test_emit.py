@@ -97,6 +97,7 @@ def test_a_file_that_is_gone_or_closed_under_it_is_no_error(file: Path, monkeypa
     emit({"a": 2})
     monkeypatch.setenv("PRONY_EMIT_FILE", str(file / "nowhere"))
     emit({"a": 3})
+    assert not (file / "nowhere").exists()
 
 
 def test_a_script_that_closes_all_its_files_goes_on_emitting_and_writes_into_no_other(tmp_path: Path) -> None:

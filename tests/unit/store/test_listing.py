@@ -151,7 +151,7 @@ def test_failed_gates_are_news_until_the_same_recipe_passes(store: Store) -> Non
     assert news() == ["two", "one"]
 
 
-def test_ten_thousand_experiments_are_listed_in_a_fifth_of_a_second(store: Store) -> None:
+def test_of_ten_thousand_experiments_a_page_costs_little(store: Store) -> None:
     many(store, 10_000)
     begin = time.process_time()
     for sort in ("newest", "lowest"):
