@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -25,6 +26,15 @@ def is_gone(pid: int) -> bool:
         return bool(gone) or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+@contextmanager
+def spawner_of_a_new_host(log: Path) -> Iterator[tuple[EngineHost, psutil.Process]]:
+    """A host with its spawner; other children of this process are servers that outlive one test."""
+    before = set(psutil.Process().children())
+    with EngineHost("faulty", sys.executable, log) as host:
+        (spawner,) = set(psutil.Process().children()) - before
+        yield host, spawner
 
 
 @pytest.fixture
@@ -128,8 +138,7 @@ def test_an_engine_that_babbles_on_the_wire_fails_its_repetition(perform: Callab
 
 
 def test_a_spawner_that_hangs_is_given_up_by_the_time_limit(faulty: Model, tmp_path: Path) -> None:
-    with EngineHost("faulty", sys.executable, tmp_path / "log") as host:
-        (spawner,) = psutil.Process().children()
+    with spawner_of_a_new_host(tmp_path / "log") as (host, spawner):
         spawner.suspend()
         order = Order(op="measure", model=str(faulty("check:fine")))
         answer = host.perform(order, Watch(timeout_ns=SECOND // 2))
@@ -163,8 +172,7 @@ def test_answers_that_are_not_finite_are_seen(perform: Callable[..., Answer]) ->
 
 
 def test_the_baseline_is_all_that_the_import_had_in_memory(faulty: Model, tmp_path: Path) -> None:
-    with EngineHost("faulty", sys.executable, tmp_path / "log") as host:
-        (spawner,) = psutil.Process().children()
+    with spawner_of_a_new_host(tmp_path / "log") as (host, spawner):
         imported = spawner.memory_info()
         answer = host.perform(Order(op="load", model=str(faulty("check:fine"))), Watch(timeout_ns=5 * SECOND))
     assert answer.done is not None
