@@ -1,6 +1,6 @@
 """What one call of `prony.emit` costs a script, by what is told, beside printing a line and one bare write.
 
-Bound: the median call under 20 microseconds for up to two numbers, whatever else is told with them.
+Bound: the median call under 20 microseconds, for ten numbers and their dictionary too.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def main() -> int:
                     lambda n: emit({"loss": 0.5, "accuracy": 0.25}, step=n, unit="1", labels={"split": "test"})
                 ),
                 "ten numbers": _taken(lambda n: emit({f"m{place}": n * 0.5 for place in range(10)})),
+                "ten of many digits": _taken(lambda n: emit({f"m{place}": n / 7 for place in range(10)})),
                 "NaN, refused": _taken(lambda _: emit({"loss": float("nan")})),
                 "(print JSON, flushed)": _taken(lambda n: print(json.dumps({"loss": n * 0.5}), file=out, flush=True)),
                 "(one bare write)": _taken(lambda _: raw.write(line)),
@@ -39,7 +40,7 @@ def main() -> int:
     print(f"{'':24}{'median':>8}{'p99':>8}   (bound of the median: under {BOUND_US:g})")
     for name, (middle, tail) in taken.items():
         print(f"{name:24}{middle:8.1f}{tail:8.1f}")
-    return int(any(middle >= BOUND_US for name, (middle, _) in taken.items() if not name.startswith(("(", "ten"))))
+    return int(any(middle >= BOUND_US for name, (middle, _) in taken.items() if not name.startswith("(")))
 
 
 def _taken(call: Callable[[int], object]) -> tuple[float, float]:

@@ -5,18 +5,23 @@ processes may write to it at once: each record is one `write` to a file that is 
 ends of its own, so that one which was cut off by a kill harms none after it. Outside of Prony the record is printed to
 standard output as a line of JSON, which Prony reads too where the variable got lost on the way.
 
+Plain numbers are written as the bits that they are (`names` and `doubles`), because the decimals of ten of them would
+cost more than all the rest; anything else as `metrics`, which is how others may write them too.
+
 What is no number is not written as one: it is named in the record with the reason, and the result tells of it.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from json.encoder import encode_basestring_ascii as _quoted
+from math import isfinite, isnan
+from struct import Struct
+from struct import error as StructError  # noqa: N812 - an exception
 from typing import Any
 
 FILE = "PRONY_EMIT_FILE"
@@ -27,6 +32,10 @@ _NO_NUMBERS = (bool, str, bytes, list, tuple, set, dict, type(None))
 # What the numbers of other people's libraries raise when they are none after all, a lost device among them.
 _TROUBLE = (TypeError, ValueError, ArithmeticError, AttributeError, LookupError, RuntimeError, OSError)
 
+_PLAIN = frozenset((float, int))
+_MOST_FORMS = 1000
+
+_forms: dict[Any, Any] = {}  # the names of a record, and how it is written
 _opened: list[Any] = []  # the descriptor, and which file it was of when it was opened
 _ranked: list[Any] = [0, ""]  # a process, and its rank as text; a fork is another process
 
@@ -40,35 +49,61 @@ def emit(
 ) -> None:
     """Tell numbers by their names. `unit` is that of all of them, or one for each name; `timestamp` an instant or
     seconds since 1970, and now by default."""
-    at_ns, now = time.perf_counter_ns(), time.time()
+    at_ns, now_ns = time.perf_counter_ns(), time.time_ns()
     try:
         refused: dict[str, str] = {}
-        rest = _rest(step, unit, labels, refused)
-        at = now if timestamp is None else _instant(timestamp, now, refused)
-        items = _items(metrics, refused)
-        for first in range(0, len(items) or 1, _AT_ONCE):
-            body = _numbers(items[first : first + _AT_ONCE], refused)
+        rest = "" if step is None and unit is None and labels is None else _rest(step, unit, labels, refused)
+        at = _instant(timestamp, refused) if timestamp is not None else None
+        # Whole nanoseconds are a number of seconds in JSON too, and are written much faster than a float.
+        tail = f',"at_ns":{at_ns},"timestamp":{at or f"{now_ns}e-9"}}}\n'
+        path = os.environ.get(FILE)
+        packed = _packed(metrics) if path is not None and type(metrics) is dict else ""
+        for body in (packed,) if packed else _bodies(metrics, refused):
             told = ',"refused":' + _texts(refused) if refused else ""
-            _tell('{"metrics":{' + body + "}" + rest + told, f',"at_ns":{at_ns},"timestamp":{at!r}}}')
-            refused = {}
+            _tell(path, f"{{{body}{rest}{told}", tail)
+            refused.clear()
     except _TROUBLE:  # whoever measures may not break what is measured
         return
 
 
-def _items(metrics: Any, refused: dict[str, str]) -> list[tuple[Any, Any]]:
-    if type(metrics) is not dict and not isinstance(metrics, Mapping):
+def _packed(metrics: dict[Any, Any]) -> str:
+    """Return names and numbers of a record, or nothing where one of them needs a closer look."""
+    names = tuple(metrics)
+    form = _forms.get(names) or _form(names)
+    if form is None or not _PLAIN.issuperset(map(type, metrics.values())):
+        return ""
+    try:
+        return f'{form[0]}{form[1](*metrics.values()).hex()}"'
+    except (OverflowError, StructError):  # a whole number that no float can hold; a name that another thread added
+        return ""
+
+
+def _form(names: tuple[Any, ...]) -> Any:
+    """Return how numbers of these names are written; a script tells the same ones again and again."""
+    if not 0 < len(names) <= _AT_ONCE or any(not _is_name(name) for name in names):
+        return None
+    form = '"names":[' + ",".join(map(_quoted, names)) + '],"doubles":"', Struct(f"<{len(names)}d").pack
+    if len(_forms) < _MOST_FORMS:
+        _forms[names] = form
+    return form
+
+
+def _bodies(metrics: Any, refused: dict[str, str]) -> Iterator[str]:
+    """Give the numbers of one record after the other, as the beginning of a JSON object."""
+    if not isinstance(metrics, Mapping):
         refused["(all)"] = "is " + _kind(metrics) + " where numbers by name were expected"
-        return []
-    if not metrics:
+    elif not metrics:
         refused["(all)"] = "is empty"
-    return list(metrics.items())
+    items = list(metrics.items()) if isinstance(metrics, Mapping) else []
+    for first in range(0, len(items) or 1, _AT_ONCE):
+        yield '"metrics":{' + _numbers(items[first : first + _AT_ONCE], refused) + "}"
 
 
 def _numbers(items: list[tuple[Any, Any]], refused: dict[str, str]) -> str:
     """Return the numbers as the inside of a JSON object; a number that is told to the last digit is its `repr`."""
     told = []
     for name, value in items:
-        if not isinstance(name, str) or not name or len(name) > _LONGEST_NAME:
+        if not _is_name(name):
             refused[str(name)[:_LONGEST_NAME] or "(empty)"] = "is no name of a metric"
             continue
         number = _number(value)
@@ -77,6 +112,10 @@ def _numbers(items: list[tuple[Any, Any]], refused: dict[str, str]) -> str:
         else:
             told.append(_quoted(name) + ":" + repr(number))
     return ",".join(told)
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME
 
 
 def _number(value: Any) -> float | str:
@@ -89,9 +128,9 @@ def _number(value: Any) -> float | str:
         except _TROUBLE:
             return "is " + _kind(value)
     number: float = value
-    if math.isfinite(number):
+    if isfinite(number):
         return number
-    return "is NaN" if math.isnan(number) else "is infinite"
+    return "is NaN" if isnan(number) else "is infinite"
 
 
 def _kind(value: Any) -> str:
@@ -110,17 +149,20 @@ def _rest(step: Any, unit: Any, labels: Any, refused: dict[str, str]) -> str:
             refused["(step)"] = number
         else:
             told += ',"step":' + repr(number)
-    for key, value, read in (("unit", unit, _unit), ("labels", labels, _texts)):
-        if value is not None:
-            try:
-                told += ',"' + key + '":' + read(value)
-            except _TROUBLE:
-                refused["(" + key + ")"] = "is " + _kind(value)
+    if unit is not None:
+        told += _words("unit", unit, refused)
+    if labels is not None:
+        told += _words("labels", labels, refused)
     return told
 
 
-def _unit(told: Any) -> str:
-    return _quoted(told) if isinstance(told, str) else _texts(told)
+def _words(key: str, value: Any, refused: dict[str, str]) -> str:
+    try:
+        words = _quoted(value) if key == "unit" and isinstance(value, str) else _texts(value)
+    except _TROUBLE:
+        refused["(" + key + ")"] = "is " + _kind(value)
+        return ""
+    return ',"' + key + '":' + words
 
 
 def _texts(told: Any) -> str:
@@ -129,21 +171,20 @@ def _texts(told: Any) -> str:
     return "{" + ",".join([_quoted(name) + ":" + _quoted(text) for name, text in words]) + "}"
 
 
-def _instant(told: Any, now: float, refused: dict[str, str]) -> float:
+def _instant(told: Any, refused: dict[str, str]) -> str:
+    """Return the instant that was told in seconds since 1970, or nothing where it is none."""
     number = _number(told.timestamp() if hasattr(told, "timestamp") else told)
     if isinstance(number, str):
         refused["(timestamp)"] = number
-        return now
-    return number
+        return ""
+    return repr(number)
 
 
-def _tell(head: str, tail: str) -> None:
-    path = os.environ.get(FILE)
+def _tell(path: str | None, head: str, tail: str) -> None:
     if path is None:
         _print(head)
-        return
-    line = "\n" + head + _rank() + tail + "\n"
-    os.write(_descriptor(path), line.encode("ascii", "replace"))
+    else:
+        os.write(_descriptor(path), f"\n{head}{_rank()}{tail}".encode("ascii", "replace"))
 
 
 def _rank() -> str:
@@ -151,7 +192,7 @@ def _rank() -> str:
     if _ranked[0] != pid:
         found = [text for text in map(os.environ.get, RANKS) if text and text.isdigit()]
         _ranked[:] = [pid, ',"rank":' + str(int(found[0])) if found else ""]
-    return str(_ranked[1])
+    return _ranked[1]  # type: ignore[no-any-return]
 
 
 def _descriptor(path: str) -> int:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -31,7 +32,20 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def records(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines() if line]
+    """Return the lines, each of which is whole; numbers that are written as bits are numbers."""
+    told = [json.loads(line) for line in path.read_text().splitlines() if line]
+    for record in told:
+        if "doubles" in record:
+            values = struct.unpack(f"<{len(record['names'])}d", bytes.fromhex(record.pop("doubles")))
+            record["metrics"] = dict(zip(record.pop("names"), values, strict=True))
+    return told
+
+
+def read(path: Path) -> Reading:
+    """Return what Prony reads in the file."""
+    reading = Reading(())
+    reading.follow_emitted(path).follow(is_last=True)
+    return reading
 
 
 def script(folder: Path, text: str, file: Path, python: str = sys.executable) -> subprocess.Popen[str]:
@@ -69,9 +83,23 @@ def test_numbers_of_other_libraries_are_numbers(file: Path) -> None:
 )  # fmt: skip
 def test_what_is_no_number_is_refused_by_name_and_the_rest_is_kept(file: Path, value: object, reason: str) -> None:
     emit({"bad": value, "good": 1})
-    (record,) = records(file)
-    assert record["metrics"] == {"good": 1.0}
-    assert record["refused"] == {"bad": reason}
+    reading = read(file)
+    assert [(row.name, row.value) for row in reading.rows] == [("good", 1.0)]
+    assert reading.refused == {("bad", reason): 1}
+
+
+def test_every_bit_of_a_number_is_kept(file: Path) -> None:
+    told = {"third": 1 / 3, "least": 5e-324, "most": sys.float_info.max, "minus": -0.0, 'na"me\n\u00e9': 2**53 + 0.0}
+    for _ in range(2):
+        emit(told)
+    assert [(row.name, repr(row.value)) for row in read(file).rows] == [(n, repr(v)) for n, v in told.items()] * 2
+
+
+def test_bits_that_are_no_numbers_harm_no_others(file: Path) -> None:
+    file.write_text('{"names":["a"],"doubles":"00"}\n{"names":7,"doubles":"00"}\n{"doubles":7}\n')
+    emit({"b": 1.0})
+    assert [row.name for row in read(file).rows] == ["b"]
+    assert read(file).refused == {("(a record)", "was cut off, or is none"): 3}
 
 
 def test_nothing_that_is_handed_to_it_fails_the_script(file: Path) -> None:
@@ -160,8 +188,7 @@ def test_a_script_killed_while_it_emits_leaves_every_whole_record(tmp_path: Path
         assert running.poll() is None
     running.send_signal(signal.SIGKILL)
     running.wait()
-    reading = Reading(())
-    reading.follow_emitted(file).follow(is_last=True)
+    reading = read(file)
     assert len(reading.rows) > 500
     assert sum(reading.refused.values()) <= 1
 
@@ -170,8 +197,7 @@ def test_a_record_that_was_cut_off_harms_none_after_it(file: Path) -> None:
     with file.open("ab") as half:
         half.write(b'\n{"metrics":{"lo')
     emit({"loss": 1})
-    reading = Reading(())
-    reading.follow_emitted(file).follow(is_last=True)
+    reading = read(file)
     assert [(row.name, row.value) for row in reading.rows] == [("loss", 1.0)]
     assert reading.refused == {("(a record)", "was cut off, or is none"): 1}
 

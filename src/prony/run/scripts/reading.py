@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import struct
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -105,7 +106,9 @@ class Reading:
         """Take one record that `prony.emit` wrote; one that was cut off is refused and harms no other."""
         try:
             record = json.loads(line)
-        except ValueError:
+            if isinstance(record, dict) and "doubles" in record:
+                record["metrics"] = _unpacked(record["names"], record["doubles"])
+        except (ValueError, TypeError, LookupError, struct.error):
             record = None
         if not isinstance(record, dict):
             self._refuse("(a record)", "was cut off, or is none")
@@ -194,6 +197,11 @@ class Reading:
         key = (name[:_LONGEST_NAME], reason[:_LONGEST_NAME])
         if key in self.refused or len(self.refused) < _MOST_REASONS:
             self.refused[key] = self.refused.get(key, 0) + 1
+
+
+def _unpacked(names: list[str], doubles: str) -> dict[str, float]:
+    """Return the numbers that `prony.emit` wrote as bits, in hexadecimal."""
+    return dict(zip(names, struct.unpack(f"<{len(names)}d", bytes.fromhex(doubles)), strict=True))
 
 
 def _pairs(told: Any) -> Iterator[tuple[str, Any]]:
