@@ -14,7 +14,7 @@ import pytest
 
 from prony.app.ai_factory import bring_in
 from prony.app.api import Bench
-from prony.app.results import named
+from prony.app.dossiers import named
 from prony.errors import InputError
 from prony.model.dossier import Entry
 from prony.model.estimate import Grade

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from prony.app import results
+from prony.app import dossiers, results
 from prony.app.scripts import anchored_script, check_script
 from prony.app.services import anchored_service, check_alone, check_service
 from prony.app.targets import check_target
@@ -120,7 +120,7 @@ class Bench:
         self.store.save_experiment(experiment, jobs)
         on_start(experiment, jobs)
         self._execute(experiment, jobs, on_event, clients or Clients())
-        return results.dossier_of(self.store, experiment_id)
+        return dossiers.dossier_of(self.store, experiment_id)
 
     def _execute(
         self, experiment: Experiment, jobs: Sequence[Job], on_event: Callable[[Event], None], clients: Clients
@@ -174,7 +174,7 @@ class Bench:
         return self.run(loaded, base=Path(earlier.base), on_start=on_start, on_event=on_event, rerun_of=earlier.id)
 
     def dossier(self, text: str) -> Dossier:
-        return results.dossier_of(self.store, self.store.resolve_id(text))
+        return dossiers.dossier_of(self.store, self.store.resolve_id(text))
 
     def report(self, text: str, report_format: str) -> str | bytes:
         from prony.report import render
@@ -204,7 +204,7 @@ class Bench:
         """Say what several loads show together: knee, limit of throughput, highest load that holds the SLO."""
         from prony.app.sweeps import sweep_over
 
-        return sweep_over(results.entries_of(self.store, [self.store.resolve_id(text) for text in texts]), slo)
+        return sweep_over(dossiers.entries_of(self.store, [self.store.resolve_id(text) for text in texts]), slo)
 
     def matrix(self, texts: Sequence[str], terms: MatrixTerms) -> MatrixReport:
         """Compare the jobs of several experiments in rows and columns."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prony.app.results import gathered, named, with_runs
+from prony.app.dossiers import gathered, named
+from prony.app.results import with_runs
 from prony.errors import InputError, NotFoundError
 from prony.model.comparison import Comparison, Terms
 from prony.model.dossier import Entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prony.app.results import named
+from prony.app.dossiers import named
 from prony.errors import NotFoundError
 from prony.store.store import Store
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prony.app.results import gathered, with_runs
+from prony.app.dossiers import gathered
+from prony.app.results import with_runs
 from prony.model.matrix import MatrixReport, MatrixTerms
 from prony.store.store import Store
 

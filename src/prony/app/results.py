@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
-from prony.errors import NotFoundError, StoreError
+from prony.errors import StoreError
 from prony.measure.samples import SAMPLES, TELEMETRY, read_frame
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry
 from prony.model.estimate import Summary
 from prony.model.experiment import Experiment
 from prony.model.result import Result
@@ -99,58 +98,3 @@ def _record_wreck(store: Store, folder: Path) -> None:
         # What is damaged stays where it is and is not counted; it must not keep every command from opening the store.
         if exc.code == "store_busy":
             raise
-
-
-def dossier_of(store: Store, experiment_id: str) -> Dossier:
-    """Gather all that a report is written from, with what analysis says of the jobs together."""
-    dossier = gathered(store, experiment_id)
-    update: dict[str, object] = {}
-    if dossier.experiment.recipe.gates:
-        from prony.app.gates import gate_outcomes
-
-        update["gates"] = gate_outcomes(store, dossier)
-    if len(dossier.entries) > 1:
-        from prony.app.sweeps import sweep_of
-
-        update["sweep"] = sweep_of(dossier.entries)
-    return dossier.model_copy(update=update)
-
-
-def entries_of(store: Store, experiment_ids: Sequence[str]) -> tuple[Entry, ...]:
-    """Return the results of several experiments together, each experiment once."""
-    return tuple(entry for one in dict.fromkeys(experiment_ids) for entry in gathered(store, one).entries)
-
-
-def named(store: Store, text: str) -> tuple[str, str | None]:
-    """Return the experiment that is meant, and the job of it where the text goes on with a job's number.
-
-    The id of an experiment that was imported may itself end like that, so it is looked for first."""
-    try:
-        return store.resolve_id(text), None
-    except NotFoundError:
-        experiment, dash, number = text.rpartition("-")
-        if not dash or not number.isdigit():
-            raise
-        experiment_id = store.resolve_id(experiment)
-        return experiment_id, f"{experiment_id}-{number}"
-
-
-def gathered(store: Store, experiment_id: str) -> Dossier:
-    """Gather the results alone."""
-    records = store.records(experiment_id)
-    jobs = {job.id: job for job in store.jobs(experiment_id)}
-    entries = []
-    for item in records:
-        contents = read_nouns(item.folder)
-        entries.append(
-            Entry(
-                job=jobs[item.job_id],
-                result=item.result,
-                summary=item.summary,
-                environment=contents.environment,
-                folder=item.folder,
-            )
-        )
-    hardware_id = entries[0].environment.device.hardware_id if entries else ""
-    calibration = store.latest_calibration(hardware_id) if entries else None
-    return Dossier(experiment=store.experiment(experiment_id), entries=tuple(entries), calibration=calibration)

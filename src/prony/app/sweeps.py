@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from prony.app.results import with_runs
 from prony.errors import InputError, NotFoundError, StoreError
 from prony.measure.samples import TELEMETRY, read_frame
 from prony.model.dossier import Entry
@@ -66,7 +67,6 @@ def slo_of(texts: Iterable[str]) -> dict[str, float] | None:
 def loaded(entry: Entry, slo: Mapping[str, float]) -> Loaded:
     """Return a job with its telemetry, and with its requests where a limit must be judged on them."""
     from prony.analyse.sweep.measured import Loaded
-    from prony.app.results import with_runs
     from prony.measure.requests import read_requests
 
     entry = with_runs(entry)

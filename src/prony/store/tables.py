@@ -6,7 +6,6 @@ Documents are text and not JSON columns: a noun may hold NaN or infinity, which 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import cache
 
 from sqlalchemy import (
     BigInteger,
@@ -23,7 +22,6 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
-    text,
 )
 
 from prony.errors import InputError
@@ -176,8 +174,6 @@ queue = Table(
     Index("queue_by_state", "state", "number"),
     Index("queue_by_agent", "agent_id", "number"),
     Index("queue_by_end", "ended_at"),
-    Index("queue_parts", "part_of",
-          sqlite_where=text("part_of IS NOT NULL"), postgresql_where=text("part_of IS NOT NULL")),
 )  # fmt: skip
 
 # One lease of a job each; kept when the lease is over.
@@ -373,23 +369,3 @@ delivery = Table(
     Index("delivery_by_notice", "notice_id"),
     Index("delivery_open", "not_before"),
 )
-
-
-@cache
-def schema() -> MetaData:
-    """Return all tables with their partial indices too, which only those need who make or compare a schema: to name
-    one loads what SQLAlchemy knows of every database."""
-    from prony.store import history_tables as history
-    from prony.store import listing_tables  # noqa: F401 - so that it is there
-
-    for name, columns, unique, where in (
-        # The database itself sees to it that a device measures one job at a time.
-        ("queue_device", (queue.c.device_key,), True, text("state = 'leased'")),
-        ("queue_unended", (queue.c.experiment_id,), False, text("ended_at IS NULL")),
-        # One incident is open of a subject, and one message is gathered of a kind.
-        ("incident_open", (incident.c.alarm_id, incident.c.subject), True, text("closed_at IS NULL")),
-        ("notice_gathering", (notice.c.alarm_id, notice.c.kind), True, text("ready_at IS NOT NULL")),
-        ("point_unjudged", (history.point.c.series_id,), False, text("NOT judged")),
-    ):
-        Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)
-    return metadata

@@ -8,8 +8,9 @@ import pytest
 from store.nouns import experiment, jobs, write_folder
 
 from prony.app.accounts import account_of
+from prony.app.dossiers import dossier_of
 from prony.app.histories import Histories
-from prony.app.results import dossier_of, summary_of
+from prony.app.results import summary_of
 from prony.model.account import Account
 from prony.model.cost import Cost
 from prony.model.history import NewBaseline

@@ -22,7 +22,7 @@ from prony.store.home import Home
 from prony.store.revision import HEAD
 from prony.store.schema import configuration, downgrade, revision, upgrade
 from prony.store.store import Store
-from prony.store.tables import schema
+from prony.store.whole import schema
 
 from .nouns import NOW, calibration, experiment, overview
 

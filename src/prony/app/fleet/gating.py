@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
-from prony.app import results
+from prony.app import dossiers
 from prony.app.fleet.happenings import gates_judged, gates_state
 from prony.app.fleet.office import Office
 from prony.errors import NotFoundError
@@ -47,7 +47,7 @@ class Gating(Office):
         self.ended.discard(experiment_id)
 
     async def _keep_gates(self, experiment: Experiment) -> None:
-        dossier = await asyncio.to_thread(results.dossier_of, self.store, experiment.id)
+        dossier = await asyncio.to_thread(dossiers.dossier_of, self.store, experiment.id)
         happening = gates_judged(experiment, dossier.gates, self.clock.now())
         state = gates_state(dossier.gates)
 

@@ -9,8 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from prony.app import pictures
-from prony.app import results as local
+from prony.app import dossiers, pictures
 from prony.app.fleet.gathering import Gathering
 from prony.errors import ConflictError, NotFoundError
 from prony.measure.samples import SAMPLES, TELEMETRY
@@ -28,7 +27,7 @@ class Results(Gathering):
     """Handed out."""
 
     async def results(self, experiment_id: str) -> Dossier:
-        return await asyncio.to_thread(local.dossier_of, self.store, experiment_id)
+        return await asyncio.to_thread(dossiers.dossier_of, self.store, experiment_id)
 
     async def report(self, experiment_id: str, report_format: str) -> str | bytes:
         from prony.app.accounts import account_of
@@ -37,7 +36,7 @@ class Results(Gathering):
         is_pdf = report_format == "pdf"
 
         def written() -> str | bytes:
-            account = account_of(self.store, local.dossier_of(self.store, experiment_id))
+            account = account_of(self.store, dossiers.dossier_of(self.store, experiment_id))
             return render(account, "html" if is_pdf else report_format)
 
         document = await asyncio.to_thread(written)
@@ -59,14 +58,14 @@ class Results(Gathering):
         from prony.app.gates import gate_report
 
         def judged() -> GateReport:
-            return gate_report(self.store, local.dossier_of(self.store, experiment_id), strict=strict, more=more)
+            return gate_report(self.store, dossiers.dossier_of(self.store, experiment_id), strict=strict, more=more)
 
         return await asyncio.to_thread(judged)
 
     async def sweep_report(self, experiment_ids: Sequence[str], slo: Mapping[str, float] | None) -> SweepReport:
         from prony.app.sweeps import sweep_over
 
-        return await asyncio.to_thread(lambda: sweep_over(local.entries_of(self.store, experiment_ids), slo))
+        return await asyncio.to_thread(lambda: sweep_over(dossiers.entries_of(self.store, experiment_ids), slo))
 
     async def matrix(self, experiment_ids: Sequence[str], terms: MatrixTerms) -> MatrixReport:
         from prony.app.matrices import matrix_over
@@ -135,7 +134,7 @@ class Results(Gathering):
             if export_format == "folder":
                 transfer.export(self.store, experiment_id, folder)
             else:
-                export(local.gathered(self.store, experiment_id), export_format, folder)
+                export(dossiers.gathered(self.store, experiment_id), export_format, folder)
             descriptor, name = tempfile.mkstemp(prefix="prony-export-", suffix=".tar")
             with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w") as tar:
                 tar.add(folder, arcname=experiment_id)
