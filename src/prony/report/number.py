@@ -15,12 +15,23 @@ _FAMILIES: tuple[dict[str, float], ...] = (
     {"µJ": 1.0, "mJ": 1e3, "J": 1e6, "kJ": 1e9},
     {"mW": 1.0, "W": 1e3, "kW": 1e6},
     {"B/s": 1.0, "KiB/s": 2.0**10, "MiB/s": 2.0**20, "GiB/s": 2.0**30},
-    {"/s": 1.0, "k/s": 1e3, "M/s": 1e6, "G/s": 1e9},
 )
-_SYMBOLS = {"us": "µs", "uJ": "µJ", "1/s": "/s", "1": ""}
-# A rate below ten thousand reads better whole than in thousands; memory is compared in MiB until it is many GiB.
-_LEAST = {"k/s": 10.0, "M/s": 10.0, "G/s": 10.0, "GiB": 10.0, "TiB": 10.0}
+# Every other unit (counts, rates, money, what one gets for it) has these before it.
+_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_SYMBOLS = {"us": "µs", "uJ": "µJ", "1": ""}
+# Below ten thousand a number reads better whole than in thousands; memory is compared in MiB until it is many GiB.
+_LEAST_PREFIXED = 10.0
+_LEAST = {"GiB": 10.0, "TiB": 10.0}
+# What no prefix brings between these is written with a power of ten.
+_SMALLEST, _LARGEST = 1e-6, 1e7
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+# A narrow space that breaks no line: a comma between digits would look like the one between the ends of an interval.
+_GROUPS = "\u202f"
+_GROUPED_FROM = 10_000
 DASH = "–"
+
+# A unit, its worth in the smallest of its family, and from how many of it on a number is written in it.
+_Step = tuple[str, float, float]
 
 
 @dataclass(frozen=True)
@@ -74,22 +85,45 @@ def interval_of(estimate: Estimate) -> tuple[float, float] | None:
 def common_scale(estimates: Iterable[Estimate]) -> Scale:
     """Return the unit in which these read best side by side; all have the same unit of their own."""
     listed = list(estimates)
-    unit = listed[0].unit if listed else "1"
-    symbol = _SYMBOLS.get(unit, unit)
+    symbol = _symbol_of(listed[0].unit if listed else "1")
     sizes = [abs(one.value) for one in listed if one.value and math.isfinite(one.value)]
-    for family in _FAMILIES:
-        if symbol in family and sizes:
-            # The geometric mean: 0.9 ms beside 12 ms reads better than 900 µs beside 12000 µs.
-            return _scale_within(family, symbol, math.exp(sum(map(math.log, sizes)) / len(sizes)))
-    return Scale(symbol, 1.0)
+    if not sizes:
+        return Scale(symbol, 1.0)
+    # The geometric mean: 0.9 ms beside 12 ms reads better than 900 µs beside 12000 µs.
+    middle = math.exp(sum(map(math.log, sizes)) / len(sizes))
+    known = next((family for family in _FAMILIES if symbol in family), None)
+    steps = (
+        _prefixed(symbol) if known is None else [(name, size, _LEAST.get(name, 1.0)) for name, size in known.items()]
+    )
+    return _powered(_fitting(steps, symbol, middle), middle)
 
 
-def _scale_within(family: dict[str, float], symbol: str, middle: float) -> Scale:
+def _symbol_of(unit: str) -> str:
+    return _SYMBOLS.get(unit, unit.removeprefix("1") if unit.startswith("1/") else unit)
+
+
+def _prefixed(symbol: str) -> list[_Step]:
+    gap = "" if symbol.startswith("/") else " "
+    return [
+        (f"{prefix}{gap}{symbol}".strip(), size, _LEAST_PREFIXED if prefix else 0.0)
+        for prefix, size in _PREFIXES.items()
+    ]
+
+
+def _fitting(steps: list[_Step], symbol: str, middle: float) -> Scale:
+    own = next(size for name, size, _ in steps if name == symbol)
     # The tolerance is for what the logarithm rounds away: 1 ms is not 1000 µs.
-    base = middle * family[symbol] * (1 + 1e-9)
-    fitting = [name for name, size in family.items() if base >= size * _LEAST.get(name, 1.0)]
-    chosen = fitting[-1] if fitting else next(iter(family))
-    return Scale(chosen, family[symbol] / family[chosen])
+    base = middle * own * (1 + 1e-9)
+    chosen, size, _ = next((step for step in reversed(steps) if base >= step[1] * step[2]), steps[0])
+    return Scale(chosen, own / size)
+
+
+def _powered(scale: Scale, middle: float) -> Scale:
+    shown = middle * scale.factor * (1 + 1e-9)
+    if _SMALLEST <= shown < _LARGEST:
+        return scale
+    power = 3 * math.floor(math.log10(shown) / 3)
+    return Scale(f"×10{str(power).translate(_RAISED)} {scale.symbol}".strip(), scale.factor * 10.0**-power)
 
 
 def footnote(estimate: Estimate) -> str:
@@ -147,5 +181,9 @@ def _decimals_of_value(value: float, digits: int) -> int:
 
 
 def _fixed(value: float, decimals: int) -> str:
-    rounded = round(value, decimals)
-    return f"{rounded + 0.0:.{min(max(decimals, 0), 12)}f}"
+    rounded = round(value, decimals) + 0.0
+    places = min(max(decimals, 0), 12)
+    # Digits stand in threes from five on: four are read at a glance.
+    if abs(rounded) < _GROUPED_FROM:
+        return f"{rounded:.{places}f}"
+    return f"{rounded:,.{places}f}".replace(",", _GROUPS)

@@ -7,8 +7,9 @@ are; what the pages show they ask of the API, which does ask.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 from starlette.responses import Response
@@ -40,7 +41,11 @@ _TYPES = {
     ".png": "image/png",
     ".json": "application/json",
 }
-_TWINS = (("br", ".br"), ("gzip", ".gz"))
+_TWINS = {"br": ".br", "gzip": ".gz"}
+# What a file of the site may be called; nothing that leads out of it.
+_FILE = re.compile(r"(?:/[A-Za-z0-9_-]+)*/[A-Za-z0-9_-][A-Za-z0-9_.-]*\.(?:html|js|css|svg|png|json)")
+# More than a site has: files of the one before fall out.
+_MOST_FILES = 256
 # Paths that are the server's own; everything else that a browser opens is a page of the application.
 _RESERVED = ("/api", "/docs", "/metrics", "/openapi.json")
 _IMMUTABLE = "public, max-age=31536000, immutable"
@@ -71,7 +76,7 @@ def is_page(scope: Scope) -> bool:
     path: str = scope["path"]
     if scope["method"] not in ("GET", "HEAD") or _is_reserved(path):
         return False
-    return path == "/" or path in _paths() or b"text/html" in header(scope, b"accept")
+    return path == "/" or _asset(path) is not None or b"text/html" in header(scope, b"accept")
 
 
 async def serve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,8 +85,9 @@ async def serve(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _answer(scope: Scope) -> Response:
-    path = scope["path"] if scope["path"] in _paths() else "/index.html"
-    asset = _asset(path)
+    path, asset = scope["path"], _asset(scope["path"])
+    if asset is None:
+        path, asset = "/index.html", _asset("/index.html")
     if asset is None:
         return Response(_NOT_BUILT, media_type="text/html", headers={"Content-Security-Policy": POLICY})
     headers = {
@@ -112,23 +118,34 @@ def _encoded(asset: Asset, accepted: bytes) -> tuple[str, bytes]:
     return "", asset.content
 
 
-@cache
-def _paths() -> frozenset[str]:
-    """Return the addresses of the site's files: those that were there when the server was first asked."""
-    found = (path for path in SITE.rglob("*") if path.is_file() and path.suffix in _TYPES)
-    return frozenset(f"/{path.relative_to(SITE).as_posix()}" for path in found)
-
-
-@cache
 def _asset(path: str) -> Asset | None:
-    if path not in _paths():
+    """Return a file of the site as it lies there now: it may be built anew while the server runs."""
+    if not _FILE.fullmatch(path):
         return None
     place = SITE / path.removeprefix("/")
+    stamps = tuple(_stamp(place.with_name(place.name + ending)) for ending in ("", *_TWINS.values()))
+    try:
+        return None if stamps[0] is None else _read(place, stamps)
+    except FileNotFoundError:  # it went between the two looks
+        return None
+
+
+def _stamp(place: Path) -> int | None:
+    try:
+        return place.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=_MOST_FILES)
+def _read(place: Path, stamps: tuple[int | None, ...]) -> Asset:
     content = place.read_bytes()
-    twins = {name: place.with_name(place.name + ending) for name, ending in _TWINS}
+    twins = zip(_TWINS.items(), stamps[1:], strict=True)
     return Asset(
         content=content,
         media_type=_TYPES[place.suffix],
         tag=f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"',
-        twins={name: twin.read_bytes() for name, twin in twins.items() if twin.is_file()},
+        twins={
+            name: place.with_name(place.name + end).read_bytes() for (name, end), there in twins if there is not None
+        },
     )

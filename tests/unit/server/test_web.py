@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ PAGE = {"Accept": "text/html,application/xhtml+xml"}
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A site of two files, one of them with its compressed twins."""
     folder = tmp_path / "site"
     (folder / "assets").mkdir(parents=True)
@@ -25,14 +24,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     script.with_name("index-1a2b.js.br").write_bytes(b"brotli")
     script.with_name("index-1a2b.js.gz").write_bytes(b"gzip")
     monkeypatch.setattr(web, "SITE", folder)
-    _forget()
-    yield folder
-    _forget()
-
-
-def _forget() -> None:
-    web._paths.cache_clear()
-    web._asset.cache_clear()
+    return folder
 
 
 @pytest.mark.usefixtures("site")
@@ -79,21 +71,34 @@ def test_nothing_outside_of_the_list_of_files_is_served(house: House, path: str)
     assert house.client.get(path).status_code == 404
 
 
+def test_a_site_that_is_built_anew_is_served_as_it_is_now(house: House, site: Path) -> None:
+    old, new = site / "assets" / "index-1a2b.js", site / "assets" / "index-3c4d.js"
+    assert house.client.head("/assets/index-1a2b.js").status_code == 200
+    for gone in (old, old.with_name(f"{old.name}.br"), old.with_name(f"{old.name}.gz")):
+        gone.unlink()
+    assert house.client.get("/assets/index-1a2b.js").status_code == 404
+    new.write_text("let fresh;")
+    (site / "index.html").write_text("<!doctype html><title>Prony anew</title>")
+    assert house.client.get("/assets/index-3c4d.js").text == "let fresh;"
+    assert "Prony anew" in house.client.get("/", headers=PAGE).text
+    # Its compressed form is written a moment later.
+    new.with_name(f"{new.name}.br").write_bytes(b"brotli")
+    assert (
+        house.client.head("/assets/index-3c4d.js", headers={"Accept-Encoding": "br"}).headers["content-encoding"]
+        == "br"
+    )
+
+
 def test_where_the_pages_are_not_built_it_is_said_how(
     house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(web, "SITE", tmp_path / "nowhere")
-    _forget()
-    try:
-        assert "make ui" in house.client.get("/", headers=PAGE).text
-    finally:
-        _forget()
+    assert "make ui" in house.client.get("/", headers=PAGE).text
 
 
 @pytest.mark.usefixtures("site")
 def test_only_the_frame_of_reports_may_be_framed_and_it_has_no_origin(house: House, site: Path) -> None:
     (site / "frame.html").write_text("<!doctype html>")
-    _forget()
     policy = house.client.get("/frame.html", headers=PAGE).headers["content-security-policy"]
     assert policy.startswith("sandbox allow-scripts; default-src 'none'; script-src 'self';")
     assert "frame-ancestors 'self'" in policy

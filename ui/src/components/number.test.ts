@@ -1,21 +1,34 @@
+import { readFileSync } from "node:fs";
+
 import { describe, expect, it } from "vitest";
 
-import { commonScale, plain, ratio, share, text } from "./number";
+import type { Estimate } from "@/api/schema";
+
+import { commonScale, counted, plain, ratio, share, text, tick } from "./number";
+
+type Case = Pick<Estimate, "value" | "unit" | "low" | "high"> & { text: string };
+
+// Reports and the terminal write the same numbers in the same way: their tests read this file too.
+const CASES = JSON.parse(readFileSync("../tests/unit/report/numbers.json", "utf-8")) as Case[];
 
 describe("a number", () => {
-  it("is written with the digits that its interval supports", () => {
-    expect(text({ value: 12.3456, unit: "ms", low: 12.1, high: 12.6 })).toBe("12.3 ms [12.1, 12.6]");
-    expect(text({ value: 0.0123456, unit: "ms", low: 0.0121, high: 0.0126 })).toBe("12.3 µs [12.1, 12.6]");
-  });
-
-  it("has three digits where nothing vouches for more", () => {
-    expect(text({ value: 12.3456, unit: "ms", low: null, high: null })).toBe("12.3 ms");
-    expect(plain(1234567, "B")).toBe("1.18 MiB");
-    expect(plain(0, "ms")).toBe("0 ms");
+  it.each(CASES.map((one) => [one.text, one] as const))("is written with the digits and the unit that suit it: %s", (written, one) => {
+    expect(text(one)).toBe(written);
   });
 
   it("is a dash where it is not finite", () => {
     expect(plain(Number.NaN, "ms")).toBe("–");
+    expect(text({ value: 3, unit: "ms", low: 2, high: Infinity })).toBe("3.00 ms");
+  });
+
+  it("is grouped where it was counted", () => {
+    expect([counted(1234), counted(12345), counted(1234567)]).toEqual(["1234", "12\u202f345", "1\u202f234\u202f567"]);
+  });
+
+  it("stands at an axis in the unit of the axis", () => {
+    const scale = commonScale([{ value: 2e6, unit: "1/s" }, { value: 80e6, unit: "1/s" }]);
+    expect(scale.symbol).toBe("M/s");
+    expect([0, 2_500_000, 80_000_000].map((value) => tick(value, scale))).toEqual(["0", "2.5", "80"]);
   });
 
   it("shares one unit with its column", () => {

@@ -15,6 +15,8 @@ export interface Scale {
 export const DASH = "–";
 
 type Sized = Pick<Estimate, "value" | "unit">;
+/** A unit, its worth in the smallest of its family, and from how many of it on a number is written in it. */
+type Step = readonly [symbol: string, size: number, least: number];
 type Bounded = Sized & { low?: number | null; high?: number | null };
 
 const KI = 1024;
@@ -25,11 +27,18 @@ const FAMILIES: readonly (readonly (readonly [string, number])[])[] = [
   [["µJ", 1], ["mJ", 1e3], ["J", 1e6], ["kJ", 1e9]],
   [["mW", 1], ["W", 1e3], ["kW", 1e6]],
   [["B/s", 1], ["KiB/s", KI], ["MiB/s", KI ** 2], ["GiB/s", KI ** 3]],
-  [["/s", 1], ["k/s", 1e3], ["M/s", 1e6], ["G/s", 1e9]],
 ];
-const SYMBOLS: Record<string, string> = { us: "µs", uJ: "µJ", "1/s": "/s", "1": "" };
-// A rate below ten thousand reads better whole than in thousands; memory is compared in MiB until it is many GiB.
-const LEAST: Record<string, number> = { "k/s": 10, "M/s": 10, "G/s": 10, GiB: 10, TiB: 10 };
+// Every other unit (counts, rates, money, what one gets for it) has these before it.
+const PREFIXES: readonly (readonly [string, number])[] = [["", 1], ["k", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]];
+const SYMBOLS: Record<string, string> = { us: "µs", uJ: "µJ", "1": "" };
+// Below ten thousand a number reads better whole than in thousands; memory is compared in MiB until it is many GiB.
+const LEAST_PREFIXED = 10;
+const LEAST: Record<string, number> = { GiB: 10, TiB: 10 };
+// What no prefix brings between these is written with a power of ten.
+const SMALLEST = 1e-6;
+const LARGEST = 1e7;
+// A narrow space that breaks no line: a comma between digits would look like the one between the ends of an interval.
+const GROUPS = "\u202f";
 
 export function written(estimate: Bounded, scale: Scale = commonScale([estimate])): Written {
   if (!Number.isFinite(estimate.value)) return { value: DASH, unit: scale.symbol, interval: "" };
@@ -57,18 +66,52 @@ export function intervalOf(estimate: Bounded): [number, number] | null {
 
 /** Return the unit in which these read best side by side; all have the same unit of their own. */
 export function commonScale(estimates: readonly Sized[]): Scale {
-  const unit = estimates[0]?.unit ?? "1";
-  const symbol = SYMBOLS[unit] ?? unit;
+  const symbol = symbolOf(estimates[0]?.unit ?? "1");
   const sizes = estimates.map((one) => Math.abs(one.value)).filter((size) => size > 0 && Number.isFinite(size));
-  const family = FAMILIES.find((one) => one.some(([name]) => name === symbol));
-  if (!family || sizes.length === 0) return { symbol, factor: 1 };
-  const own = family.find(([name]) => name === symbol)?.[1] ?? 1;
+  if (sizes.length === 0) return { symbol, factor: 1 };
   // The geometric mean: 0.9 ms beside 12 ms reads better than 900 µs beside 12000 µs.
   const middle = Math.exp(sizes.map(Math.log).reduce((sum, one) => sum + one, 0) / sizes.length);
+  const known = FAMILIES.find((family) => family.some(([name]) => name === symbol));
+  const steps = known?.map(([name, size]): Step => [name, size, LEAST[name] ?? 1]) ?? prefixed(symbol);
+  return powered(fitting(steps, symbol, middle), middle);
+}
+
+function symbolOf(unit: string): string {
+  return SYMBOLS[unit] ?? unit.replace(/^1\//, "/");
+}
+
+function prefixed(symbol: string): Step[] {
+  const isTight = symbol.startsWith("/");
+  return PREFIXES.map(([prefix, size]) => [isTight ? prefix + symbol : `${prefix} ${symbol}`.trim(), size, prefix ? LEAST_PREFIXED : 0]);
+}
+
+function fitting(steps: readonly Step[], symbol: string, middle: number): Scale {
+  const own = steps.find(([name]) => name === symbol)?.[1] ?? 1;
+  // The tolerance is for what the logarithm rounds away: 1 ms is not 1000 µs.
   const base = middle * own * (1 + 1e-9);
-  const fitting = family.filter(([name, size]) => base >= size * (LEAST[name] ?? 1));
-  const [chosen, size] = fitting.at(-1) ?? family[0] ?? [symbol, own];
+  const [chosen, size] = steps.findLast(([, one, least]) => base >= one * least) ?? steps[0] ?? [symbol, own];
   return { symbol: chosen, factor: own / size };
+}
+
+function powered({ symbol, factor }: Scale, middle: number): Scale {
+  const shown = middle * factor * (1 + 1e-9);
+  if (shown >= SMALLEST && shown < LARGEST) return { symbol, factor };
+  const power = 3 * Math.floor(Math.log10(shown) / 3);
+  return { symbol: `×10${raised(power)} ${symbol}`.trim(), factor: factor * 10 ** -power };
+}
+
+function raised(power: number): string {
+  return String(power).replace(/./g, (digit) => (digit === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹".charAt(Number(digit))));
+}
+
+/** Return the mark of an axis, whose name says the unit: no more digits than it takes to tell it from the next. */
+export function tick(value: number, scale: Scale): string {
+  return grouped(String(Number((value * scale.factor).toPrecision(6))));
+}
+
+/** Return a number that was counted, whole: `12 345`. */
+export function counted(count: number): string {
+  return grouped(String(count));
 }
 
 /** Return one observed number (a sample, a counter) in a fitting unit; it has no interval by nature. */
@@ -118,5 +161,11 @@ function fixed(value: number, decimals: number): string {
   const step = 10 ** -decimals;
   const rounded = decimals < 0 ? Math.round(value / step) * step : value;
   const made = rounded.toFixed(Math.min(Math.max(decimals, 0), 12));
-  return Number(made) === 0 ? made.replace("-", "") : made;
+  return grouped(Number(made) === 0 ? made.replace("-", "") : made);
+}
+
+/** Digits stand in threes from five on: four are read at a glance. */
+function grouped(digits: string): string {
+  const whole = /^-?\d{5,}(?=\.|$)/.exec(digits)?.[0];
+  return whole === undefined ? digits : whole.replace(/\B(?=(\d{3})+$)/g, GROUPS) + digits.slice(whole.length);
 }

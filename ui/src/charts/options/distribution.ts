@@ -26,18 +26,19 @@ export function distributionDrawing(
   const edges = shown.flatMap((one) => one.distribution.edges);
   const isLog = shown.some((one) => one.distribution.is_log);
   const end = bulkEnd(shown);
+  const most = end ?? Math.max(0, ...edges);
   const option: EChartsOption = {
     ...base(theme),
     tooltip: { ...tooltip(theme), trigger: "axis", valueFormatter: (value) => percent(Number(value)) },
     grid: { left: 56, right: 24, top: 52, bottom: 44 },
     ...(shown.length > 1 ? { legend: legend(theme, shown.map((one) => one.name)) } : {}),
     xAxis: {
-      ...bottomAxis(theme, first === undefined ? "" : axisName(first, end)),
+      ...bottomAxis(theme, first === undefined ? "" : axisName(first, end), most, first?.unit),
       type: isLog ? "log" : "value",
-      ...(edges.length > 0 ? { min: Math.min(...edges), max: end ?? Math.max(...edges) } : {}),
+      ...(edges.length > 0 ? { min: Math.min(...edges), max: most } : {}),
     },
     yAxis: {
-      ...valueAxis(theme, [0, 1], view === "ecdf" ? "share at or below" : "share of samples in a bin", true),
+      ...valueAxis(theme, [0, 1], view === "ecdf" ? "share at or below" : "share of samples in a bin", "1", true),
       ...(view === "ecdf" ? { max: 1 } : {}),
     },
     series: shown.flatMap((one, index) => (view === "ecdf" ? climbs(one, index, theme) : [bins(one, index, theme)])),
@@ -138,7 +139,7 @@ function quantileTable(shown: readonly NamedDistribution[]): DataTable {
 
 function axisName(distribution: Distribution, end: number | null): string {
   const cut = end === null ? "" : ` (the last percent reaches farther: to ${plain(distribution.edges.at(-1) ?? NaN, distribution.unit)} at most)`;
-  return `${distribution.metric}, ${distribution.unit}${cut}`;
+  return `${distribution.metric}${cut}`;
 }
 
 /** Return where to cut the axis, so that a handful of far samples does not press all others together; null: nowhere. */

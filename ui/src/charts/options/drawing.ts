@@ -1,6 +1,8 @@
 // What every drawing is made of: an option for the chart library, and the same numbers as a table for those who read.
 import type { EChartsOption, TooltipComponentOption } from "echarts";
 
+import { commonScale, tick } from "@/components/number";
+
 import type { ChartTheme } from "../theme";
 
 export interface DataTable {
@@ -51,11 +53,22 @@ export function legend(theme: ChartTheme, names: string[]): EChartsOption["legen
   };
 }
 
+/** Return a name with the unit that suits the numbers, and marks in that unit: as `Quantity` and tables write them. */
+function marked(sizes: readonly number[], name: string, unit: string) {
+  const scale = commonScale(sizes.length === 0 ? [{ value: 0, unit }] : sizes.map((value) => ({ value, unit })));
+  return {
+    name: [name, scale.symbol].filter(Boolean).join(", "),
+    axisLabel: { formatter: (value: number) => tick(value, scale) },
+  };
+}
+
 /** Return a value axis, logarithmic where the numbers lie far apart and all are above zero. */
-export function valueAxis(theme: ChartTheme, values: readonly number[], name: string, zero = false) {
+export function valueAxis(theme: ChartTheme, values: readonly number[], title: string, unit: string, zero = false) {
   const least = Math.min(...values);
   const most = Math.max(...values);
   const isWide = !zero && values.length > 0 && least > 0 && most / least > WIDE;
+  // A straight axis is read by its far end, a logarithmic one by its middle.
+  const { name, axisLabel } = marked(isWide || values.length === 0 ? values : [Math.max(Math.abs(least), Math.abs(most))], title, unit);
   return {
     type: isWide ? ("log" as const) : ("value" as const),
     name,
@@ -63,7 +76,7 @@ export function valueAxis(theme: ChartTheme, values: readonly number[], name: st
     nameGap: 10,
     scale: !zero,
     ...(zero ? { min: 0 } : {}),
-    axisLabel: { color: theme.muted, hideOverlap: true },
+    axisLabel: { color: theme.muted, hideOverlap: true, ...axisLabel },
     axisLine: { show: false },
     axisTick: { show: false },
     splitLine: { lineStyle: { color: theme.grid } },
@@ -71,14 +84,15 @@ export function valueAxis(theme: ChartTheme, values: readonly number[], name: st
 }
 
 /** Return a bottom axis: its name stands in the middle below it, and it has a line of its own. */
-export function bottomAxis(theme: ChartTheme, name: string) {
+export function bottomAxis(theme: ChartTheme, title: string, most = 0, unit = "1") {
+  const { name, axisLabel } = marked([most], title, unit);
   return {
     type: "value" as const,
     name,
     nameLocation: "middle" as const,
     nameGap: 26,
     nameTextStyle: { color: theme.muted },
-    axisLabel: { color: theme.muted, hideOverlap: true },
+    axisLabel: { color: theme.muted, hideOverlap: true, ...axisLabel },
     axisLine: { show: true, lineStyle: { color: theme.grid } },
     axisTick: { show: false },
     splitLine: { show: false },

@@ -40,7 +40,7 @@ export function historyDrawing(history: History, theme: ChartTheme, highlighted?
       { ...orderAxis(history, "results in the order in which they were measured", theme), gridIndex: 1 },
     ],
     yAxis: [
-      { ...valueAxis(theme, values, `${history.metric}, ${history.unit}`), gridIndex: 0 },
+      { ...valueAxis(theme, values, history.metric, history.unit), gridIndex: 0 },
       { type: "value", gridIndex: 1, min: 0, max: 1, show: false },
     ],
     ...(many ? { dataZoom: [zoom(history.points.length, theme)] } : {}),

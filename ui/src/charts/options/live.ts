@@ -1,7 +1,7 @@
 // How a load goes just now in, its rate and latencies over the last minutes out.
 import type { EChartsOption, LineSeriesOption } from "echarts";
 
-import { DASH, plain } from "@/components/number";
+import { counted, DASH, plain } from "@/components/number";
 import type { ChartTheme } from "../theme";
 import { base, bottomAxis, legend, stroke, tooltip, valueAxis, type Drawing } from "./drawing";
 
@@ -27,8 +27,8 @@ export function liveDrawing(ticks: readonly Tick[], theme: ChartTheme): Drawing 
     ],
     xAxis: [{ ...bottomAxis(theme, ""), gridIndex: 0 }, { ...bottomAxis(theme, "s since the run began"), gridIndex: 1 }],
     yAxis: [
-      { ...valueAxis(theme, [], "requests", true), gridIndex: 0 },
-      { ...valueAxis(theme, [], "end to end, ms", true), gridIndex: 1 },
+      { ...valueAxis(theme, ticks.map((one) => Math.max(one.rate_per_s, one.in_flight)), "requests", "1", true), gridIndex: 0 },
+      { ...valueAxis(theme, ticks.flatMap((one) => one.p99_ms ?? one.p50_ms ?? []), "end to end", "ms", true), gridIndex: 1 },
     ],
     series: [
       line("requests a second", 0, 0, ticks.map((one) => [one.at_s, one.rate_per_s]), theme),
@@ -48,6 +48,6 @@ function tableOf(ticks: readonly Tick[]): Drawing["table"] {
   const ms = (value: number | null): string => (value === null ? DASH : plain(value, "ms"));
   return {
     columns: ["second", "requests a second", "in flight", "failed", "p50", "p99"],
-    rows: ticks.map((one) => [one.at_s.toFixed(0), one.rate_per_s.toFixed(1), String(one.in_flight), String(one.failed), ms(one.p50_ms), ms(one.p99_ms)]),
+    rows: ticks.map((one) => [one.at_s.toFixed(0), plain(one.rate_per_s), counted(one.in_flight), counted(one.failed), ms(one.p50_ms), ms(one.p99_ms)]),
   };
 }

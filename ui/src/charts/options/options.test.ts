@@ -1,7 +1,7 @@
 import type { CustomSeriesOption, LineSeriesOption, ScatterSeriesOption, SeriesOption } from "echarts";
 import { describe, expect, it } from "vitest";
 
-import { fakeCurve, fakeDistribution, fakeHistory, fakeMatrix, fakePoint } from "../../../tests/fakes/analysis";
+import { fakeCurve, fakeDistribution, fakeEstimate, fakeHistory, fakeMatrix, fakePoint } from "../../../tests/fakes/analysis";
 import type { ChartTheme } from "../theme";
 import { distributionDrawing, merged } from "./distribution";
 import type { Drawing } from "./drawing";
@@ -47,6 +47,33 @@ describe("every drawing", () => {
       expect(table.rows.length).toBeGreaterThan(0);
       for (const row of table.rows) expect(row).toHaveLength(table.columns.length);
     }
+  });
+});
+
+describe("an axis", () => {
+  const axisOf = (drawing: Drawing) => {
+    const axis = drawing.option.yAxis as { name: string; axisLabel: { formatter: (value: number) => string } } | { name: string; axisLabel: { formatter: (value: number) => string } }[];
+    const first = Array.isArray(axis) ? axis[0] : axis;
+    if (first === undefined) throw new Error("it has no axis");
+    return { name: first.name, marks: (...values: number[]) => values.map((value) => first.axisLabel.formatter(value)) };
+  };
+
+  it("is marked in the unit in which tables write the same numbers", () => {
+    const level = fakeCurve().levels[0];
+    if (!level) throw new Error("it has no level");
+    const levels = [10e6, 60e6].map((value, index) => ({ ...level, load: index + 1, throughput: fakeEstimate({ value, unit: "1/s", low: null, high: null }) }));
+    const drawing = sweepDrawing(fakeCurve({ levels }), THEME);
+    const axis = axisOf(drawing);
+    expect(axis.name).toBe("throughput, M/s");
+    expect(axis.marks(0, 20e6, 62.5e6)).toEqual(["0", "20", "62.5"]);
+    expect(drawing.table.rows[1]?.[1]).toBe("60.0 M/s");
+  });
+
+  it("groups what a prefix cannot shorten", () => {
+    const points = [25_000_000, 26_000_000].map((value, index) => fakePoint(index, { value, values: { "inference_ms.p50": value } }));
+    const axis = axisOf(historyDrawing(fakeHistory({ points, segments: [], changes: [] }), THEME));
+    expect(axis.name).toBe("inference_ms.p50, s");
+    expect(axis.marks(26_000_000)).toEqual(["26\u202f000"]);
   });
 });
 

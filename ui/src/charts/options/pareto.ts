@@ -18,11 +18,11 @@ export function paretoDrawing(report: MatrixReport, theme: ChartTheme): Drawing 
     legend: legend(theme, [FRONT, BEHIND]),
     grid: { left: 72, right: 32, top: 48, bottom: 48 },
     xAxis: {
-      ...valueAxis(theme, points.map((one) => one.against.value), against),
+      ...valueAxis(theme, points.map((one) => one.against.value), against, points[0]?.against.unit ?? "1"),
       nameLocation: "middle",
       nameGap: 28,
     },
-    yAxis: valueAxis(theme, points.map((one) => one.value.value), `${report.metric}, ${report.unit}`),
+    yAxis: valueAxis(theme, points.map((one) => one.value.value), report.metric, report.unit),
     series: [...group(points, true, theme), ...group(points, false, theme), joined(points, theme)],
   };
   return { option, table: tableOf(report, against), height: 340 };
@@ -68,8 +68,7 @@ function joined(points: readonly ParetoPoint[], theme: ChartTheme): LineSeriesOp
 }
 
 function againstName(points: readonly ParetoPoint[]): string {
-  const unit = points[0]?.against.unit ?? "";
-  return unit === "W" ? "power, W" : `${unit} for a million`;
+  return points[0]?.against.unit === "W" ? "power" : "cost of a million";
 }
 
 function nameOf(point: ParetoPoint): string {

@@ -29,7 +29,7 @@ export function startsDrawing(starts: Starts, theme: ChartTheme): Drawing {
     legend: legend(theme, PHASES.map((one) => one.name)),
     grid: { left: 150, right: 24, top: 36, bottom: 44 },
     xAxis: {
-      ...valueAxis(theme, values, starts.unit),
+      ...valueAxis(theme, values, "", starts.unit),
       nameLocation: "middle",
       nameGap: 26,
     },

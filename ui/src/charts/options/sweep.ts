@@ -20,7 +20,9 @@ const LINES: readonly { field: Field; panel: 0 | 1; name: string; tint: number }
 export function sweepDrawing(curve: Curve, theme: ChartTheme): Drawing {
   const drawn = LINES.filter(({ field }) => curve.levels.some((level) => level[field]));
   const times = curve.levels.flatMap((level) => [level.p50?.value, level.p99?.value]).filter(isNumber);
-  const rate = curve.levels.find((level) => level.throughput)?.throughput?.unit ?? "1/s";
+  const throughputs = curve.levels.flatMap((level) => level.throughput ?? []);
+  const rates = throughputs.map((one) => one.value);
+  const unit = throughputs[0]?.unit ?? "1/s";
   const option: EChartsOption = {
     ...base(theme),
     axisPointer: { link: [{ xAxisIndex: "all" }] },
@@ -35,8 +37,8 @@ export function sweepDrawing(curve: Curve, theme: ChartTheme): Drawing {
       { ...loadAxis(curve, curve.noun, theme), gridIndex: 1 },
     ],
     yAxis: [
-      { ...valueAxis(theme, [], `throughput, ${rate === "1/s" ? "/s" : rate}`, true), gridIndex: 0 },
-      { ...valueAxis(theme, times, "end to end, ms"), gridIndex: 1 },
+      { ...valueAxis(theme, rates, "throughput", unit, true), gridIndex: 0 },
+      { ...valueAxis(theme, times, "end to end", "ms"), gridIndex: 1 },
     ],
     series: [...drawn.flatMap((one) => seriesOf(curve, one, theme)), ...marks(curve, theme)],
   };
@@ -45,8 +47,8 @@ export function sweepDrawing(curve: Curve, theme: ChartTheme): Drawing {
 
 function loadAxis(curve: Curve, name: string, theme: ChartTheme) {
   const loads = curve.levels.map((level) => level.load);
-  const axis = bottomAxis(theme, name);
-  return { ...axis, type: valueAxis(theme, loads, "").type, min: Math.min(...loads), max: Math.max(...loads) };
+  const axis = bottomAxis(theme, name, Math.max(...loads));
+  return { ...axis, type: valueAxis(theme, loads, "", "1").type, min: Math.min(...loads), max: Math.max(...loads) };
 }
 
 function seriesOf(curve: Curve, { field, panel, name, tint }: (typeof LINES)[number], theme: ChartTheme): SeriesOption[] {

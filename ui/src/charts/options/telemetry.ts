@@ -25,7 +25,7 @@ export function telemetryDrawing(counters: Counters, theme: ChartTheme): Drawing
     })),
     xAxis: shown.map((_, index) => timeAxis(index, index === shown.length - 1, theme)),
     yAxis: shown.map((one, index): YAXisComponentOption => ({
-      ...valueAxis(theme, numbersOf(one), `${nameOf(one)}, ${one.unit}`),
+      ...valueAxis(theme, numbersOf(one), nameOf(one), one.unit),
       type: "value",
       gridIndex: index,
       splitNumber: 2,

@@ -21,7 +21,7 @@ export function timelineDrawing(timeline: Timeline, theme: ChartTheme): Drawing 
     legend: legend(theme, runs.map(nameOf)),
     grid: { left: 64, right: 16, top: 44, bottom: 44 },
     xAxis: { ...bottomAxis(theme, "s since the run began"), min: 0 },
-    yAxis: valueAxis(theme, values, `${timeline.metric}, ${timeline.unit}`),
+    yAxis: valueAxis(theme, values, timeline.metric, timeline.unit),
     series: runs.flatMap((run, index) => seriesOf(run, index, theme)),
   };
   return { option, table: tableOf(timeline), height: 280 };

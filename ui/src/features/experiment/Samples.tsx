@@ -7,6 +7,7 @@ import { StartsChart } from "@/charts/StartsChart";
 import { TelemetryChart } from "@/charts/TelemetryChart";
 import { TimelineChart } from "@/charts/TimelineChart";
 import { Card } from "@/components/layout";
+import { counted } from "@/components/number";
 import { Empty, Shown } from "@/components/states";
 
 import { ChosenJob } from "./ChosenJob";
@@ -63,7 +64,7 @@ function Spread({ experimentId, jobId }: Of) {
             </>
           }
         >
-          <p className="muted small">{found.count.toLocaleString("en")} samples, counted by the server</p>
+          <p className="muted small">{counted(found.count)} samples, counted by the server</p>
           <DistributionChart shown={[{ name: found.title, distribution: found }]} view={view} />
         </Card>
       )}

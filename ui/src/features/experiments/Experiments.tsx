@@ -6,6 +6,7 @@ import { useCallback, useDeferredValue, useEffect, useMemo, useState } from "rea
 import { api, got } from "@/api/client";
 import { ExperimentTable } from "@/charts/ExperimentTable";
 import { Card, Page } from "@/components/layout";
+import { counted } from "@/components/number";
 import { Empty, Failure, Loading } from "@/components/states";
 import type { Sorting } from "@/components/Table";
 
@@ -48,7 +49,7 @@ export function Experiments() {
   const onSort = (sorting: Sorting): void => ask({ sort: ORDERS[sorting.by]?.[sorting.descending ? 0 : 1] });
   const isFiltered = Object.keys(asked).some((key) => key !== "sort");
   return (
-    <Page title="Experiments" about={first && `${first.total.toLocaleString("en")} ${isFiltered ? "found" : "kept"}`}>
+    <Page title="Experiments" about={first && `${counted(first.total)} ${isFiltered ? "found" : "kept"}`}>
       <Filters asked={asked} ask={ask} labels={first?.labels ?? []} states={first?.states ?? {}} />
       {listing.error && <Failure error={listing.error} onRetry={() => void listing.refetch()} />}
       {!first && !listing.error && <Loading what="Asking for experiments" />}

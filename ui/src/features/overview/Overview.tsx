@@ -7,6 +7,7 @@ import { Link } from "@tanstack/react-router";
 import type { ExperimentRow, Glance } from "@/api/schema";
 import { ExperimentTable } from "@/charts/ExperimentTable";
 import { Card, Page } from "@/components/layout";
+import { counted } from "@/components/number";
 import { endedOf, Progress } from "@/components/Progress";
 import { Shown } from "@/components/states";
 import { lasting, Lasted } from "@/components/time";
@@ -51,7 +52,7 @@ function Tiles({ glance }: { glance: Glance }) {
     ["Running", String(glance.running.length), stats.jobs.leased === 1 ? "1 job on an agent" : `${stats.jobs.leased ?? 0} jobs on agents`],
     ["Waiting jobs", String(stats.jobs.waiting ?? 0), stats.oldest_waiting_s == null ? "nothing waits" : `the oldest for ${lasting(stats.oldest_waiting_s)}`],
     ["Agents that can work", String(glance.agents), agentsSaid(stats.agents)],
-    ["Experiments kept", stats.experiments.toLocaleString("en"), `${stats.ended_last_hour} ${stats.ended_last_hour === 1 ? "job" : "jobs"} ended in the last hour`],
+    ["Experiments kept", counted(stats.experiments), `${stats.ended_last_hour} ${stats.ended_last_hour === 1 ? "job" : "jobs"} ended in the last hour`],
   ];
   return (
     <div className="tiles">

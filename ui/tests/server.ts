@@ -1,0 +1,131 @@
+// Answers in, a server that the pages can ask out: `fetch` alone is replaced, all that stands above it is real.
+import { afterEach, beforeEach, vi } from "vitest";
+
+import type { paths, Problem } from "../src/api/schema";
+
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+type Path = keyof paths;
+type Json<R> = R extends { content: { "application/json": infer B } } ? B : undefined;
+type Good<O> = O extends { responses: infer R } ? Json<R[Extract<keyof R, 200 | 201 | 202 | 204>]> : never;
+/** What this operation answers with, by the server's own document. */
+export type Answer<M extends Method, P extends Path> = Good<NonNullable<paths[P][Lowercase<M>]>>;
+
+export interface Asked {
+  method: string;
+  path: string;
+  query: Record<string, string>;
+  headers: Headers;
+  body: unknown;
+}
+
+type Reply = (asked: Asked, signal: AbortSignal) => Response;
+
+interface Route {
+  method: string;
+  path: RegExp;
+  reply: Reply;
+}
+
+/** A stream of events that a test writes, and cuts. */
+export class FakeStream {
+  readonly #encoder = new TextEncoder();
+  #control: ReadableStreamDefaultController<Uint8Array> | null = null;
+  /** What each of those who came asked for last: an id to go on from, or nothing. */
+  readonly since: string[] = [];
+
+  opened(asked: Asked, signal: AbortSignal): Response {
+    this.since.push(asked.headers.get("Last-Event-ID") ?? "");
+    const body = new ReadableStream<Uint8Array>({
+      start: (control) => {
+        this.#control = control;
+        signal.addEventListener("abort", () => this.cut());
+      },
+    });
+    return new Response(body, { headers: { "Content-Type": "text/event-stream" } });
+  }
+
+  tells(event: string, data: unknown, id = ""): void {
+    this.#control?.enqueue(this.#encoder.encode(`${id ? `id: ${id}\n` : ""}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`));
+  }
+
+  cut(): void {
+    const control = this.#control;
+    this.#control = null;
+    control?.error(new TypeError("the connection is lost"));
+  }
+}
+
+export class FakeServer {
+  readonly asked: Asked[] = [];
+  #routes: Route[] = [];
+  isDown = false;
+
+  answers<M extends Method, P extends Path>(method: M, path: P, answer: Answer<M, P> | ((asked: Asked) => Answer<M, P>)): this {
+    const told = (asked: Asked): unknown => (typeof answer === "function" ? (answer as (asked: Asked) => unknown)(asked) : answer);
+    return this.#add(method, path, (asked) => replied(told(asked)));
+  }
+
+  refuses(method: Method, path: Path, problem: Partial<Problem> & { status: number }): this {
+    const whole: Problem = { type: "about:blank", title: "", code: "refused", detail: "", hint: "", field: "", problems: [], ...problem };
+    return this.#add(method, path, () => new Response(JSON.stringify(whole), { status: problem.status, headers: { "Content-Type": "application/problem+json" } }));
+  }
+
+  streams(path: Path): FakeStream {
+    const stream = new FakeStream();
+    this.#add("GET", path, (asked, signal) => stream.opened(asked, signal));
+    return stream;
+  }
+
+  /** How often, and with what, an operation was asked. */
+  of(method: Method, path: Path): Asked[] {
+    const pattern = patternOf(path);
+    return this.asked.filter((one) => one.method === method && pattern.test(one.path));
+  }
+
+  readonly fetch = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
+    const request = new Request(input, init);
+    const url = new URL(request.url);
+    const text = await request.text();
+    const asked: Asked = {
+      method: request.method,
+      path: decodeURIComponent(url.pathname),
+      query: Object.fromEntries(url.searchParams),
+      headers: request.headers,
+      body: text === "" ? undefined : JSON.parse(text),
+    };
+    this.asked.push(asked);
+    if (this.isDown) throw new TypeError("the connection was refused");
+    const route = this.#routes.find((one) => one.method === asked.method && one.path.test(asked.path));
+    // Whoever writes a test forgot an answer: let the page say which.
+    if (!route) return replied({ code: "unanswered", detail: `the test answers nothing to ${asked.method} ${asked.path}`, hint: "" }, 501);
+    return route.reply(asked, request.signal);
+  };
+
+  /** The newest answer counts. */
+  #add(method: string, path: string, reply: Reply): this {
+    this.#routes = [{ method, path: patternOf(path), reply }, ...this.#routes];
+    return this;
+  }
+}
+
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}$`);
+}
+
+function replied(body: unknown, status = 200): Response {
+  if (body === undefined) return new Response(null, { status: 204 });
+  return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json" } });
+}
+
+/** For a file of tests: a fresh server before each. */
+export function fakeServer(): { current: FakeServer } {
+  const held = { current: new FakeServer() };
+  beforeEach(() => {
+    held.current = new FakeServer();
+    vi.stubGlobal("fetch", held.current.fetch);
+  });
+  afterEach(() => {
+    vi.unstubAllGlobals();
+  });
+  return held;
+}
