@@ -1,5 +1,7 @@
 import { cleanup } from "@testing-library/react";
-import { afterEach } from "vitest";
+import { afterEach, vi } from "vitest";
+
+vi.mock("../src/charts/echarts", async () => import("./drawn"));
 
 afterEach(() => {
   cleanup();

@@ -1,0 +1,49 @@
+import { render, screen } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
+
+import { fakeEstimate } from "../../tests/fakes/analysis";
+
+import { Quantity } from "./Quantity";
+
+function said(quantity: React.ReactNode): string {
+  render(<p data-testid="said">{quantity}</p>);
+  return screen.getByTestId("said").textContent;
+}
+
+describe("a quantity", () => {
+  it("is its value, its unit and its interval, with what stands behind it a hover away", () => {
+    expect(said(<Quantity of={fakeEstimate({ value: 12.3456, low: 12.1, high: 12.6 })} />)).toBe("12.3ms[12.1, 12.6]");
+    expect(screen.getByTitle("median; 10 runs; 95 % interval")).toBeDefined();
+  });
+
+  it("says that it is suspect or void, in a word and not by colour alone, and is silent where it is valid", () => {
+    render(<Quantity of={fakeEstimate()} grade="suspect" />);
+    expect(screen.getByText("suspect:")).toBeDefined();
+    expect(screen.getByTitle("this number is suspect")).toBeDefined();
+    expect(said(<Quantity of={fakeEstimate()} grade="valid" />)).not.toContain("valid");
+  });
+
+  it("is a dash with the reason where nobody knows it", () => {
+    expect(said(<Quantity of={null} missing="no price" />)).toBe("–");
+    expect(screen.getByTitle("no price")).toBeDefined();
+  });
+
+  it.each([
+    ["huge", { value: 83_500_000, unit: "1/USD", low: 81_600_000, high: 85_400_000 }, "83.5M/USD[81.6, 85.4]"],
+    ["tiny", { value: 4.2e-9, unit: "USD" }, "4.20×10⁻⁹ USD"],
+    ["negative", { value: -25_000, unit: "EUR", low: -27_000, high: -23_000 }, "-25k EUR[-27, -23]"],
+    ["without a unit", { value: 0.25, unit: "1" }, "0.250"],
+    ["not finite", { value: Number.NaN, unit: "ms" }, "–ms"],
+    ["without an interval that can be vouched for", { value: 3, unit: "ms", low: 2, high: null }, "3.00ms"],
+  ])("can be %s", (_, estimate, text) => {
+    expect(said(<Quantity of={estimate} />)).toBe(text);
+  });
+
+  it("shares the unit of its column where it is told", () => {
+    expect(said(<Quantity of={{ value: 0.9, unit: "ms" }} scale={{ symbol: "ms", factor: 1 }} />)).toBe("0.900ms");
+  });
+
+  it("leaves out the interval where there is no room for it", () => {
+    expect(said(<Quantity of={fakeEstimate()} withInterval={false} />)).toBe("10.0ms");
+  });
+});
