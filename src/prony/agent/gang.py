@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from prony.agent.link import Link, Refused
 from prony.agent.logs import Log
@@ -70,6 +72,18 @@ async def _insisted(ask: Callable[[], Awaitable[T | None]]) -> T:
         else:
             if found is not None:
                 return found
+
+
+def address_towards(server: str) -> str:
+    """Return the address that this machine has on its way to the server; empty where that has none. Nothing is sent."""
+    at = urlsplit(server)
+    try:
+        found = socket.getaddrinfo(at.hostname, at.port or 80, type=socket.SOCK_DGRAM)
+        with socket.socket(found[0][0], socket.SOCK_DGRAM) as way:
+            way.connect(found[0][4])
+            return str(way.getsockname()[0])
+    except OSError:  # no such name, or no way there just now
+        return ""
 
 
 async def clock_of(link: Link) -> Offset:

@@ -38,9 +38,11 @@ class SarkSettings:
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """`drain_timeout_s`: how long a job may go on after SIGTERM before it is handed back."""
+    """`drain_timeout_s`: how long a job may go on after SIGTERM before it is handed back. `address`: where other agents
+    reach this machine; by default the address that it has towards the server."""
 
     name: str | None = None
+    address: str | None = None
     device_name: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     share_device: bool = False

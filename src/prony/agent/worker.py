@@ -6,6 +6,7 @@ import asyncio
 
 from prony.agent.attempt import Attempt, Why
 from prony.agent.condition import Condition
+from prony.agent.gang import address_towards
 from prony.agent.link import Link, Refused, insisted
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
@@ -127,6 +128,9 @@ class Worker:
             variables = self.settings.models.variables()
             if self.settings.labels:
                 variables["PRONY_LABELS"] = ",".join(f"{key}={value}" for key, value in self.settings.labels.items())
+            if attempt.lease.job.part is not None:
+                found = await asyncio.to_thread(address_towards, self.link.base)
+                variables["PRONY_ADDRESS"] = self.settings.address or found
             return await attempt.perform(self.home, calibration_id, variables)
         finally:
             await ended(draining)

@@ -112,6 +112,7 @@ def _surroundings(
         emit=emit,
         stop_asked=lambda: stop.asked,
         interruptible=stop.interrupting,
+        address=os.environ.get("PRONY_ADDRESS", ""),
         policy=policy_of(os.environ),
         clients=clients,
     )

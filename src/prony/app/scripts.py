@@ -11,12 +11,20 @@ from prony.model.script import ScriptSource
 
 
 def check_script(job: Job) -> None:
-    """Refuse what no machine here could run, before anything is stored."""
-    nodes = job.script.launch.nodes
-    if nodes > 1:
+    """Refuse what no machines could run, before anything is stored."""
+    work = job.script
+    if work.launch.nodes == 1:
+        return
+    if work.launch.kind == "mpirun":
         raise InputError(
-            f"workload.launch.nodes is {nodes}, and a script is launched on one machine",
-            hint="use launch.processes: they all start on the machine that has the job",
+            "mpirun starts what runs on other machines by ssh, and agents have no way into each other's machines",
+            hint="launch several nodes by kind: torchrun or process, where each agent starts its own processes",
+            code="recipe",
+        )
+    if work.server is not None:
+        raise InputError(
+            f"workload.server is beside one script, and workload.launch.nodes is {work.launch.nodes}",
+            hint="start the server yourself where all nodes reach it, and name it in workload.environment",
             code="recipe",
         )
 

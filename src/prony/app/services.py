@@ -11,6 +11,7 @@ from prony.load.endpoint import anchored
 from prony.model.base import Noun
 from prony.model.job import Job
 from prony.model.recipe import Option
+from prony.model.script import ScriptWorkload
 from prony.ports import plugins
 from prony.run.loads import chosen
 
@@ -28,12 +29,16 @@ def check_service(job: Job) -> None:
 
 
 def check_alone(jobs: Sequence[Job]) -> None:
-    """Refuse a load that one machine cannot send, because the recipe wants several to."""
-    wanted = max((job.load.clients.agents for job in jobs), default=1)
-    if wanted > 1:
+    """Refuse a job that one machine cannot run, because the recipe wants several to."""
+    wanted = max(jobs, key=lambda job: job.agents, default=None)
+    if wanted is not None and wanted.agents > 1:
+        name, more = ("load.clients.agents", "load.clients.processes")
+        if isinstance(wanted.workload, ScriptWorkload):
+            name, more = ("workload.launch.nodes", "workload.launch.processes")
         raise InputError(
-            f"load.clients.agents is {wanted}, and without a server there are no agents",
-            hint="prony run RECIPE --server URL, or --set load.clients.agents=1 with more load.clients.processes",
+            f"{name} is {wanted.agents}, and without a server there are no agents",
+            hint=f"`prony server`, {wanted.agents} agents (`prony agent start`), and prony run RECIPE --server URL; or "
+            f"--set {name}=1 with more {more}",
             code="needs_agents",
         )
 

@@ -22,10 +22,8 @@ _SHOWN = 8
 def demand_of(job: Job, place: Place) -> Demand:
     """Return what a device needs for this job; jobs that want the same have demands of the same id."""
     workload = job.workload
-    if isinstance(workload, ServiceWorkload):
-        return Demand(where=place.where, kind=workload.kind, agents=job.load.clients.agents)
-    if isinstance(workload, ScriptWorkload):
-        return Demand(where=place.where, kind=workload.kind)
+    if isinstance(workload, ServiceWorkload | ScriptWorkload):
+        return Demand(where=place.where, kind=workload.kind, agents=job.agents)
     return Demand(
         where=place.where,
         kind=workload.kind,

@@ -1,13 +1,14 @@
 """What scripts told in, `samples.parquet` of a script and the one number of each run out.
 
 A row is one number that a script told: when (monotonic nanoseconds of this machine, and the instant by the script's
-own account), its name, unit, step, rank and labels as they were told, and the way it came.
+own account), its name, unit, step, rank and labels as they were told, the node it is of where there are several, and
+the way it came.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +22,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 Origin = Literal["emit", "benchmarkai", "json", "pattern", "prony"]
+WALL = "wall_s"
+CPU = "cpu_s"
 ORIGINS = ("emit", "benchmarkai", "json", "pattern", "prony")
+
+
+_Rank = tuple[int | None, int | None]  # node and rank
+_Row = tuple[int, _Rank, float, str | None]
 
 
 @dataclass(frozen=True)
@@ -50,21 +57,28 @@ class Series:
     runs: Mapping[int, float]
 
 
-def told_frame(repetition: int, phase: str, rows: Sequence[Told]) -> pl.DataFrame:
-    """Return the rows of one run."""
+def told_frame(repetition: int, phase: str, rows: Sequence[Told], node: int | None = None) -> pl.DataFrame:
+    """Return the rows of one run, on one node of several or on one machine."""
     import polars as pl
 
     count = len(rows)
     schema: Any = {
-        "repetition": pl.Int32, "index": pl.Int32, "phase": pl.Enum(SAMPLE_PHASES), "at_ns": pl.Int64,
+        "repetition": pl.Int32, "index": pl.Int32, "phase": pl.Enum(SAMPLE_PHASES), "node": pl.Int32, "at_ns": pl.Int64,
         "name": pl.String, "value": pl.Float64, "unit": pl.String, "step": pl.Float64, "rank": pl.Int32,
         "labels": pl.String, "timestamp": pl.Float64, "origin": pl.Enum(ORIGINS),
     }  # fmt: skip
     columns = {
         "repetition": [repetition] * count, "index": range(count), "phase": [phase] * count,
-        **{key: [getattr(row, key) for row in rows] for key in [*schema][3:]},
+        "node": [node] * count, **{key: [getattr(row, key) for row in rows] for key in [*schema][4:]},
     }  # fmt: skip
     return pl.DataFrame(columns, schema=schema)
+
+
+def own_rows(span_ns: tuple[int, int], cpu_ns: int, told: Collection[str]) -> list[Told]:
+    """Return what Prony itself measured of a whole execution; where the script tells the same name, it is the one."""
+    begin_ns, end_ns = span_ns
+    own = {WALL: (end_ns - begin_ns) / 1e9, CPU: cpu_ns / 1e9}
+    return [Told(end_ns, name, value, "prony", unit="s") for name, value in own.items() if name not in told]
 
 
 def labels_text(labels: Mapping[str, str]) -> str:
@@ -78,10 +92,11 @@ def series_of(samples: pl.DataFrame, workload: ScriptWorkload) -> list[Series]:
     Labels tell series of one name apart where there are several sets of them.
     """
     declared = {metric.name: metric for metric in workload.all_metrics}
-    rows: dict[tuple[str, str], list[tuple[int, int | None, float, str | None]]] = {}
-    columns = (samples[key].to_list() for key in ("name", "labels", "repetition", "rank", "value", "unit"))
-    for name, labels, repetition, rank, value, unit in zip(*columns, strict=True):
-        rows.setdefault((name, labels), []).append((repetition, rank, value, unit))
+    rows: dict[tuple[str, str], list[_Row]] = {}
+    columns = [samples[key].to_list() for key in ("name", "labels", "repetition", "rank", "value", "unit")]
+    nodes = samples["node"].to_list() if "node" in samples.columns else [None] * samples.height
+    for name, labels, repetition, rank, value, unit, node in zip(*columns, nodes, strict=True):
+        rows.setdefault((name, labels), []).append((repetition, (node, rank), value, unit))
     order = {name: place for place, name in enumerate(declared)}
     keys = sorted(rows, key=lambda key: order.get(key[0], len(order)))
     names = _published([name for name, _ in keys])
@@ -114,9 +129,9 @@ def _operation(labels: str) -> str:
     return ",".join(f"{key}={value}" for key, value in told.items()) or "unlabelled"
 
 
-def _reduced(rows: Iterable[tuple[int, int | None, float, str | None]], how: Reduce) -> dict[int, float]:
+def _reduced(rows: Iterable[_Row], how: Reduce) -> dict[int, float]:
     """Return the one number of each run: each rank's values first, in the order in which they came, then the ranks'."""
-    by_rank: dict[int, dict[int | None, list[float]]] = {}
+    by_rank: dict[int, dict[_Rank, list[float]]] = {}
     for repetition, rank, value, _ in rows:
         by_rank.setdefault(repetition, {}).setdefault(rank, []).append(value)
     # The last of several ranks is nobody's: they are meant together.

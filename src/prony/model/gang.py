@@ -1,4 +1,4 @@
-"""A gang: agents that send one load together, each a part of it; where they meet, and whose clock is how late."""
+"""A gang: agents that run one job together, each a part of it; where they meet, and whose clock is how late."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_SAID = 10_000
 
 
 class Part(Noun):
-    """Which part of a load one agent sends. The first one starts the service, where one is to be started."""
+    """Which part of a job one agent has. The first one starts a load's service, and is where a script's nodes meet."""
 
     index: int = Field(ge=0)
     of: int = Field(ge=2)

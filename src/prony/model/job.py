@@ -8,7 +8,7 @@ from prony.errors import InputError
 from prony.model.base import Noun
 from prony.model.gang import Part
 from prony.model.load import Load
-from prony.model.recipe import Limits, Measure, ModelWorkload, Scalar, ServiceWorkload, Workload, model_of
+from prony.model.recipe import Limits, Measure, ModelWorkload, Scalar, ServiceWorkload, Workload, agents_of, model_of
 from prony.model.script import ScriptWorkload
 
 
@@ -28,7 +28,7 @@ class Job(Noun):
     pair: int | None = None
     # The change in a history that it is to confirm.
     confirms: str | None = None
-    # Of a load that several agents send: which of them this is.
+    # Of a job that several agents run together: which of them this is.
     part: Part | None = None
 
     @property
@@ -49,6 +49,11 @@ class Job(Noun):
         if not isinstance(self.workload, ScriptWorkload):
             raise InputError(f"job {self.id} is a {self.workload.kind} and no script")
         return self.workload
+
+    @property
+    def agents(self) -> int:
+        """How many agents run it together."""
+        return agents_of(self.workload, self.load)
 
     @property
     def title(self) -> str:

@@ -173,6 +173,11 @@ def model_of(workload: AnyWorkload, whose: str) -> ModelWorkload:
     return workload
 
 
+def agents_of(workload: AnyWorkload, load: Load) -> int:
+    """Return how many agents run a job together: those that send its load, or the nodes of its launch."""
+    return workload.launch.nodes if isinstance(workload, ScriptWorkload) else load.clients.agents
+
+
 class Matrix(Noun):
     """Dotted paths into the recipe with lists of values; one job for each combination that `exclude` leaves.
 
@@ -309,12 +314,16 @@ class Recipe(Noun):
             raise ValueError("`measure` is for models: a service's `load` says how much is measured")
         if self.duet is not None and (self.measure.until is not None or self.load.search is not None):
             raise ValueError("a duet has a fixed number of pairs: `until` and `search` do not go with it")
-        if self.load.clients.agents > 1 and self.place.devices == "each":
-            raise ValueError(
-                "load.clients.agents is of a job that any agents run together, not of `place.devices: each`"
-            )
-        if self.load.clients.agents > 1 and self.duet is not None:
-            raise ValueError("a duet is run on one machine: load.clients.agents does not go with it")
+        return self
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        if agents_of(self.workload, self.load) > 1:
+            several = "workload.launch.nodes" if self.workload.kind == "script" else "load.clients.agents"
+            if self.place.devices == "each":
+                raise ValueError(f"{several} is of a job that any agents run together, not of `place.devices: each`")
+            if self.duet is not None:
+                raise ValueError(f"a duet is run on one machine: {several} does not go with it")
         return self
 
     def _foreign_measure(self) -> str | None:

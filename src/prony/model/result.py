@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from prony.model.base import Noun
-from prony.model.clients import ClientSide, ServiceFacts
+from prony.model.clients import ClientSide, ServiceFacts, Timing
 
 
 class ResultState(StrEnum):
@@ -66,10 +66,11 @@ class Refusal(Noun):
 
 
 class RankEnd(Noun):
-    """How one process of a script ended: its exit code, or less than 0 for the signal that ended it."""
+    """How one process of a script ended: its exit code, or less than 0 for the signal that ended it; and when."""
 
     rank: int
     status: int
+    end_ns: int | None = None
 
 
 class Repetition(Noun):
@@ -98,6 +99,8 @@ class Repetition(Noun):
     refused: tuple[Refusal, ...] = ()
     ends: tuple[RankEnd, ...] = ()
     strays: int = 0
+    # Of one node of several that ran a script: its clock beside the server's.
+    timing: Timing | None = None
     failure: Failure | None = None
 
     @property
@@ -194,6 +197,8 @@ class ScriptFacts(Noun):
     program: str = ""
     directory: str = ""
     launcher: str = ""
+    # The agents that were its nodes, in their order; none where it ran on one machine.
+    nodes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 

@@ -127,7 +127,7 @@ class Launch(Noun):
         default="process", description="process: by Prony itself, with RANK and its like set where there are several"
     )
     processes: int = Field(default=1, ge=1, le=4096, description="processes on each node")
-    nodes: int = Field(default=1, ge=1, le=4096, description="machines")
+    nodes: int = Field(default=1, ge=1, le=4096, description="machines that run it at once: so many agents of a server")
     fallback: Literal["process"] | None = Field(
         default=None, description="what starts them where the launcher is not there; default: that is an error"
     )

@@ -192,11 +192,13 @@ def _script_settings(asked: ScriptWorkload, did: ScriptFacts | None) -> Html:
     told: list[tuple[str, str | None]] = [
         ("command asked for", asked.subject), ("directory", asked.directory), ("image", asked.image),
         ("variables", ", ".join(asked.environment) or None),
-        ("launch", f"{launch.kind}, {launch.processes} processes"), ("reduced by", asked.reduce),
+        ("launch", f"{launch.kind}, {launch.processes} processes on {launch.nodes} nodes"),
+        ("reduced by", asked.reduce),
     ]  # fmt: skip
     if did is not None:
         told += [("command", " ".join(did.command)), ("program", did.program or None)]
         told += [("folder's checksum", did.directory or None), ("launcher", did.launcher or None)]
+        told += [("nodes", ", ".join(did.nodes) or None)]
         told += [("not honoured", note) for note in did.notes]
     return pairs(told)
 

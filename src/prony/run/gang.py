@@ -1,4 +1,4 @@
-"""A part of a load in, the others of its gang met out: through the agent, which hears events and writes lines back.
+"""A part of a job in, the others of its gang met out: through the agent, which hears events and writes lines back.
 
 A meeting is an event on standard output and, when all members have come, a line on standard input: what each said, and
 when all go on by this machine's clock.
@@ -84,16 +84,22 @@ class Gang:
 
     def start(self, index: int) -> int:
         """Wait until all are ready; return when all begin."""
-        told = self.meet(f"run-{index}")
+        return self.begin(index).at_ns
+
+    def begin(self, index: int, says: str = "") -> Told:
+        """The same, with what each has to say to it."""
+        told = self.meet(f"run-{index}", says)
         self._starts.append(Start(told.at_ns, told.clock, max(0, time.perf_counter_ns() - told.at_ns)))
-        return told.at_ns
+        return told
+
+    def known(self) -> Timing:
+        """Return what was known of the clock when the latest run began."""
+        begun = self._starts[-1]
+        return Timing(offset_ns=begun.clock.offset_ns, uncertainty_ns=begun.clock.uncertainty_ns, late_ns=begun.late_ns)
 
     def timing(self, index: int) -> Timing:
         """Wait until all have ended, and look at the clocks again; one that is stopped knows of its start alone."""
-        begun = self._starts[-1]
-        known = Timing(
-            offset_ns=begun.clock.offset_ns, uncertainty_ns=begun.clock.uncertainty_ns, late_ns=begun.late_ns
-        )
+        known = self.known()
         try:
             now = self.meet(f"after-{index}").clock
         except Stopped:
@@ -116,7 +122,7 @@ class Gang:
             if time.monotonic() > limit:
                 waited = self._job.limits.timeout / 1e9
                 raise MeasurementError(
-                    f"the other agents of this load did not come to `{name}` within {waited:g} s",
+                    f"the other agents of this job did not come to `{name}` within {waited:g} s",
                     hint="do all agents speak to the same server? limits.timeout is how long they wait",
                     code="gang_lost",
                 )
@@ -132,7 +138,7 @@ class Gang:
             data = os.read(_IN, 2**16)
             if not data:
                 raise LostGangError(
-                    "nobody tells this part of a load when to begin", hint="a part is run by an agent, not by hand"
+                    "nobody tells this part of a job when to begin", hint="a part is run by an agent, not by hand"
                 )
             self._heard += data
         return None
@@ -150,12 +156,12 @@ def machine() -> str:
 
 
 def gang_of(job: Job, emit: Callable[[Event], None], stop_asked: Callable[[], bool]) -> Gang | None:
-    """Return the gang that a job is part of; None where it is a whole load."""
+    """Return the gang that a job is part of; None where it is a whole job."""
     if job.part is not None:
         return Gang(job, job.part, emit, stop_asked)
-    if job.load.clients.agents > 1:
+    if job.agents > 1:
         raise InputError(
-            f"job {job.id} is for {job.load.clients.agents} agents together",
+            f"job {job.id} is for {job.agents} agents together",
             hint="submit its recipe to a server: prony run RECIPE --server URL",
             code="needs_agents",
         )

@@ -1,4 +1,4 @@
-"""The result folders of a gang in, the one of their whole load out: every row of every agent, on the server's clock.
+"""The result folders of a gang in, the one of their whole job out: every row of every agent, on the server's clock.
 
 Nothing is averaged: stamps are moved by each agent's clock offset, rows put together, and all that is said of them is
 computed again from the rows.
@@ -19,40 +19,18 @@ from prony.measure.samples import SAMPLES, TELEMETRY, read_frame
 from prony.measure.window import Sent, find_window
 from prony.model.clients import ClientSide, Member
 from prony.model.job import Job
-from prony.model.result import Failure, Phase, Repetition, Result, ResultState
+from prony.model.result import Failure, Repetition, Result, ResultState
+from prony.model.script import ScriptWorkload
 from prony.run.clients import merged_side
 from prony.run.folder import write_frame, write_noun
+from prony.run.parts import PartFolder, phase_of, state_of
+from prony.run.scripts.merging import first_to_fail, merged_script, script_facts
 
 if TYPE_CHECKING:
     import polars as pl
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _STAMPS = ("begin_ns", "end_ns", "due_ns", "sent_ns", "first_ns", "content_ns")
-
-
-@dataclass(frozen=True)
-class PartFolder:
-    """What one agent brought; `offsets` are by repetition, of those that it began."""
-
-    agent: str
-    path: Path
-    result: Result
-
-    @property
-    def offsets(self) -> dict[int, int]:
-        sides = {one.index: one.client for one in self.result.repetitions}
-        return {
-            index: side.timing.offset_ns
-            for index, side in sides.items()
-            if side is not None and side.timing is not None
-        }
-
-    @property
-    def processes(self) -> int:
-        return max((one.client.processes for one in self.result.repetitions if one.client is not None), default=0)
-
-    def repetition(self, index: int) -> Repetition | None:
-        return next((one for one in self.result.repetitions if one.index == index), None)
 
 
 @dataclass(frozen=True)
@@ -72,13 +50,13 @@ class _Run:
 
 
 def merge(parts: Sequence[PartFolder], job: Job, into: Path, failure: Failure | None) -> Result:
-    """Write the folder of the whole load; `failure` says why it is none, where a member failed or was lost."""
+    """Write the folder of the whole job; `failure` says why it is none, where a member failed or was lost."""
     (into / "logs").mkdir(parents=True)
     write_noun(into / "job.json", job)
-    rows = merged_rows([Rows(one_rows(part), part.offsets, part.processes) for part in parts])
-    indices = sorted({one.index for part in parts for one in part.result.repetitions})
-    repetitions = [_repetition(index, parts, rows, job) for index in indices]
-    rows = _with_phases(rows, repetitions, job)
+    if isinstance(job.workload, ScriptWorkload):
+        rows, repetitions = merged_script(parts, job)
+    else:
+        rows, repetitions = _merged_load(parts, job)
     write_frame(into / SAMPLES, rows)
     write_frame(into / TELEMETRY, _telemetry(parts))
     for number, part in enumerate(parts):
@@ -92,11 +70,27 @@ def merge(parts: Sequence[PartFolder], job: Job, into: Path, failure: Failure | 
             "started_at": min(part.result.started_at for part in parts),
             "ended_at": max(part.result.ended_at or part.result.started_at for part in parts),
             "repetitions": tuple(repetitions),
+            "script": script_facts(parts),
             "failure": failure,
         }
     )
     write_noun(into / "result.json", result)
     return result
+
+
+def reason_of(parts: Sequence[PartFolder], job: Job) -> Failure | None:
+    """Return why the job failed, as the member says itself with which it began; None where none says anything."""
+    told = [part for part in parts if part.result.failure and part.result.failure.code != "cancelled"]
+    if told and isinstance(job.workload, ScriptWorkload):
+        return first_to_fail(told)
+    return told[0].result.failure if told else None
+
+
+def _merged_load(parts: Sequence[PartFolder], job: Job) -> tuple[pl.DataFrame, list[Repetition]]:
+    rows = merged_rows([Rows(one_rows(part), part.offsets, part.processes) for part in parts])
+    indices = sorted({one.index for part in parts for one in part.result.repetitions})
+    repetitions = [_repetition(index, parts, rows, job) for index in indices]
+    return _with_phases(rows, repetitions, job), repetitions
 
 
 def one_rows(part: PartFolder) -> pl.DataFrame:
@@ -143,7 +137,7 @@ def _repetition(index: int, parts: Sequence[PartFolder], rows: pl.DataFrame, job
     placed = [(part, one, side) for part, one in each if (side := one.client) is not None and side.timing is not None]
     failures = [one.failure for _, one in each if one.failure is not None]
     changes: dict[str, object] = {
-        "state": _state([one for _, one in each], len(parts), job),
+        "state": state_of([one for _, one in each], len(parts), job),
         "started_at": min(one.started_at for _, one in each),
         "contamination": tuple(dict.fromkeys(text for _, one in each for text in one.contamination)),
         "failure": failures[0] if failures else None,
@@ -152,32 +146,15 @@ def _repetition(index: int, parts: Sequence[PartFolder], rows: pl.DataFrame, job
         "phases": {},
         "client": None,
     }
-    phase = _phase([(part.offsets[index], one.phases["measure"]) for part, one, _ in placed if "measure" in one.phases])
+    phase = phase_of(
+        [(part.offsets[index], one.phases["measure"]) for part, one, _ in placed if "measure" in one.phases]
+    )
     if phase is not None:
         mine = rows.filter(pl.col("repetition") == index)
         run = _Run(_records(mine), phase.begin_ns, phase.end_ns)
         members = [_member(part.agent, side, one) for part, one, side in placed]
         changes |= {"phases": {"measure": phase}, "client": merged_side(members, [one[2] for one in placed], run)}
     return each[0][1].model_copy(update=changes)
-
-
-def _state(each: Sequence[Repetition], wanted: int, job: Job) -> str:
-    states = {one.state for one in each}
-    if "failed" in states:
-        return "failed"
-    wanted = max(wanted, job.load.clients.agents)
-    return "cancelled" if "cancelled" in states or len(each) < wanted else "ok"
-
-
-def _phase(each: Sequence[tuple[int, Phase]]) -> Phase | None:
-    if not each:
-        return None
-    return Phase(
-        begin_ns=min(one.begin_ns + offset for offset, one in each),
-        end_ns=max(one.end_ns + offset for offset, one in each),
-        cpu_ns=sum(one.cpu_ns for _, one in each),
-        count=sum(one.count for _, one in each),
-    )
 
 
 def _member(agent: str, side: ClientSide, one: Repetition) -> Member:

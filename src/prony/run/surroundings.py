@@ -29,6 +29,7 @@ class Surroundings:
     stop_asked: Callable[[], bool]
     # A block in which a stop is not waited for: it raises Stopped at once, out of whatever call the block is in.
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
+    address: str = ""  # where other machines reach this one, as its agent says
     policy: ModelPolicy = field(default_factory=ModelPolicy)
     clients: Clients = field(default_factory=Clients)  # of a load, some of them started ahead
 

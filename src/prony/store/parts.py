@@ -1,7 +1,7 @@
-"""An open transaction in; the parts of a load that several agents send lent, found and removed out.
+"""An open transaction in; the parts of a job that several agents run together lent, found and removed out.
 
-A part is a row of the queue for as long as its load is lent, so that leases, heartbeats and "one job a device" are the
-same for it as for any job. The load itself has a row without a device.
+A part is a row of the queue for as long as its job is lent, so that leases, heartbeats and "one job a device" are the
+same for it as for any job. The job itself has a row without a device.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def part_of(job: Job, attempt: int, index: int, of: int) -> Job:
 def lend(
     connection: Connection, job: Job, lot_id: str, attempt: int, members: Sequence[Lent], *, now: datetime
 ) -> list[Job]:
-    """Lend a load that was claimed: a part to each member."""
+    """Lend a job that was claimed: a part to each member."""
     shares = [part_of(job, attempt, index, len(members)) for index in range(len(members))]
     connection.execute(insert(_J), [job_row(one) | {"position": 10**6 + place} for place, one in enumerate(shares)])
     rows = [_row(one, lot_id, member, now) for one, member in zip(shares, members, strict=True)]
@@ -77,17 +77,17 @@ _OF_LOCKED = _OF.with_for_update(of=_Q)
 
 
 def of_job(connection: Connection, job_id: str, *, locked: bool = False) -> Sequence[Row[Any]]:
-    """Return the parts of a load that is lent, in order, each with how its lease ended."""
+    """Return the parts of a job that is lent, in order, each with how its lease ended."""
     return connection.execute(_OF_LOCKED if locked else _OF, {"whole": job_id}).all()
 
 
 def remove(connection: Connection, job_id: str) -> None:
-    """Forget the parts of a load that is lent no longer."""
+    """Forget the parts of a job that is lent no longer."""
     connection.execute(delete(_J).where(_J.c.id.in_(select(_Q.c.job_id).where(_Q.c.part_of == job_id))))
 
 
 def gathered(connection: Connection) -> list[str]:
-    """Return the loads of which every part has ended, and which still wait to be put together."""
+    """Return the jobs of which every part has ended, and which still wait to be put together."""
     other = _Q.alias()
     running = exists().where(other.c.part_of == _Q.c.part_of, other.c.state == _LEASED)
     return list(

@@ -19,7 +19,8 @@ from prony.model.job import Job
 from prony.model.result import Failure, Phase, Repetition, Result, ResultState
 from prony.ports.driver import Digest
 from prony.run.folder import write_frame, write_noun
-from prony.run.merging import PartFolder, Rows, merge, merged_rows
+from prony.run.merging import Rows, merge, merged_rows
+from prony.run.parts import PartFolder
 
 AT = datetime(2025, 6, 1, tzinfo=UTC)
 START = 5 * 10**9

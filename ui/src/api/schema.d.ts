@@ -3825,7 +3825,7 @@ export interface components {
             kind: "process" | "torchrun" | "mpirun";
             /**
              * Nodes
-             * @description machines
+             * @description machines that run it at once: so many agents of a server
              * @default 1
              */
             nodes: number;
@@ -4909,7 +4909,7 @@ export interface components {
         };
         /**
          * Part
-         * @description Which part of a load one agent sends. The first one starts the service, where one is to be started.
+         * @description Which part of a job one agent has. The first one starts a load's service, and is where a script's nodes meet.
          */
         Part: {
             /** Index */
@@ -5302,9 +5302,11 @@ export interface components {
         };
         /**
          * RankEnd
-         * @description How one process of a script ended: its exit code, or less than 0 for the signal that ended it.
+         * @description How one process of a script ended: its exit code, or less than 0 for the signal that ended it; and when.
          */
         RankEnd: {
+            /** End Ns */
+            end_ns?: number | null;
             /** Rank */
             rank: number;
             /** Status */
@@ -5694,6 +5696,7 @@ export interface components {
              * @default 0
              */
             strays: number;
+            timing?: components["schemas"]["prony__model__clients__Timing"] | null;
             /** Vram Peak Mib */
             vram_peak_mib?: number | null;
             /** Warm */
@@ -5864,6 +5867,11 @@ export interface components {
              * @default
              */
             launcher: string;
+            /**
+             * Nodes
+             * @default []
+             */
+            nodes: string[];
             /**
              * Notes
              * @default []

@@ -1,4 +1,4 @@
-"""Gangs: agents that are lent one load together. All of them are lent their parts at once, or none is."""
+"""Gangs: agents that are lent one job together. All of them are lent their parts at once, or none is."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Gangs(Office):
         row, of = await self.read(ask)
         self.check_self(row.attempt_agent, who)
         if row.part_of is None or row.state != JobState.LEASED:
-            raise ConflictError(f"lease {lease_id} is no part of a load that is lent now", hint="stop: it is over")
+            raise ConflictError(f"lease {lease_id} is no part of a job that is lent now", hint="stop: it is over")
         self.renewed[lease_id] = self.now()
         return await self.meetings.come(row.job_id.rpartition(".")[0], meeting, row.part, of)
 
     def of_whole(self, held: Held, event: Event) -> Event | None:
-        """Return what watchers of a load are told when one of its members says something: the first one's words, with
+        """Return what watchers of a job are told when one of its members says something: the first one's words, with
         the counts of all added up. Percentiles of several are none of all, so there are none."""
         lives = self.lives.setdefault(held.part_of or "", {})
         if event.live is not None:
@@ -66,7 +66,7 @@ class Gangs(Office):
         )
 
     def logged_as(self, held: Held) -> tuple[str, int]:
-        """Return the job and attempt under which a log is kept: that of the first member is the load's own."""
+        """Return the job and attempt under which a log is kept: that of the first member is the job's own."""
         whole, _, index = held.job_id.rpartition(".")
         if held.part_of is None or index != "0":
             return held.job_id, held.attempt
@@ -81,7 +81,7 @@ class Gangs(Office):
     def lend_gang(
         self, desk: Desk, lot_id: str, members: Sequence[Card], *, now: datetime, absurd: float
     ) -> tuple[list[Lease], list[Held]] | None:
-        """Lend a load of the lot to all members, the first of whom asked; None where there is none or one is busy."""
+        """Lend a job of the lot to all members, the first of whom asked; None where there is none or one is busy."""
         connection = desk.connection
         if any(lease_rows.on_device(connection, card.device_key) is not None for card in members):
             return None
@@ -107,7 +107,7 @@ class Gangs(Office):
         return leases, held
 
     def end_part(self, desk: Desk, row: Row[Any], attempt_state: str, reason: str) -> None:
-        """Note how one member ended. One that did not come to its end ends the others; the last one ends the load."""
+        """Note how one member ended. One that did not come to its end ends the others; the last one ends the job."""
         connection, now = desk.connection, self.clock.now()
         state = JobState.COMPLETE if attempt_state == "complete" else JobState.FAILED
         lease_id = row.lease_id

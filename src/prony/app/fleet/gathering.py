@@ -1,4 +1,4 @@
-"""The parts of a load, when all have ended, put together to the result of its job; or the job given back whole."""
+"""The parts of a job, when all have ended, put together to the result of its job; or the job given back whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from prony.model.result import Failure
 from prony.store import parts, queue
 from prony.store.writer import Desk
 
-# How a member's lease ended, where that is why the load came to no end; the others were stopped because of it.
+# How a member's lease ended, where that is why the job came to no end; the others were stopped because of it.
 _CAUSES = ("failed", "lost", "returned")
 
 
@@ -49,8 +49,10 @@ class Gathering(Arrivals):
             await self._give_back(whole, reason, counts=cause is None or cause.attempt_state != "returned")
         else:
             failure = None if cause is None else self._failure(cause)
+            is_lost = cause is not None and cause.attempt_state == "lost"
+            folder = self.home.uploads / f"{secrets.token_hex(12)}.folder"
             try:
-                await self._record_whole(whole, job, brought, failure)
+                await self._record_whole(whole, MergeOrder(tuple(brought), folder, job, failure, is_lost))
             except InputError as exc:
                 await self._give_back(whole, f"the parts do not fit together: {exc.message}", counts=True)
         for row in members:
@@ -64,11 +66,11 @@ class Gathering(Arrivals):
 
     def _told(self, cause: Row[Any]) -> str:
         """Say which of several agents it was, and what of it."""
-        return f"agent {self._name_of(cause.agent_id)}, one of those that sent this load: {cause.attempt_reason}"
+        return f"agent {self._name_of(cause.agent_id)}, one of those that ran this together: {cause.attempt_reason}"
 
     def _failure(self, cause: Row[Any]) -> Failure:
-        """Return why there is no whole load, for where no runner tells it in its own folder."""
-        hint = "what the others had recorded is kept; the load is tried again whole"
+        """Return why there is no whole result, for where no runner tells it in its own folder."""
+        hint = "what the others had recorded is kept; it is tried again whole"
         return Failure(code="member_lost", message=self._told(cause), hint=hint, whose="prony")
 
     async def _give_back(self, whole: Row[Any], reason: str, *, counts: bool) -> None:
@@ -78,11 +80,8 @@ class Gathering(Arrivals):
 
         await self.write(act)
 
-    async def _record_whole(
-        self, whole: Row[Any], job: Job, brought: Sequence[Brought], failure: Failure | None
-    ) -> None:
-        folder = self.home.uploads / f"{secrets.token_hex(12)}.folder"
-        arrived = await self.openers.open(MergeOrder(tuple(brought), folder, job, failure))
+    async def _record_whole(self, whole: Row[Any], order: MergeOrder) -> None:
+        arrived = await self.openers.open(order)
 
         def act(desk: Desk) -> Row[Any] | None:
             row, _ = self.record(desk, whole.lease_id, arrived, None, ())
@@ -92,13 +91,13 @@ class Gathering(Arrivals):
         try:
             row = await self.write(act)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(order.folder, ignore_errors=True)
         if row is not None:
             self.count(row, arrived)
 
 
 def _look(connection: Connection, job_id: str) -> tuple[Row[Any], Sequence[Row[Any]], Job] | None:
-    """Return a load that is lent with its parts, all of which have ended; None where there is no such thing."""
+    """Return a job that is lent with its parts, all of which have ended; None where there is no such thing."""
     try:
         whole = queue.by_job(connection, job_id)
     except NotFoundError:  # deleted
@@ -110,6 +109,7 @@ def _look(connection: Connection, job_id: str) -> tuple[Row[Any], Sequence[Row[A
 
 
 def _cause(members: Sequence[Row[Any]]) -> Row[Any] | None:
-    """Return the member that was the first to come to no end of its own."""
+    """Return the member that was the first to come to no end of its own. One that vanished comes before any that
+    failed: without it the others could not do better, and it is only missed when its lease has run out."""
     bad = [row for row in members if row.attempt_state in _CAUSES]
-    return min(bad, key=lambda row: row.ended_at, default=None)
+    return min(bad, key=lambda row: (row.attempt_state == "failed", row.ended_at), default=None)

@@ -23,7 +23,8 @@ from prony.errors import InputError, NotFoundError, PronyError, StoreError, Tran
 from prony.model.estimate import Summary
 from prony.model.job import Job
 from prony.model.result import Failure, Result, ResultState
-from prony.run.merging import PartFolder, merge
+from prony.run.merging import merge, reason_of
+from prony.run.parts import PartFolder
 from prony.store import parcel
 from prony.store.folder import FolderContents, read_folder, read_nouns
 from prony.store.rows import Values, result_row
@@ -53,12 +54,15 @@ class Brought:
 
 @dataclass(frozen=True)
 class MergeOrder:
-    """Parts of a load, to be put together in a new folder; `failure` is why it came to no end, where it did not."""
+    """Parts of a job, to be put together in a new folder; `failure` is why it came to no end, where it did not.
+
+    `is_lost`: a member was lost, and what the others say of their failures is what came of it."""
 
     parts: tuple[Brought, ...]
     folder: Path
     job: Job
     failure: Failure | None
+    is_lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,9 +103,9 @@ def opened(order: Order) -> Arrived:
 def merged(order: MergeOrder) -> Arrived:
     """Put the parts of a load together, and summarise the whole."""
     found = [PartFolder(one.agent, one.folder, read_nouns(one.folder).result) for one in order.parts]
-    own = [one.result.failure for one in found if one.result.failure and one.result.failure.code != "cancelled"]
-    # What a member says itself tells more than that it failed.
-    failure = (own[0] if own else order.failure) if order.failure is not None else None
+    failure = order.failure
+    if failure is not None and not order.is_lost:  # what a member says itself tells more than that it failed
+        failure = reason_of(found, order.job) or failure
     try:
         merge(found, order.job, order.folder, failure)
         contents = read_folder(order.folder)

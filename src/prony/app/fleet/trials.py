@@ -89,8 +89,8 @@ def study(connection: Connection, change: Change, is_there: Callable[[str], bool
         told = f"agent {agent_id}, which brought the result, is {'gone' if standing is None else 'not there'}"
         return Refusal(told, None if standing is None else agent_id)
     job = Job.read_json(queue.document(connection, change.job_id))
-    if job.load.clients.agents > 1:
-        return Refusal("several agents sent this load")
+    if job.agents > 1:
+        return Refusal("several agents ran it together")
     old = points[last_good(position, position - len(earlier), is_alone=is_alone(change))]
     before = [one.values[change.metric] for one in earlier if agents.get(one.job_id) == agent_id]
     recipe = ledger.experiment(connection, change.experiment_id).recipe

@@ -29,6 +29,9 @@ def arguments(parser: ArgumentParser) -> None:
     start.add_argument("--drain-timeout", metavar="TIME", default="60s", help="how long a job may go on after SIGTERM")
     start.add_argument("--metrics-port", metavar="PORT", type=int, help="serve Prometheus metrics there; 0 takes any")
     start.add_argument("--metrics-host", metavar="HOST", default="127.0.0.1", help="on this address (127.0.0.1)")
+    start.add_argument(
+        "--address", metavar="HOST", help="where other agents reach this machine (its address towards the server)"
+    )
     _add_logs(start)
     info = actions.add_parser("info", help="describe this device as a server sees it", allow_abbrev=False)
     _add_device(info)
@@ -232,6 +235,7 @@ def _settings(options: Namespace) -> AgentSettings:
         raise InputError(f"{port} is no port", hint="a port is a number from 0 to 65535")
     return AgentSettings(
         name=given.get("name"),
+        address=given.get("address"),
         device_name=given.get("device_name"),
         labels=labels_of(given.get("label", [])),
         share_device=given.get("share_device", False),

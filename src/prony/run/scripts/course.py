@@ -6,10 +6,10 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
-from prony.errors import CapacityError, PronyError
-from prony.measure.told import Told, series_of, told_frame
+from prony.errors import CapacityError, MeasurementError, PronyError
+from prony.measure.told import Told, own_rows, series_of, told_frame
+from prony.model.clients import Timing
 from prony.model.device import Environment
 from prony.model.event import Event
 from prony.model.recipe import Measure
@@ -20,15 +20,13 @@ from prony.ports.probe import Probe
 from prony.run.folder import ResultFolder, TelemetryRow, write_frame
 from prony.run.observer import Observer
 from prony.run.scripts.execution import Execution, Outcome, Watch
-from prony.run.scripts.plan import Place, planned
+from prony.run.scripts.nodes import Kind, Nodes, nodes_of
+from prony.run.scripts.plan import ALONE, Place, planned
 from prony.run.scripts.reading import Reading
 from prony.run.scripts.stage import Served, Stage
 from prony.run.surroundings import Surroundings, failure_of
 from prony.stats.stopping import tight_enough
 
-Kind = Literal["measure", "warmup"]
-WALL = "wall_s"
-CPU = "cpu_s"
 _GIVE_UP_AFTER = 2
 _GLANCE_S = 2.0
 _LEAST_FOR_INTERVAL = 6  # runs below which no 95 % interval of a median exists
@@ -45,6 +43,8 @@ class ScriptCourse:
         self._stage = Stage(folder.job, around, scratch=scratch, shims=shims)
         self._facts = ScriptFacts(command=())
         self._headlines: list[float] = []
+        self._nodes: Nodes | None = None
+        self._node = ALONE
         self.telemetry: list[TelemetryRow] = []
 
     @property
@@ -57,6 +57,7 @@ class ScriptCourse:
 
     def prepare(self, environment: Environment, progress: Callable[[ScriptSource], Progress]) -> None:
         """Bring together what the script needs, look at its launch; what is wrong is told before anything runs."""
+        self._nodes = nodes_of(self.job, self._around)
         self._stage.prepare(progress)
         if checksums := self._stage.checksums:
             whole = environment.checksums | checksums
@@ -64,7 +65,7 @@ class ScriptCourse:
         place = self._place("prepare")
         variables = self._stage.variables(place)
         argv = self._stage.argv(place, variables)
-        plan = planned(self.job.script.launch, argv, variables, place)
+        plan = planned(self.job.script.launch, argv, variables, place)  # which node this is makes no difference yet
         self._stage.notes += [plan.note] if plan.note else []
         program = shutil.which(argv[0], path=variables["PATH"])
         self._facts = ScriptFacts(
@@ -103,6 +104,16 @@ class ScriptCourse:
         enough = len(self._headlines) >= _fewest(measure) and tight_enough(self._headlines, measure.until.ci)
         return None if enough else "measure"
 
+    def agreed_kind(self) -> Kind | None:
+        """The same, as all nodes do it: what the first one says. One that failed is the end of it for all."""
+        kind = self.next_kind()
+        if self._nodes is None:
+            return kind
+        if any(one.state != "ok" for one in self.repetitions):
+            return None
+        kind, self._node = self._nodes.agree(len(self.repetitions), kind)
+        return kind
+
     def execute(self, kind: Kind) -> Repetition:
         """Carry out one whole execution and keep what it told."""
         index = len(self.repetitions)
@@ -117,7 +128,8 @@ class ScriptCourse:
             self._stage.clear()
             shutil.rmtree(place.folder, ignore_errors=True)
         rows = [*reading.rows, *_own(outcome, reading)]
-        write_frame(self.folder.requests_part(index), told_frame(index, kind, rows))
+        part = self.job.part
+        write_frame(self.folder.requests_part(index), told_frame(index, kind, rows, part.index if part else None))
         repetition = Repetition(
             index=index, kind=kind, started_at=started_at, failure=outcome.failure,
             state="ok" if outcome.failure is None else "cancelled" if outcome.failure.code == "cancelled" else "failed",
@@ -125,6 +137,7 @@ class ScriptCourse:
             noise=observer.noise, energy_j=observer.energy_j, vram_peak_mib=observer.vram_peak_mib,
             contamination=observer.contamination if kind == "measure" else (),
             refused=reading.refusals(), ends=tuple(outcome.ends), strays=outcome.strays,
+            timing=self._timing(index, outcome),
         )  # fmt: skip
         self.telemetry += observer.rows
         self.folder.add(repetition)
@@ -152,7 +165,7 @@ class ScriptCourse:
 
     def _executed(self, place: Place, reading: Reading, observer: Observer, served: Served) -> Outcome:
         variables = self._stage.variables(place)
-        plan = planned(self.job.script.launch, self._stage.argv(place, variables), variables, place)
+        plan = planned(self.job.script.launch, self._stage.argv(place, variables), variables, place, self._node)
         tails = [reading.follow_emitted(place.emitted), *(reading.follow_stream(stream) for stream in plan.streams)]
         glance = self._glance(reading, place)
 
@@ -165,6 +178,15 @@ class ScriptCourse:
         outcome = Execution(plan, [*tails, *served.tails], watch).run()
         observer.measured({"event": "measured", "cpu_ns": outcome.cpu_ns})
         return outcome
+
+    def _timing(self, index: int, outcome: Outcome) -> Timing | None:
+        """Return how this node's clock stood. Where it failed it waits for nobody: the others may never end."""
+        if self._nodes is None:
+            return None
+        try:
+            return self._nodes.gang.timing(index) if outcome.failure is None else self._nodes.gang.known()
+        except MeasurementError:  # another node has not ended in its time: it will tell that itself
+            return self._nodes.gang.known()
 
     def _glance(self, reading: Reading, place: Place) -> Callable[[], None]:
         """Return what tells whoever watches, now and then, what the script told last."""
@@ -200,12 +222,9 @@ def _fewest(measure: Measure) -> int:
 
 
 def _own(outcome: Outcome, reading: Reading) -> list[Told]:
-    """Return what Prony itself measured of a whole execution; where the script tells the same name, it is the one."""
     if outcome.failure is not None or not outcome.end_ns:
         return []
-    told = {row.name for row in reading.rows}
-    own = {WALL: (outcome.end_ns - outcome.begin_ns) / 1e9, CPU: outcome.cpu_ns / 1e9}
-    return [Told(outcome.end_ns, name, value, "prony", unit="s") for name, value in own.items() if name not in told]
+    return own_rows((outcome.begin_ns, outcome.end_ns), outcome.cpu_ns, {row.name for row in reading.rows})
 
 
 def _phase(outcome: Outcome, count: int) -> Phase:

@@ -72,7 +72,8 @@ def failed(
     first = next((end for end in ends if end.status != 0), None)
     if first is None:
         return None
-    count = 0 if of_launcher else len({stream.rank for stream in plan.streams if stream.rank is not None})
+    is_ranked = not of_launcher and any(stream.rank is not None for stream in plan.streams)
+    count = plan.world if is_ranked else 0
     what = f"rank {first.rank} of {count}" if count else f"the {'launcher' if of_launcher else 'script'}"
     detail = last_words(plan.streams, first.rank if count else None)
     more = ("; the others were ended with it" if count > 1 else "") + _said(detail)
@@ -115,4 +116,4 @@ def _read(path: Path) -> tuple[list[RankEnd], str]:
     records = [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []
     records.sort(key=lambda record: record["end_ns"])
     reason = next((str(record["reason"]) for record in records if record["reason"]), "")
-    return [RankEnd(rank=record["rank"], status=record["status"]) for record in records], reason
+    return [RankEnd.read({key: record[key] for key in ("rank", "status", "end_ns")}) for record in records], reason

@@ -62,6 +62,7 @@ class Execution:
         self._exits: list[RankEnd] = []
         self._heard = b""
         self._limit: Failure | None = None
+        self._limit_ns = 0
 
     def run(self) -> Outcome:
         """Execute it to its end."""
@@ -97,7 +98,8 @@ class Execution:
             pids = self._events.get("started", {}).get("pids") or [0]
             self._watch.on_tick(pids[0])
             if self._limit is None:
-                self._limit = self._overstepped(time.perf_counter_ns() - begin_ns, usage)
+                self._limit_ns = time.perf_counter_ns()
+                self._limit = self._overstepped(self._limit_ns - begin_ns, usage)
                 if self._limit is not None and warden.stdin is not None:
                     warden.stdin.close()  # the warden ends everything and tells the end
 
@@ -112,7 +114,8 @@ class Execution:
         *lines, self._heard = (self._heard + piece).split(b"\n")
         for message in map(json.loads, lines):
             if message["event"] == "exit":
-                self._exits.append(RankEnd(rank=message["rank"], status=message["status"]))
+                rank = self._plan.first + message["rank"]
+                self._exits.append(RankEnd(rank=rank, status=message["status"], end_ns=message["end_ns"]))
             self._events[message["event"]] = message
         return bool(piece)
 
@@ -140,6 +143,10 @@ class Execution:
             found.failure = endings.not_started(self._plan, failed["rank"], failed["reason"])
         else:
             found.failure = self._limit or endings.failed(self._plan, ends, reason, out_of_memory=out_of_memory)
+            # One that died before somebody wanted it to end is why: others of its kind have failed because of it.
+            died = [end for end in ends if end.status != 0 and (end.end_ns or self._limit_ns) < self._limit_ns]
+            if self._limit is not None and died:
+                found.failure = endings.failed(self._plan, died, reason, out_of_memory=out_of_memory)
             if found.failure is None and self._plan.endings is not None:  # not one rank failed, or none began
                 found.failure = endings.failed(
                     self._plan, self._exits, "", out_of_memory=out_of_memory, of_launcher=True

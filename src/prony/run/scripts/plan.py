@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from prony.errors import CapacityError, InputError
+from prony.errors import CapacityError
 from prony.model.script import Launch
 from prony.run.scripts import rank as rank_program
 from prony.run.services.ports import LOOPBACK, free_ports
@@ -56,61 +56,79 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Node:
+    """Which of the machines of a launch this is, and where all of their processes meet: a port of the first's, and 0
+    where there is but one machine, which then takes any that is free."""
+
+    index: int = 0
+    of: int = 1
+    address: str = LOOPBACK
+    port: int = 0
+
+    @property
+    def meeting(self) -> dict[str, str]:
+        """The port is free now, and taken by rank 0 at once."""
+        return {"MASTER_ADDR": self.address, "MASTER_PORT": str(self.port or free_ports(1)[0])}
+
+    def ranks(self, each: int) -> range:
+        """Return which of all ranks are here, where there are so many on each node."""
+        return range(self.index * each, (self.index + 1) * each)
+
+
+ALONE = Node()
+
+
+@dataclass(frozen=True)
 class Plan:
-    """`processes` is what the warden is told; `endings` is where the ranks of a launcher write how they ended."""
+    """`processes` is what the warden is told, `first` the rank of the first; `endings` is where the ranks of a launcher
+    write how they ended."""
 
     processes: tuple[dict[str, Any], ...]
     streams: tuple[Stream, ...]
     endings: Path | None = None
+    first: int = 0
+    world: int = 1  # ranks on all nodes
     launcher: str = ""
     note: str = ""  # what of the launch is not as it was asked for
 
 
-def planned(launch: Launch, argv: list[str], environment: Mapping[str, str], place: Place) -> Plan:
-    """Lay out the processes of one execution."""
-    if launch.nodes > 1:
-        raise InputError(
-            f"workload.launch.nodes is {launch.nodes}, and a script is launched on one machine", code="recipe"
-        )
+def planned(launch: Launch, argv: list[str], environment: Mapping[str, str], place: Place, node: Node = ALONE) -> Plan:
+    """Lay out the processes of one execution on one node."""
     if launch.kind == "process":
-        return _processes(launch.processes, argv, environment, place)
+        return _processes(launch.processes, argv, environment, place, node)
     try:
-        head, launcher = _LAUNCHERS[launch.kind](launch.processes, argv, environment)
+        head, launcher = _LAUNCHERS[launch.kind](launch.processes, argv, environment, node)
     except CapacityError as exc:
         if launch.fallback is None:
             raise
         note = f"{exc.message}: its {launch.processes} processes were started by Prony itself"
-        return replace(_processes(launch.processes, argv, environment, place), note=note)
+        return replace(_processes(launch.processes, argv, environment, place, node), note=note)
     order, endings = place.scratch / f"{place.begin}.json", place.scratch / f"{place.begin}.endings"
     told = {
         "argv": argv, "logs": str(place.logs), "prefix": f"{place.begin}.rank-", "endings": str(endings),
-        "environment": _meeting() if launch.kind == "mpirun" else {},
+        "environment": node.meeting if launch.kind == "mpirun" else {},
     }  # fmt: skip
     order.write_text(json.dumps(told))
-    ranks = [stream for rank in range(launch.processes) for stream in place.both(rank)]
+    ranks = [stream for rank in node.ranks(launch.processes) for stream in place.both(rank)]
     own = place.both()
     process = _process([*head, sys.executable, "-I", _RANK, str(order)], environment, place, own)
-    return Plan((process,), (*ranks, *own), endings, launcher)
+    return Plan((process,), (*ranks, *own), endings, world=node.of * launch.processes, launcher=launcher)
 
 
-def _processes(count: int, argv: list[str], environment: Mapping[str, str], place: Place) -> Plan:
-    if count == 1:
+def _processes(count: int, argv: list[str], environment: Mapping[str, str], place: Place, node: Node) -> Plan:
+    world = node.of * count
+    if world == 1:
         own = place.both()
         return Plan((_process(argv, environment, place, own),), own)
-    shared = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)} | _meeting()
+    shared = {"WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(count)} | node.meeting
     processes: list[dict[str, Any]] = []
     streams: list[Stream] = []
-    for rank in range(count):
+    for local, rank in enumerate(node.ranks(count)):
         own = place.both(rank)
-        mine = {**environment, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+        mine = {**environment, **shared, "RANK": str(rank), "LOCAL_RANK": str(local)}
         processes.append(_process(argv, mine, place, own))
         streams += own
-    return Plan(tuple(processes), tuple(streams))
-
-
-def _meeting() -> dict[str, str]:
-    """Return where the processes meet; the port is free now, and taken by rank 0 at once."""
-    return {"MASTER_ADDR": LOOPBACK, "MASTER_PORT": str(free_ports(1)[0])}
+    return Plan(tuple(processes), tuple(streams), first=node.ranks(count).start, world=world)
 
 
 def _process(
@@ -122,7 +140,7 @@ def _process(
     }  # fmt: skip
 
 
-def _torchrun(count: int, argv: list[str], environment: Mapping[str, str]) -> tuple[list[str], str]:
+def _torchrun(count: int, argv: list[str], environment: Mapping[str, str], node: Node) -> tuple[list[str], str]:
     """Return torchrun's own words. The torch of the script's interpreter is the one that counts."""
     path = environment.get("PATH")
     python = shutil.which(argv[0], path=path) if Path(argv[0]).name.startswith("python") else None
@@ -133,7 +151,11 @@ def _torchrun(count: int, argv: list[str], environment: Mapping[str, str]) -> tu
             hint="install torch under the script's interpreter, or launch with kind: process or mpirun",
             code="no_torchrun",
         )
-    words = ["--nnodes=1", f"--nproc-per-node={count}", "--rdzv-backend=c10d", f"--rdzv-endpoint={LOOPBACK}:0"]
+    words = [f"--nnodes={node.of}", f"--nproc-per-node={count}"]
+    if node.of == 1:
+        words += ["--rdzv-backend=c10d", f"--rdzv-endpoint={LOOPBACK}:0"]
+    else:  # by number and not in the order of their coming: so a rank is where its logs are expected
+        words += [f"--node-rank={node.index}", f"--master-addr={node.address}", f"--master-port={node.port}"]
     return [*head, *words, "--no-python"], f"torchrun of {python or head[0]}"
 
 
@@ -141,7 +163,7 @@ def _has_torch(python: str, environment: Mapping[str, str]) -> bool:
     return _answer([python, _RANK, "--find", "torch"], environment).returncode == 0
 
 
-def _mpirun(count: int, _: list[str], environment: Mapping[str, str]) -> tuple[list[str], str]:
+def _mpirun(count: int, _: list[str], environment: Mapping[str, str], __: Node) -> tuple[list[str], str]:
     """Return mpirun's own words, Open MPI's or MPICH's."""
     program = shutil.which("mpirun", path=environment.get("PATH"))
     if program is None:

@@ -20,6 +20,7 @@ from prony.run.observer import open_probes
 from prony.run.rounds import shuffled
 from prony.run.scripts.course import ScriptCourse
 from prony.run.scripts.folders import offer
+from prony.run.scripts.nodes import Kind
 from prony.run.surroundings import Stopped, Surroundings, failure_of
 
 
@@ -84,7 +85,7 @@ class ScriptRunner:
         pending, round_number = list(courses), 0
         while pending and not self.around.stop_asked():
             for course in shuffled(pending, round_number=round_number, seed=pending[0].job.seed):
-                kind = course.next_kind()
+                kind = self._agreed(course)
                 if kind is None:
                     pending.remove(course)
                 elif not self.around.stop_asked():
@@ -96,12 +97,24 @@ class ScriptRunner:
                     self._say("repetition", course.job, done=index + 1, total=total, state=kept.state, message=trouble)
             round_number += 1
 
+    def _agreed(self, course: ScriptCourse) -> Kind | None:
+        """Ask what comes next; nodes that do not come together are the job's failure."""
+        try:
+            return course.agreed_kind()
+        except Stopped:
+            return None
+        except PronyError as exc:
+            course.folder.update(failure=failure_of(exc, phase="start"))
+            return None
+
     def _finish(self, course: ScriptCourse) -> None:
-        good = any(one.state == "ok" and one.kind == "measure" for one in course.repetitions)
+        apart = course.folder.result.failure
+        good = apart is None and any(one.state == "ok" and one.kind == "measure" for one in course.repetitions)
+        good = good and not (course.job.part and any(one.state == "failed" for one in course.repetitions))
         stopped = any(one.state == "cancelled" for one in course.repetitions)
         stopped = stopped or (self.around.stop_asked() and course.next_kind() is not None)
         state = ResultState.PARTIAL if stopped else ResultState.COMPLETE if good else ResultState.FAILED
-        if state is ResultState.FAILED:
+        if state is ResultState.FAILED and apart is None:
             failures = [one.failure for one in course.repetitions if one.failure is not None]
             course.folder.update(failure=failures[-1] if failures else None)
         course.finish()

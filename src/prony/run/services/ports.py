@@ -18,8 +18,8 @@ _TAKEN = re.compile(
 
 
 @contextmanager
-def reserved(*, hold: bool = True) -> Iterator[int]:
-    """Give a port that the kernel chose.
+def reserved(*, hold: bool = True, host: str = LOOPBACK) -> Iterator[int]:
+    """Give a port that the kernel chose; with an empty `host` it is free on every address of this machine.
 
     While the block runs nobody else is given it: a socket stays bound to it that never listens, and a server that
     reuses addresses (nearly all do) can listen there nevertheless. Without `hold` it is only free at this moment."""
@@ -27,17 +27,17 @@ def reserved(*, hold: bool = True) -> Iterator[int]:
         kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if hasattr(socket, "SO_REUSEPORT"):
             kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        kept.bind((LOOPBACK, 0))
+        kept.bind((host, 0))
         port: int = kept.getsockname()[1]
         if not hold:
             kept.close()
         yield port
 
 
-def free_ports(count: int) -> list[int]:
+def free_ports(count: int, host: str = LOOPBACK) -> list[int]:
     """Return several different ports that are free now, for a server that needs more than its own."""
     with ExitStack() as block:
-        return [block.enter_context(reserved()) for _ in range(count)]
+        return [block.enter_context(reserved(host=host)) for _ in range(count)]
 
 
 def is_taken(port: int) -> bool:

@@ -193,5 +193,5 @@ async def test_who_has_an_ordinary_job_meets_nobody(ground: Ground) -> None:
     await ground.submit(recipe(1))
     (hand,) = await staff(ground, 1)
     lease = await hand.lease()
-    with pytest.raises(ConflictError, match="no part of a load"):
+    with pytest.raises(ConflictError, match="no part of a job"):
         await ground.fleet.meet(lease.id, Meeting(name="scene"), who=ME)

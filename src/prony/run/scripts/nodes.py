@@ -1,0 +1,59 @@
+"""A part of a script's launch in, what all its nodes run next and where their processes meet out: as the first says."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import time
+from typing import Literal
+
+from prony.errors import InputError
+from prony.model.job import Job
+from prony.run.gang import Gang, gang_of, machine
+from prony.run.scripts.plan import Node
+from prony.run.services.ports import LOOPBACK, free_ports
+from prony.run.surroundings import Surroundings
+
+Kind = Literal["measure", "warmup"]
+
+
+class Nodes:
+    """One node's way to the others; `address` is where they reach it."""
+
+    def __init__(self, gang: Gang, address: str) -> None:
+        self.gang = gang
+        self._address = address
+
+    def agree(self, index: int, kind: Kind | None) -> tuple[Kind | None, Node]:
+        """Wait for the other nodes; return what the first of them wants to be run, None where that is nothing more.
+
+        All of them return at the same instant, as well as their clocks are known."""
+        part = self.gang.part
+        mine = {"machine": machine(), "kind": kind, "address": self._address, "port": free_ports(1, host="")[0]}
+        told = self.gang.begin(index, json.dumps(mine))
+        said = [json.loads(text) for text in told.said]
+        first, is_one_machine = said[0], len({one["machine"] for one in said}) == 1
+        address = LOOPBACK if is_one_machine else first["address"]
+        if not is_one_machine and not _is_reached(address):
+            raise InputError(
+                f"the nodes meet at the first of them, and others do not reach it by {address or 'no address'}",
+                hint="say how the others reach it: prony agent start --address HOST",
+                code="loopback",
+            )
+        time.sleep(max(0, told.at_ns - time.perf_counter_ns()) / 1e9)
+        return first["kind"], Node(part.index, part.of, address, first["port"])
+
+
+def nodes_of(job: Job, around: Surroundings) -> Nodes | None:
+    """Return the nodes that a job is launched on; None where it is one machine."""
+    gang = gang_of(job, around.emit, around.stop_asked)
+    return None if gang is None else Nodes(gang, around.address)
+
+
+def _is_reached(address: str) -> bool:
+    """May others reach it? A name is believed."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return bool(address) and address != "localhost"
+    return not (found.is_loopback or found.is_unspecified)
