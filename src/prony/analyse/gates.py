@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from prony.analyse.wording import plain
-from prony.model.estimate import Estimate, Grade, Missing, Summary
+from prony.model.estimate import Estimate, Grade, Missing, Summary, Verdict, verdict_on
 from prony.model.gate import Gate, parse_gate
 from prony.model.gate_outcome import GateOutcome, GateState
 from prony.model.metric import key_of
@@ -33,8 +33,8 @@ def _outcome(gate: Gate, summary: Summary, worsening: Worsening, *, failed: bool
         state, text = GateState.FAILED, "The job failed, so there is no number that could pass."
     elif gate.kind == "verdict":
         state, text = _verdict(gate, summary)
-    elif summary.verdict.grade is Grade.VOID:
-        state, text = GateState.CANNOT_TELL, "The measurement is void: no number of it may be judged. " + _why(summary)
+    elif (verdict := verdict_on(summary, gate.key)).grade is Grade.VOID:
+        state, text = GateState.CANNOT_TELL, f"The measurement is void: {gate.key} may not be judged. {_why(verdict)}"
     elif gate.kind == "regression":
         found = worsening(gate.key)
         if isinstance(found, str):
@@ -55,11 +55,11 @@ def _outcome(gate: Gate, summary: Summary, worsening: Worsening, *, failed: bool
 def _verdict(gate: Gate, summary: Summary) -> Judged:
     holds = (summary.verdict.grade.value == gate.grade) is (gate.operator == "==")
     text = f"The verdict is {summary.verdict.grade}."
-    return (GateState.PASSED, text) if holds else (GateState.FAILED, f"{text} {_why(summary)}")
+    return (GateState.PASSED, text) if holds else (GateState.FAILED, f"{text} {_why(summary.verdict)}")
 
 
-def _why(summary: Summary) -> str:
-    return next((one.text for one in summary.verdict.reasons if one.grade is summary.verdict.grade), "")
+def _why(verdict: Verdict) -> str:
+    return next((one.text for one in verdict.reasons if one.grade is verdict.grade), "")
 
 
 def _bounded(gate: Gate, found: Estimate, begin: str) -> Judged:

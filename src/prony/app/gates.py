@@ -10,7 +10,7 @@ from prony.analyse.gates import Worsening, judge_gates
 from prony.app.results import summary_of
 from prony.errors import InputError
 from prony.model.dossier import Dossier, Entry
-from prony.model.estimate import Estimate, Grade, Summary, metric_in
+from prony.model.estimate import Estimate, Grade, Summary, metric_in, verdict_on
 from prony.model.experiment import ExperimentState
 from prony.model.gate import parse_gate, trouble_of_kind, units_of
 from prony.model.gate_outcome import GateOutcome, GateReport
@@ -73,7 +73,7 @@ def against_earlier(store: Store, dossier: Dossier, entry: Entry) -> Worsening:
     """
 
     def worsening(key: str) -> Estimate | str:
-        earlier = pinned(store, entry) or last_good(store, dossier, entry)
+        earlier = pinned(store, entry) or last_good(store, dossier, entry, key)
         if earlier is None:
             return (
                 f"There is no earlier complete experiment called {dossier.experiment.name} on this hardware with this "
@@ -97,8 +97,8 @@ def pinned(store: Store, entry: Entry) -> Summary | None:
     return record.summary if record.summary.runs else summary_of(record.folder)
 
 
-def last_good(store: Store, dossier: Dossier, entry: Entry) -> Summary | None:
-    """Return the summary of the same job in the latest earlier experiment that may be quoted."""
+def last_good(store: Store, dossier: Dossier, entry: Entry, key: str) -> Summary | None:
+    """Return the summary of the same job in the latest earlier experiment whose number may be quoted."""
     mine, hardware_id = dossier.experiment, entry.environment.device.hardware_id
     earlier = store.experiments(_MOST_EARLIER, name=mine.name, state=ExperimentState.COMPLETE)
     for experiment in earlier:
@@ -107,7 +107,7 @@ def last_good(store: Store, dossier: Dossier, entry: Entry) -> Summary | None:
             continue
         for record in store.records(experiment.id):
             summary = record.summary
-            if summary.cell != entry.summary.cell or summary.verdict.grade is Grade.VOID:
+            if summary.cell != entry.summary.cell or verdict_on(summary, key).grade is Grade.VOID:
                 continue
             there = store.environment(record.job_id)
             if there is not None and there.device.hardware_id == hardware_id:

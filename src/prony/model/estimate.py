@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import Literal
 
 from prony.model.base import Noun
-from prony.model.metric import HEADLINES, Metric, metric_of
+from prony.model.dependence import depends_on_machine
+from prony.model.metric import HEADLINES, Metric, key_of, metric_of
 from prony.model.recipe import Scalar
 
 
@@ -117,3 +118,16 @@ def headline_of(summary: Summary, kind: str) -> str | None:
 def metric_in(summary: Summary, key: str) -> Metric:
     """Return the metric behind a key of this summary: its own, or one of the glossary."""
     return metric_of(key, summary.metrics)
+
+
+# What these say is that the machine was busy or slow: nothing of what was computed on it.
+_OF_THE_MACHINE = frozenset(("contaminated", "thermal", "swap", "quota"))
+
+
+def verdict_on(summary: Summary, key: str) -> Verdict:
+    """Return the verdict on one number: a busy machine takes nothing from what a script computed, as a loss."""
+    own = summary.metrics.get(key_of(key).metric)
+    if own is None or depends_on_machine(own):
+        return summary.verdict
+    reasons = tuple(one for one in summary.verdict.reasons if one.code not in _OF_THE_MACHINE)
+    return Verdict(grade=max((one.grade for one in reasons), key=[*Grade].index, default=Grade.VALID), reasons=reasons)

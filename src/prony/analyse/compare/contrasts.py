@@ -14,7 +14,7 @@ from prony.analyse.compare.families import Wanted, wanted
 from prony.analyse.compare.sentences import sentence
 from prony.model.comparison import Conclusion, Contrast, Effect, Terms
 from prony.model.dossier import Entry
-from prony.model.estimate import Grade, Summary
+from prony.model.estimate import Grade, Summary, verdict_on
 from prony.model.metric import key_of, metric_of
 
 
@@ -38,9 +38,8 @@ def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool
     # Only numbers with a run or a count behind them can be compared.
     known = dict.fromkeys((*first.runs, *first.counts, *second.runs, *second.counts))
     found = wanted(baseline.job.workload.kind, known, terms.metrics, own={**second.metrics, **first.metrics})
-    void = _void(baseline, candidate)
     made = _draft_of(first, second, interleaved=interleaved)
-    return [Draft(one, None, void) if void else made(one) for one in found]
+    return [Draft(one, None, void) if (void := _void(baseline, candidate, one.key)) else made(one) for one in found]
 
 
 def contrast(draft: Draft, pair: tuple[Entry, Entry], terms: Terms, *, q: float | None, tests: int) -> Contrast:
@@ -59,8 +58,8 @@ def contrast(draft: Draft, pair: tuple[Entry, Entry], terms: Terms, *, q: float 
         more_runs=more_runs(effect, terms.threshold) if effect and conclusion is Conclusion.INCONCLUSIVE else None,
     )  # fmt: skip
     title = title_of(baseline, candidate)
-    # A void side is void in everything: that is one sentence, however many metrics it has.
-    subject = title if _void(baseline, candidate) else f"{title}: {key}"
+    # A void side is void in all that the machine decides: that is one sentence, however many metrics it has.
+    subject = title if _void(baseline, candidate, key) else f"{title}: {key}"
     said = sentence(made, title, terms.threshold, tests) or f"{subject} cannot be judged: {draft.trouble}."
     return made.model_copy(update={"sentence": said})
 
@@ -71,9 +70,9 @@ def title_of(baseline: Entry, candidate: Entry) -> str:
     return before if before == after else f"{after} against {before}"
 
 
-def _void(baseline: Entry, candidate: Entry) -> str:
+def _void(baseline: Entry, candidate: Entry, key: str) -> str:
     for name, entry in (("baseline", baseline), ("candidate", candidate)):
-        verdict = entry.summary.verdict
+        verdict = verdict_on(entry.summary, key)
         if verdict.grade is Grade.VOID:
             reason = next((one.text for one in verdict.reasons if one.grade is Grade.VOID), "no reason was recorded")
             return f"the {name} is void: {reason.removesuffix('.')}"

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 from prony.analyse.evidence import Evidence
 from prony.measure.told import Series
+from prony.model.metric import Metric
 
 
 @dataclass(frozen=True)
 class ScriptEvidence(Evidence):
-    """`headlines` is the headline of each run that has one; `series` is everything that was told."""
+    """`headlines` is the headline of each run that has one; `series` is everything that was told, of `metrics`."""
 
     headlines: tuple[float, ...] = ()
     series: tuple[Series, ...] = ()
+    metrics: tuple[Metric, ...] = ()
 
     @property
     def numbers(self) -> list[float]:

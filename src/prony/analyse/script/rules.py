@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from prony.analyse.evidence import note, runs_text, suspect
 from prony.analyse.script.evidence import ScriptEvidence
+from prony.model.dependence import depends_on_machine
 from prony.model.estimate import Reason
 
 _LISTED = 3
@@ -50,3 +51,15 @@ def not_honoured(evidence: ScriptEvidence) -> Iterator[Reason]:
     script = evidence.result.script
     for text in script.notes if script is not None else ():
         yield note("not_honoured", f"{text[:1].upper()}{text[1:]}.")
+
+
+def spared(evidence: ScriptEvidence) -> Iterator[Reason]:
+    """What a script computed is the same on a busy machine: whoever reads that a job is void must know what is not."""
+    names = [one.name for one in evidence.metrics if not depends_on_machine(one)]
+    if names and evidence.selection.contaminated:
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        yield note(
+            "spared",
+            f"Neither a time, a rate, power nor memory: {', '.join(names[:_LISTED])}{more}. That the machine was "
+            "disturbed takes nothing from such numbers, and gates judge them.",
+        )

@@ -43,7 +43,7 @@ _SHARED: tuple[Rule, ...] = (
     repetition.until_reached,
     repetition.blind,
 )
-_OWN = (rules.refused, rules.untold, rules.left_behind, rules.not_honoured)
+_OWN = (rules.refused, rules.untold, rules.left_behind, rules.not_honoured, rules.spared)
 
 
 def summarise_script(
@@ -64,7 +64,7 @@ def summarise_script(
     runs = tuple(_run(one) for one in selection.used)
     evidence = ScriptEvidence(
         job, result, selection, runs, figures.estimates.get(headline or ""), environment,
-        headlines=numbers, series=series,
+        headlines=numbers, series=series, metrics=tuple(metrics.values()),
     )  # fmt: skip
     outlying = _outliers(headline or "", numbers, used)
     warmups = {one.index: "warm-up" for one in result.repetitions if one.kind == "warmup" and one.state == "ok"}

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from prony.app.fleet.happenings import compared
 from prony.model.alarm import Alarm, Happening
 from prony.model.condition import Kind
-from prony.model.estimate import Grade, Summary
+from prony.model.estimate import Summary
 from prony.store import alarms as rows
 from prony.store import notices
 from prony.store.writer import Desk
@@ -45,8 +45,6 @@ class Siren:
 
     def report_result(self, desk: Desk, recipe: str, summary: Summary, at: datetime) -> None:
         """Hold a result against the thresholds; what may not be quoted says nothing."""
-        if summary.verdict.grade is Grade.VOID:
-            return
         for alarm in self.alarms:
             if alarm.condition.kind == "threshold" and alarm.recipe in (None, recipe):
                 found = compared(alarm, recipe, summary, at)

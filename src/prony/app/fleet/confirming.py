@@ -23,7 +23,7 @@ from prony.app.fleet.schedules import Schedules
 from prony.app.fleet.submission import Plan
 from prony.errors import NotFoundError, PronyError
 from prony.model.access import Principal, Role
-from prony.model.estimate import Grade
+from prony.model.estimate import Grade, verdict_on
 from prony.model.experiment import ExperimentState
 from prony.model.history import Change, ChangeState
 from prony.model.states import IDLE_ONLY
@@ -251,7 +251,7 @@ def _pairs(connection: Connection, batch: Batch, metric: str) -> Pairs:
 def _values(connection: Connection, batch: Batch, metric: str) -> list[float]:
     """Return what each run gave that may be quoted."""
     measured = confirmations.measured(connection, batch.experiment_id or "")
-    found = [one.estimates.get(metric) for _, one in measured if one.verdict.grade is not Grade.VOID]
+    found = [one.estimates.get(metric) for _, one in measured if verdict_on(one, metric).grade is not Grade.VOID]
     return [one.value for one in found if one is not None and _is_number(one.value)]
 
 

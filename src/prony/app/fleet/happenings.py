@@ -7,7 +7,7 @@ from datetime import datetime
 
 from prony.model.alarm import Alarm, Happening, Severity
 from prony.model.condition import Kind
-from prony.model.estimate import Summary
+from prony.model.estimate import Grade, Summary, verdict_on
 from prony.model.experiment import Experiment
 from prony.model.gate_outcome import GateOutcome, GateState
 from prony.model.history import OPEN, Change, ChangeState
@@ -24,7 +24,7 @@ def compared(alarm: Alarm, recipe: str, summary: Summary, at: datetime) -> Happe
     """Return that a number is beyond an alarm's threshold, or within it; None where it cannot be said."""
     condition = alarm.condition
     estimate = summary.estimates.get(condition.key)
-    if estimate is None:
+    if estimate is None or verdict_on(summary, condition.key).grade is Grade.VOID:
         return None
     holds = condition.holds(estimate.value, estimate.low, estimate.high)
     if holds is None:

@@ -15,10 +15,12 @@ from prony.analyse.script.summary import summarise_script
 from prony.app.gates import worsening_between
 from prony.errors import RecipeError
 from prony.measure.told import Told, labels_text, series_of, told_frame
-from prony.model.estimate import Summary, headline_of, metric_in
+from prony.model.dependence import depends_on_machine
+from prony.model.estimate import Grade, Summary, headline_of, metric_in, verdict_on
 from prony.model.gate_outcome import GateState
 from prony.model.job import Job
-from prony.model.result import Phase, Refusal, Repetition, Result, ResultState
+from prony.model.metric import Metric
+from prony.model.result import Noise, Phase, Refusal, Repetition, Result, ResultState
 from prony.model.script import ScriptWorkload
 from prony.recipe import loads
 
@@ -38,12 +40,18 @@ def workload(*metrics: dict[str, Any], **more: Any) -> ScriptWorkload:
     return ScriptWorkload.model_validate({"kind": "script", "command": "x", "metrics": metrics} | more)
 
 
-def summary(samples: pl.DataFrame, *metrics: dict[str, Any], refused: tuple[Refusal, ...] = ()) -> Summary:
+def summary(
+    samples: pl.DataFrame, *metrics: dict[str, Any], refused: tuple[Refusal, ...] = (), foreign_cpu: float = 0.0
+) -> Summary:
     count = samples["repetition"].n_unique()
     job = Job(id="j", experiment_id="x", name="told", workload=workload(*metrics), measure={"repeats": count})
     repetitions = tuple(
-        Repetition(index=index, started_at=AT, phases={"measure": PHASE}, refused=refused) for index in range(count)
-    )
+        Repetition(
+            index=index, started_at=AT, phases={"measure": PHASE}, refused=refused,
+            noise=Noise(foreign_cpu=foreign_cpu), contamination=("foreign_cpu: others ran",) if foreign_cpu else (),
+        )
+        for index in range(count)
+    )  # fmt: skip
     result = Result(
         prony_version="0", job_id="j", experiment_id="x", state=ResultState.COMPLETE, started_at=AT,
         repetitions=repetitions,
@@ -131,6 +139,36 @@ def test_gates_judge_what_a_script_told() -> None:
     found = summary(frame(*([told("accuracy", 0.95 + n / 1000)] for n in range(8))), {"name": "accuracy"})
     outcomes = judge_gates(["accuracy >= 0.9", "accuracy <= 0.9", "other <= 1"], found, lambda key: key)
     assert [one.state for one in outcomes] == [GateState.PASSED, GateState.FAILED, GateState.CANNOT_TELL]
+
+
+def test_a_busy_machine_voids_times_and_not_what_was_computed() -> None:
+    rows = frame(*([told("loss", 0.25), told("epoch_ms", 9.0 + n), told("wall_s", 2.0)] for n in range(8)))
+    found = summary(rows, foreign_cpu=0.9)
+    assert found.verdict.grade is Grade.VOID
+    assert [one.text.partition(".")[0] for one in found.verdict.reasons if one.code == "spared"] == [
+        "Neither a time, a rate, power nor memory: loss"
+    ]
+    assert verdict_on(found, "loss.p50").grade is Grade.SUSPECT  # of no clean run at all
+    assert {verdict_on(found, key).grade for key in ("epoch_ms.p50", "wall_s.p50")} == {Grade.VOID}
+    gates = ["loss <= 0.3", "loss <= 0.2", "epoch_ms <= 100", "verdict == valid"]
+    states = [one.state for one in judge_gates(gates, found, lambda key: key)]
+    assert states == [GateState.PASSED, GateState.FAILED, GateState.CANNOT_TELL, GateState.FAILED]
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "depends"),
+    [
+        ("loss", "", False), ("accuracy", "%", False), ("loss", "nat", False), ("val_acc_1", "", False),
+        ("miss_rate", "1", False), ("miss_rate", "", True), ("steps", "", False), ("epoch", "", False),
+        ("x", "ms", True), ("x", "img/s", True), ("x", "images per second", True), ("x", "GiB", True), ("x", "W", True),
+        ("x", "TFLOPS", True), ("throughput", "", True), ("epoch_time", "", True), ("step_ms", "", True),
+        ("wall_s", "", True), ("gpu_util", "%", True), ("tokens_per_s", "", True),
+    ],
+)  # fmt: skip
+def test_the_unit_says_what_a_busy_machine_changes_and_without_one_the_name(
+    name: str, unit: str, *, depends: bool
+) -> None:
+    assert depends_on_machine(Metric(name=name, unit=unit, better="neither", meaning="")) is depends
 
 
 @pytest.mark.parametrize(("better", "worse"), [("lower", True), ("higher", False)])
