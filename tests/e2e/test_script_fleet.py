@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from chaos.fleet import Fleet, fleet, wait_for
 from prony.client import Client
 from prony.errors import InputError, NotFoundError
 from prony.model.queue import Submission
+from prony.model.schedule import NewSchedule
 from prony.run.scripts.packing import packed
 
 RECIPE = """
@@ -84,3 +86,24 @@ def test_a_descriptor_of_benchmark_ai_travels_with_its_scripts_too(lab: Fleet) -
     (job,) = json.loads(done.stdout)["jobs"]
     assert job["result"]["script"]["directory"].startswith("sha256:")
     assert job["metrics"]
+
+
+def test_a_schedule_of_the_home_keeps_the_folder_as_it_was_and_the_server_there_runs_it(
+    lab: Fleet, tmp_path: Path
+) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "tool.sh").write_text("echo '{\"answer\": 43}'\n")
+    text = RECIPE.replace("travelled", "scheduled").replace("./tool.sh", "sh tool.sh")
+    (tmp_path / "recipe.yaml").write_text(text)
+    command = [sys.executable, "-m", "prony", "schedule", "add", str(tmp_path / "recipe.yaml"), "--cron", "@yearly"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=lab.environment(lab.server_home))
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(tmp_path / "scripts")
+    with Client(lab.url) as client:
+        fire = client.run_schedule("scheduled")
+        assert fire.experiment_id is not None
+        wait_for(lambda: client.experiment(str(fire.experiment_id)).experiment.state == "complete", "the scheduled script", 60)
+        (entry,) = client.results(fire.experiment_id).entries
+        assert entry.summary.estimates["answer.p50"].value == 43
+        with pytest.raises(InputError, match="a folder that this server does not have"):
+            client.add_schedule(NewSchedule(submission=Submission(text=RECIPE), cron="@yearly"))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 from sqlalchemy import Engine
 
 from prony.app.fleet import timetable
+from prony.app.fleet.scripts import keep
 from prony.app.local import database, whoever
 from prony.model.queue import Page
 from prony.model.schedule import Fire, NewSchedule, Schedule
 from prony.ports.clock import SystemClock
 from prony.store import schedules as rows
 from prony.store.database import reading, writing
+from prony.store.home import home
 from prony.store.writer import Desk
 
 T = TypeVar("T")
@@ -34,9 +36,13 @@ class LocalSchedules:
         self._clock = SystemClock()
 
     def add_schedule(self, new: NewSchedule) -> Schedule:
-        found = timetable.asked(new, now=self._clock.now(), who=whoever())
+        found = timetable.asked(new, home(), now=self._clock.now(), who=whoever())
         self._write(lambda desk: rows.add(desk.connection, found))
         return found
+
+    def keep_scripts(self, sha256: str, pieces: Iterable[bytes]) -> None:
+        """Keep the folder of a script as it is now: that is what runs when it is due."""
+        keep(home(), sha256, pieces)
 
     def schedules(self, *, limit: int = 100, cursor: str | None = None) -> Page[Schedule]:
         with reading(self._engine) as connection:

@@ -1,4 +1,4 @@
-"""A recipe that was read here in, its folder of scripts on the server out, and the override that names it there."""
+"""A recipe that was read here in, its folder of scripts with the server or in the home out, and how it is named there."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from prony.errors import InputError
 from prony.model.script import ScriptWorkload
 
 if TYPE_CHECKING:
+    from prony.app.local_schedules import LocalSchedules
     from prony.client import Client
     from prony.recipe import Loaded
 
 _PIECE = 2**20
 
 
-def brought(client: Client, loaded: Loaded) -> list[str]:
+def brought(keeper: Client | LocalSchedules, loaded: Loaded) -> list[str]:
     """Bring the folder that a script's recipe names; return what to set in the recipe, or nothing."""
     from prony.app.scripts import directory_of
     from prony.run.scripts.packing import REFERENCE, packed
@@ -36,7 +37,7 @@ def brought(client: Client, loaded: Loaded) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="prony-scripts-") as scratch:
         tar = Path(scratch) / "scripts.tar"
         sha256 = packed(folder, tar)
-        client.keep_scripts(sha256, _pieces(tar if tar.exists() else folder))
+        keeper.keep_scripts(sha256, _pieces(tar if tar.exists() else folder))
     return [f"workload.directory=sha256:{sha256}"]
 
 

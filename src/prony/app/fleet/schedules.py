@@ -26,7 +26,7 @@ class Schedules(Experiments):
     """Made, listed, paused, fired."""
 
     async def add_schedule(self, new: NewSchedule, *, who: Principal) -> Schedule:
-        found = await asyncio.to_thread(timetable.asked, new, now=self.clock.now(), who=who.name)
+        found = await asyncio.to_thread(timetable.asked, new, self.store.home, now=self.clock.now(), who=who.name)
         await self.write(lambda desk: rows.add(desk.connection, found))
         self.hook("scheduled", schedule=found.id, name=found.name, who=who.name)
         return found

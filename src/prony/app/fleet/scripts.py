@@ -43,6 +43,21 @@ class Scripts(Office):
         return place
 
 
+def keep(home: Home, sha256: str, pieces: Iterable[bytes]) -> None:
+    """Keep a tar of scripts where a server on this home finds it; nobody else sees half of it."""
+    place = _place(home, sha256)
+    if place.is_file():
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    coming = place.with_name(f".{uuid.uuid4().hex}")
+    try:
+        with coming.open("xb") as file:
+            file.writelines(pieces)
+        coming.replace(place)
+    finally:
+        coming.unlink(missing_ok=True)
+
+
 def check_scripts(jobs: Iterable[Job], home: Home) -> None:
     """Refuse a script whose files are not here: no agent could have them."""
     for directory in dict.fromkeys(job.workload.directory for job in jobs if isinstance(job.workload, ScriptWorkload)):

@@ -13,12 +13,14 @@ from itertools import islice, takewhile
 
 from prony.app.api import new_id
 from prony.app.fleet import keeping
+from prony.app.fleet.scripts import check_scripts
 from prony.app.fleet.submission import Offers, Plan, loaded_of, plan
 from prony.errors import ConflictError, InputError, PronyError
 from prony.model.queue import Submission
 from prony.model.schedule import Fire, NewSchedule, Schedule, ScheduleState
 from prony.model.timing import Timing
 from prony.store import schedules
+from prony.store.home import Home
 from prony.store.writer import Desk
 
 # What is later than this was missed: a server looks around every second.
@@ -28,7 +30,7 @@ MOST_COUNTED = 10_000
 MOST_MADE_UP = 100
 
 
-def asked(new: NewSchedule, *, now: datetime, who: str) -> Schedule:
+def asked(new: NewSchedule, home: Home, *, now: datetime, who: str) -> Schedule:
     """Return the schedule that somebody asks for, with its recipe checked as if it were submitted now."""
     recipe = loaded_of(new.submission).recipe
     given = {name: value for name in ("cron", "zone", "missed") if (value := getattr(new, name)) is not None}
@@ -39,7 +41,7 @@ def asked(new: NewSchedule, *, now: datetime, who: str) -> Schedule:
             hint="as in --cron '0 3 * * *' --zone Europe/Paris",
             code="no_time",
         )
-    plan(new.submission, dict, now=now, who=who)
+    check_scripts(plan(new.submission, dict, now=now, who=who).jobs, home)
     timing = Timing.model_validate(own | given)
     named = new.name or recipe.name
     return schedule_of(named, recipe.name, timing, new.submission, now=now, who=who)

@@ -97,13 +97,12 @@ def _wanted(options: Namespace, book: Book) -> NewSchedule:
 
     from prony.cli.bringing import brought
     from prony.cli.submitting import submission_of
-    from prony.client import Client
     from prony.errors import InputError
     from prony.model.schedule import NewSchedule
     from prony.recipe import load
 
     loaded = load(options.recipe, options.set)
-    scripts = brought(book, loaded) if isinstance(book, Client) else []
+    scripts = brought(book, loaded)
     submission = submission_of(loaded, [*options.set, *scripts], priority=options.priority)
     given = {"name": options.name, "cron": options.cron, "zone": options.zone, "missed": options.missed}
     try:
