@@ -102,7 +102,11 @@ def test_a_schedule_of_the_home_keeps_the_folder_as_it_was_and_the_server_there_
     with Client(lab.url) as client:
         fire = client.run_schedule("scheduled")
         assert fire.experiment_id is not None
-        wait_for(lambda: client.experiment(str(fire.experiment_id)).experiment.state == "complete", "the scheduled script", 60)
+        wait_for(
+            lambda: client.experiment(str(fire.experiment_id)).experiment.state == "complete",
+            "the scheduled script",
+            60,
+        )
         (entry,) = client.results(fire.experiment_id).entries
         assert entry.summary.estimates["answer.p50"].value == 43
         with pytest.raises(InputError, match="a folder that this server does not have"):

@@ -1,4 +1,4 @@
-"""A recipe that was read here in, its folder of scripts with the server or in the home out, and how it is named there."""
+"""A recipe in, its folder of scripts with the server or in the home, and the override that names it there, out."""
 
 from __future__ import annotations
 

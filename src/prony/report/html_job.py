@@ -8,7 +8,7 @@ from prony.model.metric import METRICS, key_of
 from prony.model.recipe import ModelWorkload
 from prony.model.result import OutputCheck, ScriptFacts
 from prony.model.script import ScriptWorkload
-from prony.report import html_load, html_runs, number, pick, plots_of_job
+from prony.report import html_load, html_runs, number, pick, plots_of_job, steps
 from prony.report.element import Html, captioned, folded, grid, joined, pairs, tag
 from prony.report.load_series import LoadRun
 from prony.report.series import Run
@@ -103,9 +103,12 @@ def _named(entry: Entry, key: str) -> str:
 
 
 def _beside(entry: Entry) -> Html:
-    plot = plots_of_job.telemetry(entry)
-    shown = [captioned("Beside the run.", "What the machine's own counters said meanwhile.", plot)] if plot else []
-    return tag("div", *shown, class_="pair")
+    drawn = (
+        ("Step by step.", "What was told at each step: a line for each run, a colour for each set of labels and rank.",
+         steps.over_steps(entry, steps.curves(entry))),
+        ("Beside the run.", "What the machine's own counters said meanwhile.", plots_of_job.telemetry(entry)),
+    )  # fmt: skip
+    return tag("div", *(captioned(title, text, plot) for title, text, plot in drawn if plot is not None), class_="pair")
 
 
 def _plots(entry: Entry, runs: list[Run]) -> Html:

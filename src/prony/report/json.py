@@ -8,10 +8,11 @@ from typing import Any
 
 from prony.model.account import Account
 from prony.model.dossier import Dossier, Entry
-from prony.model.estimate import Estimate, Summary, Verdict
+from prony.model.estimate import Estimate, Summary, Verdict, verdict_on
 from prony.model.metric import METRICS, key_of
 from prony.report.decisions import decisions
 from prony.report.findings import findings
+from prony.report.steps import curves
 
 # Raised when a key changes its meaning or goes away; new keys may appear at any time.
 VERSION = 1
@@ -65,13 +66,14 @@ def _job(entry: Entry) -> dict[str, Any]:
         "workload": entry.job.workload.model_dump(mode="json"),
         "state": str(result.state),
         "verdict": summary.verdict.model_dump(mode="json"),
-        "estimates": {key: _number(one, summary.verdict) for key, one in summary.estimates.items()},
+        "estimates": {key: _number(one, verdict_on(summary, key)) for key, one in summary.estimates.items()},
         "missing": [one.model_dump(mode="json") | {"unit": _unit(summary, one.metric)} for one in summary.missing],
         "outliers": [one.model_dump(mode="json") | {"unit": _unit(summary, one.metric)} for one in summary.outliers],
         "spread": {
             key: one.model_dump(mode="json") | {"unit": _unit(summary, key)} for key, one in summary.spread.items()
         },
         "result": result.model_dump(mode="json", exclude={"job_id", "experiment_id", "state"}),
+        "curves": [one.told() for one in curves(entry)],
         "environment": entry.environment.model_dump(mode="json"),
     }
 

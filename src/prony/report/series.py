@@ -52,7 +52,7 @@ def runs(entry: Entry) -> list[Run]:
     """Return the repetitions that have samples; none where the file is gone or damaged."""
     import polars as pl
 
-    frame = _frame(entry, SAMPLES)
+    frame = frame_of(entry, SAMPLES)
     if frame is None or is_requests(frame):  # a load is drawn second by second, elsewhere
         return []
     warm = frame.filter(pl.col("phase").cast(pl.String).is_in(["warmup", "measure"])).sort("repetition", "index")
@@ -77,7 +77,7 @@ def counters(entry: Entry, most: int) -> tuple[list[Counter], dict[int, int]]:
     """
     import polars as pl
 
-    frame = _frame(entry, TELEMETRY)
+    frame = frame_of(entry, TELEMETRY)
     if frame is None or frame.is_empty():
         return [], {}
     frame = frame.sort("repetition", "at_ns")
@@ -143,7 +143,7 @@ def _rate_unit(name: str) -> tuple[float, str]:
     return next((rate for ending, rate in rates.items() if name.endswith(ending)), (1.0, "/s"))
 
 
-def _frame(entry: Entry, name: str) -> pl.DataFrame | None:
+def frame_of(entry: Entry, name: str) -> pl.DataFrame | None:
     """Return the file's rows; None where it is gone, because a report without one plot is still a report."""
     try:
         return read_frame(entry.folder, name)
