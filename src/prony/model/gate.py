@@ -27,6 +27,7 @@ METRICS_OF: dict[str, tuple[str, ...]] = {
     "model": tuple(name for name in METRICS if name not in (*_SERVICE[:-1], *_INSTRUMENT)),
 }
 _SPLIT = re.compile(r"<=|>=|==|!=|<|>|=")
+_BOUND = re.compile(r"<=|>=|==|!=|<|>")
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 _CALL = re.compile(r"^([A-Za-z_]+)\s*\((.*)\)$")
 _VALUE = re.compile(r"^([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(\S*)$")
@@ -50,6 +51,8 @@ def parse_gate(text: str, own: Mapping[str, str] | None = None) -> Gate:
     counted from 1, and what is likely meant.
     """
     found = _SPLIT.search(text)
+    if found is not None and found[0] == "=" and "/" in text[: found.start()]:
+        found = _BOUND.search(text) or found  # labels have an `=` of their own: loss/split=test <= 1
     if found is None:
         raise _wrong(len(text.rstrip()), "a comparison is missing", "as in inference_ms.p99 <= 20")
     left, right, at = text[: found.start()], text[found.end() :], found.start()

@@ -141,6 +141,15 @@ def test_gates_judge_what_a_script_told() -> None:
     assert [one.state for one in outcomes] == [GateState.PASSED, GateState.FAILED, GateState.CANNOT_TELL]
 
 
+def test_a_gate_names_a_series_by_its_labels() -> None:
+    test, train = labels_text({"fold": "1", "split": "test"}), labels_text({"fold": "1", "split": "train"})
+    rows = [[told("loss", 1.0, labels=test), told("loss", 2.0, labels=train)] for _ in range(8)]
+    gates = ["loss/fold=1,split=test <= 1.5", "loss/fold=1,split=train.max<=1.5", "regression(loss/a=b) <= 3%"]
+    outcomes = judge_gates(gates, summary(frame(*rows)), lambda key: key)
+    assert [one.state for one in outcomes] == [GateState.PASSED, GateState.FAILED, GateState.CANNOT_TELL]
+    assert outcomes[2].text == "loss/a=b.p50"
+
+
 def test_a_busy_machine_voids_times_and_not_what_was_computed() -> None:
     rows = frame(*([told("loss", 0.25), told("epoch_ms", 9.0 + n), told("wall_s", 2.0)] for n in range(8)))
     found = summary(rows, foreign_cpu=0.9)
