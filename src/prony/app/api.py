@@ -176,10 +176,10 @@ class Bench:
     def dossier(self, text: str) -> Dossier:
         return dossiers.dossier_of(self.store, self.store.resolve_id(text))
 
-    def report(self, text: str, report_format: str) -> str | bytes:
+    def report(self, text: str, report_format: str, *, strict: bool = False) -> str | bytes:
         from prony.report import render
 
-        return render(self.account(self.dossier(text)), report_format)
+        return render(self.account(self.dossier(text)), report_format, strict=strict)
 
     def account(self, dossier: Dossier) -> Account:
         """Return it with all that analysis says; new results are judged first."""
@@ -212,12 +212,12 @@ class Bench:
 
         return matrix_over(self.store, [self.store.resolve_id(text) for text in texts], terms)
 
-    def write_report(self, dossier: Dossier) -> Path:
+    def write_report(self, dossier: Dossier, *, strict: bool = False) -> Path:
         """Write the HTML report beside the results and return its path."""
         from prony.report import render
 
         path = self.home.experiment_folder(dossier.experiment.id) / REPORT
-        content = render(self.account(dossier), "html")
+        content = render(self.account(dossier), "html", strict=strict)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 

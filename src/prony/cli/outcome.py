@@ -51,18 +51,21 @@ def finish(
         from prony.cli.github import add_summary
         from prony.report import render
 
-        add_summary(render(dossier, "github"))
+        add_summary(render(dossier, "github", strict=_is_strict(options)))
     code = _exit_code(dossier, failed)
     return code or (0 if gates_pass(dossier, options) else 1)
 
 
 def gates_pass(dossier: Dossier, options: Namespace) -> bool:
     """Say in one line how the gates stand; `--gates strict` fails those that cannot be told too."""
-    strict = getattr(options, "gates", "lenient") == "strict"
-    found = GateReport(experiment_id=dossier.experiment.id, strict=strict, outcomes=dossier.gates)
+    found = GateReport(experiment_id=dossier.experiment.id, strict=_is_strict(options), outcomes=dossier.gates)
     if found.outcomes:
         print_note(f"{summed(found.outcomes)[:-1]}: {'good' if found.passed else 'exit code 1'}")
     return found.passed
+
+
+def _is_strict(options: Namespace) -> bool:
+    return getattr(options, "gates", "lenient") == "strict"
 
 
 def finish_there(ended: Ended, options: Namespace) -> int:

@@ -82,8 +82,8 @@ class Experiments(Asking):
         """Return all numbers there are; the folders of its entries are on the server and have no path here."""
         return self._get(Dossier, "experiments", experiment_id, "results")
 
-    def report(self, experiment_id: str, report_format: str = "html") -> bytes:
-        query = {"format": report_format}
+    def report(self, experiment_id: str, report_format: str = "html", *, strict: bool = False) -> bytes:
+        query = {"format": report_format, "strict": strict}
         call = Call("GET", ("experiments", experiment_id, "report"), query, is_safe=True)
         return self._connection.send(call).content
 

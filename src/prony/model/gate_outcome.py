@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from prony.model.base import Noun
@@ -24,6 +25,16 @@ class GateOutcome(Noun):
     estimate: Estimate | None = None
     limit: float | None = None
     text: str
+
+
+def strictly(outcomes: Iterable[GateOutcome]) -> tuple[GateOutcome, ...]:
+    """Return the outcomes where what cannot be told fails too."""
+    return tuple(one if one.state is not GateState.CANNOT_TELL else _failed(one) for one in outcomes)
+
+
+def _failed(one: GateOutcome) -> GateOutcome:
+    changes = {"state": GateState.FAILED, "text": f"This cannot be told, and the gates are strict. {one.text}"}
+    return one.model_copy(update=changes)
 
 
 class GateReport(Noun):

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from prony.errors import InputError
 from prony.model.dossier import Dossier
+from prony.model.gate_outcome import strictly
 
 __all__ = ["FORMATS", "render"]
 
@@ -22,13 +23,14 @@ FORMATS: dict[str, str] = {
 _ALSO_SAID = {"markdown": "md", "htm": "html", "xml": "junit"}
 
 
-def render(dossier: Dossier, format: str) -> str | bytes:  # noqa: A002 - the word that people write
-    """Return the whole document; the same dossier always gives the same one."""
+def render(dossier: Dossier, format: str, *, strict: bool = False) -> str | bytes:  # noqa: A002 - the word people write
+    """Return the whole document; the same dossier always gives the same one. `strict`: what cannot be told fails."""
     name = _ALSO_SAID.get(format.lower(), format.lower())
     if name not in FORMATS:
         near = get_close_matches(name, [*FORMATS, *_ALSO_SAID], n=1)
         known = ", ".join(FORMATS)
         hint = f"did you mean {_ALSO_SAID.get(near[0], near[0])}?" if near else f"there are {known}"
         raise InputError(f"there is no report format {format!r}", hint=hint, code="unknown_format")
-    document: str | bytes = import_module(FORMATS[name]).render(dossier)
+    judged = dossier.model_copy(update={"gates": strictly(dossier.gates)}) if strict else dossier
+    document: str | bytes = import_module(FORMATS[name]).render(judged)
     return document

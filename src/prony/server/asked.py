@@ -108,6 +108,7 @@ class DeleteAsked(Asked):
 
 class ReportAsked(Asked):
     format: Literal["html", "pdf", "md", "json", "csv", "junit", "github"] = "html"
+    strict: bool = Field(default=False, description="a gate that cannot be told fails too")
 
 
 class ExportAsked(Asked):

@@ -85,6 +85,13 @@ def add_fire(connection: Connection, fire: Fire) -> bool:
     return ledger.insert_new(connection, _F, fire.model_dump())
 
 
+def prune(connection: Connection, before: datetime) -> None:
+    """Forget fires of long ago; the last of each schedule stays, which tells when that was."""
+    newer = _F.alias()
+    last = select(func.max(newer.c.due_at)).where(newer.c.schedule_id == _F.c.schedule_id).scalar_subquery()
+    connection.execute(delete(_F).where(_F.c.fired_at < before, _F.c.due_at < last))
+
+
 def fires(connection: Connection, schedule_id: str, limit: int, cursor: str | None) -> Page[Fire]:
     """Return the newest first; the cursor is the last one's due instant."""
     query = select(_F).where(_F.c.schedule_id == schedule_id).order_by(_F.c.due_at.desc()).limit(limit + 1)

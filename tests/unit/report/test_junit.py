@@ -9,6 +9,7 @@ import pytest
 
 from prony.model.dossier import Dossier
 from prony.model.estimate import Grade
+from prony.model.gate_outcome import GateOutcome, GateState
 from prony.report import render
 
 from . import dossiers
@@ -63,6 +64,17 @@ def test_a_void_verdict_is_a_failure_even_of_a_complete_job(tmp_path: Path) -> N
     entry = dossiers.Maker(tmp_path).entry(0, {"workload.engine": "onnxruntime"}, grade=Grade.VOID)
     found = suite(dossiers.empty_dossier().model_copy(update={"entries": (entry,)}))
     assert counts(found) == (1, 1, 0)
+
+
+def test_a_gate_that_cannot_be_told_is_skipped_and_fails_where_gates_are_strict(full: Dossier) -> None:
+    gate = GateOutcome(
+        gate="inference_ms.p99 <= 1", job_id="a-001", title="a", state=GateState.CANNOT_TELL, text="Two runs only."
+    )
+    gated = full.model_copy(update={"gates": (gate,)})
+    lenient, strict = (str(render(gated, "junit", strict=one), "utf-8") for one in (False, True))
+    assert '<skipped message="cannot tell: Two runs only."' in lenient
+    assert 'skipped="0" failures="1"' in strict
+    assert "This cannot be told, and the gates are strict. Two runs only." in strict
 
 
 def test_control_characters_never_reach_the_xml(hostile: Dossier) -> None:

@@ -9996,6 +9996,8 @@ export interface operations {
         parameters: {
             query?: {
                 format?: "html" | "pdf" | "md" | "json" | "csv" | "junit" | "github";
+                /** @description a gate that cannot be told fails too */
+                strict?: boolean;
             };
             header?: never;
             path: {

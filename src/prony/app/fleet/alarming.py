@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 from functools import partial
 
 from prony.app import telling
@@ -15,8 +14,6 @@ from prony.model.queue import Page
 from prony.store import alarms as rows
 from prony.store import notices
 from prony.store.writer import Desk
-
-_KEPT = timedelta(days=90)
 
 
 class Alarming(Office):
@@ -73,11 +70,8 @@ class Alarming(Office):
     async def begin_alarms(self) -> None:
         """Have the alarms in mind; where this server is the only one, what an earlier one was sending is sent again."""
         await self.load_alarms()
-        if self.siren.alarms:
-            before = self.clock.now() - _KEPT
-            await self.write(lambda desk: rows.prune(desk.connection, before))
-            if not self.is_shared:
-                await self.write(lambda desk: notices.release(desk.connection))
+        if self.siren.alarms and not self.is_shared:
+            await self.write(lambda desk: notices.release(desk.connection))
 
     async def look_after_alarms(self) -> None:
         """Tell what is ready to be told, and again what lasts."""

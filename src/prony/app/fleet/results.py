@@ -29,7 +29,7 @@ class Results(Gathering):
     async def results(self, experiment_id: str) -> Dossier:
         return await asyncio.to_thread(dossiers.dossier_of, self.store, experiment_id)
 
-    async def report(self, experiment_id: str, report_format: str) -> str | bytes:
+    async def report(self, experiment_id: str, report_format: str, *, strict: bool = False) -> str | bytes:
         from prony.app.accounts import account_of
         from prony.report import render
 
@@ -37,7 +37,7 @@ class Results(Gathering):
 
         def written() -> str | bytes:
             account = account_of(self.store, dossiers.dossier_of(self.store, experiment_id))
-            return render(account, "html" if is_pdf else report_format)
+            return render(account, "html" if is_pdf else report_format, strict=strict)
 
         document = await asyncio.to_thread(written)
         return await self._printed(document) if is_pdf else document

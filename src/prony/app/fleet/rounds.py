@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import math
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -26,12 +27,16 @@ from prony.errors import NotFoundError, PronyError
 from prony.model.agent import AgentState
 from prony.model.queue import Lot
 from prony.store import agents as agent_rows
+from prony.store import alarms as alarm_rows
 from prony.store import leases as lease_rows
-from prony.store import lots, parts, queue
+from prony.store import lots, parts, queue, schedules
 from prony.store.writer import Desk
 
 _LOST_AFTER = 3  # times the life of a lease
 _LAST_WORK_S = 10.0
+_DAY_S = 86_400.0
+# How long what has ended is kept of alarms and schedules; experiments stay until somebody deletes them.
+_KEPT = timedelta(days=90)
 
 
 class Rounds(Confirming, Alarming, Gating, Agents):
@@ -43,7 +48,7 @@ class Rounds(Confirming, Alarming, Gating, Agents):
         self.last_round = self._judged = self.now()
         self._beats: dict[str, tuple[int, float]] = {}
         self._agent_beats: dict[str, tuple[int, float]] = {}
-        self._reconciled = -math.inf
+        self._reconciled = self._forgot = -math.inf
         self._judging: asyncio.Task[object] | None = None
         self._sweeper: asyncio.Task[None] | None = None
         await asyncio.to_thread(uploads.sweep, self.home)
@@ -102,6 +107,9 @@ class Rounds(Confirming, Alarming, Gating, Agents):
         if self.missed_notes or self.now() - self._reconciled >= self.settings.reconcile_s:
             await self._reconcile()
             self._reconciled = self.now()
+        if self.now() - self._forgot >= _DAY_S:
+            await self.write(partial(_forget, before=self.clock.now() - _KEPT))
+            self._forgot = self.now()
         self.last_round = self.now()
 
     def _forgive(self, now: float) -> None:
@@ -211,3 +219,9 @@ class Rounds(Confirming, Alarming, Gating, Agents):
                 await self.lose_agent(row.id, f"not heard of for {patience:g} s")
         self._agent_beats = seen
         self.seen = {agent_id: at for agent_id, at in self.seen.items() if agent_id in seen}
+
+
+def _forget(desk: Desk, before: datetime) -> None:
+    """Forget what ended before then: incidents with what was told of them, and fires of schedules."""
+    alarm_rows.prune(desk.connection, before)
+    schedules.prune(desk.connection, before)

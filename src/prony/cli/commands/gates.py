@@ -47,7 +47,7 @@ def _from_here(options: Namespace, *, strict: bool) -> tuple[GateReport, str | b
 
     with Bench.open() as bench:
         found = bench.gates(options.experiment, strict=strict, more=options.gate)
-        return found, bench.report(options.experiment, "github") if options.github_summary else None
+        return found, bench.report(options.experiment, "github", strict=strict) if options.github_summary else None
 
 
 def _from_there(options: Namespace, *, strict: bool) -> tuple[GateReport, str | bytes | None]:
@@ -57,4 +57,4 @@ def _from_there(options: Namespace, *, strict: bool) -> tuple[GateReport, str | 
     with connect(options) as client:
         experiment_id = experiment_named(client, options.experiment)
         found = client.gates(experiment_id, strict=strict, gate=options.gate)
-        return found, client.report(experiment_id, "github") if options.github_summary else None
+        return found, client.report(experiment_id, "github", strict=strict) if options.github_summary else None

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from prony.cli.arguments import add_experiment, add_server
+from prony.cli.arguments import add_experiment, add_gates, add_server
 
 _PDF = "pdf"
 
@@ -22,6 +22,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--format", "-f", help="html (default, or by --out's name), pdf, md, json, csv, junit or github"
     )
     parser.add_argument("--out", "--output", "-o", type=Path, help="file to write; - for standard output")
+    add_gates(parser)
     add_server(parser)
 
 
@@ -87,8 +88,12 @@ def _from_here(options: Namespace) -> str | bytes | Path:
 
     with Bench.open() as bench:
         if options.format == "html" and options.out is None:
-            return bench.write_report(bench.dossier(options.experiment))
-        return bench.report(options.experiment, options.format)
+            return bench.write_report(bench.dossier(options.experiment), strict=_is_strict(options))
+        return bench.report(options.experiment, options.format, strict=_is_strict(options))
+
+
+def _is_strict(options: Namespace) -> bool:
+    return bool(options.gates == "strict")
 
 
 def _from_there(options: Namespace) -> str | bytes | Path:
@@ -97,6 +102,6 @@ def _from_there(options: Namespace) -> str | bytes | Path:
 
     with connect(options) as client:
         experiment_id = experiment_named(client, options.experiment)
-        document = client.report(experiment_id, options.format)
+        document = client.report(experiment_id, options.format, strict=_is_strict(options))
     is_kept = options.format == "html" and options.out is None
     return keep_report(experiment_id, document) if is_kept else document

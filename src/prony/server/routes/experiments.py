@@ -136,7 +136,7 @@ async def results(request: Request, experiment_id: Id) -> Response:
 )  # fmt: skip
 async def report(request: Request, experiment_id: Id, query: Annotated[ReportAsked, Query()]) -> Response:
     """As `prony report` writes it; a PDF is printed by a browser on the server, where there is one."""
-    document = await fleet_of(request).report(experiment_id, query.format)
+    document = await fleet_of(request).report(experiment_id, query.format, strict=query.strict)
     return Response(
         document, media_type=_REPORT_TYPES[query.format], headers={"Content-Security-Policy": _REPORT_POLICY}
     )

@@ -87,6 +87,21 @@ async def test_a_failed_experiment_is_told_and_so_is_that_it_is_over(ground: Gro
     assert (await ground.fleet.alarm("ops")).open == 0
 
 
+async def test_what_has_ended_is_forgotten_after_90_days_with_what_was_told_of_it(
+    ground: Ground, there: Receiver
+) -> None:
+    await alarmed(ground, there)
+    hand = await ground.agent()
+    await failed(ground, hand)
+    await failed(ground, hand, state="complete")
+    await failed(ground, hand, "other")
+    await pass_to(ground, seconds=11)
+    assert (len((await ground.fleet.incidents("ops")).items), len(await sent(ground))) == (2, 2)
+    await pass_to(ground, days=91)
+    assert [one.subject for one in (await ground.fleet.incidents("ops")).items] == ["other"]
+    assert await sent(ground) == []
+
+
 async def test_two_hundred_failures_are_one_message(ground: Ground, there: Receiver) -> None:
     await alarmed(ground, there)
     hand = await ground.agent()

@@ -75,6 +75,20 @@ async def test_its_history_comes_in_pages(ground: Ground) -> None:
         await ground.fleet.fires("small", cursor="x")
 
 
+async def test_its_history_is_kept_for_90_days_and_its_last_fire_for_longer(ground: Ground) -> None:
+    await scheduled(ground, missed="skip")
+    await pass_to(ground, hours=1)
+    await pass_to(ground, hours=1)
+    await pass_to(ground, days=89)
+    assert [cause for _, cause, _ in await fires(ground)] == ["due", "due", "skipped", "due"]
+    await pass_to(ground, days=2)
+    assert [cause for _, cause, _ in await fires(ground)] == ["skipped", "due", "skipped", "due"]
+    await ground.fleet.pause_schedule("small", who=ME)
+    await pass_to(ground, days=200)
+    assert len(await fires(ground)) == 1
+    assert (await ground.fleet.schedule("small")).last_at == NOON + timedelta(days=91, hours=2)
+
+
 async def test_paused_it_fires_nothing_and_resumed_it_does_not_make_up_for_it(ground: Ground) -> None:
     await scheduled(ground, missed="all")
     assert (await ground.fleet.pause_schedule("small", who=ME)).next_at is None
