@@ -3,13 +3,54 @@
 from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+N = TypeVar("N", bound="BaseModel")
 
 
 def add_json(parser: ArgumentParser, *, inner: bool = False) -> None:
     """Add --json; `inner` for an action of a command that has it too, so that it may stand before or after the word."""
     default = SUPPRESS if inner else False
     parser.add_argument("--json", action="store_true", default=default, help="print as JSON")
+
+
+def add_actions(parser: ArgumentParser, meanings: Mapping[str, str], *, of: str = "") -> dict[str, ArgumentParser]:
+    """Add the words that may follow a command; `of` is what those of them take that are about one."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    made: dict[str, ArgumentParser] = {}
+    for name, meaning in meanings.items():
+        described = f"{meaning[:1].upper()}{meaning[1:]}."
+        made[name] = actions.add_parser(name, help=meaning, description=described, allow_abbrev=False)
+        if of and name not in ("add", "list"):
+            made[name].add_argument(of, metavar="NAME", help=f"its name or id, as prony {of} list shows it")
+    return made
+
+
+def end_actions(actions: Mapping[str, ArgumentParser]) -> None:
+    """Add what all of them have, after what is their own."""
+    for parser in actions.values():
+        add_json(parser)
+        add_server(parser)
+
+
+def noun_of(kind: type[N], given: Mapping[str, object], *, hint: str, words: Sequence[str] = ()) -> N:
+    """Return what the options ask for, or say which of them is wrong; `words` are those that have no dashes."""
+    from pydantic import ValidationError
+
+    from prony.errors import InputError
+
+    try:
+        return kind.model_validate(given)
+    except ValidationError as exc:
+        # Without what was given: an address may hold a secret.
+        first = exc.errors(include_url=False, include_input=False)[0]
+        key, said = str(first["loc"][0]), first["msg"].removeprefix("Value error, ")
+        raise InputError(f"{key.upper() if key in words else f'--{key}'}: {said}", hint=hint) from None
 
 
 def add_report(parser: ArgumentParser) -> None:

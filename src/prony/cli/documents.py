@@ -4,24 +4,60 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from prony.cli.output import print_note
+from prony.cli.output import print_note, terminal
 
-FORMATS = ("table", "html", "markdown", "json")
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.console import Console
+
+FORMATS = ("table", "html", "md", "json")
+_SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
+R = TypeVar("R", bound="BaseModel")
+
+
+@dataclass(frozen=True)
+class Faces(Generic[R]):
+    """What a report looks like to people: on the terminal, as a page, and as Markdown."""
+
+    table: Callable[[R, Console], None]
+    html: Callable[[R], str]
+    md: Callable[[R], str]
 
 
 def add_format(parser: ArgumentParser) -> None:
-    parser.add_argument("--format", "-f", choices=FORMATS, default="table", help="table, html, markdown or json")
+    parser.add_argument(
+        "--format", "-f", choices=FORMATS, type=lambda word: "md" if word == "markdown" else word,
+        help="table (default, or by --out's name), html, md or json",
+    )  # fmt: skip
     parser.add_argument("--out", "-o", type=Path, help="file to write; - for standard output")
 
 
 def format_of(options: Namespace) -> str:
-    """Return the format; --json is the short word for one of them."""
-    return "json" if options.json else str(options.format)
+    """Return the format: as it was asked for, or as the name of the file tells; a table has no file."""
+    if options.json:
+        return "json"
+    by_name = "table" if options.out is None else _SUFFIXES.get(options.out.suffix.lower(), "md")
+    return str(options.format or by_name)
 
 
-def write_document(document: str, options: Namespace, name: str) -> None:
+def show(found: R, options: Namespace, name: str, faces: Faces[R]) -> int:
+    """Print it, or write it where it is asked for."""
+    form = format_of(options)
+    if form == "table" and options.out is None:
+        faces.table(found, terminal())
+    elif form == "json":
+        _write(found.model_dump_json(indent=1) + "\n", options, name)
+    else:
+        _write(faces.html(found) if form == "html" else faces.md(found), options, name)
+    return 0
+
+
+def _write(document: str, options: Namespace, name: str) -> None:
     """Write it; HTML that nobody said where to put lies in the home, because a terminal shows it badly."""
     out: Path | None = options.out
     if out is None and format_of(options) == "html":

@@ -134,10 +134,12 @@ def _progress(done: int, total: int) -> None:
 
 
 def series_cells(series: Series) -> tuple[str, ...]:
+    from prony.report.number import plain
+
     state = series.state.value
     if state == "learning":
         state = f"learning {series.learned}/{series.wanted}"
-    last = "-" if series.last_value is None else f"{series.last_value:.4g} {series.unit}"
+    last = "-" if series.last_value is None else plain(series.last_value, series.unit, 4)
     return (series.id, series.name, series.title, series.machine, state, str(series.runs), last)
 
 

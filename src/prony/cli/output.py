@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from rich.console import Console
+
+N = TypeVar("N", bound="BaseModel")
 
 
 def print_json(value: Any) -> None:
@@ -23,6 +26,28 @@ def print_text(text: str) -> None:
 def print_note(text: str) -> None:
     """Say something that is not the command's answer, so that the answer can be piped."""
     sys.stderr.write(text + "\n")
+
+
+def print_answer(value: BaseModel | dict[str, str], text: str, *, as_json: bool) -> int:
+    """Print what came of it, for programs or in one line for people; return the exit code of what went well."""
+    if as_json:
+        print_json(value if isinstance(value, dict) else value.model_dump(mode="json"))
+    else:
+        print_text(text)
+    return 0
+
+
+def print_listed(
+    found: Sequence[N], heads: Sequence[str], cells: Callable[[N], Sequence[str]], *, none: str, as_json: bool
+) -> int:
+    """Print a list, for programs or in columns for people; `none` is said of an empty one."""
+    if as_json:
+        print_json([one.model_dump(mode="json") for one in found])
+    elif found:
+        print_columns(heads, [cells(one) for one in found])
+    else:
+        print_note(none)
+    return 0
 
 
 def terminal() -> Console:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from prony.errors import InputError
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from prony.store.home import Home
 
 SERVER_FILE = "server.json"
+Local = TypeVar("Local")
 
 
 def address(options: Namespace) -> str | None:
@@ -39,11 +42,30 @@ def connect(options: Namespace, *, attempts: int = 4) -> Client:
     return Client(url, _token(options), attempts=attempts)
 
 
+@contextmanager
+def kept(options: Namespace, here: Callable[[], AbstractContextManager[Local]]) -> Iterator[Client | Local]:
+    """Open what a server keeps: that of the server that was named, or `here` the home's own."""
+    if address(options):
+        with connect(options) as client:
+            yield client
+    else:
+        with here() as local:
+            yield local
+
+
 def is_served() -> bool:
     """Does a server run in this home, as far as the file that it leaves there tells?"""
     from prony.store.home import home
 
     return _running_here(home()) is not None
+
+
+def note_unserved(options: Namespace) -> None:
+    """Say what is needed besides, where something was written into a home in which no server runs."""
+    from prony.cli.output import print_note
+
+    if not address(options) and not is_served():
+        print_note("no server runs in this home: it waits for one; `prony server` starts it")
 
 
 def again(options: Namespace) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from prony.client.asking import Asking
-from prony.client.connection import Call
+from prony.client.connection import Asked, Call
 from prony.client.watching import Update, updates
 from prony.errors import PronyError
 from prony.model.dossier import Dossier
@@ -83,7 +83,7 @@ class Experiments(Asking):
         return self._get(Dossier, "experiments", experiment_id, "results")
 
     def report(self, experiment_id: str, report_format: str = "html", *, strict: bool = False) -> bytes:
-        query = {"format": report_format, "strict": strict}
+        query: dict[str, Asked] = {"format": report_format, "strict": strict}
         call = Call("GET", ("experiments", experiment_id, "report"), query, is_safe=True)
         return self._connection.send(call).content
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from prony.model.estimate import Grade
+from prony.model.estimate import Estimate, Grade
 from prony.model.history import Change, History, Level, Point
+from prony.report.number import plain, text
 from prony.report.safe import one_line
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -40,7 +41,7 @@ def _chart(history: History) -> list[str]:
     above = "".join(marks.get(point.job_id, " ") for point in shown).rstrip()
     line = "".join(_block(point, value, low, high) for point, value in zip(shown, values, strict=True))
     more = f", the last {len(shown)} of {len(history.points)}" if len(shown) < len(history.points) else ""
-    scale = f"▁ {low:.4g}  █ {high:.4g} {history.unit}{more}"
+    scale = f"▁ {plain(low, history.unit, 4)}  █ {plain(high, history.unit, 4)}{more}"
     return [part for part in (above, line, scale) if part]
 
 
@@ -85,8 +86,10 @@ def _baseline(history: History) -> list[str]:
 
 
 def _level(level: Level, unit: str) -> str:
-    interval = "" if level.low is None or level.high is None else f" [{level.low:.4g}, {level.high:.4g}]"
-    return f"{level.median:.4g} {unit}{interval}"
+    median = Estimate(
+        value=level.median, unit=unit, low=level.low, high=level.high, count=level.runs, method="median of results"
+    )
+    return text(median)
 
 
 def _columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

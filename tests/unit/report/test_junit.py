@@ -15,8 +15,8 @@ from prony.report import render
 from . import dossiers
 
 
-def suite(dossier: Dossier) -> Xml.Element:
-    document = render(dossier, "junit")
+def suite(dossier: Dossier, *, strict: bool = False) -> Xml.Element:
+    document = render(dossier, "junit", strict=strict)
     assert isinstance(document, bytes)
     found = Xml.fromstring(document).find("testsuite")
     assert found is not None
@@ -71,7 +71,7 @@ def test_a_gate_that_cannot_be_told_is_skipped_and_fails_where_gates_are_strict(
         gate="inference_ms.p99 <= 1", job_id="a-001", title="a", state=GateState.CANNOT_TELL, text="Two runs only."
     )
     gated = full.model_copy(update={"gates": (gate,)})
-    lenient, strict = (str(render(gated, "junit", strict=one), "utf-8") for one in (False, True))
+    lenient, strict = (Xml.tostring(suite(gated, strict=one), "unicode") for one in (False, True))
     assert '<skipped message="cannot tell: Two runs only."' in lenient
     assert 'skipped="0" failures="1"' in strict
     assert "This cannot be told, and the gates are strict. Two runs only." in strict

@@ -18,13 +18,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.histories import histories
-    from prony.cli.output import print_json, print_text
+    from prony.cli.output import print_answer
     from prony.model.history import Acknowledgement
 
     with histories(options) as source:
         change = source.ack(options.change, Acknowledgement(reason=options.reason, expected=options.expected))
-    if options.json:
-        print_json(change.model_dump(mode="json"))
-    else:
-        print_text(f"{change.id} is acknowledged. {change.sentence}")
-    return 0
+    return print_answer(change, f"{change.id} is acknowledged. {change.sentence}", as_json=options.json)

@@ -60,40 +60,27 @@ def _list(client: Client, options: Namespace) -> int:
     from functools import partial
 
     from prony.cli.columns import AGENT, agent_cells
-    from prony.cli.output import print_columns, print_json, print_note
+    from prony.cli.output import print_listed
     from prony.client.names import listed
     from prony.model.agent import AgentState
 
     state = AgentState(options.state) if options.state else None
     agents = list(listed(partial(client.agents, state=state)))
-    if options.json:
-        print_json([agent.model_dump(mode="json") for agent in agents])
-    elif agents:
-        print_columns(AGENT, [agent_cells(agent) for agent in agents])
-    else:
-        print_note("no agent is like that" if state else f"no agent yet: prony agent start --server {client.url}")
-    return 0
+    none = "no agent is like that" if state else f"no agent yet: prony agent start --server {client.url}"
+    return print_listed(agents, AGENT, agent_cells, none=none, as_json=options.json)
 
 
 def _act(client: Client, options: Namespace) -> int:
-    from prony.cli.output import print_json, print_text
+    from prony.cli.output import print_answer
     from prony.client.names import agent_named
     from prony.report.safe import one_line
 
     agent_id = agent_named(client, options.agent)
     if options.action == "remove":
         client.remove(agent_id)
-        if options.json:
-            print_json({"removed": agent_id})
-        else:
-            print_text(f"removed {agent_id}")
-        return 0
+        return print_answer({"removed": agent_id}, f"removed {agent_id}", as_json=options.json)
     agent = client.drain(agent_id) if options.action == "drain" else client.reset(agent_id)
-    if options.json:
-        print_json(agent.model_dump(mode="json"))
-    else:
-        print_text(one_line(f"{agent.name} ({agent.id}) is {agent.state}"))
-    return 0
+    return print_answer(agent, one_line(f"{agent.name} ({agent.id}) is {agent.state}"), as_json=options.json)
 
 
 def _check(client: Client, options: Namespace) -> int:

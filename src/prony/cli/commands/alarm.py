@@ -3,75 +3,67 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_json, add_server
+from prony.cli.arguments import add_actions, end_actions, noun_of
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from prony.app.local_alarms import LocalAlarms
     from prony.client import Client
-    from prony.model.alarm import NewAlarm
 
     Book = Client | LocalAlarms
 
-_NAMED = {
+_ACTIONS = {
+    "add": "make an alarm; the secret of its webhooks is printed this one time",
+    "list": "list alarms, with how much of what each found has not ended",
     "show": "show one, with what it found and what it sent",
     "test": "really send a message to each of its addresses; exits with 1 where one does not take it",
     "remove": "forget it, with what it found",
 }
+_KEYS = ("name", "when", "severity", "to", "via", "recipe", "quiet", "again")
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Be told when something is not as it should be. Without --server it is kept in the home, for a server there."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    adding = actions.add_parser("add", help="make an alarm; the secret of its webhooks is printed this one time")
+    actions = add_actions(parser, _ACTIONS, of="alarm")
+    adding = actions["add"]
     adding.add_argument("name", metavar="NAME", help="what it is called")
     adding.add_argument(
         "--when", required=True, metavar="CONDITION", help="as 'inference_ms.p99 > 20' or 'experiment failed'"
     )
-    adding.add_argument("--severity", choices=("info", "warning", "critical"), help="(warning)")
+    adding.add_argument("--severity", choices=("info", "warning", "critical"), help="how bad it is (warning)")
     adding.add_argument("--to", action="append", metavar="URL", help="whom to tell: webhook+https://..., or apprise's")
     adding.add_argument("--via", action="append", metavar="NAME", help="tell those that this alarm tells, too")
     adding.add_argument("--recipe", metavar="NAME", help="only of recipes of this name")
     adding.add_argument("--quiet", metavar="TIME", help="the least time between two messages (10m)")
     adding.add_argument("--again", metavar="TIME", help="after so long it is told again, if it has not ended (24h)")
-    listing = actions.add_parser("list", help="list alarms, with how much of what each found has not ended")
-    named = [actions.add_parser(name, help=meaning) for name, meaning in _NAMED.items()]
-    for one in named:
-        one.add_argument("alarm", metavar="NAME", help="an alarm's name or id")
-    named[0].add_argument("--limit", "-n", type=int, default=20, help="how many of the newest (20)")
-    for one in (adding, listing, *named):
-        add_json(one)
-        add_server(one)
+    actions["show"].add_argument("--limit", "-n", type=int, default=20, help="how many of the newest (20)")
+    end_actions(actions)
 
 
 def command(options: Namespace) -> int:
+    from prony.cli.remote import kept
+
     acts = {"add": _add, "list": _list, "show": _show, "test": _test, "remove": _remove}
-    with _book(options) as book:
+    with kept(options, _here) as book:
         return acts[options.action](book, options)
 
 
-@contextmanager
-def _book(options: Namespace) -> Iterator[Book]:
-    from prony.cli.remote import address, connect
+def _here() -> AbstractContextManager[LocalAlarms]:
+    from prony.app.local_alarms import opened
 
-    if address(options):
-        with connect(options) as client:
-            yield client
-    else:
-        from prony.app.local_alarms import opened
-
-        with opened() as local:
-            yield local
+    return opened()
 
 
 def _add(book: Book, options: Namespace) -> int:
     from prony.cli.output import print_json, print_note, print_text
-    from prony.cli.remote import address, is_served
+    from prony.cli.remote import note_unserved
+    from prony.model.alarm import NewAlarm
 
-    made = book.add_alarm(_wanted(options))
+    given = {key: value for key in _KEYS if (value := getattr(options, key)) is not None}
+    made = book.add_alarm(noun_of(NewAlarm, given, hint="see `prony alarm add --help`", words=("name",)))
     if options.json:
         print_json(made.model_dump(mode="json"))
         return 0
@@ -80,43 +72,17 @@ def _add(book: Book, options: Namespace) -> int:
         print_text(made.secret)
     else:
         print_text(f"alarm {made.alarm.name} is on")
-    if not address(options) and not is_served():
-        print_note("no server runs in this home: it waits for one; `prony server` starts it")
+    note_unserved(options)
     return 0
-
-
-def _wanted(options: Namespace) -> NewAlarm:
-    """Return what the options ask for, or say which of them is wrong."""
-    from pydantic import ValidationError
-
-    from prony.errors import InputError
-    from prony.model.alarm import NewAlarm
-
-    keys = ("name", "when", "severity", "to", "via", "recipe", "quiet", "again")
-    given = {key: value for key in keys if (value := getattr(options, key)) is not None}
-    try:
-        return NewAlarm.model_validate(given)
-    except ValidationError as exc:
-        first = exc.errors(include_url=False, include_input=False)[0]
-        key = str(first["loc"][0])
-        said = first["msg"].removeprefix("Value error, ")
-        hint = "see `prony alarm add --help`"
-        raise InputError(f"{'NAME' if key == 'name' else f'--{key}'}: {said}", hint=hint) from None
 
 
 def _list(book: Book, options: Namespace) -> int:
     from prony.cli.columns import ALARM, alarm_cells
-    from prony.cli.output import print_columns, print_json, print_note
+    from prony.cli.output import print_listed
     from prony.client.names import listed
 
-    found = list(listed(book.alarms))
-    if options.json:
-        print_json([one.model_dump(mode="json") for one in found])
-    elif found:
-        print_columns(ALARM, [alarm_cells(one) for one in found])
-    else:
-        print_note("no alarm yet: prony alarm add NAME --when 'experiment failed' --to URL makes one")
-    return 0
+    none = "no alarm yet: prony alarm add NAME --when 'experiment failed' --to URL makes one"
+    return print_listed(list(listed(book.alarms)), ALARM, alarm_cells, none=none, as_json=options.json)
 
 
 def _show(book: Book, options: Namespace) -> int:
@@ -163,11 +129,7 @@ def _test(book: Book, options: Namespace) -> int:
 
 
 def _remove(book: Book, options: Namespace) -> int:
-    from prony.cli.output import print_json, print_text
+    from prony.cli.output import print_answer
 
     book.remove_alarm(options.alarm)
-    if options.json:
-        print_json({"removed": options.alarm})
-    else:
-        print_text(f"removed {options.alarm}")
-    return 0
+    return print_answer({"removed": options.alarm}, f"removed {options.alarm}", as_json=options.json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from prony.cli.arguments import add_json, add_server
+from prony.cli.arguments import add_actions, end_actions
 
 _ACTIONS = {
     "set": "pin a result: the newest that may be quoted, or --job",
@@ -15,38 +15,30 @@ _ACTIONS = {
 
 def arguments(parser: ArgumentParser) -> None:
     """Pin a result of a series, to hold later ones against; show which it is, or clear it."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, meaning in _ACTIONS.items():
-        acting = actions.add_parser(name, help=meaning, allow_abbrev=False)
+    actions = add_actions(parser, _ACTIONS)
+    for acting in actions.values():
         acting.add_argument("name", metavar="NAME", help="a recipe's name, or a series' id or its beginning")
-        if name == "set":
-            acting.add_argument("--job", metavar="ID", help="the job whose result it is")
-            acting.add_argument("--reason", default="", help="why, for whoever asks later")
-        add_json(acting)
-        add_server(acting)
+    actions["set"].add_argument("--job", metavar="ID", help="the job whose result it is")
+    actions["set"].add_argument("--reason", default="", help="why, for whoever asks later")
+    end_actions(actions)
 
 
 def command(options: Namespace) -> int:
     from prony.cli.histories import histories, one_series
-    from prony.cli.output import print_json, print_note, print_text
+    from prony.cli.output import print_answer
     from prony.model.history import NewBaseline
+    from prony.report.number import plain
 
     with histories(options) as source:
         series = one_series(source, options.name)
         if options.action == "clear":
             source.clear_baseline(series.id)
-            print_note(f"{series.id} has no baseline any more")
-            return 0
+            return print_answer({"cleared": series.id}, f"{series.id} has no baseline any more", as_json=options.json)
         if options.action == "set":
             found = source.set_baseline(series.id, NewBaseline(job_id=options.job, reason=options.reason))
         else:
             found = source.baseline(series.id)
-    if options.json:
-        print_json(found.model_dump(mode="json"))
-        return 0
-    value = "-" if found.value is None else f"{found.value:.4g} {series.unit}"
+    value = "-" if found.value is None else plain(found.value, series.unit, 4)
     why = f" ({found.reason})" if found.reason else ""
-    print_text(
-        f"{series.id} {series.title}: job {found.job_id}, {series.metric} {value}, set {found.set_at:%Y-%m-%d}{why}"
-    )
-    return 0
+    told = f"{series.id} {series.title}: job {found.job_id}, {series.metric} {value}, set {found.set_at:%Y-%m-%d}{why}"
+    return print_answer(found, told, as_json=options.json)

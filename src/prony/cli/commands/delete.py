@@ -16,15 +16,11 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.output import print_json, print_text
+    from prony.cli.output import print_answer
     from prony.cli.remote import address
 
     deleted = _there(options) if address(options) else _here(options)
-    if options.json:
-        print_json({"deleted": deleted})
-    else:
-        print_text(f"deleted {deleted}")
-    return 0
+    return print_answer({"deleted": deleted}, f"deleted {deleted}", as_json=options.json)
 
 
 def _here(options: Namespace) -> str:

@@ -31,7 +31,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--pairs", type=int, metavar="N", help="runs of each side (10, or what the recipe says)")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key of both")
     parser.add_argument("--metric", action="append", default=[], metavar="KEY", help="what decides; repeatable")
-    parser.add_argument("--threshold", default="3%", help="the smallest change that matters (3%%)")
+    parser.add_argument("--threshold", metavar="SHARE", default="3%", help="the smallest change that matters (3%%)")
     add_json(parser)
     add_report(parser)
     add_server(parser)

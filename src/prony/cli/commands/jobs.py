@@ -36,7 +36,7 @@ def _list(client: Client, options: Namespace) -> int:
     from functools import partial
 
     from prony.cli.columns import JOB, job_cells
-    from prony.cli.output import print_columns, print_json, print_note
+    from prony.cli.output import print_listed
     from prony.client.names import agent_named, experiment_named, listed
     from prony.model.queue import JobState
 
@@ -48,13 +48,7 @@ def _list(client: Client, options: Namespace) -> int:
         label=_label(options.label) if options.label else None,
     )
     jobs = list(listed(wanted, options.limit))
-    if options.json:
-        print_json([job.model_dump(mode="json") for job in jobs])
-    elif jobs:
-        print_columns(JOB, [job_cells(job) for job in jobs])
-    else:
-        print_note("no job is like that")
-    return 0
+    return print_listed(jobs, JOB, job_cells, none="no job is like that", as_json=options.json)
 
 
 def _label(text: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_experiments, add_json, add_server
-from prony.cli.documents import add_format, format_of, write_document
+from prony.cli.documents import Faces, add_format, show
 
 if TYPE_CHECKING:
     from prony.model.matrix import MatrixReport
@@ -27,29 +27,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.remote import address
+    from prony.report import matrix_html, matrix_markdown
+    from prony.report.terminal_matrix import print_matrix
 
     found = _from_there(options) if address(options) else _from_here(options)
-    form = format_of(options)
-    if form == "table" and options.out is None:
-        from prony.cli.output import terminal
-        from prony.report.terminal_matrix import print_matrix
-
-        print_matrix(found, terminal())
-        return 0
-    write_document(_rendered(found, form), options, f"matrix-{found.experiments[0]}")
-    return 0
-
-
-def _rendered(found: MatrixReport, form: str) -> str:
-    if form == "json":
-        return found.model_dump_json(indent=1) + "\n"
-    if form == "html":
-        from prony.report.matrix_html import render as page
-
-        return page(found)
-    from prony.report.matrix_markdown import render
-
-    return render(found)
+    faces = Faces(print_matrix, matrix_html.render, matrix_markdown.render)
+    return show(found, options, f"matrix-{found.experiments[0]}", faces)
 
 
 def _from_here(options: Namespace) -> MatrixReport:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_json, add_server
+from prony.cli.arguments import add_actions, end_actions, noun_of
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from prony.app.local_schedules import LocalSchedules
     from prony.client import Client
     from prony.model.schedule import NewSchedule, Schedule
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     Book = Client | LocalSchedules
 
 _ACTIONS = {
+    "add": "run a recipe at these times from now on",
+    "list": "list schedules, with when each is due next",
     "show": "show one, with when it fired",
     "pause": "let nothing fire until it is resumed",
     "resume": "go on with its next time",
@@ -28,8 +30,8 @@ _ACTIONS = {
 
 def arguments(parser: ArgumentParser) -> None:
     """Have a server run a recipe again and again. Without --server it is kept in the home, for a server there."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    adding = actions.add_parser("add", help="run a recipe at these times from now on", allow_abbrev=False)
+    actions = add_actions(parser, _ACTIONS, of="schedule")
+    adding = actions["add"]
     adding.add_argument("recipe", type=Path, metavar="RECIPE", help="a recipe: .yaml, .toml or .json")
     adding.add_argument("--cron", metavar="TEXT", help="when: five fields, or @daily (the recipe's schedule.cron)")
     adding.add_argument("--zone", metavar="NAME", help="whose wall clock decides, as Europe/Paris (UTC)")
@@ -39,94 +41,66 @@ def arguments(parser: ArgumentParser) -> None:
     adding.add_argument("--name", help="what the schedule is called (the recipe's name)")
     adding.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
     adding.add_argument("--priority", type=int, metavar="N", help="-100 to 100, higher goes first")
-    listing = actions.add_parser("list", help="list schedules, with when each is due next", allow_abbrev=False)
-    named = [actions.add_parser(name, help=meaning, allow_abbrev=False) for name, meaning in _ACTIONS.items()]
-    for one in named:
-        one.add_argument("schedule", metavar="NAME", help="a schedule's name or id")
-    named[0].add_argument("--limit", "-n", type=int, default=20, help="how many of its newest fires (20)")
-    for one in (adding, listing, *named):
-        add_json(one)
-        add_server(one)
+    actions["show"].add_argument("--limit", "-n", type=int, default=20, help="how many of its newest fires (20)")
+    end_actions(actions)
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.output import print_json, print_text
+    from prony.cli.remote import kept
 
-    acts = {"add": _add, "list": _list, "show": _show, "run-now": _run_now, "remove": _remove}
-    with _book(options) as book:
-        if options.action in acts:
-            return acts[options.action](book, options)
-        act = book.pause_schedule if options.action == "pause" else book.resume_schedule
-        found = act(options.schedule)
-    if options.json:
-        print_json(found.model_dump(mode="json"))
-    else:
-        print_text(f"{found.name} is {found.state}{_next(found)}")
-    return 0
+    acts = {
+        "add": _add, "list": _list, "show": _show, "pause": _move, "resume": _move, "run-now": _run_now,
+        "remove": _remove,
+    }  # fmt: skip
+    with kept(options, _here) as book:
+        return acts[options.action](book, options)
 
 
-@contextmanager
-def _book(options: Namespace) -> Iterator[Book]:
-    from prony.cli.remote import address, connect
+def _here() -> AbstractContextManager[LocalSchedules]:
+    from prony.app.local_schedules import opened
 
-    if address(options):
-        with connect(options) as client:
-            yield client
-    else:
-        from prony.app.local_schedules import opened
-
-        with opened() as local:
-            yield local
+    return opened()
 
 
 def _add(book: Book, options: Namespace) -> int:
-    from prony.cli.output import print_json, print_text
+    from prony.cli.output import print_answer
+    from prony.cli.remote import note_unserved
 
     made = book.add_schedule(_wanted(options, book))
-    if options.json:
-        print_json(made.model_dump(mode="json"))
-    else:
-        print_text(f"{made.name} ({made.id}) is {made.state}{_next(made)}")
-        _note_server(options)
+    print_answer(made, f"{made.name} ({made.id}) is {made.state}{_next(made)}", as_json=options.json)
+    note_unserved(options)
     return 0
 
 
 def _wanted(options: Namespace, book: Book) -> NewSchedule:
-    """Return what the options ask for, or say which of them is wrong."""
-    from pydantic import ValidationError
-
     from prony.cli.bringing import brought
     from prony.cli.submitting import submission_of
-    from prony.errors import InputError
     from prony.model.schedule import NewSchedule
     from prony.recipe import load
 
     loaded = load(options.recipe, options.set)
     scripts = brought(book, loaded)
     submission = submission_of(loaded, [*options.set, *scripts], priority=options.priority)
-    given = {"name": options.name, "cron": options.cron, "zone": options.zone, "missed": options.missed}
-    try:
-        return NewSchedule.model_validate({"submission": submission, **given})
-    except ValidationError as exc:
-        first = exc.errors(include_url=False)[0]
-        said = first["msg"].removeprefix("Value error, ")
-        hint = "as in --cron '0 3 * * *' --zone Europe/Paris"
-        raise InputError(f"--{first['loc'][0]}: {said}", hint=hint) from exc
+    given = {name: getattr(options, name) for name in ("name", "cron", "zone", "missed")}
+    hint = "as in --cron '0 3 * * *' --zone Europe/Paris"
+    return noun_of(NewSchedule, {"submission": submission, **given}, hint=hint)
 
 
 def _list(book: Book, options: Namespace) -> int:
     from prony.cli.columns import SCHEDULE, schedule_cells
-    from prony.cli.output import print_columns, print_json, print_note
+    from prony.cli.output import print_listed
     from prony.client.names import listed
 
-    found = list(listed(book.schedules))
-    if options.json:
-        print_json([one.model_dump(mode="json") for one in found])
-    elif found:
-        print_columns(SCHEDULE, [schedule_cells(one) for one in found])
-    else:
-        print_note("no schedule yet: prony schedule add RECIPE --cron '0 3 * * *' makes one")
-    return 0
+    none = "no schedule yet: prony schedule add RECIPE --cron '0 3 * * *' makes one"
+    return print_listed(list(listed(book.schedules)), SCHEDULE, schedule_cells, none=none, as_json=options.json)
+
+
+def _move(book: Book, options: Namespace) -> int:
+    from prony.cli.output import print_answer
+
+    act = book.pause_schedule if options.action == "pause" else book.resume_schedule
+    found = act(options.schedule)
+    return print_answer(found, f"{found.name} is {found.state}{_next(found)}", as_json=options.json)
 
 
 def _show(book: Book, options: Namespace) -> int:
@@ -151,26 +125,20 @@ def _show(book: Book, options: Namespace) -> int:
 
 
 def _run_now(book: Book, options: Namespace) -> int:
-    from prony.cli.output import print_json, print_text
+    from prony.cli.output import print_answer
+    from prony.cli.remote import note_unserved
 
     fire = book.run_schedule(options.schedule)
-    if options.json:
-        print_json(fire.model_dump(mode="json"))
-    else:
-        print_text(str(fire.experiment_id))
-        _note_server(options)
+    print_answer(fire, str(fire.experiment_id), as_json=options.json)
+    note_unserved(options)
     return 0
 
 
 def _remove(book: Book, options: Namespace) -> int:
-    from prony.cli.output import print_json, print_text
+    from prony.cli.output import print_answer
 
     book.remove_schedule(options.schedule)
-    if options.json:
-        print_json({"removed": options.schedule})
-    else:
-        print_text(f"removed {options.schedule}")
-    return 0
+    return print_answer({"removed": options.schedule}, f"removed {options.schedule}", as_json=options.json)
 
 
 def _next(found: Schedule) -> str:
@@ -180,12 +148,3 @@ def _next(found: Schedule) -> str:
         return ""
     zone = found.timing.zone
     return f"; next at {found.next_at.astimezone(zone_of(zone)):%Y-%m-%d %H:%M} {zone}"
-
-
-def _note_server(options: Namespace) -> None:
-    """Say what is needed besides, where it was written into the home."""
-    from prony.cli.output import print_note
-    from prony.cli.remote import address, is_served
-
-    if not address(options) and not is_served():
-        print_note("no server runs in this home: it waits for one; `prony server` starts it")

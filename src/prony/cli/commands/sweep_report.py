@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_experiments, add_json, add_server
-from prony.cli.documents import add_format, format_of, write_document
+from prony.cli.documents import Faces, add_format, show
 
 if TYPE_CHECKING:
     from prony.model.sweep import SweepReport
@@ -26,30 +26,13 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.remote import address
+    from prony.report import sweep_html, sweep_markdown
+    from prony.report.terminal_load import print_sweep
 
     options.experiments = [word for text in options.experiments for word in text.split(",") if word]
     found = _from_there(options) if address(options) else _from_here(options)
-    form = format_of(options)
-    if form == "table" and options.out is None:
-        from prony.cli.output import terminal
-        from prony.report.terminal_load import print_sweep
-
-        print_sweep(found, terminal())
-        return 0
-    write_document(_rendered(found, form), options, f"sweep-{found.experiments[0]}")
-    return 0
-
-
-def _rendered(found: SweepReport, form: str) -> str:
-    if form == "json":
-        return found.model_dump_json(indent=1) + "\n"
-    if form == "html":
-        from prony.report.sweep_html import render as page
-
-        return page(found)
-    from prony.report.sweep_markdown import render
-
-    return render(found)
+    faces = Faces(print_sweep, sweep_html.render, sweep_markdown.render)
+    return show(found, options, f"sweep-{found.experiments[0]}", faces)
 
 
 def _from_here(options: Namespace) -> SweepReport:

@@ -83,31 +83,24 @@ def _wanted(options: Namespace) -> NewToken:
 
 
 def _list(access: Access, options: Namespace) -> None:
-    from prony.cli.output import print_columns, print_json, print_note
+    from prony.cli.output import print_listed
 
     page = access.tokens(_PAGE)
     found = list(page.items)
     while page.next is not None:
         page = access.tokens(_PAGE, page.next)
         found += page.items
-    if options.json:
-        print_json([token.model_dump(mode="json") for token in found])
-    elif found:
-        heads = ("ID", "NAME", "ROLE", "STATE", "AGENT", "MADE", "EXPIRES", "LAST USED")
-        print_columns(heads, [_token_cells(token) for token in found])
-    else:
-        print_note("no token yet: prony tokens add NAME --role admin makes one")
+    heads = ("ID", "NAME", "ROLE", "STATE", "AGENT", "MADE", "EXPIRES", "LAST USED")
+    none = "no token yet: prony tokens add NAME --role admin makes one"
+    print_listed(found, heads, _token_cells, none=none, as_json=options.json)
 
 
 def _revoke(access: Access, options: Namespace) -> None:
-    from prony.cli.output import print_json, print_text
+    from prony.cli.output import print_answer
 
     access.revoke_token(options.id)
     _record(access, "revoke_token", options.id, status=204)
-    if options.json:
-        print_json({"revoked": options.id})
-    else:
-        print_text(f"revoked {options.id}")
+    print_answer({"revoked": options.id}, f"revoked {options.id}", as_json=options.json)
 
 
 def _audit(access: Access, options: Namespace) -> None:
