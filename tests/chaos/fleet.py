@@ -50,6 +50,11 @@ class Process:
     def is_running(self) -> bool:
         return self.child is not None and self.child.poll() is None
 
+    @property
+    def pid(self) -> int:
+        assert self.child is not None, "it was not started"
+        return self.child.pid
+
     def said(self) -> str:
         return self.log.read_text(errors="replace")[-6000:] if self.log.exists() else ""
 
@@ -91,10 +96,10 @@ class Fleet:
     def environment(self, home: Path) -> dict[str, str]:
         return os.environ | {"PRONY_HOME": str(home), MARK: self.mark} | self.extra
 
-    def add_server(self, *, port: int | None = None, home: Path | None = None) -> Process:
+    def add_server(self, *, port: int | None = None, home: Path | None = None, options: Sequence[str] = ()) -> Process:
         program = [str(_CLOCKED)] if "FLEET_CLOCK" in self.extra else ["-m", "prony"]
         command = [sys.executable, *program, "server", "--port", str(port or self.port)]
-        command += ["--lease-ttl", self.lease_ttl, "--log-format", "json"]
+        command += ["--lease-ttl", self.lease_ttl, "--log-format", "json", *options]
         command += ["--database", self.database] if self.database else []
         environment = self.environment(home or self.server_home) | self.server_extra
         server = Process(command, environment, self.folder / f"server-{len(self.servers)}.log")

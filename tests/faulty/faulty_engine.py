@@ -65,6 +65,10 @@ def _no_unit() -> None:
     raise CapacityError("no such unit", code="unit_unavailable")
 
 
+def _version() -> str:
+    return os.environ.get("FAULTY_VERSION", "1.0")
+
+
 def _signal(number: int) -> Callable[[], None]:
     def kill() -> None:
         os.kill(os.getpid(), number)
@@ -76,6 +80,7 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "nothing": lambda: None,
     "hang": _hang,
     "slow": lambda: time.sleep(0.5),
+    "pace": lambda: time.sleep(float(os.environ["FAULTY_PACE_S"])),
     "flood": _flood,
     "babble": _babble,
     "memory": _eat_memory,
@@ -132,11 +137,11 @@ class Faulty:
 
     def preload(self) -> str:
         ACTIONS[os.environ.get("FAULTY_IMPORT", "nothing")]()
-        return "1.0"
+        return _version()
 
     def probe(self) -> EngineInfo:
         ACTIONS[os.environ.get("FAULTY_PROBE", "nothing")]()
-        return EngineInfo("1.0", [Unit("cpu", "the CPU", ("fp32",))])
+        return EngineInfo(_version(), [Unit("cpu", "the CPU", ("fp32",))])
 
     def load(self, path: str, options: LoadOptions) -> Session:
         plan = dict(line.split(":") for line in Path(path).read_text().split())
