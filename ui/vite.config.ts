@@ -41,5 +41,5 @@ export default defineConfig({
     chunkSizeWarningLimit: 800,
   },
   server: { proxy: { "/api": "http://127.0.0.1:7337", "/openapi.json": "http://127.0.0.1:7337" } },
-  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"], setupFiles: ["tests/setup.ts"] },
+  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"], setupFiles: ["tests/setup.ts"], testTimeout: 30_000, isolate: false, pool: "threads" },
 });

@@ -124,8 +124,9 @@ export function fakeServer(): { current: FakeServer } {
     held.current = new FakeServer();
     vi.stubGlobal("fetch", held.current.fetch);
   });
+  // What a page that is gone still asks reaches nobody; above all no real server.
   afterEach(() => {
-    vi.unstubAllGlobals();
+    held.current.isDown = true;
   });
   return held;
 }

@@ -1,10 +1,23 @@
-import { cleanup } from "@testing-library/react";
+import { cleanup, configure } from "@testing-library/react";
 import { afterEach, vi } from "vitest";
+
+import { setToken } from "../src/api/token";
 
 vi.mock("../src/charts/echarts", async () => import("./drawn"));
 
+configure({
+  // A busy machine is slow and not wrong.
+  asyncUtilTimeout: 10_000,
+  // Whether each element can be seen is asked of styles that nobody loads here: slow, and always yes.
+  defaultHidden: true,
+  // What was asked for is told; the whole page is not.
+  getElementError: (message) => new Error(message?.split("\n\n")[0] ?? "not found"),
+});
+
 afterEach(() => {
   cleanup();
+  // What modules know outlives a file of tests: they are loaded once for all.
+  setToken("");
   sessionStorage.clear();
   localStorage.clear();
 });

@@ -24,7 +24,7 @@ export async function visit(address: string): Promise<Visit> {
   const history = createMemoryHistory({ initialEntries: [address] });
   const router = createRouter({ routeTree, history, defaultPendingComponent: Loading, defaultPendingMinMs: 0 });
   const client = freshClient();
-  const user = userEvent.setup();
+  const user = userEvent.setup({ delay: null });
   await router.load();
   render(
     <QueryClientProvider client={client}>
@@ -40,7 +40,7 @@ export async function show(part: ReactNode): Promise<Visit> {
   const root = createRootRoute({ component: () => part, notFoundComponent: () => part });
   const router = createRouter({ routeTree: root, history });
   const client = freshClient();
-  const user = userEvent.setup();
+  const user = userEvent.setup({ delay: null });
   await router.load();
   render(
     <QueryClientProvider client={client}>

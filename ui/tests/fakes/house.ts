@@ -39,7 +39,7 @@ export function fakeJob(over: Partial<QueuedJob> = {}): QueuedJob {
 
 export function fakeRecipe(over: Partial<Recipe> = {}): Recipe {
   return {
-    name: "nightly", description: "", labels: {}, gates: [], alarms: [], matrix: { exclude: [] } as unknown as Recipe["matrix"],
+    name: "nightly", description: "", labels: {}, gates: [], alarms: [], matrix: { exclude: [] },
     limits: { timeout: "10m" },
     load: {
       clients: { count: "auto", pinned: true } as unknown as Recipe["load"]["clients"], drain: "30s", repeats: 3,

@@ -1,0 +1,34 @@
+import { screen } from "@testing-library/react";
+import { describe, expect, it, vi } from "vitest";
+
+import { currentToken } from "@/api/token";
+
+import { fakeGlance } from "../../tests/fakes/house";
+import { fakeServer } from "../../tests/server";
+import { visit } from "../../tests/visit";
+
+const server = fakeServer();
+
+describe("a server that asks for a token", () => {
+  it("is given one by a person, who then sees the page, and it goes with every question", async () => {
+    server.current.refuses("GET", "/api/v1/overview", { status: 401, detail: "a token is needed" });
+    const { user } = await visit("/");
+    const place = await screen.findByLabelText<HTMLInputElement>(/^Token/);
+    expect(place.type).toBe("password");
+    server.current.answers("GET", "/api/v1/overview", fakeGlance());
+    await user.type(place, " prony_abc ");
+    await user.click(screen.getByRole("button", { name: "Enter" }));
+    expect(await screen.findByRole("heading", { name: "Overview" })).toBeDefined();
+    expect(server.current.asked.at(-1)?.headers.get("Authorization")).toBe("Bearer prony_abc");
+  });
+
+  it("is asked again where the token is not taken", async () => {
+    server.current.refuses("GET", "/api/v1/overview", { status: 401, detail: "this token was revoked" });
+    const { user } = await visit("/");
+    await user.type(await screen.findByLabelText(/^Token/), "prony_old");
+    await user.click(screen.getByRole("button", { name: "Enter" }));
+    await vi.waitFor(() => expect(server.current.of("GET", "/api/v1/overview")).toHaveLength(2));
+    expect((await screen.findByLabelText<HTMLInputElement>(/^Token/)).value).toBe("");
+    expect(currentToken()).toBe("prony_old");
+  });
+});

@@ -1,0 +1,76 @@
+import { screen, within } from "@testing-library/react";
+import { beforeEach, describe, expect, it } from "vitest";
+
+import { fakeComparison, fakeContrast, fakeDistribution, fakeMatch } from "../../../tests/fakes/analysis";
+import { fakeServer } from "../../../tests/server";
+import { visit } from "../../../tests/visit";
+
+const server = fakeServer();
+
+beforeEach(() => {
+  server.current.answers("GET", "/api/v1/experiments", { items: [], next: null });
+  server.current.answers("GET", "/api/v1/jobs/{job_id}/distribution", fakeDistribution());
+});
+
+describe("a comparison", () => {
+  it("says what it comes to, and of each metric that decides both numbers, the change and its interval", async () => {
+    server.current.answers("GET", "/api/v1/comparison", fakeComparison());
+    await visit("/compare?of=e1,e2");
+    expect(await screen.findByText("inference_ms.p50 is 20 % worse.")).toBeDefined();
+    const line = within(screen.getByRole("row", { name: /inference_ms\.p50/ }));
+    expect(line.getByText("+20.0 %")).toBeDefined();
+    expect(line.getByText("[+15.0 %, +25.0 %]")).toBeDefined();
+    expect(line.getByText("[9.0, 11.0]")).toBeDefined();
+    expect(line.getByText("regression")).toBeDefined();
+    expect(line.getByRole("img", { name: "inference_ms.p50: +20.0 % [+15.0 %, +25.0 %]" })).toBeDefined();
+  });
+
+  it("keeps back what lies behind the numbers that decide, until it is asked for", async () => {
+    server.current.answers("GET", "/api/v1/comparison", fakeComparison());
+    const { user } = await visit("/compare?of=e1,e2");
+    const more = await screen.findByRole("button", { name: "Show 1 more that lie behind these" });
+    expect(screen.queryByRole("row", { name: /p99/ })).toBeNull();
+    await user.click(more);
+    expect(screen.getByRole("row", { name: /p99/ })).toBeDefined();
+    expect(screen.getByRole("button", { name: "Only what decides", expanded: true })).toBeDefined();
+  });
+
+  it("writes a small change finely, a difference of shares in points, and nothing where there is no effect", async () => {
+    const effect = fakeContrast().effect;
+    if (!effect) throw new Error("it has no effect");
+    const contrasts = [
+      fakeContrast({ key: "small", effect: { ...effect, value: 1.002, low: 0.999, high: 1.005 } }),
+      fakeContrast({ key: "share", effect: { ...effect, scale: "difference", value: -0.0125, low: null, high: null } }),
+      fakeContrast({ key: "none", effect: null, conclusion: "insufficient", candidate: null }),
+    ];
+    server.current.answers("GET", "/api/v1/comparison", fakeComparison({ matches: [fakeMatch({ contrasts })] }));
+    await visit("/compare?of=e1,e2");
+    expect((await screen.findByRole("row", { name: /^small/ })).textContent).toContain("+0.20 %[−0.10 %, +0.50 %]");
+    expect(screen.getByRole("row", { name: /^share/ }).textContent).toContain("−1.25 points");
+    expect(screen.getByRole("row", { name: /^none/ }).textContent).toContain("insufficient");
+  });
+
+  it("says what differs between the two, and whether that was allowed", async () => {
+    server.current.answers("GET", "/api/v1/comparison", fakeComparison());
+    await visit("/compare?of=e1,e2");
+    expect((await screen.findByRole("row", { name: /engine version/ })).textContent).toContain("1.201.21yes");
+  });
+
+  it("asks with the terms that the address holds, and puts those that are chosen into it", async () => {
+    server.current.answers("GET", "/api/v1/comparison", fakeComparison());
+    const { user, address } = await visit("/compare?of=e1,e2&threshold=5%25");
+    await screen.findByText("inference_ms.p50 is 20 % worse.");
+    expect(server.current.of("GET", "/api/v1/comparison")[0]?.query).toEqual({ of: "e1,e2", threshold: "5%" });
+    await user.click(screen.getByRole("checkbox", { name: /not comparable/ }));
+    expect(address()).toContain("anyway=true");
+  });
+
+  it("tells what to do where nothing is chosen, and why where it is refused", async () => {
+    await visit("/compare");
+    expect(await screen.findByRole("heading", { name: "Choose two experiments" })).toBeDefined();
+    expect(server.current.of("GET", "/api/v1/comparison")).toHaveLength(0);
+    server.current.refuses("GET", "/api/v1/comparison", { status: 409, detail: "they ran on different machines", hint: "say --anyway" });
+    await visit("/compare?of=e1,e2");
+    expect((await screen.findByRole("alert")).textContent).toContain("they ran on different machines");
+  });
+});
