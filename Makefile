@@ -11,9 +11,10 @@ SERVERS := .venv-servers
 VLLM := .venv-vllm
 VLLM_VERSION ?= 0.32.0
 TORCH_VERSION ?= 2.13.0
-# One worker a core, but never more than four: tests start processes of their own.
-WORKERS ?= $(shell n=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); [ $$n -gt 4 ] && echo 4 || echo $$n)
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+# Two workers a core, for half of the time a test waits for processes that it started; but never more than six.
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); [ $$n -gt 3 ] && echo 6 || echo $$((2 * n)))
+# A file is one worker's, so that what its tests share is made once; the long ones first, as tests/conftest.py says.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 SITE := src/prony/server/site
 UI_SOURCES := $(shell find ui/src ui/public -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/package-lock.json

@@ -22,9 +22,51 @@ from servers.needs import lack
 from servers.postgres import Postgres
 from servers.shared import Shared, shared, wait_ended
 
+# What one process has compiled the next one reads, whatever the surroundings say: the tests start thousands.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 FAULTY = Path(__file__).parent / "faulty"
 # What `make servers` installed is found by whoever looks for a server's program; last, for it has a python too.
 os.environ["PATH"] = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(__file__).parents[1] / '.venv-servers' / 'bin'}"
+
+# The files and folders that take longest, longest first, and the browsers apart: begun late, one of them would keep a
+# worker busy when the others are done. What is new and slow belongs here too; `--durations` tells.
+LONGEST_FIRST = (
+    "fault/test_kills.py",
+    "integration/test_agent.py",
+    "integration/test_sark.py",
+    "ui/test_run_and_fleet.py",
+    "integration/test_server.py",
+    "e2e/test_fleet_commands.py",
+    "ui/test_accessibility.py",
+    "fault/test_fuzz.py",
+    "contract/test_sark_leases.py",
+    "ui/test_experiment_pages.py",
+    "unit/agent/test_agent.py",
+    "fault",
+    "e2e",
+    "ui/test_analysis_pages.py",
+    "integration",
+    "dumont",
+    "ui",
+    "unit/app/fleet",
+    "unit/load",
+    "unit/plugins/drivers",
+    "unit/agent",
+    "unit/server",
+    "unit/cli",
+    "architecture",
+    "contract",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    place = item.path.relative_to(Path(__file__).parent).as_posix()
+    return next((at for at, part in enumerate(LONGEST_FIRST) if place.startswith(part)), len(LONGEST_FIRST))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Hundreds of jobs over several agents while everything around them is killed at random: each ends exactly once.
 
-`PRONY_TEST_FAULT_JOBS` (120) is how many jobs, `PRONY_TEST_FAULT_SEED` (1) what happens when. A failure names both.
+`PRONY_TEST_FAULT_JOBS` (80; 120 in the slow ones) is how many jobs, `PRONY_TEST_FAULT_SEED` (1) what happens when. A
+failure names both.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,10 +21,32 @@ from chaos.proxy import Odds, Proxy
 from chaos.work import asked, check_everything, record, submit
 from servers.postgres import Postgres
 
-JOBS = int(os.environ.get("PRONY_TEST_FAULT_JOBS", "120"))
+JOBS = os.environ.get("PRONY_TEST_FAULT_JOBS")
 SEED = int(os.environ.get("PRONY_TEST_FAULT_SEED", "1"))
 AGENTS = 4
 PATIENCE_S = 240.0
+
+
+@dataclass(frozen=True)
+class Siege:
+    """So many servers on one database, jobs for them, and blows while they are at it."""
+
+    where: str
+    servers: int
+    jobs: int
+    strikes: int
+
+
+SHORT = {"sqlite": Siege("sqlite", 1, 80, 8), "two": Siege("postgresql", 2, 80, 8)}
+LONG = {
+    "long-sqlite": Siege("sqlite", 1, 120, 12),
+    "long-postgresql": Siege("postgresql", 1, 120, 12),
+    "long-two": Siege("postgresql", 2, 120, 12),
+}
+SIEGES = [
+    *(pytest.param(siege, id=name) for name, siege in SHORT.items()),
+    *(pytest.param(siege, id=name, marks=pytest.mark.slow) for name, siege in LONG.items()),
+]
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +92,10 @@ class Chaos:
             self.postgres.start()
 
 
-def run_to_the_end(fleet: Fleet, chaos: Chaos, experiments: list[str]) -> None:
+def run_to_the_end(fleet: Fleet, chaos: Chaos, experiments: list[str], strikes: int) -> None:
     """Strike every second or so while work is left; then let it calm down."""
     deadline = time.monotonic() + PATIENCE_S
-    for _ in range(12):
+    for _ in range(strikes):
         time.sleep(chaos.random.uniform(0.3, 1.6))
         chaos.strike()
     while time.monotonic() < deadline:
@@ -84,25 +108,24 @@ def run_to_the_end(fleet: Fleet, chaos: Chaos, experiments: list[str]) -> None:
         time.sleep(0.2)
     states = [view.counts if view else None for view in (asked(fleet.url, one) for one in experiments)]
     logs = "\n".join(f"--- {process.log.name}\n{process.said()[-2500:]}" for process in (*fleet.servers, *fleet.agents))
-    raise AssertionError(f"jobs {JOBS}, seed {SEED}: not done after {PATIENCE_S:g} s: {states}; {chaos.done}\n{logs}")
+    raise AssertionError(f"seed {SEED}: not done after {PATIENCE_S:g} s: {states}; {chaos.done}\n{logs}")
 
 
-@pytest.mark.parametrize(
-    ("where", "servers"), [("sqlite", 1), ("postgresql", 1), ("postgresql", 2)], ids=["sqlite", "postgresql", "two"]
-)
+@pytest.mark.parametrize("siege", SIEGES)
 def test_every_job_ends_once_whatever_is_killed(
-    where: str, servers: int, tmp_path: Path, recording: Path, request: pytest.FixtureRequest
+    siege: Siege, tmp_path: Path, recording: Path, request: pytest.FixtureRequest
 ) -> None:
-    postgres: Postgres | None = request.getfixturevalue("private_postgres") if where == "postgresql" else None
+    postgres: Postgres | None = request.getfixturevalue("private_postgres") if siege.where == "postgresql" else None
+    jobs = int(JOBS or siege.jobs)
     with ExitStack() as stack:
         running = stack.enter_context(fleet(tmp_path, database=postgres.url if postgres else ""))
         running.extra = {"FLEET_RECORDING": str(recording), "FLEET_SECONDS": "0.05"}
-        proxies = [begin_server(running, number, stack) for number in range(servers)]
+        proxies = [begin_server(running, number, stack) for number in range(siege.servers)]
         for number in range(AGENTS):
-            running.add_agent(proxies[number % servers].url).start()
+            running.add_agent(proxies[number % siege.servers].url).start()
         chaos = Chaos(running, proxies, postgres, SEED)
-        experiments = [submit(running.url, f"part-{number}", JOBS // 3) for number in range(3)]
-        run_to_the_end(running, chaos, experiments)
+        experiments = [submit(running.url, f"part-{number}", jobs // 3) for number in range(3)]
+        run_to_the_end(running, chaos, experiments, siege.strikes)
         check_everything(running, experiments, recording)
         for process in (*running.agents, *running.servers):
             process.stop()

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,8 @@ from prony.store.schema import upgrade
 SHORT = "{runs: 5, repeats: 1, warmup: 1, check: false}"
 LONG = "{runs: 5, repeats: 10000, warmup: 1, check: false}"
 PATIENCE_S = 90.0
+# The real agent, except that it starts one engine and not all of this machine's to see what they can do.
+QUICK_AGENT = str(Path(__file__).parents[1] / "chaos" / "recorded_agent.py")
 
 
 def recipe(measure: str = SHORT, batch_sizes: int = 1) -> Submission:
@@ -88,35 +90,51 @@ class Ground:
         self.url = found[1]
         return started
 
-    def agent(self, *options: str, home: str = "agent", enrolled: bool = True) -> Started:
+    def agent(self, *options: str, home: str = "agent", quick: bool = True) -> Started:
         command = ["agent", "start", "--server", self.url, "--log-format", "json", "--log-level", "debug", *options]
-        started = self._start(command, self.folder / home)
-        if enrolled:
-            until(lambda: '"event": "enrolled"' in started.said or started.process.poll() is not None)
-            assert '"event": "enrolled"' in started.said, started.said
+        started = self._start(command, self.folder / home, quick=quick)
+        until(lambda: '"event": "enrolled"' in started.said or started.process.poll() is not None)
+        assert '"event": "enrolled"' in started.said, started.said
         return started
 
     def client(self, token: str | None = None) -> Client:
         return self.stack.enter_context(Client(self.url, token))
 
-    def prony(self, *arguments: str, home: str = "agent") -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"PRONY_HOME": str(self.folder / home)}
-        command = [sys.executable, "-m", "prony", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=PATIENCE_S)
+    def prony(self, *arguments: str, home: str = "agent", quick: bool = True) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            program(arguments, quick=quick),
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment(self.folder / home),
+            timeout=PATIENCE_S,
+        )
 
-    def _start(self, arguments: list[str], home: Path) -> Started:
+    def _start(self, arguments: list[str], home: Path, *, quick: bool = False) -> Started:
         self.number += 1
         log = self.folder / f"{self.number}-{arguments[0]}.log"
         with log.open("wb") as out:
             process = subprocess.Popen(
-                [sys.executable, "-m", "prony", *arguments],
+                program(arguments, quick=quick),
                 stdout=out,
                 stderr=out,
                 stdin=subprocess.DEVNULL,
-                env=os.environ | {"PRONY_HOME": str(home)},
+                env=environment(home),
             )
         self.stack.callback(_end, process)
         return Started(process, log)
+
+
+def program(arguments: Sequence[str], *, quick: bool) -> list[str]:
+    """Return how to run `prony`, or `prony agent` by the program that has one engine."""
+    if quick:
+        assert arguments[0] == "agent"
+        return [sys.executable, QUICK_AGENT, *arguments[1:]]
+    return [sys.executable, "-m", "prony", *arguments]
+
+
+def environment(home: Path) -> dict[str, str]:
+    return os.environ | {"PRONY_HOME": str(home), "FLEET_ENGINE": "onnxruntime"}
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -166,7 +184,7 @@ def runs(client: Client, job_id: str) -> Callable[[], bool]:
 
 def test_jobs_run_on_the_agent_and_their_results_and_logs_are_at_the_server(ground: Ground) -> None:
     ground.server()
-    agent = ground.agent("--label", "room=lab2")
+    agent = ground.agent("--label", "room=lab2", quick=False)
     client = ground.client()
     view = client.submit(recipe(batch_sizes=3))
     until(lambda: ended(client, view.experiment.id))
@@ -309,7 +327,7 @@ def test_a_one_time_token_enrols_one_agent(tmp_path: Path) -> None:
 
 def test_an_owner_sees_the_device_and_the_way_to_the_server(ground: Ground) -> None:
     ground.server()
-    info = ground.prony("agent", "info", "--json", "--label", "room=lab2")
+    info = ground.prony("agent", "info", "--json", "--label", "room=lab2", quick=False)
     document = json.loads(info.stdout)
     assert document["facts"]["label.room"] == "lab2"
     assert {unit["engine"] for unit in document["compute_units"]} >= {"onnxruntime"}
