@@ -64,12 +64,17 @@ def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> Loade
     dialect = recognise(written.document)
     translation = dialect.translate(sound(written)) if dialect is not None else Translation(written)
     parsed = filled(sound(overridden(flattened(translation.parsed), overrides)))
-    recipe = _checked(parsed)
+    recipe, problems = _checked(parsed)
+    if recipe is None:
+        if dialect is None:
+            raise recipe_error(problems)
+        raise recipe_error(map(translation.as_written, problems), f"it was read as {dialect.title}")
     notes = tuple(note.told for note in translation.notes)
     return Loaded(recipe, text, None, parsed.document, parsed.marks, dialect.name if dialect else "", notes)
 
 
-def _checked(parsed: Parsed) -> Recipe:
+def _checked(parsed: Parsed) -> tuple[Recipe | None, list[Problem]]:
+    """Return the recipe, or all that keeps the document from being one."""
     recipe, problems = checked(parsed)
     told_already = {problem.path for problem in problems}
     problems += [problem for problem in where_problems(parsed) if problem.path not in told_already]
@@ -77,10 +82,10 @@ def _checked(parsed: Parsed) -> Recipe:
         in_matrix = _of_matrix(parsed)
         # A value that came from the matrix is told there, and only there.
         told = {problem.path.removeprefix("matrix.").rpartition("[")[0] for problem in in_matrix}
-        raise recipe_error([problem for problem in problems if problem.path not in told] + in_matrix)
+        return None, [problem for problem in problems if problem.path not in told] + in_matrix
     # A recipe that cannot become jobs is wrong now, not when it is submitted.
     recipe_pieces(recipe, parsed.marks)
-    return recipe
+    return recipe, []
 
 
 def _of_matrix(parsed: Parsed) -> list[Problem]:

@@ -15,6 +15,7 @@ class Dialect:
     """`fits` looks at the names of a document's sections; `translate` imports what it needs when it is called."""
 
     name: str
+    title: str
     fits: Callable[[Mapping[str, Any]], bool]
     translate: Callable[[Parsed], Translation]
 
@@ -44,8 +45,8 @@ def _ai_factory(parsed: Parsed) -> Translation:
 
 # In the order in which they are tried.
 DIALECTS: tuple[Dialect, ...] = (
-    Dialect("benchmark-ai", _is_descriptor, _descriptor),
-    Dialect("ai-factory", _is_ai_factory, _ai_factory),
+    Dialect("benchmark-ai", "a Benchmark AI descriptor", _is_descriptor, _descriptor),
+    Dialect("ai-factory", "an AI Factory recipe", _is_ai_factory, _ai_factory),
 )
 
 

@@ -40,7 +40,7 @@ def translate(parsed: Parsed) -> Translation:
     if service is not None and client is not None and benchmarks is not None:
         _client(service, client, benchmarks, draft)
     if draft.problems or parsed.problems:
-        raise recipe_error([*parsed.problems, *draft.problems])
+        raise recipe_error([*parsed.problems, *draft.problems], "it was read as an AI Factory recipe")
     draft.notes.sort(key=lambda note: note.line or 0)
     return draft.translation()
 

@@ -165,6 +165,7 @@ def _sources(draft: Draft, sources: tuple[Source, ...], origin: Keys, within: Ke
     for index, one in enumerate(sources):
         place = (*origin, index)
         draft.at((*within, "sources", len(listed)), place)
+        draft.at((*within, "sources", len(listed), "source"), (*place, "src" if one.uri is None else "uri"))
         if (one.src is None) == (one.uri is None):
             said = (
                 "is missing: where it is fetched from" if one.src is None else "and uri (its name of 2019) both stand"

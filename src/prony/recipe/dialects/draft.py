@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from prony.model.base import Noun
 from prony.recipe.dialects.strict import read_part
-from prony.recipe.marks import Keys, Mark, Parsed, mark_of, problem_at, with_value
+from prony.recipe.marks import Keys, Mark, Parsed, dotted, mark_of, problem_at, with_value
 from prony.recipe.problems import Problem
 
 T = TypeVar("T", bound=Noun)
@@ -15,10 +16,26 @@ T = TypeVar("T", bound=Noun)
 
 @dataclass(frozen=True)
 class Translation:
-    """`parsed` is a recipe's document; each note says where in the text something stands that was not honoured."""
+    """`parsed` is a recipe's document; each note says where in the text something stands that was not honoured.
+
+    `origins` says for paths of the recipe which path of the other program's document they were made from.
+    """
 
     parsed: Parsed
     notes: tuple[Problem, ...] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    def as_written(self, problem: Problem) -> Problem:
+        """Return a problem of the recipe as one of the key that somebody wrote, where it is known which that was."""
+        around = [path for path in self.origins if _is_within(problem.path, path)]
+        if problem.line is None or not around:  # an option has no line, and speaks the recipe's own words
+            return problem
+        hint = "; ".join(part for part in (problem.hint, f"it becomes {problem.path}") if part)
+        return replace(problem, path=self.origins[max(around, key=len)], hint=hint)
+
+
+def _is_within(path: str, around: str) -> bool:
+    return path == around or path.startswith((f"{around}.", f"{around}["))
 
 
 @dataclass
@@ -28,6 +45,7 @@ class Draft:
     origin: Parsed
     document: dict[str, Any] = field(default_factory=dict)
     marks: dict[Keys, Mark] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
     notes: list[Problem] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -35,11 +53,13 @@ class Draft:
         """Set the value of a dotted path; `origin` is where it stood in the document that it is made from."""
         keys = tuple(path.split("."))
         self.document = with_value(self.document, keys, value)
-        self.marks[keys] = mark_of(self.origin.marks, origin)
+        self.at(keys, origin)
 
     def at(self, keys: Keys, origin: Keys) -> None:
         """Say where a part of what was set comes from."""
         self.marks[keys] = mark_of(self.origin.marks, origin)
+        if origin:
+            self.origins[dotted(keys)] = dotted(origin)
 
     def note(self, origin: Keys, message: str, hint: str = "") -> None:
         """Say what of the document is not honoured, or otherwise than it was meant there."""
@@ -57,4 +77,4 @@ class Draft:
     def translation(self) -> Translation:
         marks = {(): mark_of(self.origin.marks, ()), **self.marks}
         parsed = Parsed(self.document, marks, (*self.origin.problems, *self.problems))
-        return Translation(parsed, tuple(self.notes))
+        return Translation(parsed, tuple(self.notes), self.origins)

@@ -31,7 +31,9 @@ def _translate(parsed: Parsed) -> Translation:
 
 @pytest.fixture(autouse=True)
 def dialect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dialects, "DIALECTS", (dialects.Dialect("plain", lambda one: "subject" in one, _translate),))
+    monkeypatch.setattr(
+        dialects, "DIALECTS", (dialects.Dialect("plain", "a plain note", lambda one: "subject" in one, _translate),)
+    )
 
 
 def test_a_document_with_a_workload_is_never_a_dialect() -> None:
@@ -57,4 +59,12 @@ def test_overrides_are_of_the_recipe_that_it_became() -> None:
 def test_a_problem_names_the_line_of_the_text_as_it_was_written() -> None:
     with pytest.raises(RecipeError) as found:
         loads(TEXT.replace("8", "0").replace("blue", "red"), "yaml", "their.yaml")
-    assert [(one["line"], one["path"]) for one in found.value.problems] == [(2, "colour"), (3, "workload.batch_size")]
+    assert [(one["line"], one["path"]) for one in found.value.problems] == [(2, "colour"), (3, "size")]
+    assert found.value.problems[1]["hint"] == "it becomes workload.batch_size"
+    assert found.value.hint == "it was read as a plain note"
+
+
+def test_a_problem_of_an_override_stays_one_of_the_recipe() -> None:
+    with pytest.raises(RecipeError) as found:
+        loads(TEXT, "yaml", "their.yaml", ["workload.batch_size=0"])
+    assert [one["path"] for one in found.value.problems] == ["workload.batch_size"]
