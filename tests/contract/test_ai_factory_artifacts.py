@@ -300,6 +300,36 @@ def test_what_came_in_goes_out_byte_for_byte(bench: Bench, tmp_path: Path) -> No
     assert drawn >= {"latency_percentiles.png", "throughput_timeline.png", "success_rate.png"}
 
 
+def test_its_metrics_are_read_by_prometheus_and_its_logs_are_counted(bench: Bench, tmp_path: Path) -> None:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    lines = rows(100, failing=5, operation="GET") + rows(50, operation="SET")
+    folder = benchmark(tmp_path / "BM-14", lines)
+    (folder / "logs" / "client.out").write_text(
+        "Selects: 500\n2026 ERROR no route\nTraceback (most recent call last):\n"
+    )
+    experiment, _ = imported(bench, folder)
+    bench.export_requests(experiment.id, "ai-factory", tmp_path / "out")
+    report = tmp_path / "out" / "reports" / "BM-14"
+    families = list(text_string_to_metric_families((report / "metrics.txt").read_text()))
+    assert len({one.name for one in families}) == len(families)
+    told = {
+        (one.name, one.labels.get("quantile") or one.labels.get("operation") or one.labels.get("error_type")): one.value
+        for family in families
+        for one in family.samples
+    }
+    theirs = by_its_rules(lines)
+    assert told["benchmark_requests_total", None] == 150
+    assert told["benchmark_latency_seconds", "0.95"] == pytest.approx(theirs["latency_s"]["p95"])
+    assert told["benchmark_throughput_rps", None] == pytest.approx(theirs["requests_per_second"])
+    assert told["benchmark_db_operation_count", "SET"] == 50
+    assert told["benchmark_errors_by_type", "set_failed"] == 10
+    assert told["benchmark_client_count", None] == 2
+    logs = json.loads((report / "logs_summary.json").read_text())
+    assert logs["total_errors"] == logs["files"]["client.out"]["errors"] == 2
+    assert logs["files"]["client.out"]["lines"] == 3
+
+
 def test_an_id_that_is_no_name_leads_nowhere_else(bench: Bench, tmp_path: Path) -> None:
     folder = benchmark(tmp_path / "in" / "BM-16", rows(30), benchmark_id="../../../elsewhere/BM")
     experiment, _ = imported(bench, folder)

@@ -20,6 +20,7 @@ from prony.measure.request_lines import Log, read_log
 from prony.measure.requests import OK
 from prony.model.dossier import Entry
 from prony.model.result import Repetition
+from prony.report.ai_factory_metrics import logs_summary, metrics_text
 from prony.report.ai_factory_pages import write_report
 from prony.report.ai_factory_summary import summary_of
 from prony.report.load_series import requests_of
@@ -73,6 +74,9 @@ def _written(entry: Entry, to: Path, identity: str, log: Log) -> list[Path]:
         (folder / "summary.json").write_text(_json(summary))
     run = json.loads((folder / "run.json").read_text()) if (folder / "run.json").exists() else {}
     report = write_report(to / "reports" / identity, entry, identity, summary, run, log)
+    clients = run.get("clients") if isinstance(run.get("clients"), list) else ()
+    (report.parent / "metrics.txt").write_text(metrics_text(identity, summary, len(clients)))
+    (report.parent / "logs_summary.json").write_text(logs_summary(folder / "logs"))
     return [folder / "run.json", folder / "requests.jsonl", folder / "summary.json", report]
 
 
