@@ -1,7 +1,7 @@
 """A benchmark's summary in, AI Factory's `metrics.txt` out; a folder of logs in, `logs_summary.json` out.
 
-The first has the names that its programs expose to Prometheus, each told once, for what the requests show. Of the second
-only the name is known: it tells of each log how long it is, and how many lines a program itself calls an error.
+The first has the names that its programs expose to Prometheus, each told once, for what the requests show. Only the
+name of the second is known: it tells of each log how long it is, and how many lines a program itself calls an error.
 """
 
 from __future__ import annotations
