@@ -73,6 +73,12 @@ def test_the_requests_of_all_clients_are_one_load_of_as_many_users() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["nginx", "chroma"])
+def test_the_only_request_of_a_health_check_counts(kind: str) -> None:
+    (job,) = read({"type": kind}, {"type": f"{kind}_healthcheck"}, {"num_clients": 3}).jobs("x")
+    assert (job.load.requests, job.load.warmup) == (3, "none")
+
+
 def test_a_smoke_test_sends_as_many_requests_as_it_is_told() -> None:
     client = {"type": "vllm_smoke", "settings": {"num_requests": 100, "max_tokens": 50}}
     (job,) = read({"type": "vllm"}, client).jobs("x1")

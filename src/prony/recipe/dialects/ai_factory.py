@@ -131,6 +131,8 @@ def _ask(asking: Asking, client: nouns.Client, benchmarks: nouns.Benchmarks, dra
     _users(clients * asking.users, client, benchmarks, draft, asking.duration_s)
     if asking.requests is not None:
         draft.set("load.requests", asking.requests * clients, ("client", "settings"))
+    if asking.requests == 1:  # everybody's first request is all that there is
+        draft.set("load.warmup", "none", ("client", "type"))
     if asking.processes is not None:
         fewest = min(asking.processes, clients * asking.users, 256)
         draft.set("load.clients.processes", fewest, ("client", "settings", "threads"))
