@@ -75,7 +75,7 @@ def test_the_requests_of_all_clients_are_one_load_of_as_many_users() -> None:
 
 @pytest.mark.parametrize("kind", ["nginx", "chroma"])
 def test_the_only_request_of_a_health_check_counts(kind: str) -> None:
-    (job,) = read({"type": kind}, {"type": f"{kind}_healthcheck"}, {"num_clients": 3}).jobs("x")
+    (job,) = read({"type": kind}, {"type": f"{kind}_healthcheck"}, num_clients=3).jobs("x")
     assert (job.load.requests, job.load.warmup) == (3, "none")
 
 

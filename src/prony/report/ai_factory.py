@@ -74,8 +74,9 @@ def _written(entry: Entry, to: Path, identity: str, log: Log) -> list[Path]:
         (folder / "summary.json").write_text(_json(summary))
     run = json.loads((folder / "run.json").read_text()) if (folder / "run.json").exists() else {}
     report = write_report(to / "reports" / identity, entry, identity, summary, run, log)
-    clients = run.get("clients") if isinstance(run.get("clients"), list) else ()
-    (report.parent / "metrics.txt").write_text(metrics_text(identity, summary, len(clients)))
+    clients = run.get("clients")
+    count = len(clients) if isinstance(clients, list) else None
+    (report.parent / "metrics.txt").write_text(metrics_text(identity, summary, count))
     (report.parent / "logs_summary.json").write_text(logs_summary(folder / "logs"))
     return [folder / "run.json", folder / "requests.jsonl", folder / "summary.json", report]
 

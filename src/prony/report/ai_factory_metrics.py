@@ -40,7 +40,7 @@ _LONGEST = 300
 Sample = tuple[str, str, dict[str, str], Any]
 
 
-def metrics_text(identity: str, summary: Mapping[str, Any], clients: int) -> str:
+def metrics_text(identity: str, summary: Mapping[str, Any], clients: int | None) -> str:
     """Return the figures as Prometheus reads them: every family once, with its help and its type."""
     labels = {"benchmark_id": identity, "service": str(summary["service_type"])}
     lines: list[str] = []
