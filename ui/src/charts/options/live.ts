@@ -3,7 +3,7 @@ import type { EChartsOption, LineSeriesOption } from "echarts";
 
 import { counted, DASH, plain } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { base, bottomAxis, legend, stroke, tooltip, valueAxis, type Drawing } from "./drawing";
+import { base, bottomAxis, colour, legend, stroke, tooltip, valueAxis, type Drawing } from "./drawing";
 
 /** What is told of a load each second. */
 export interface Tick {
@@ -32,16 +32,16 @@ export function liveDrawing(ticks: readonly Tick[], theme: ChartTheme): Drawing 
     ],
     series: [
       line("requests a second", 0, 0, ticks.map((one) => [one.at_s, one.rate_per_s]), theme),
-      line("in flight", 0, 2, ticks.map((one) => [one.at_s, one.in_flight]), theme),
-      line("p50", 1, 0, ticks.map((one) => [one.at_s, one.p50_ms]), theme),
-      line("p99", 1, 1, ticks.map((one) => [one.at_s, one.p99_ms]), theme),
+      line("in flight", 0, 1, ticks.map((one) => [one.at_s, one.in_flight]), theme),
+      line("p50", 1, 2, ticks.map((one) => [one.at_s, one.p50_ms]), theme),
+      line("p99", 1, 3, ticks.map((one) => [one.at_s, one.p99_ms]), theme),
     ],
   };
   return { option, table: tableOf(ticks), height: 370 };
 }
 
 function line(name: string, panel: number, tint: number, data: [number, number | null][], theme: ChartTheme): LineSeriesOption {
-  return { name, type: "line", xAxisIndex: panel, yAxisIndex: panel, symbol: "none", connectNulls: false, lineStyle: { ...stroke(theme, tint), width: 1.5 }, data };
+  return { name, type: "line", xAxisIndex: panel, yAxisIndex: panel, symbol: "none", connectNulls: false, lineStyle: { ...stroke(theme, tint), width: 1.5 }, itemStyle: { color: colour(theme, tint) }, data };
 }
 
 function tableOf(ticks: readonly Tick[]): Drawing["table"] {

@@ -4,7 +4,7 @@ import type { EChartsOption, ScatterSeriesOption } from "echarts";
 import type { Estimate, Starts } from "@/api/schema";
 import { DASH, plain, text } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { base, colour, legend, valueAxis, type Drawing } from "./drawing";
+import { base, colour, valueAxis, type Drawing } from "./drawing";
 import { intervalBars, standing } from "./intervals";
 
 type Run = Starts["runs"][number];
@@ -26,20 +26,17 @@ export function startsDrawing(starts: Starts, theme: ChartTheme): Drawing {
   const values = starts.runs.flatMap((run) => PHASES.map(({ phase }) => run[phase])).filter(isNumber);
   const option: EChartsOption = {
     ...base(theme),
-    legend: legend(theme, PHASES.map((one) => one.name)),
-    grid: { left: 150, right: 24, top: 36, bottom: 44 },
+    grid: { left: 160, right: 24, top: 8, bottom: 44 },
     xAxis: {
       ...valueAxis(theme, values, "", starts.unit),
       nameLocation: "middle",
       nameGap: 26,
     },
     yAxis: {
-      type: "value",
-      min: -0.5,
-      max: PHASES.length - 0.5,
+      type: "category",
+      data: PHASES.map((one) => one.name),
       inverse: true,
-      interval: 1,
-      axisLabel: { color: theme.muted, formatter: (at: number) => PHASES[at]?.name ?? "" },
+      axisLabel: { color: theme.text },
       axisLine: { show: false },
       axisTick: { show: false },
       splitLine: { show: false },
@@ -49,7 +46,7 @@ export function startsDrawing(starts: Starts, theme: ChartTheme): Drawing {
       return [intervalBars(interval, { color: colour(theme, row), along: "x" }), dots(starts, phase, { name, symbol, row }, theme)];
     }),
   };
-  return { option, table: tableOf(starts), height: 200 };
+  return { option, table: tableOf(starts), height: 180 };
 }
 
 interface Row {

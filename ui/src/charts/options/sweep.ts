@@ -13,7 +13,7 @@ type Field = "throughput" | "goodput" | "p50" | "p99";
 const LINES: readonly { field: Field; panel: 0 | 1; name: string; tint: number }[] = [
   { field: "throughput", panel: 0, name: "throughput", tint: 0 },
   { field: "goodput", panel: 0, name: "goodput", tint: 2 },
-  { field: "p50", panel: 1, name: "end to end p50", tint: 0 },
+  { field: "p50", panel: 1, name: "end to end p50", tint: 3 },
   { field: "p99", panel: 1, name: "end to end p99", tint: 1 },
 ];
 
@@ -48,7 +48,9 @@ export function sweepDrawing(curve: Curve, theme: ChartTheme): Drawing {
 function loadAxis(curve: Curve, name: string, theme: ChartTheme) {
   const loads = curve.levels.map((level) => level.load);
   const axis = bottomAxis(theme, name, Math.max(...loads));
-  return { ...axis, type: valueAxis(theme, loads, "", "1").type, min: Math.min(...loads), max: Math.max(...loads) };
+  // Marked where something was measured, and nowhere else.
+  const axisLabel = { ...axis.axisLabel, customValues: loads };
+  return { ...axis, axisLabel, type: valueAxis(theme, loads, "", "1").type, min: Math.min(...loads), max: Math.max(...loads) };
 }
 
 function seriesOf(curve: Curve, { field, panel, name, tint }: (typeof LINES)[number], theme: ChartTheme): SeriesOption[] {

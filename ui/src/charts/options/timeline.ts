@@ -10,6 +10,9 @@ import { band } from "./intervals";
 /** Beyond so many runs, lines lie on top of each other: the first ones are drawn, and all are in the table. */
 const MOST_RUNS = 6;
 
+/** Up to so many samples of a run are seen one by one. */
+const MOST_DOTS = 60;
+
 type Run = Timeline["runs"][number];
 
 export function timelineDrawing(timeline: Timeline, theme: ChartTheme): Drawing {
@@ -28,14 +31,17 @@ export function timelineDrawing(timeline: Timeline, theme: ChartTheme): Drawing 
 }
 
 function seriesOf(run: Run, index: number, theme: ChartTheme): LineSeriesOption[] {
-  const places = run.buckets.map((one) => ({ at: one.at_s, low: one.low ?? null, high: one.high ?? null }));
+  // Where samples are rare most buckets are empty: the line goes from one that has some to the next.
+  const filled = run.buckets.filter((one) => one.count > 0);
+  const places = filled.map((one) => ({ at: one.at_s, low: one.low ?? null, high: one.high ?? null }));
   const median: LineSeriesOption = {
     name: nameOf(run),
     type: "line",
-    symbol: "none",
-    connectNulls: false,
+    symbol: filled.length > MOST_DOTS ? "none" : "circle",
+    symbolSize: 4,
     lineStyle: { ...stroke(theme, index), width: 1.5 },
-    data: run.buckets.map((one) => [one.at_s, one.median ?? null]),
+    itemStyle: { color: colour(theme, index) },
+    data: filled.map((one) => [one.at_s, one.median ?? null]),
     ...failures(run, theme),
   };
   return [...band(places, colour(theme, index)), median];

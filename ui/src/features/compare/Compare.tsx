@@ -5,14 +5,13 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 
 import type { Comparison } from "@/api/schema";
-import { Badge } from "@/components/Badge";
+import { Badge, toneOf } from "@/components/Badge";
 import { ExperimentPicker } from "@/components/ExperimentPicker";
 import { Choice } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
 import { listed } from "@/components/search";
 import { Empty, Shown } from "@/components/states";
 
-import { toneOfConclusion } from "./change";
 import { MatchView } from "./Match";
 import { comparisonQuery } from "./queries";
 import { shareOf } from "./strip";
@@ -60,7 +59,7 @@ function Outcome({ comparison }: { comparison: Comparison }) {
       <Card>
         <div className="stack">
           <p className="row">
-            <Badge tone={toneOfConclusion(comparison.conclusion)}>{comparison.conclusion}</Badge>
+            <Badge tone={toneOf(comparison.conclusion)}>{comparison.conclusion}</Badge>
             <strong>{comparison.sentence}</strong>
           </p>
           <Notes of={[...comparison.notes, ...comparison.unmatched]} />

@@ -2,11 +2,11 @@
 import { useMemo, useState } from "react";
 
 import type { Contrast } from "@/api/schema";
-import { Badge } from "@/components/Badge";
+import { Badge, toneOf } from "@/components/Badge";
 import { commonScale } from "@/components/number";
 import { Quantity } from "@/components/Quantity";
 
-import { toneOfConclusion, writtenEffect } from "./change";
+import { writtenEffect } from "./change";
 import { EffectStrip } from "./EffectStrip";
 import { reach } from "./strip";
 
@@ -23,13 +23,13 @@ export function Contrasts({ contrasts, threshold, label }: { contrasts: readonly
           <thead>
             <tr>
               <th scope="col">Metric</th>
+              <th scope="col">Conclusion</th>
               <th scope="col" className="end">Baseline</th>
               <th scope="col" className="end">Candidate</th>
               <th scope="col" className="end">Change</th>
-              <th scope="col" style={{ width: "20%" }} title="the band is what does not matter">
+              <th scope="col" style={{ width: "14%" }} title="the band is what does not matter">
                 Interval
               </th>
-              <th scope="col">Conclusion</th>
             </tr>
           </thead>
           <tbody>
@@ -53,12 +53,22 @@ export function Contrasts({ contrasts, threshold, label }: { contrasts: readonly
 function Line({ of: one, within, threshold }: { of: Contrast; within: number; threshold: number }) {
   const written = one.effect ? writtenEffect(one.effect) : null;
   const scale = commonScale([one.baseline, one.candidate].flatMap((estimate) => estimate ?? []));
-  const tone = toneOfConclusion(one.conclusion);
+  const tone = toneOf(one.conclusion);
   return (
     <tr className={one.role === "headline" ? undefined : "dim"}>
       <th scope="row" className="mono">
         {one.key}
       </th>
+      <td>
+        <details className="why">
+          <summary>
+            <Badge tone={tone} title={written?.chance ? `p ${written.chance}` : undefined}>
+              {one.conclusion}
+            </Badge>
+          </summary>
+          <p className="small">{one.sentence}</p>
+        </details>
+      </td>
       <td className="end">
         <Quantity of={one.baseline} scale={scale} />
       </td>
@@ -77,16 +87,6 @@ function Line({ of: one, within, threshold }: { of: Contrast; within: number; th
         {one.effect && written && (
           <EffectStrip effect={one.effect} within={within} threshold={threshold} tone={tone} label={`${one.key}: ${written.change} ${written.interval}`} />
         )}
-      </td>
-      <td>
-        <details className="why">
-          <summary>
-            <Badge tone={tone} title={written?.chance ? `p ${written.chance}` : undefined}>
-              {one.conclusion}
-            </Badge>
-          </summary>
-          <p className="small">{one.sentence}</p>
-        </details>
       </td>
     </tr>
   );

@@ -1,6 +1,5 @@
 // An effect in, how people write it out: `+5.1 %` with its interval, or points where it is a difference of shares.
-import type { Conclusion, Effect } from "@/api/schema";
-import type { Tone } from "@/components/Badge";
+import type { Effect } from "@/api/schema";
 
 export interface WrittenEffect {
   change: string;
@@ -28,18 +27,4 @@ export function percent(share: number): string {
 
 function signed(text: string): string {
   return text.startsWith("-") ? `−${text.slice(1)}` : `+${text}`;
-}
-
-const TONES: Record<Conclusion, Tone> = {
-  regression: "bad",
-  improvement: "good",
-  equivalent: "good",
-  within: "good",
-  different: "info",
-  inconclusive: "warn",
-  insufficient: "quiet",
-};
-
-export function toneOfConclusion(conclusion: Conclusion): Tone {
-  return TONES[conclusion];
 }

@@ -1,4 +1,7 @@
-// What each running job is doing just now, as its runner tells.
+// What each running job is doing just now, as its runner tells; and where none runs, what they wait for.
+import { useQuery } from "@tanstack/react-query";
+
+import { queueQuery } from "@/api/fleet";
 import type { Event, QueuedJob } from "@/api/schema";
 import { plain } from "@/components/number";
 
@@ -8,8 +11,8 @@ const MOST = 6;
 
 export function Doing({ watched }: { watched: Watched }) {
   const running = [...watched.jobs.values()].filter((job) => job.state === "leased");
-  const waiting = [...watched.jobs.values()].find((job) => job.state === "waiting" && job.reason);
-  if (running.length === 0 && waiting) return <p className="muted">Waiting: {waiting.reason}</p>;
+  const waiting = [...watched.jobs.values()].find((job) => job.state === "waiting");
+  if (running.length === 0 && waiting) return <Waiting experimentId={waiting.experiment_id} />;
   return (
     <ul className="doing">
       {running.slice(0, MOST).map((job) => (
@@ -20,6 +23,13 @@ export function Doing({ watched }: { watched: Watched }) {
       {running.length > MOST && <li className="muted">and {running.length - MOST} more</li>}
     </ul>
   );
+}
+
+/** Why is asked of the queue: it changes with the agents, and of those an experiment's own stream tells nothing. */
+function Waiting({ experimentId }: { experimentId: string }) {
+  const queue = useQuery(queueQuery());
+  const why = queue.data?.lots.find(({ lot, waiting }) => lot.experiment_id === experimentId && waiting > 0)?.reason;
+  return <p className="muted">{why ? `Waiting: ${why}` : "Waiting for its turn"}</p>;
 }
 
 function One({ job, told }: { job: QueuedJob; told: Event | undefined }) {

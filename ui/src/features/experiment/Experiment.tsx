@@ -95,6 +95,11 @@ function Found({ view, watched }: { view: ExperimentView; watched: Watched }) {
             </div>
             <Progress counts={counts} total={experiment.job_count} />
             <Doing watched={watched} />
+            {experiment.recipe.workload.kind === "service" && (
+              <Link to="/load" search={{ ids: experiment.id }}>
+                Its load, second by second
+              </Link>
+            )}
           </div>
         </Card>
       )}

@@ -2,7 +2,7 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 
-import { asked } from "@/api/client";
+import { asked, Refusal } from "@/api/client";
 import { Card } from "@/components/layout";
 import { Failure, Loading } from "@/components/states";
 
@@ -10,6 +10,7 @@ import type { Watched } from "./watched";
 
 const route = getRouteApi("/experiments/$experimentId");
 const WAIT_S = 20;
+const PAUSE_MS = 1000;
 // Enough to read, and no more than a page can hold.
 const MOST_CHARACTERS = 400_000;
 
@@ -45,6 +46,7 @@ export function Logs({ watched }: { watched: Watched }) {
 function Text({ jobId }: { jobId: string }) {
   const [text, setText] = useState("");
   const [ended, setEnded] = useState(false);
+  const [isCut, setIsCut] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const place = useRef<HTMLPreElement>(null);
   const isAtEnd = useRef(true);
@@ -52,15 +54,22 @@ function Text({ jobId }: { jobId: string }) {
     const stop = new AbortController();
     const follow = async (): Promise<void> => {
       let offset = "0";
-      for (;;) {
-        const path = `/api/v1/jobs/${encodeURIComponent(jobId)}/logs?offset=${offset}&wait_s=${WAIT_S}`;
-        const response = await asked(new Request(new URL(path, location.origin), { signal: stop.signal }));
-        const piece = await response.text();
-        offset = response.headers.get("Prony-Next-Offset") ?? offset;
-        if (piece) setText((before) => (before + piece).slice(-MOST_CHARACTERS));
-        if (response.headers.get("Prony-Ended") === "true") {
-          setEnded(true);
-          return;
+      while (!stop.signal.aborted) {
+        try {
+          const path = `/api/v1/jobs/${encodeURIComponent(jobId)}/logs?offset=${offset}&wait_s=${WAIT_S}`;
+          const response = await asked(new Request(new URL(path, location.origin), { signal: stop.signal }));
+          const piece = await response.text();
+          offset = response.headers.get("Prony-Next-Offset") ?? offset;
+          if (piece) setText((before) => (before + piece).slice(-MOST_CHARACTERS));
+          setIsCut(false);
+          if (response.headers.get("Prony-Ended") === "true") {
+            setEnded(true);
+            return;
+          }
+        } catch (caught) {
+          if (!isOfTheWay(caught)) throw caught;
+          setIsCut(true);
+          await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
         }
       }
     };
@@ -84,8 +93,13 @@ function Text({ jobId }: { jobId: string }) {
         {text || (ended ? "It wrote nothing." : "Nothing yet.")}
       </pre>
       <p className="muted small" role="status">
-        {ended ? "The log is whole." : "Followed: what comes is added."}
+        {ended ? "The log is whole." : isCut ? "Cut off from the server; it is asked again." : "Followed: what comes is added."}
       </p>
     </>
   );
+}
+
+/** A server that is gone or begins anew may come back and go on where it was; a refusal stays one. */
+function isOfTheWay(error: unknown): boolean {
+  return error instanceof Refusal ? error.status === 0 || error.status >= 500 : error instanceof TypeError;
 }

@@ -13,6 +13,8 @@ import { type Column, Table } from "@/components/Table";
 
 import { columnsOf, headingOf } from "./columns";
 import { resultsQuery } from "./queries";
+import { Reasons } from "./Reasons";
+import { Sides } from "./Sides";
 import { isOver } from "./watched";
 
 export function Results({ view }: { view: ExperimentView }) {
@@ -39,12 +41,17 @@ function Numbers({ dossier }: { dossier: Dossier }) {
   return (
     <div className="stack wide">
       {entries.length === 1 && entries[0] && <Headlines entry={entries[0]} />}
+      {dossier.experiment.recipe.duet && <Sides experimentId={dossier.experiment.id} />}
       <Card title="Numbers" flush>
         <Table rows={entries} columns={tableOf(entries)} keyOf={(entry) => entry.job.id} label="Numbers of every job" rowHeight={44} />
       </Card>
       {dossier.gates.length > 0 && <Gates outcomes={dossier.gates} />}
       {dossier.sweep?.curves.map((curve, index) => (
-        <Card key={index} title="Throughput and latency against load">
+        <Card
+          key={index}
+          title={curve.title || "Throughput and latency against load"}
+          actions={<Link to="/load" search={{ ids: dossier.experiment.id }}>Knee, limits and bottleneck</Link>}
+        >
           <SweepChart curve={curve} />
         </Card>
       ))}
@@ -116,32 +123,6 @@ function Gates({ outcomes }: { outcomes: readonly GateOutcome[] }) {
             <Badge tone={tones[one.state]}>{one.state}</Badge>
             <code>{one.gate}</code>
             <span>{one.text}</span>
-          </li>
-        ))}
-      </ul>
-    </Card>
-  );
-}
-
-/** Why numbers are not to be quoted, or only with care; the same reason of many jobs is told once. */
-function Reasons({ entries }: { entries: readonly Entry[] }) {
-  const found = new Map<string, { grade: Entry["summary"]["verdict"]["grade"]; titles: string[] }>();
-  for (const { summary } of entries)
-    for (const reason of summary.verdict.reasons) {
-      const known = found.get(reason.text) ?? { grade: reason.grade, titles: [] };
-      found.set(reason.text, { ...known, titles: [...known.titles, summary.title] });
-    }
-  if (found.size === 0) return null;
-  const isAllValid = [...found.values()].every(({ grade }) => grade === "valid");
-  return (
-    <Card title={isAllValid ? "Notes" : "Why a number is not simply valid"}>
-      <ul className="stack">
-        {[...found].map(([text, { grade, titles }]) => (
-          <li key={text} className="reason">
-            <Verdict grade={grade} />
-            <span>
-              {text} {entries.length > 1 && <span className="muted small">({titles.length === 1 ? titles[0] : `${titles.length} jobs`})</span>}
-            </span>
           </li>
         ))}
       </ul>

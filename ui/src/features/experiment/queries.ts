@@ -2,7 +2,7 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, got, Refusal } from "@/api/client";
-import type { Dossier } from "@/api/schema";
+import type { Comparison, Dossier } from "@/api/schema";
 
 export function experimentQuery(experimentId: string) {
   return queryOptions({
@@ -70,5 +70,20 @@ export function countersQuery(experimentId: string, jobId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "counters", jobId],
     queryFn: ({ signal }) => got(api.GET("/api/v1/jobs/{job_id}/counters", { signal, params: { path: { job_id: jobId } } })),
+  });
+}
+
+/** How the sides of a duet stand against each other; null while that cannot be said. */
+export function sidesQuery(experimentId: string) {
+  return queryOptions({
+    queryKey: ["experiment", experimentId, "sides"],
+    queryFn: async ({ signal }): Promise<Comparison | null> => {
+      try {
+        return (await got(api.GET("/api/v1/comparison", { signal, params: { query: { of: experimentId } } }))) as Comparison;
+      } catch (error) {
+        if (error instanceof Refusal && error.status >= 400 && error.status < 500) return null;
+        throw error;
+      }
+    },
   });
 }

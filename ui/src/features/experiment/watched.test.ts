@@ -17,6 +17,11 @@ describe("a watched experiment", () => {
     expect(begun.jobs.get("x1-001")?.state).toBe("waiting");
   });
 
+  it("counts a job where it is now, and not where it was", () => {
+    const moved = after(after(NOTHING, "snapshot", SNAPSHOT), "job", JSON.stringify({ id: "x1-001", state: "leased" }));
+    expect(moved.view?.counts).toEqual({ waiting: 0, leased: 1 });
+  });
+
   it("is over when its state says so, and not before it is known", () => {
     expect(isOver(null)).toBe(false);
     const ended = after(NOTHING, "experiment", JSON.stringify({ experiment: { id: "x1", state: "complete" }, counts: {} }));

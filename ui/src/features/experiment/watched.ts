@@ -30,7 +30,8 @@ export function after(watched: Watched, event: string, data: string): Watched {
     }
     case "job": {
       const job = JSON.parse(data) as QueuedJob;
-      return { ...watched, jobs: new Map(watched.jobs).set(job.id, job) };
+      const before = watched.jobs.get(job.id)?.state;
+      return { ...watched, view: moved(watched.view, before, job.state), jobs: new Map(watched.jobs).set(job.id, job) };
     }
     case "progress": {
       const told = JSON.parse(data) as Event;
@@ -41,6 +42,13 @@ export function after(watched: Watched, event: string, data: string): Watched {
     default:
       return watched;
   }
+}
+
+/** A job that moved on is counted where it is now: of the experiment itself the server tells only when its own state changes. */
+function moved(view: ExperimentView | null, from: QueuedJob["state"] | undefined, to: QueuedJob["state"]): ExperimentView | null {
+  if (view === null || from === undefined || from === to) return view;
+  const counts = { ...view.counts, [from]: (view.counts[from] ?? 1) - 1, [to]: (view.counts[to] ?? 0) + 1 };
+  return { ...view, counts };
 }
 
 export function isOver(view: ExperimentView | null): boolean {

@@ -20,7 +20,7 @@ export function CurveCard({ curve }: { curve: Curve }) {
           {claims.map(([name, claim]) => claim && <Told key={name} name={name} claim={claim} />)}
         </div>
         {curve.levels.length > 1 && <SweepChart curve={curve} />}
-        <Table rows={curve.levels} columns={columns(curve.noun)} keyOf={(one) => String(one.load)} label="Levels of load" />
+        <Table rows={curve.levels} columns={columns(curve)} keyOf={(one) => String(one.load)} label="Levels of load" />
         <Evidence levels={curve.levels} noun={curve.noun} />
       </div>
     </Card>
@@ -37,8 +37,8 @@ function Told({ name, claim }: { name: string; claim: Claim }) {
   );
 }
 
-function columns(noun: string): readonly Column<Level>[] {
-  return [
+function columns({ noun, levels }: Curve): readonly Column<Level>[] {
+  const all: readonly Column<Level>[] = [
     { key: "load", heading: noun || "load", cell: (one) => <b>{one.load}</b>, end: true },
     { key: "throughput", heading: "Throughput", cell: (one) => <Quantity of={one.throughput} />, end: true },
     { key: "goodput", heading: "Goodput", cell: (one) => <Quantity of={one.goodput} />, end: true },
@@ -47,8 +47,13 @@ function columns(noun: string): readonly Column<Level>[] {
     { key: "errors", heading: "Failed", cell: (one) => (one.errors ? share(one.errors.value) : "–"), end: true },
     { key: "grade", heading: "Verdict", cell: (one) => <Verdict grade={one.grade} title={one.excluded || undefined} /> },
     { key: "limits", heading: "Limits", cell: (one) => <Limits of={one} /> },
-    { key: "where", heading: "Bottleneck", cell: (one) => (one.bottleneck ? named(one.bottleneck) : "–") },
   ];
+  // Without limits for each request there is no goodput, and without any limit nothing to hold.
+  const isEmpty: Record<string, boolean> = {
+    goodput: levels.every((one) => !one.goodput),
+    limits: levels.every((one) => one.checks.length === 0),
+  };
+  return all.filter(({ key }) => !isEmpty[key]);
 }
 
 function Limits({ of: level }: { of: Level }) {
@@ -78,7 +83,7 @@ function Evidence({ levels, noun }: { levels: readonly Level[]; noun: string }) 
         bottleneck ? (
           <details key={load} open={load === told.at(-1)?.load}>
             <summary>
-              at {load} {noun}: {named(bottleneck)}
+              at {load} {load === 1 ? noun.replace(/s$/, "") : noun}: <b>{named(bottleneck)}</b>
             </summary>
             <p>{bottleneck.text}</p>
             <ul className="clues">

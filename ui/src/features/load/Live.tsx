@@ -23,10 +23,11 @@ export function Live({ experimentId }: { experimentId: string }) {
             if (event === "progress") setRunning((now) => added(now, JSON.parse(data) as Told));
             if (event === "job") void client.invalidateQueries({ queryKey: ["sweep"] });
           }
-          return; // the stream ends with the experiment
         } catch {
-          await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+          // Cut off: it may come back.
         }
+        // The stream ends with the experiment, which then is no longer shown here, or with the server.
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       }
     };
     void follow();

@@ -1,10 +1,11 @@
 // Loads in; throughput and latency against load, where they saturate and why out; and how one goes while it runs.
 import "./load.css";
 
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 
-import { api, got } from "@/api/client";
+import { api, got, Refusal } from "@/api/client";
+import type { SweepReport } from "@/api/schema";
 import { ExperimentPicker } from "@/components/ExperimentPicker";
 import { SettledWord } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
@@ -77,18 +78,47 @@ export function Load() {
       {running.map((one) => (
         <Live key={one.id} experimentId={one.id} />
       ))}
-      {chosen.length > 0 && (
-        <Shown query={sweep} what="Looking at the loads">
-          {(report) => (
-            <>
-              {report.curves.map((curve) => (
-                <CurveCard key={curve.title} curve={curve} />
-              ))}
-              <p className="muted small">A knee is where more load brings less than {Math.round(report.gain_share * 100)} % of what it brought at first.</p>
-            </>
-          )}
-        </Shown>
-      )}
+      {chosen.length > 0 && <Curves sweep={sweep} ids={chosen} isRunning={running.length > 0} />}
     </Page>
+  );
+}
+
+function Curves({ sweep, ids, isRunning }: { sweep: UseQueryResult<SweepReport>; ids: readonly string[]; isRunning: boolean }) {
+  if (sweep.data === undefined && isNoSweep(sweep.error)) return <Single ids={ids} isRunning={isRunning} />;
+  return (
+    <Shown query={sweep} what="Looking at the loads">
+      {(report) => (
+        <>
+          {report.curves.map((curve) => (
+            <CurveCard key={curve.title} curve={curve} />
+          ))}
+          <p className="muted small">A knee is where more load brings less than {Math.round(report.gain_share * 100)} % of what it brought at first.</p>
+        </>
+      )}
+    </Shown>
+  );
+}
+
+function isNoSweep(error: unknown): boolean {
+  return error instanceof Refusal && error.code === "no_sweep";
+}
+
+/** One level makes no curve; what it measured is on its own page. */
+function Single({ ids, isRunning }: { ids: readonly string[]; isRunning: boolean }) {
+  return (
+    <Card>
+      <Empty title={isRunning ? "The curve comes with the second level" : "One level makes no curve"}>
+        <p>
+          {isRunning ? "Each level of load that ends is a point of it." : "Jobs that differ in their load, here or in several experiments, are levels of a curve: choose another one, or run a recipe with several levels."}
+        </p>
+        <p className="row">
+          {ids.map((id) => (
+            <Link key={id} to="/experiments/$experimentId" params={{ experimentId: id }} className="mono">
+              {id}
+            </Link>
+          ))}
+        </p>
+      </Empty>
+    </Card>
   );
 }

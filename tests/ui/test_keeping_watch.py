@@ -1,0 +1,139 @@
+"""Pages of what happens by itself and who may do what: schedules, alarms and tokens are made, used and undone by clicks."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from servers.receiver import receiver
+
+from .conftest import prony_server
+
+Opened = Callable[[str], Page]
+_RECIPE = 'name: nightly\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\nmeasure: {runs: 5, repeats: 1}\n'
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with prony_server(tmp_path_factory.mktemp("watch")) as address:
+        yield address
+
+
+def test_a_schedule_is_added_paused_resumed_run_at_once_and_removed(opened: Opened, url: str) -> None:
+    page = opened(url)
+    page.goto("/schedules")
+    page.get_by_role("button", name="Add a schedule").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Recipe", exact=True).fill(_RECIPE)
+    dialog.get_by_label("When").fill("99 3 * * *")
+    dialog.get_by_role("button", name="Add it").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("99")
+    dialog.get_by_label("When").fill("0 3 * * *")
+    dialog.get_by_role("button", name="Add it").click()
+    expect(dialog).to_have_count(0)
+    line = page.get_by_role("row", name=re.compile("nightly"))
+    expect(line).to_contain_text("active")
+    line.get_by_role("button", name="Pause").click()
+    expect(line).to_contain_text("paused")
+    line.get_by_role("button", name="Resume").click()
+    expect(line).to_contain_text("active")
+    line.get_by_role("link", name="nightly").click()
+    expect(page.get_by_role("heading", name="It has not fired yet")).to_be_visible()
+    page.get_by_role("button", name="Run now").click()
+    fires = page.get_by_role("region", name="Times at which it fired")
+    expect(fires.get_by_text("now", exact=True)).to_be_visible()
+    fires.get_by_role("link").click()
+    expect(page.get_by_role("heading", name="nightly")).to_be_visible()
+    expect(page.get_by_text("0 of 1 jobs ended")).to_be_visible()
+    page.go_back()
+    page.get_by_role("button", name="Remove").click()
+    page.get_by_role("button", name="Remove it").click()
+    expect(page.get_by_role("heading", name="No schedule yet")).to_be_visible()
+    assert httpx.get(f"{url}/api/v1/experiments").json()["items"][0]["experiment"]["name"] == "nightly"
+
+
+def test_an_alarm_is_added_tells_a_webhook_by_a_test_and_is_removed(opened: Opened, url: str) -> None:
+    page = opened(url)
+    with receiver() as hook:
+        page.goto("/alarms")
+        page.get_by_role("button", name="Add an alarm").first.click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Name").fill("ops")
+        dialog.get_by_label("When").select_option("a number is beyond a limit")
+        dialog.get_by_label("Limit").fill("inference_ms.p99 >")
+        dialog.get_by_label("Addresses to tell").fill(hook.url())
+        dialog.get_by_role("button", name="Add it").click()
+        expect(dialog.get_by_role("alert")).to_be_visible()
+        dialog.get_by_label("Limit").fill("inference_ms.p99 > 20")
+        dialog.get_by_role("button", name="Add it").click()
+        expect(dialog.get_by_role("heading", name="The alarm ops is made")).to_be_visible()
+        secret = dialog.locator("pre").inner_text()
+        dialog.get_by_role("button", name="It is kept").click()
+        line = page.get_by_role("row", name=re.compile("ops"))
+        expect(line).to_contain_text("quiet")
+        expect(line).not_to_contain_text("sEcReT")
+        line.get_by_role("link", name="ops").click()
+        page.get_by_role("button", name="Send a test").click()
+        (told,) = hook.wait()
+        assert told.json["kind"] == "test"
+        signed = hmac.new(secret.encode(), told.body, hashlib.sha256).hexdigest()
+        assert any(signed in value for value in told.headers.values())
+        sent = page.get_by_role("region", name="What it sent")
+        expect(sent.get_by_role("row").nth(1)).to_contain_text("sent")
+        hook.statuses.append(410)
+        page.get_by_role("button", name="Send a test").click()
+        expect(sent).to_contain_text("410")
+        page.get_by_role("button", name="Remove").click()
+        page.get_by_role("button", name="Remove it").click()
+        expect(page.get_by_role("heading", name="No alarm yet")).to_be_visible()
+
+
+def test_a_token_is_shown_once_opens_what_its_role_may_and_nothing_when_it_is_revoked(
+    opened: Opened, url: str
+) -> None:
+    page = opened(url)
+    page.goto("/settings")
+    page.get_by_role("button", name="Make a token").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("ann")
+    dialog.get_by_label("Good").select_option("one day")
+    dialog.get_by_role("button", name="Make it").click()
+    expect(dialog.get_by_role("heading", name="The token ann is made")).to_be_visible()
+    secret = dialog.locator("pre").inner_text()
+    dialog.get_by_role("button", name="It is kept").click()
+    brought = {"Authorization": f"Bearer {secret}"}
+    assert httpx.get(f"{url}/api/v1/experiments", headers=brought).status_code == 200
+    assert httpx.post(f"{url}/api/v1/experiments", headers=brought, json={"text": _RECIPE}).status_code == 403
+    page.reload()
+    line = page.get_by_role("row", name=re.compile("ann"))
+    expect(line).to_contain_text("viewer")
+    assert secret not in page.content()
+    line.get_by_role("button", name="Revoke").click()
+    page.get_by_role("button", name="Revoke it").click()
+    expect(line).to_contain_text("revoked")
+    page.get_by_role("tab", name="Audit trail").click()
+    expect(page.get_by_role("region", name="Audit trail")).to_contain_text("revoke_token")
+
+
+def test_the_theme_is_kept_after_a_reload_and_follows_the_system_where_it_is_told_to(
+    opened: Opened, url: str
+) -> None:
+    page = opened(url)
+    page.goto("/settings?part=look")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_label("Dark").check()
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert dark != light
+    page.reload()
+    expect(page.get_by_label("Dark")).to_be_checked()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+    page.get_by_label("As the system says").check()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == light
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
