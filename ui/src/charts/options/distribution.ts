@@ -6,8 +6,11 @@ import { DASH, intervalOf, plain, share as percent, text } from "@/components/nu
 import type { ChartTheme } from "../theme";
 import { base, bottomAxis, colour, legend, stroke, tooltip, valueAxis, type DataTable, type Drawing } from "./drawing";
 
-const BULK = 0.99;
+const BULK = 0.95;
 const FAR = 1.5;
+/** From so wide a range on a logarithmic axis shows more. */
+const WIDE = 5;
+const [FEWEST, MOST] = [12, 60];
 
 export type DistributionView = "histogram" | "ecdf";
 
@@ -24,58 +27,73 @@ export function distributionDrawing(
 ): Drawing {
   const first = shown[0]?.distribution;
   const edges = shown.flatMap((one) => one.distribution.edges);
-  const isLog = shown.some((one) => one.distribution.is_log);
   const end = bulkEnd(shown);
-  const most = end ?? Math.max(0, ...edges);
+  const [low, high] = [Math.min(...edges), end ?? Math.max(...edges)];
+  const isLog = low > 0 && high / low > WIDE;
+  const grid = gridOf(shown, low, high, isLog);
+  const axis = bottomAxis(theme, first?.metric ?? "", high, first?.unit);
   const option: EChartsOption = {
     ...base(theme),
     tooltip: { ...tooltip(theme), trigger: "axis", valueFormatter: (value) => percent(Number(value)) },
     grid: { left: 56, right: 24, top: 52, bottom: 44 },
     ...(shown.length > 1 ? { legend: legend(theme, shown.map((one) => one.name)) } : {}),
     xAxis: {
-      ...bottomAxis(theme, first === undefined ? "" : axisName(first, end), most, first?.unit),
+      ...axis,
+      name: `${axis.name}${beyondText(shown, end)}`,
       type: isLog ? "log" : "value",
-      ...(edges.length > 0 ? { min: Math.min(...edges), max: most } : {}),
+      ...(edges.length > 0 ? { min: low, max: high } : {}),
     },
     yAxis: {
       ...valueAxis(theme, [0, 1], view === "ecdf" ? "share at or below" : "share of samples in a bin", "1", true),
       ...(view === "ecdf" ? { max: 1 } : {}),
     },
-    series: shown.flatMap((one, index) => (view === "ecdf" ? climbs(one, index, theme) : [bins(one, index, theme)])),
+    series: shown.flatMap((one, index) => (view === "ecdf" ? climbs(one, index, theme) : [bins(one, index, grid, theme)])),
   };
   return { option, table: quantileTable(shown), height: 280 };
 }
 
-function bins({ name, distribution }: NamedDistribution, index: number, theme: ChartTheme): LineSeriesOption {
-  const { edges, counts } = merged(distribution);
-  const places = counts.map((count, at) => [edges[at], share(count, distribution.count)]);
-  const end = edges.at(-1);
+function bins({ name, distribution }: NamedDistribution, index: number, grid: readonly number[], theme: ChartTheme): LineSeriesOption {
+  const shares = spread(distribution, grid).map((count) => share(count, distribution.count));
   return {
     name,
     type: "line",
     step: "end",
     symbol: "none",
     lineStyle: { ...stroke(theme, index), width: 1.5 },
+    itemStyle: { color: colour(theme, index) },
     areaStyle: { color: colour(theme, index), opacity: 0.16 },
     // A step holds from an edge to the next, so the last one needs the end of its bin.
-    data: end === undefined ? places : [...places, [end, share(counts.at(-1) ?? 0, distribution.count)]],
+    data: grid.map((edge, at) => [edge, shares[Math.min(at, shares.length - 1)] ?? 0]),
     ...medianMark(distribution, colour(theme, index)),
   };
 }
 
-/** Put neighbouring bins together until there are about twice the cube root of the samples between the bulk's ends. */
-export function merged({ edges, counts, count }: Pick<Distribution, "edges" | "counts" | "count">) {
-  let before = 0;
-  const bulk = counts.filter((one) => {
-    before += one;
-    return before - one < BULK * count;
-  }).length;
-  const size = Math.max(1, Math.round(bulk / Math.max(12, 2 * Math.cbrt(count))));
-  const begins = edges.slice(0, -1).filter((_, at) => at % size === 0);
-  return {
-    edges: [...begins, edges.at(-1) ?? 0],
-    counts: begins.map((_, at) => counts.slice(at * size, (at + 1) * size).reduce((sum, one) => sum + one, 0)),
-  };
+/** Return the edges of bins that all share, as wide as the spread of the samples and their number ask (Freedman and Diaconis). */
+export function gridOf(shown: readonly NamedDistribution[], low: number, high: number, isLog: boolean): number[] {
+  const along = isLog ? Math.log : (value: number) => value;
+  const widths = shown.flatMap(({ distribution: { ecdf, count } }) => {
+    const at = (least: number) => ecdf.find((place) => place.share >= least)?.value;
+    const [begin, end] = [at(0.25), at(0.75)];
+    const width = begin !== undefined && end !== undefined ? (2 * (along(end) - along(begin))) / Math.cbrt(count) : 0;
+    return width > 0 ? [width] : [];
+  });
+  const wanted = widths.length === 0 ? MOST : (along(high) - along(low)) / Math.min(...widths);
+  const known = Math.max(1, ...shown.map(({ distribution }) => distribution.counts.length));
+  const count = Math.min(Math.max(Math.round(wanted), FEWEST), MOST, known);
+  const back = isLog ? Math.exp : (value: number) => value;
+  return Array.from({ length: count + 1 }, (_, at) => (at === count ? high : back(along(low) + (at * (along(high) - along(low))) / count)));
+}
+
+/** Return how many samples lie between each two edges; a bin that reaches over an edge is shared out by its width. */
+export function spread({ edges, counts }: Pick<Distribution, "edges" | "counts">, grid: readonly number[]): number[] {
+  return grid.slice(1).map((end, place) => {
+    const begin = grid[place] ?? end;
+    return counts.reduce((sum, count, at) => {
+      const [from = 0, to = 0] = [edges[at], edges[at + 1]];
+      const common = Math.min(to, end) - Math.max(from, begin);
+      return common > 0 ? sum + (count * common) / (to - from) : sum;
+    }, 0);
+  });
 }
 
 /** The share lies on the upright axis, so the runs' lowest and highest values are lines of their own, left and right. */
@@ -93,6 +111,7 @@ function climbs({ name, distribution }: NamedDistribution, index: number, theme:
     type: "line",
     symbol: "none",
     lineStyle: { ...stroke(theme, index), width: 1.75 },
+    itemStyle: { color: colour(theme, index) },
     data: distribution.ecdf.map((place) => [place.value, place.share]),
     ...medianMark(distribution, colour(theme, index)),
   };
@@ -137,18 +156,23 @@ function quantileTable(shown: readonly NamedDistribution[]): DataTable {
   };
 }
 
-function axisName(distribution: Distribution, end: number | null): string {
-  const cut = end === null ? "" : ` (the last percent reaches farther: to ${plain(distribution.edges.at(-1) ?? NaN, distribution.unit)} at most)`;
-  return `${distribution.metric}${cut}`;
+function beyondText(shown: readonly NamedDistribution[], end: number | null): string {
+  if (end === null) return "";
+  const most = Math.max(...shown.map(({ distribution }) => distribution.edges.at(-1) ?? end));
+  const beyond = Math.max(...shown.map(({ distribution }) => 1 - share(spread(distribution, [-Infinity, end])[0] ?? 0, distribution.count)));
+  return ` (${percent(beyond)} of the samples lie farther, to ${plain(most, shown[0]?.distribution.unit)})`;
 }
 
 /** Return where to cut the axis, so that a handful of far samples does not press all others together; null: nowhere. */
 function bulkEnd(shown: readonly NamedDistribution[]): number | null {
   if (shown.length === 0 || shown.some(({ distribution }) => distribution.ecdf.length === 0)) return null;
-  const ends = shown.map(({ distribution }) => distribution.ecdf.find((place) => place.share >= BULK)?.value ?? Infinity);
-  const most = Math.max(...shown.flatMap(({ distribution }) => distribution.edges));
-  const end = Math.max(...ends) * 1.1;
-  return most > FAR * end ? Number(end.toPrecision(3)) : null;
+  const ends = shown.map(({ distribution: { ecdf } }) => {
+    const at = (least: number) => ecdf.find((place) => place.share >= least)?.value ?? Infinity;
+    return 2 * at(BULK) - at(0.5);
+  });
+  const edges = shown.flatMap(({ distribution }) => distribution.edges);
+  const [low, most, end] = [Math.min(...edges), Math.max(...edges), Number(Math.max(...ends).toPrecision(3))];
+  return most - low > FAR * (end - low) && end > low ? end : null;
 }
 
 function share(count: number, all: number): number {

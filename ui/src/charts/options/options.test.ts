@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import { fakeCurve, fakeDistribution, fakeEstimate, fakeHistory, fakeMatrix, fakePoint } from "../../../tests/fakes/analysis";
 import type { ChartTheme } from "../theme";
-import { distributionDrawing, merged } from "./distribution";
+import { distributionDrawing, gridOf, spread } from "./distribution";
 import type { Drawing } from "./drawing";
 import { changesOfFacts } from "./facts";
 import { heat } from "./heat";
@@ -88,13 +88,22 @@ describe("a distribution", () => {
     expect(line.data).toEqual([[1, 0.4], [2, 0.6], [3, 0.6]]);
   });
 
-  it("puts bins together where there are more of them than the samples can fill", () => {
-    const edges = Array.from({ length: 241 }, (_, at) => at);
-    const counts = Array.from({ length: 240 }, () => 1);
-    const found = merged({ edges, counts, count: 240 });
-    expect(found.counts).toHaveLength(13);
-    expect(found.counts.reduce((sum, one) => sum + one, 0)).toBe(240);
-    expect(found.edges.at(-1)).toBe(240);
+  it("has the same bins for all that are laid over each other, as wide as the samples ask", () => {
+    const ecdf = [0, 0.25, 0.5, 0.75, 1].map((share) => ({ share, value: 100 * share, low: 0, high: 0 }));
+    const one = { name: "one", distribution: fakeDistribution({ edges: Array.from({ length: 241 }, (_, at) => at), counts: Array.from({ length: 240 }, () => 1), count: 240, ecdf }) };
+    const grid = gridOf([one, { ...one, name: "other" }], 0, 240, false);
+    expect(grid).toHaveLength(16);
+    expect([grid[0], grid.at(-1)]).toEqual([0, 240]);
+    expect(spread(one.distribution, grid)).toEqual(Array.from({ length: 15 }, () => 16));
+    expect(spread({ edges: [0, 10], counts: [4] }, [0, 5, 7.5])).toEqual([2, 1]);
+  });
+
+  it("cuts its axis where a few samples lie far off, and says how many and how far", () => {
+    const ecdf = [[0, 10], [0.25, 11], [0.5, 12], [0.75, 13], [0.95, 15], [1, 400]].map(([share = 0, value = 0]) => ({ share, value, low: 0, high: 0 }));
+    const far = fakeDistribution({ edges: [10, 15, 400], counts: [95, 5], count: 100, ecdf, unit: "ms" });
+    const { xAxis } = distributionDrawing([{ name: "far", distribution: far }], "histogram", THEME).option as { xAxis: { name: string; max: number } };
+    expect(xAxis.max).toBe(18);
+    expect(xAxis.name).toContain("5 % of the samples lie farther, to 400 ms");
   });
 
   it("marks the median with its interval", () => {

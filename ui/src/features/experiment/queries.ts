@@ -48,7 +48,7 @@ export function distributionQuery(experimentId: string, jobId: string, metric: s
   return queryOptions({
     queryKey: ["experiment", experimentId, "distribution", jobId, metric ?? ""],
     queryFn: ({ signal }) =>
-      got(api.GET("/api/v1/jobs/{job_id}/distribution", { signal, params: { path: { job_id: jobId }, query: { bins: 80, ...(metric ? { metric } : {}) } } })),
+      got(api.GET("/api/v1/jobs/{job_id}/distribution", { signal, params: { path: { job_id: jobId }, query: { bins: 240, ...(metric ? { metric } : {}) } } })),
   });
 }
 
