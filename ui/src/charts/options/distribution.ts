@@ -28,7 +28,7 @@ export function distributionDrawing(
   const first = shown[0]?.distribution;
   const edges = shown.flatMap((one) => one.distribution.edges);
   const end = bulkEnd(shown);
-  const [low, high] = [Math.min(...edges), end ?? Math.max(...edges)];
+  const [low, high] = evenEnds(Math.min(...edges), end ?? Math.max(...edges));
   const isLog = low > 0 && high / low > WIDE;
   const grid = gridOf(shown, low, high, isLog);
   const axis = bottomAxis(theme, first?.metric ?? "", high, first?.unit);
@@ -173,6 +173,14 @@ function bulkEnd(shown: readonly NamedDistribution[]): number | null {
   const edges = shown.flatMap(({ distribution }) => distribution.edges);
   const [low, most, end] = [Math.min(...edges), Math.max(...edges), Number(Math.max(...ends).toPrecision(3))];
   return most - low > FAR * (end - low) && end > low ? end : null;
+}
+
+/** Return ends that need few digits, a hundredth of the range or so farther out: they stand at the axis. */
+function evenEnds(low: number, high: number): [number, number] {
+  const step = 10 ** (Math.floor(Math.log10(high - low)) - 2);
+  if (!Number.isFinite(step) || step <= 0) return [low, high];
+  const [below, above] = [Math.floor(low / step) * step, Math.ceil(high / step) * step];
+  return [low > 0 && below <= 0 ? low : below, above];
 }
 
 function share(count: number, all: number): number {
