@@ -1,4 +1,4 @@
-"""Pages of what happens by itself and who may do what: schedules, alarms and tokens are made, used and undone by clicks."""
+"""What happens by itself, and who may do what: schedules, alarms and tokens are made, used and undone by clicks."""
 
 from __future__ import annotations
 
@@ -93,9 +93,7 @@ def test_an_alarm_is_added_tells_a_webhook_by_a_test_and_is_removed(opened: Open
         expect(page.get_by_role("heading", name="No alarm yet")).to_be_visible()
 
 
-def test_a_token_is_shown_once_opens_what_its_role_may_and_nothing_when_it_is_revoked(
-    opened: Opened, url: str
-) -> None:
+def test_a_token_is_shown_once_opens_what_its_role_may_and_nothing_when_it_is_revoked(opened: Opened, url: str) -> None:
     page = opened(url)
     page.goto("/settings")
     page.get_by_role("button", name="Make a token").first.click()
@@ -120,9 +118,7 @@ def test_a_token_is_shown_once_opens_what_its_role_may_and_nothing_when_it_is_re
     expect(page.get_by_role("region", name="Audit trail")).to_contain_text("revoke_token")
 
 
-def test_the_theme_is_kept_after_a_reload_and_follows_the_system_where_it_is_told_to(
-    opened: Opened, url: str
-) -> None:
+def test_the_theme_is_kept_after_a_reload_and_follows_the_system_where_it_is_told_to(opened: Opened, url: str) -> None:
     page = opened(url)
     page.goto("/settings?part=look")
     light = ground(page)
