@@ -91,7 +91,7 @@ def _ends(each: Sequence[tuple[PartFolder, Repetition]], index: int) -> list[Ran
 def first_to_fail(parts: Sequence[PartFolder]) -> Failure | None:
     """Return why all nodes failed: of several failures, that of the node on which the first rank died.
 
-    One without such a rank failed by itself, before or beside its script, and that comes first."""
+    What went wrong beside the script comes first, and a launcher that only saw that others were gone last."""
     latest = max((one.index for part in parts for one in part.result.repetitions), default=0)
     first = min(parts, key=lambda part: _died_ns(part, latest))
     return _named(first, first.result.failure)
@@ -107,10 +107,11 @@ def _first(parts: Sequence[PartFolder], index: int) -> Failure | None:
 
 def _died_ns(part: PartFolder, index: int) -> float:
     one, offset = part.repetition(index), part.offsets.get(index)
-    if one is None or offset is None:
-        return float("-inf")
-    died = [end.end_ns + offset for end in one.ends if end.status != 0 and end.end_ns is not None]
-    return float(min(died, default=float("-inf")))
+    died = [end.end_ns + (offset or 0) for end in one.ends if end.status and end.end_ns is not None] if one else []
+    if died and offset is not None:
+        return float(min(died))
+    is_by_itself = part.result.failure is not None and part.result.failure.whose != "sut"
+    return float("-inf" if is_by_itself else "inf")
 
 
 def _named(part: PartFolder, failure: Failure | None) -> Failure | None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from prony.errors import ConflictError
+from prony.errors import ConflictError, InputError
 from prony.model.gang import Meeting
 from prony.model.lease import Lease
 
@@ -164,6 +164,36 @@ async def test_a_member_that_fails_tells_why_the_load_failed(ground: Ground, fai
     await ground.settle()
     (job,) = await ground.jobs(view.experiment.id)
     assert (job.state, job.reason) == (state, getattr(failure, "message"))  # noqa: B009 - either of two failures
+
+
+async def test_a_member_that_vanished_is_the_reason_before_one_that_failed_because_of_it(ground: Ground) -> None:
+    view = await ground.submit(load(2))
+    hands = await staff(ground, 2)
+    parts = await lent(ground, hands)
+    (first, lease), _ = parts["0"], parts["1"]
+    await first.finish(lease, "failed", failure=SUT)
+    await ground.pass_time(SILENCE_S)
+    await ground.settle()
+    (job,) = await ground.jobs(view.experiment.id)
+    assert job.state == "waiting"
+    assert "nothing was heard of agent" in job.reason
+
+
+async def test_a_script_on_several_nodes_is_lent_to_as_many_agents(ground: Ground) -> None:
+    await ground.submit("name: x\nworkload: {kind: script, command: 'true', launch: {nodes: 2}}\n")
+    facts = {**FACTS, "kinds": ("script",)}
+    one, two = [await ground.agent(name, facts=facts) for name in ("a", "b")]
+    assert await one.poll() is None
+    parts = await lent(ground, [one, two])
+    assert sorted(lease.job.part.index for _, lease in parts.values() if lease.job.part) == [0, 1]
+
+
+@pytest.mark.parametrize(("more", "why"), [("kind: mpirun", "by ssh"), ("kind: process", "workload.server is beside")])
+async def test_what_nodes_cannot_do_is_refused_with_the_recipe(ground: Ground, more: str, why: str) -> None:
+    server = "" if "mpirun" in more else "server: {command: 'true', ports: [9]},"
+    text = f"name: x\nworkload: {{kind: script, {server} command: 'true', launch: {{nodes: 2, {more}}}}}\n"
+    with pytest.raises(InputError, match=why):
+        await ground.submit(text)
 
 
 async def test_a_load_that_is_cancelled_is_cancelled_for_all(ground: Ground) -> None:

@@ -1,0 +1,218 @@
+"""A script's nodes: which ranks each has, what they agree on, and one result of what all of them brought."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from prony.app.services import check_alone
+from prony.errors import InputError
+from prony.measure.samples import telemetry_frame
+from prony.measure.told import Told, series_of, told_frame
+from prony.model.clients import Timing
+from prony.model.gang import Offset, Part
+from prony.model.gang import Told as Heard
+from prony.model.job import Job
+from prony.model.result import Failure, Phase, RankEnd, Repetition, Result, ResultState, ScriptFacts
+from prony.model.script import Launch
+from prony.recipe import loads
+from prony.run.folder import write_frame
+from prony.run.gang import Gang
+from prony.run.merging import merge, reason_of
+from prony.run.parts import PartFolder
+from prony.run.scripts.nodes import Nodes
+from prony.run.scripts.plan import Node, Place, planned
+
+from .script_jobs import executed
+from .script_jobs import job_of as job_in
+
+AT = datetime(2025, 6, 1, tzinfo=UTC)
+S = 10**9
+DIED = Failure(code="script_signal", message="rank 3 of 4 ended with signal SIGKILL")
+FELL = Failure(code="script_exit", message="rank 0 of 4 ended with exit code 1")
+
+
+def job_of(nodes: int = 2, **launch: Any) -> Job:
+    work = {"kind": "script", "command": "python train.py", "launch": {"processes": 2, "nodes": nodes} | launch}
+    return loads(json.dumps({"name": "x", "workload": work}), "json").jobs("x1")[0]
+
+
+JOB = job_of()
+
+
+def place_in(folder: Path) -> Place:
+    (folder / "logs").mkdir()
+    return Place(folder, folder / "logs", folder, "run-0000")
+
+
+def node_folder(path: Path, index: int, *, ends: list[RankEnd], failure: Failure | None = None) -> PartFolder:
+    """Return what the agent of one node brings whose clock is behind by as many seconds as its number is."""
+    offset = index * S
+    own = [
+        Told(10 * S - offset, "wall_s", 1.0, "prony", unit="s"),
+        Told(10 * S - offset, "cpu_s", 2.0, "prony", unit="s"),
+    ]
+    told = [Told(9 * S - offset, "loss", 10.0 * rank, "emit", rank=rank) for rank in (2 * index, 2 * index + 1)]
+    phase = Phase(
+        begin_ns=8 * S - offset + index, end_ns=10 * S - offset + index, cpu_ns=2 * S, rss_peak_kib=100 + index
+    )
+    run = Repetition(
+        index=0, state="ok" if failure is None else "failed", started_at=AT, phases={"measure": phase}, failure=failure,
+        ends=tuple(ends), strays=1, timing=Timing(offset_ns=offset, uncertainty_ns=1000),
+    )  # fmt: skip
+    result = Result(
+        prony_version="1", job_id=path.name, experiment_id="x1", started_at=AT, ended_at=AT + timedelta(seconds=1),
+        state=ResultState.COMPLETE if failure is None else ResultState.FAILED, repetitions=(run,), failure=failure,
+        script=ScriptFacts(command=("python", "train.py"), notes=(f"note {index}",)),
+    )  # fmt: skip
+    (path / "logs").mkdir(parents=True)
+    (path / "logs" / f"run-0000.rank-{2 * index}.out").write_text("said")
+    (path / "environment.json").write_text("{}")
+    write_frame(path / "samples.parquet", told_frame(0, "measure", [*told, *own], index))
+    write_frame(path / "telemetry.parquet", telemetry_frame([]))
+    return PartFolder(f"a{index}", path, result)
+
+
+def ends(*pairs: tuple[int, int, int]) -> list[RankEnd]:
+    return [RankEnd(rank=rank, status=status, end_ns=at) for rank, status, at in pairs]
+
+
+def test_two_nodes_become_one_result_with_every_rank_on_one_clock(tmp_path: Path) -> None:
+    parts = [node_folder(tmp_path / f"a{one}", one, ends=ends((2 * one, 0, 10 * S - one * S))) for one in (0, 1)]
+    result = merge(parts, JOB, tmp_path / "whole", None)
+    rows = pl.read_parquet(tmp_path / "whole" / "samples.parquet")
+    told = rows.filter(pl.col("name") == "loss").select("node", "rank", "value", "at_ns").rows()
+    assert told == [(0, 0, 0.0, 9 * S), (0, 1, 10.0, 9 * S), (1, 2, 20.0, 9 * S), (1, 3, 30.0, 9 * S)]
+    assert rows["index"].to_list() == list(range(rows.height))
+    assert dict(rows.filter(pl.col("origin") == "prony").select("name", "value").rows()) == {
+        "wall_s": 2 + 1e-9, "cpu_s": 4.0,
+    }  # fmt: skip
+    (run,) = result.repetitions
+    assert (result.state, run.state, run.strays) == ("complete", "ok", 2)
+    assert (run.phases["measure"].rss_peak_kib, run.timing) == (101, None)
+    assert [(one.rank, one.end_ns) for one in run.ends] == [(0, 10 * S), (2, 10 * S)]
+    assert result.script is not None
+    assert (result.script.nodes, result.script.notes) == (("a0", "a1"), ("note 0", "note 1"))
+    assert (tmp_path / "whole" / "logs" / "part-1" / "run-0000.rank-2.out").read_text() == "said"
+    assert [one.runs for one in series_of(rows, JOB.script) if one.name == "loss"] == [{0: 15.0}]
+
+
+def test_of_several_nodes_that_failed_the_one_whose_rank_died_first_is_the_reason(tmp_path: Path) -> None:
+    first = node_folder(tmp_path / "a0", 0, ends=ends((0, 1, 9 * S + 5)), failure=FELL)
+    second = node_folder(tmp_path / "a1", 1, ends=ends((2, -15, 8 * S + 9), (3, -9, 8 * S + 4)), failure=DIED)
+    reason = reason_of([first, second], JOB)
+    assert reason is not None
+    assert reason.message == "on agent a1: rank 3 of 4 ended with signal SIGKILL"
+    result = merge([first, second], JOB, tmp_path / "whole", reason)
+    (run,) = result.repetitions
+    assert (run.state, run.failure) == ("failed", reason)
+    assert [one.rank for one in run.ends] == [3, 0, 2]
+
+
+def test_what_went_wrong_beside_the_script_is_the_reason_before_any_rank(tmp_path: Path) -> None:
+    first = node_folder(tmp_path / "a0", 0, ends=ends((0, 1, 9 * S)), failure=FELL)
+    lost = Failure(code="runner_lost", message="the runner was killed", whose="prony")
+    second = node_folder(tmp_path / "a1", 1, ends=[], failure=lost)
+    reason = reason_of([first, second], JOB)
+    assert reason is not None
+    assert (reason.code, reason.whose) == ("runner_lost", "prony")
+
+
+def test_a_launcher_that_gave_up_is_no_reason_where_a_rank_died(tmp_path: Path) -> None:
+    gave_up = Failure(code="script_exit", message="the launcher ended with exit code 1")
+    first = node_folder(tmp_path / "a0", 0, ends=[], failure=gave_up)
+    second = node_folder(tmp_path / "a1", 1, ends=ends((3, -9, 9 * S)), failure=DIED)
+    reason = reason_of([first, second], JOB)
+    assert reason is not None
+    assert reason.code == "script_signal"
+
+
+def test_a_run_that_a_node_did_not_bring_is_none_of_all(tmp_path: Path) -> None:
+    result = merge([node_folder(tmp_path / "a0", 0, ends=[])], JOB, tmp_path / "whole", DIED)
+    (run,) = result.repetitions
+    assert (result.state, run.state) == ("failed", "cancelled")
+    rows = pl.read_parquet(tmp_path / "whole" / "samples.parquet")
+    assert set(rows["name"]) == {"loss"}
+
+
+def test_ranks_are_counted_through_all_nodes(tmp_path: Path) -> None:
+    node = Node(index=1, of=3, address="10.0.0.7", port=5000)
+    plan = planned(Launch(processes=2, nodes=3), ["true"], {"PATH": "/bin"}, place_in(tmp_path), node)
+    told = [one["environment"] for one in plan.processes]
+    assert [one["RANK"] for one in told] == ["2", "3"]
+    assert [one["LOCAL_RANK"] for one in told] == ["0", "1"]
+    assert {(one["WORLD_SIZE"], one["LOCAL_WORLD_SIZE"]) for one in told} == {("6", "2")}
+    assert {(one["MASTER_ADDR"], one["MASTER_PORT"]) for one in told} == {("10.0.0.7", "5000")}
+    assert (plan.first, plan.world) == (2, 6)
+    assert {stream.rank for stream in plan.streams} == {2, 3}
+
+
+def test_torchrun_is_told_which_node_it_is_and_where_the_first_listens(tmp_path: Path) -> None:
+    program = tmp_path / "torchrun"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    launch = Launch(kind="torchrun", processes=2, nodes=3)
+    node = Node(index=1, of=3, address="10.0.0.7", port=5000)
+    plan = planned(launch, ["train"], {"PATH": str(tmp_path)}, place_in(tmp_path), node)
+    words = plan.processes[0]["argv"][1:7]
+    assert words == [
+        "--nnodes=3", "--nproc-per-node=2", "--node-rank=1", "--master-addr=10.0.0.7", "--master-port=5000",
+        "--no-python",
+    ]  # fmt: skip
+    assert {stream.rank for stream in plan.streams} == {2, 3, None}
+
+
+class Met(Gang):
+    """A gang whose others have said what they say."""
+
+    def __init__(self, *others: dict[str, Any]) -> None:
+        super().__init__(JOB, Part(index=1, of=2), lambda _: None, lambda: False)
+        self.others = others
+
+    def meet(self, name: str, says: str = "") -> Heard:
+        said = (*map(json.dumps, self.others), says)
+        return Heard(name=name, said=said, at_ns=0, clock=Offset(offset_ns=0, uncertainty_ns=0))
+
+
+def said_first(**changes: Any) -> dict[str, Any]:
+    return {"machine": "another", "kind": "warmup", "address": "10.0.0.7", "port": 5000} | changes
+
+
+def test_all_nodes_run_what_the_first_says_and_meet_there() -> None:
+    kind, node = Nodes(Met(said_first()), "10.0.0.8").agree(0, "measure")
+    assert (kind, node) == ("warmup", Node(index=1, of=2, address="10.0.0.7", port=5000))
+    assert Nodes(Met(said_first(kind=None)), "").agree(0, "measure")[0] is None
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "localhost", ""])
+def test_nodes_on_other_machines_cannot_meet_at_a_loopback(address: str) -> None:
+    with pytest.raises(InputError, match="others do not reach it") as caught:
+        Nodes(Met(said_first(address=address)), "").agree(0, "measure")
+    assert (caught.value.code, "--address" in caught.value.hint) == ("loopback", True)
+
+
+def test_a_job_for_several_nodes_is_refused_where_there_is_no_server() -> None:
+    with pytest.raises(InputError, match=r"workload\.launch\.nodes is 2") as caught:
+        check_alone([job_of(nodes=1), JOB])
+    assert (caught.value.code, "prony agent start" in caught.value.hint) == ("needs_agents", True)
+
+
+DUET = {side: {"workload.arguments": side} for side in ("a", "b")}
+
+
+@pytest.mark.parametrize("changes", [{"place": {"devices": "each"}}, {"duet": DUET}])
+def test_nodes_go_with_one_job_for_any_agents_alone(changes: dict[str, Any]) -> None:
+    work = {"kind": "script", "command": "true", "launch": {"nodes": 2}}
+    with pytest.raises(InputError, match=r"workload\.launch\.nodes"):
+        loads(json.dumps({"name": "x", "workload": work} | changes), "json")
+
+
+def test_one_that_runs_by_hand_what_is_for_several_is_told_so(tmp_path: Path) -> None:
+    done = executed(job_in(tmp_path, "", launch={"nodes": 2}), tmp_path / "out")
+    assert done.result.failure is not None
+    assert done.result.failure.code == "needs_agents"
