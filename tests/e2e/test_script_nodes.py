@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import pytest
 from chaos.fleet import Fleet, fleet, wait_for
 from prony.client import Client
 from prony.model.queue import JobDetail
+from servers.needs import lack
 
 WITHIN_S = 120
 # Adds up the ranks of all nodes at rank 0, over the network, and tells everybody the sum.
@@ -120,12 +122,24 @@ def ranks(lab: Fleet, script: str) -> int:
     return sum(line.endswith(f" {script}") for line in lab.leftovers())
 
 
-@pytest.mark.parametrize("kind", ["process", "torchrun"])
-def test_ranks_of_all_nodes_meet_and_what_each_tells_arrives(
-    lab: Fleet, kind: str, request: pytest.FixtureRequest
-) -> None:
-    python = request.getfixturevalue("torch_python") if kind == "torchrun" else sys.executable
-    ended(begun(lab, "meets.py" if kind == "process" else "reduces.py", kind=kind, python=python))
+@pytest.fixture(params=["process", "mpirun"])
+def kind(request: pytest.FixtureRequest) -> str:
+    if request.param == "mpirun" and shutil.which("mpirun") is None:
+        lack("mpirun", "mpirun is not installed: apt install openmpi-bin")
+    return str(request.param)
+
+
+def test_ranks_of_all_nodes_meet_and_what_each_tells_arrives(lab: Fleet, kind: str) -> None:
+    ended(begun(lab, "meets.py", kind=kind))
+    check_all_told(lab)
+
+
+def test_torchrun_joins_the_ranks_of_all_nodes(lab: Fleet, torch_python: str) -> None:
+    ended(begun(lab, "reduces.py", kind="torchrun", python=torch_python))
+    check_all_told(lab)
+
+
+def check_all_told(lab: Fleet) -> None:
     result, folder = result_of(lab)
     assert result.state == "complete"
     rows = pl.read_parquet(folder / "samples.parquet")
@@ -139,8 +153,8 @@ def test_ranks_of_all_nodes_meet_and_what_each_tells_arrives(
     assert [text.read_text() for text in texts] == ["I am 0\n", "I am 3\n"]
 
 
-def test_a_rank_that_dies_on_the_second_node_ends_all_of_them_with_its_reason(lab: Fleet) -> None:
-    said = ended(begun(lab, "dies.py"), code=1)
+def test_a_rank_that_dies_on_the_second_node_ends_all_of_them_with_its_reason(lab: Fleet, kind: str) -> None:
+    said = ended(begun(lab, "dies.py", kind=kind), code=1)
     result, _ = result_of(lab)
     (second,) = result.script.nodes[1:]
     told = f"on agent {second}: rank 3 of 4 ended with signal SIGKILL; the others were ended with it"

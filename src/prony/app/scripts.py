@@ -15,12 +15,6 @@ def check_script(job: Job) -> None:
     work = job.script
     if work.launch.nodes == 1:
         return
-    if work.launch.kind == "mpirun":
-        raise InputError(
-            "mpirun starts what runs on other machines by ssh, and agents have no way into each other's machines",
-            hint="launch several nodes by kind: torchrun or process, where each agent starts its own processes",
-            code="recipe",
-        )
     if work.server is not None:
         raise InputError(
             f"workload.server is beside one script, and workload.launch.nodes is {work.launch.nodes}",

@@ -30,7 +30,8 @@ def check_service(job: Job) -> None:
 
 def check_alone(jobs: Sequence[Job]) -> None:
     """Refuse a job that one machine cannot run, because the recipe wants several to."""
-    wanted = max(jobs, key=lambda job: job.agents, default=None)
+    bound = [job for job in jobs if not isinstance(job.workload, ScriptWorkload) or job.workload.launch.spread]
+    wanted = max(bound, key=lambda job: job.agents, default=None)
     if wanted is not None and wanted.agents > 1:
         name, more = ("load.clients.agents", "load.clients.processes")
         if isinstance(wanted.workload, ScriptWorkload):

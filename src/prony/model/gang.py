@@ -8,7 +8,7 @@ from pydantic import Field
 
 from prony.model.base import Noun
 
-MOST_SAID = 10_000
+MOST_SAID = 200_000
 
 
 class Part(Noun):

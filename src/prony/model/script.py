@@ -128,9 +128,17 @@ class Launch(Noun):
     )
     processes: int = Field(default=1, ge=1, le=4096, description="processes on each node")
     nodes: int = Field(default=1, ge=1, le=4096, description="machines that run it at once: so many agents of a server")
+    spread: bool = Field(
+        default=True, description="false: without a server, the processes of all nodes start on this machine"
+    )
     fallback: Literal["process"] | None = Field(
         default=None, description="what starts them where the launcher is not there; default: that is an error"
     )
+
+    @property
+    def on_one_machine(self) -> Launch:
+        """The same processes, all on one machine."""
+        return self.model_copy(update={"processes": self.nodes * self.processes, "nodes": 1})
 
 
 class Readiness(Noun):

@@ -109,9 +109,13 @@ class Gang:
 
     # Meetings
 
+    def come(self, name: str, says: str) -> None:
+        """Say something to the others that come there, and go on: what they say is not heard."""
+        self._emit(Event(kind="meet", job_id=self._job.id, phase=name, message=says))
+
     def meet(self, name: str, says: str = "") -> Told:
         """Say that we have come, and wait for the others."""
-        self._emit(Event(kind="meet", job_id=self._job.id, phase=name, message=says))
+        self.come(name, says)
         limit = time.monotonic() + self._job.limits.timeout / 1e9
         while True:
             if self._stop_asked():

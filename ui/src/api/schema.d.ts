@@ -3835,6 +3835,12 @@ export interface components {
              * @default 1
              */
             processes: number;
+            /**
+             * Spread
+             * @description false: without a server, the processes of all nodes start on this machine
+             * @default true
+             */
+            spread: boolean;
         };
         /**
          * Lease
@@ -6044,7 +6050,8 @@ export interface components {
              * @default {
              *       "kind": "process",
              *       "nodes": 1,
-             *       "processes": 1
+             *       "processes": 1,
+             *       "spread": true
              *     }
              */
             launch: components["schemas"]["Launch"];

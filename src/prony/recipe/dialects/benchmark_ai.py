@@ -99,16 +99,19 @@ def _machine(draft: Draft, found: Descriptor) -> None:
 
 
 def _distributed(draft: Draft, found: Descriptor) -> None:
-    """All processes on one machine, and that is told."""
+    """An instance is a node: an agent of a server. Without one all are this machine, and that is told."""
     own = found.hardware.distributed
     origin: Keys = ("hardware", "distributed")
     instances = own.num_instances if own is not None else 2
     each = _processes(draft, found)
     if each is None:
         return
-    draft.set("workload.launch", {"kind": "mpirun", "processes": instances * each, "fallback": "process"}, origin)
+    launch = {"kind": "mpirun", "processes": each, "nodes": instances, "spread": False, "fallback": "process"}
+    draft.set("workload.launch", launch, origin)
     at: Keys = (*origin, "num_instances") if own is not None else ("hardware", "strategy")
-    draft.note(at, f"{instances} instances of {each} are {instances * each} processes on one machine here")
+    draft.note(
+        at, f"{instances} instances are so many agents of a server; without one, {instances * each} processes here"
+    )
 
 
 def _processes(draft: Draft, found: Descriptor) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from prony.errors import CapacityError, MeasurementError, PronyError
@@ -19,12 +20,14 @@ from prony.ports.models import Progress
 from prony.ports.probe import Probe
 from prony.run.folder import ResultFolder, TelemetryRow, write_frame
 from prony.run.observer import Observer
+from prony.run.scripts import endings
 from prony.run.scripts.execution import Execution, Outcome, Watch
+from prony.run.scripts.node import ALONE, Node
 from prony.run.scripts.nodes import Kind, Nodes, nodes_of
-from prony.run.scripts.plan import ALONE, Place, planned
+from prony.run.scripts.plan import Place, planned
 from prony.run.scripts.reading import Reading
 from prony.run.scripts.stage import Served, Stage
-from prony.run.surroundings import Surroundings, failure_of
+from prony.run.surroundings import Stopped, Surroundings, failure_of
 from prony.stats.stopping import tight_enough
 
 _GIVE_UP_AFTER = 2
@@ -45,6 +48,7 @@ class ScriptCourse:
         self._headlines: list[float] = []
         self._nodes: Nodes | None = None
         self._node = ALONE
+        self._launch, self._launches = folder.job.script.launch, True
         self.telemetry: list[TelemetryRow] = []
 
     @property
@@ -65,7 +69,12 @@ class ScriptCourse:
         place = self._place("prepare")
         variables = self._stage.variables(place)
         argv = self._stage.argv(place, variables)
-        plan = planned(self.job.script.launch, argv, variables, place)  # which node this is makes no difference yet
+        part = self.job.part
+        if self._nodes is None and self._launch.nodes > 1:
+            self._launch = self._launch.on_one_machine
+            self._stage.notes.append(f"all nodes were this machine: {self._launch.processes} processes started on it")
+        plan = planned(self._launch, argv, variables, place, Node(part.index, part.of) if part else ALONE)
+        self._launches = not plan.note
         self._stage.notes += [plan.note] if plan.note else []
         program = shutil.which(argv[0], path=variables["PATH"])
         self._facts = ScriptFacts(
@@ -111,7 +120,7 @@ class ScriptCourse:
             return kind
         if any(one.state != "ok" for one in self.repetitions):
             return None
-        kind, self._node = self._nodes.agree(len(self.repetitions), kind)
+        kind, self._node = self._nodes.agree(len(self.repetitions), kind, launches=self._launches)
         return kind
 
     def execute(self, kind: Kind) -> Repetition:
@@ -157,6 +166,8 @@ class ScriptCourse:
                 outcome = self._executed(place, reading, observer, served)
         except PronyError as exc:
             return Outcome(failure=failure_of(exc, phase="start"))
+        except Stopped:
+            return Outcome(failure=endings.cancelled())
         for tail in served.tails:
             tail.follow(is_last=True)
         reading.rows += served.reading.rows
@@ -165,12 +176,14 @@ class ScriptCourse:
 
     def _executed(self, place: Place, reading: Reading, observer: Observer, served: Served) -> Outcome:
         variables = self._stage.variables(place)
-        plan = planned(self.job.script.launch, self._stage.argv(place, variables), variables, place, self._node)
+        node, hand_over = self._by_mpirun(place)
+        plan = planned(self._launch, self._stage.argv(place, variables), variables, place, node)
         tails = [reading.follow_emitted(place.emitted), *(reading.follow_stream(stream) for stream in plan.streams)]
         glance = self._glance(reading, place)
 
         def tick(pid: int) -> None:
             observer.tick(pid)
+            hand_over()
             glance()
 
         watch = Watch(self.job.limits, self._around.stop_asked, tick, served.trouble)
@@ -178,6 +191,15 @@ class ScriptCourse:
         outcome = Execution(plan, [*tails, *served.tails], watch).run()
         observer.measured({"event": "measured", "cpu_ns": outcome.cpu_ns})
         return outcome
+
+    def _by_mpirun(self, place: Place) -> tuple[Node, Callable[[], None]]:
+        """Return this node as mpirun wants it, and what tells the others while it runs."""
+        node, index = self._node, len(self.repetitions)
+        if self._nodes is None or self._launch.kind != "mpirun" or not node.launches:
+            return node, lambda: None
+        if node.index == 0:
+            return node, self._nodes.hands_over(index, place.orders)
+        return replace(node, daemon=self._nodes.hears_daemon(index)), lambda: None
 
     def _timing(self, index: int, outcome: Outcome) -> Timing | None:
         """Return how this node's clock stood. Where it failed it waits for nobody: the others may never end."""

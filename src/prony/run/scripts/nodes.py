@@ -5,12 +5,15 @@ from __future__ import annotations
 import ipaddress
 import json
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 from prony.errors import InputError
 from prony.model.job import Job
 from prony.run.gang import Gang, gang_of, machine
-from prony.run.scripts.plan import Node
+from prony.run.scripts import mpi
+from prony.run.scripts.node import Node
 from prony.run.services.ports import LOOPBACK, free_ports
 from prony.run.surroundings import Surroundings
 
@@ -24,12 +27,15 @@ class Nodes:
         self.gang = gang
         self._address = address
 
-    def agree(self, index: int, kind: Kind | None) -> tuple[Kind | None, Node]:
+    def agree(self, index: int, kind: Kind | None, *, launches: bool = True) -> tuple[Kind | None, Node]:
         """Wait for the other nodes; return what the first of them wants to be run, None where that is nothing more.
 
         All of them return at the same instant, as well as their clocks are known."""
         part = self.gang.part
-        mine = {"machine": machine(), "kind": kind, "address": self._address, "port": free_ports(1, host="")[0]}
+        mine = {
+            "machine": machine(), "kind": kind, "address": self._address, "port": free_ports(1, host="")[0],
+            "launches": launches,
+        }  # fmt: skip
         told = self.gang.begin(index, json.dumps(mine))
         said = [json.loads(text) for text in told.said]
         first, is_one_machine = said[0], len({one["machine"] for one in said}) == 1
@@ -41,11 +47,34 @@ class Nodes:
                 code="loopback",
             )
         time.sleep(max(0, told.at_ns - time.perf_counter_ns()) / 1e9)
-        return first["kind"], Node(part.index, part.of, address, first["port"])
+        all_launch = all(one["launches"] for one in said)
+        return first["kind"], Node(part.index, part.of, address, first["port"], all_launch)
+
+    # By mpirun
+
+    def hears_daemon(self, index: int) -> tuple[str, ...]:
+        """Wait until mpirun of the first node says what is to be started here."""
+        (text, *_) = self.gang.meet(f"mpi-{index}").said
+        return mpi.daemon_of(json.loads(text)[self.gang.part.index - 1])
+
+    def hands_over(self, index: int, orders: Path) -> Callable[[], None]:
+        """Return what tells the other nodes, once, what mpirun wants started on them; to be called now and then."""
+        is_done = False
+
+        def look() -> None:
+            nonlocal is_done
+            found = None if is_done else mpi.handed_over(orders, self.gang.part.of)
+            if found is not None:
+                is_done = True
+                self.gang.come(f"mpi-{index}", json.dumps(found))
+
+        return look
 
 
 def nodes_of(job: Job, around: Surroundings) -> Nodes | None:
     """Return the nodes that a job is launched on; None where it is one machine."""
+    if job.part is None and not job.script.launch.spread:
+        return None
     gang = gang_of(job, around.emit, around.stop_asked)
     return None if gang is None else Nodes(gang, around.address)
 

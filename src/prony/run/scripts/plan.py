@@ -14,8 +14,10 @@ from typing import Any, Literal
 
 from prony.errors import CapacityError
 from prony.model.script import Launch
+from prony.run.scripts import mpi
 from prony.run.scripts import rank as rank_program
-from prony.run.services.ports import LOOPBACK, free_ports
+from prony.run.scripts.node import ALONE, Node
+from prony.run.services.ports import LOOPBACK
 
 StreamName = Literal["stdout", "stderr"]
 _RANK = str(Path(rank_program.__file__))
@@ -51,31 +53,13 @@ class Place:
         )
 
     @property
-    def emitted(self) -> Path:
-        return self.logs / f"{self.begin}.emit.jsonl"
-
-
-@dataclass(frozen=True)
-class Node:
-    """Which of the machines of a launch this is, and where all of their processes meet: a port of the first's, and 0
-    where there is but one machine, which then takes any that is free."""
-
-    index: int = 0
-    of: int = 1
-    address: str = LOOPBACK
-    port: int = 0
+    def orders(self) -> Path:
+        """Where mpirun's wishes for other nodes are left."""
+        return self.scratch / f"{self.begin}.orders"
 
     @property
-    def meeting(self) -> dict[str, str]:
-        """The port is free now, and taken by rank 0 at once."""
-        return {"MASTER_ADDR": self.address, "MASTER_PORT": str(self.port or free_ports(1)[0])}
-
-    def ranks(self, each: int) -> range:
-        """Return which of all ranks are here, where there are so many on each node."""
-        return range(self.index * each, (self.index + 1) * each)
-
-
-ALONE = Node()
+    def emitted(self) -> Path:
+        return self.logs / f"{self.begin}.emit.jsonl"
 
 
 @dataclass(frozen=True)
@@ -94,7 +78,7 @@ class Plan:
 
 def planned(launch: Launch, argv: list[str], environment: Mapping[str, str], place: Place, node: Node = ALONE) -> Plan:
     """Lay out the processes of one execution on one node."""
-    if launch.kind == "process":
+    if launch.kind == "process" or not node.launches:
         return _processes(launch.processes, argv, environment, place, node)
     try:
         head, launcher = _LAUNCHERS[launch.kind](launch.processes, argv, environment, node)
@@ -105,13 +89,16 @@ def planned(launch: Launch, argv: list[str], environment: Mapping[str, str], pla
         return replace(_processes(launch.processes, argv, environment, place, node), note=note)
     order, endings = place.scratch / f"{place.begin}.json", place.scratch / f"{place.begin}.endings"
     told = {
-        "argv": argv, "logs": str(place.logs), "prefix": f"{place.begin}.rank-", "endings": str(endings),
-        "environment": node.meeting if launch.kind == "mpirun" else {},
+        "argv": argv, "folder": str(place.folder), "logs": str(place.logs), "prefix": f"{place.begin}.rank-",
+        "endings": str(endings), "environment": node.meeting if launch.kind == "mpirun" else {},
     }  # fmt: skip
     order.write_text(json.dumps(told))
     ranks = [stream for rank in node.ranks(launch.processes) for stream in place.both(rank)]
     own = place.both()
-    process = _process([*head, sys.executable, "-I", _RANK, str(order)], environment, place, own)
+    words, more = [*head, *_ranked(order)], dict[str, str]()
+    if launch.kind == "mpirun" and node.of > 1:
+        words, more = mpi.launched(head, _ranked(order), node, launch.processes, place.orders)
+    process = _process(words, {**environment, **more}, place, own)
     return Plan((process,), (*ranks, *own), endings, world=node.of * launch.processes, launcher=launcher)
 
 
@@ -163,7 +150,11 @@ def _has_torch(python: str, environment: Mapping[str, str]) -> bool:
     return _answer([python, _RANK, "--find", "torch"], environment).returncode == 0
 
 
-def _mpirun(count: int, _: list[str], environment: Mapping[str, str], __: Node) -> tuple[list[str], str]:
+def _ranked(order: Path) -> list[str]:
+    return [sys.executable, "-I", _RANK, str(order)]
+
+
+def _mpirun(count: int, _: list[str], environment: Mapping[str, str], node: Node) -> tuple[list[str], str]:
     """Return mpirun's own words, Open MPI's or MPICH's."""
     program = shutil.which("mpirun", path=environment.get("PATH"))
     if program is None:
@@ -172,7 +163,9 @@ def _mpirun(count: int, _: list[str], environment: Mapping[str, str], __: Node) 
             "kind: process or torchrun", code="no_mpirun",
         )  # fmt: skip
     version = _answer([program, "--version"], environment).stdout.partition("\n")[0].strip()
-    words = [program, "-np", str(count)]
+    if node.of > 1:
+        mpi.check(version, environment)
+    words = [program, "-np", str(node.of * count)]
     if "Open" in version:
         words += ["--oversubscribe"]
         words += ["--allow-run-as-root"] if os.getuid() == 0 else []

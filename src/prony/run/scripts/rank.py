@@ -44,7 +44,13 @@ def run(order: dict[str, Any]) -> int:
         try:
             # The launcher may have given this process open files to speak to it by.
             child = subprocess.Popen(
-                order["argv"], stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, close_fds=False
+                order["argv"],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=environment,
+                cwd=order["folder"],
+                close_fds=False,
             )
         except OSError as exc:
             noted(order, rank, 127, f"{order['argv'][0]} cannot be started: {exc.strerror or exc}")

@@ -188,12 +188,10 @@ async def test_a_script_on_several_nodes_is_lent_to_as_many_agents(ground: Groun
     assert sorted(lease.job.part.index for _, lease in parts.values() if lease.job.part) == [0, 1]
 
 
-@pytest.mark.parametrize(("more", "why"), [("kind: mpirun", "by ssh"), ("kind: process", "workload.server is beside")])
-async def test_what_nodes_cannot_do_is_refused_with_the_recipe(ground: Ground, more: str, why: str) -> None:
-    server = "" if "mpirun" in more else "server: {command: 'true', ports: [9]},"
-    text = f"name: x\nworkload: {{kind: script, {server} command: 'true', launch: {{nodes: 2, {more}}}}}\n"
-    with pytest.raises(InputError, match=why):
-        await ground.submit(text)
+async def test_a_server_beside_several_nodes_is_refused_with_the_recipe(ground: Ground) -> None:
+    server = "server: {command: 'true', ports: [9]}"
+    with pytest.raises(InputError, match=r"workload\.server is beside one script"):
+        await ground.submit(f"name: x\nworkload: {{kind: script, command: 'true', {server}, launch: {{nodes: 2}}}}\n")
 
 
 async def test_a_load_that_is_cancelled_is_cancelled_for_all(ground: Ground) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import polars as pl
 import pytest
 
 from prony.app.services import check_alone
-from prony.errors import InputError
+from prony.errors import CapacityError, InputError
 from prony.measure.samples import telemetry_frame
 from prony.measure.told import Told, series_of, told_frame
 from prony.model.clients import Timing
@@ -25,10 +27,13 @@ from prony.run.folder import write_frame
 from prony.run.gang import Gang
 from prony.run.merging import merge, reason_of
 from prony.run.parts import PartFolder
+from prony.run.scripts import handover
+from prony.run.scripts.mpi import check, daemon_of, handed_over, launched
+from prony.run.scripts.node import Node
 from prony.run.scripts.nodes import Nodes
-from prony.run.scripts.plan import Node, Place, planned
+from prony.run.scripts.plan import Place, planned
 
-from .script_jobs import executed
+from .script_jobs import executed, values
 from .script_jobs import job_of as job_in
 
 AT = datetime(2025, 6, 1, tzinfo=UTC)
@@ -180,7 +185,7 @@ class Met(Gang):
 
 
 def said_first(**changes: Any) -> dict[str, Any]:
-    return {"machine": "another", "kind": "warmup", "address": "10.0.0.7", "port": 5000} | changes
+    return {"machine": "another", "kind": "warmup", "address": "10.0.0.7", "port": 5000, "launches": True} | changes
 
 
 def test_all_nodes_run_what_the_first_says_and_meet_there() -> None:
@@ -216,3 +221,49 @@ def test_one_that_runs_by_hand_what_is_for_several_is_told_so(tmp_path: Path) ->
     done = executed(job_in(tmp_path, "", launch={"nodes": 2}), tmp_path / "out")
     assert done.result.failure is not None
     assert done.result.failure.code == "needs_agents"
+
+
+def test_nodes_that_need_not_be_spread_are_processes_on_one_machine_and_that_is_said(tmp_path: Path) -> None:
+    text = "import os, prony\nprony.emit({'of': int(os.environ['WORLD_SIZE'])})\n"
+    job = job_in(tmp_path, text, launch={"nodes": 2, "processes": 2, "spread": False})
+    check_alone([job])
+    done = executed(job, tmp_path / "out")
+    assert done.result.failure is None
+    assert values(done, "of") == [4, 4, 4, 4]
+    assert done.result.script is not None
+    assert done.result.script.notes == ("all nodes were this machine: 4 processes started on it",)
+
+
+def test_what_mpirun_wants_started_elsewhere_is_left_for_the_others_and_stays_with_its_parent(tmp_path: Path) -> None:
+    words = [sys.executable, "-I", handover.__file__]
+    orders = tmp_path / "orders"
+    first = Node(index=0, of=3)
+    launch, variables = launched(["mpirun", "-np", "6"], ["python", "-I", "rank.py", "order"], first, 2, orders)
+    assert launch[launch.index("--host") + 1] == "localhost:2,prony-node-1:2,prony-node-2:2"
+    assert handed_over(orders, 3) is None
+    for index in (1, 2):
+        told = [f"prony-node-{index}", " orted", "--daemonize", "-mca", "ess", '"env"', "-mca", "vpid", str(index)]
+        subprocess.run([*words, *told], check=True, env=variables)
+    texts = handed_over(orders, 3)
+    assert texts is not None
+    assert [daemon_of(text)[-1] for text in texts] == ["1", "2"]
+    assert daemon_of(texts[0])[:3] == ("orted", "-mca", "ess")
+
+
+def test_something_else_than_the_daemon_is_not_started() -> None:
+    with pytest.raises(CapacityError, match="something else started than orted"):
+        daemon_of("PATH=/opt/bin:$PATH ; /opt/bin/orted")
+
+
+@pytest.mark.parametrize("version", ["HYDRA build details:", "mpirun (Open MPI) 5.0.1"])
+def test_another_mpirun_than_open_mpi_4_is_refused_on_several_nodes(version: str) -> None:
+    with pytest.raises(CapacityError, match="only Open MPI up to version 4") as caught:
+        check(version, {"PATH": ""})
+    assert caught.value.code == "no_mpirun"
+
+
+def test_where_one_node_lacks_the_launcher_all_start_their_processes_themselves(tmp_path: Path) -> None:
+    kind, node = Nodes(Met(said_first(launches=False)), "").agree(0, "measure")
+    launch = Launch(kind="mpirun", processes=2, nodes=2, fallback="process")
+    plan = planned(launch, ["true"], {"PATH": "/bin"}, place_in(tmp_path), node)
+    assert (kind, len(plan.processes), plan.first) == ("warmup", 2, 2)
