@@ -2,7 +2,8 @@
 
 `postgres` is the server that all tests of a session share, `postgres_url` a fresh database on it that has Prony's
 tables, `empty_postgres_url` one that has none, `private_postgres` a server that a test may kill. `database_url` runs
-the test twice: on the home's SQLite file (the empty URL), and on PostgreSQL.
+the test twice: on the home's SQLite file (the empty URL), and on PostgreSQL. `migrated_file` is an SQLite database to
+be copied into a home.
 """
 
 from __future__ import annotations
@@ -125,6 +126,17 @@ def private_postgres(postgres: Shared) -> Iterator[Postgres]:
     """A running server of this test's own, to be killed and started again; its `url` is an empty database."""
     with Postgres(postgres.programs, inside=postgres.folder) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite database with Prony's tables, to be copied: making it takes longer than most tests."""
+    from prony.store.home import Home
+    from prony.store.store import Store
+
+    home = Home(tmp_path_factory.mktemp("migrated"))
+    Store.open(home).close()
+    return home.database
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -49,7 +49,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 def staff(lab: Fleet, count: int) -> None:
     """Have so many agents more wait for loads."""
-    agents = [lab.add_agent(lab.url, recorded=False, options=KINDS) for _ in range(count)]
+    agents = [lab.add_agent(lab.url, options=KINDS) for _ in range(count)]
     for agent in agents:
         agent.start()
     for agent in agents:

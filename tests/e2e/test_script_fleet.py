@@ -42,7 +42,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     with fleet(folder, lease_ttl="10s") as found:
         found.add_server().start()
         found.wait_ready()
-        agent = found.add_agent(found.url, recorded=False, options=("--kinds", "script"))
+        agent = found.add_agent(found.url, options=("--kinds", "script"))
         agent.start()
         wait_for(lambda: "enrolled" in agent.said(), "the agent", 90)
         yield found

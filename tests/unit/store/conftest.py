@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,9 @@ def home(tmp_path: Path) -> Home:
 
 
 @pytest.fixture
-def store(home: Home, database_url: str) -> Iterator[Store]:
+def store(home: Home, database_url: str, migrated_file: Path) -> Iterator[Store]:
+    if not database_url:
+        shutil.copy(migrated_file, home.create().database)
     with Store.open(home, url=database_url) as opened:
         yield opened
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from prony.store.home import Home
-from prony.store.store import Store
 from servers.shared import Shared
 
 from .ground import Ground, SetClock, opened
@@ -32,14 +31,6 @@ _EMPTIED = (
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
-
-
-@pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite database with Prony's tables, to be copied: making it takes longer than most tests."""
-    home = Home(tmp_path_factory.mktemp("migrated"))
-    Store.open(home).close()
-    return home.database
 
 
 @pytest.fixture(scope="session")
