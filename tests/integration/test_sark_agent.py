@@ -124,8 +124,9 @@ def sark(tmp_path: Path, redis_url: str, recording: Path) -> Iterator[Sark]:
 
 def test_a_job_of_a_capability_is_measured_and_reported_in_sarks_fields(sark: Sark) -> None:
     sark.redis.lpush(QUEUE, sark.tells("campaign-1-job-0"))
-    agent = sark.start(recorded=False)
+    agent = sark.start("--device-name", "Bench 1", recorded=False)
     result = sark.result(within_s=60)
+    assert result.device_name == "Bench 1"
     told = json.loads(sark.orchestrator.requests[0].body)
     assert told["capabilities"] == ["CPU (ONNX)"]
     assert told["device_info"]["UDID"]

@@ -53,6 +53,7 @@ class SarkLink(Link):
         self.queues.belong(self._worker_id, ())  # what an earlier life left may be sent before this one registers
         self._enrolment: Enrolment | None = None
         self._words: dict[str, tuple[str, str]] = {}
+        self._device_name = ""
         self._beaten_s = float("-inf")
 
     @override
@@ -83,6 +84,7 @@ class SarkLink(Link):
             raise CapacityError(
                 "nothing works here that SARK has a word for", hint="prony doctor says what is missing: an engine"
             )
+        self._device_name = device.name
         udid = device_key(self._slot, is_shared=True)
         address = address_towards(self.orchestrator.base)
         self._worker_id = await self.orchestrator.register(
@@ -208,7 +210,7 @@ class SarkLink(Link):
 
     def _result(self, lease_id: str, campaign_id: str | None) -> WorkerResult:
         try:
-            return result_of(self._work(lease_id).tar, self._worker_id)
+            return result_of(self._work(lease_id).tar, self._worker_id, self._device_name)
         except PronyError as exc:  # damaged on this disk: sent again and again it would get no better
             return failed(_job_id(lease_id), campaign_id, self._worker_id, f"the result is lost: {exc.message}")
 

@@ -20,9 +20,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_figure_is_the_estimate_that_it_stands_for(folder: Path, tmp_path: Path) -> None:
     pack(folder, tmp_path / "result.tar")
-    result = result_of(tmp_path / "result.tar", "worker-1")
+    result = result_of(tmp_path / "result.tar", "worker-1", "bench 1")
     estimates = {name: one.value for name, one in summary_of(folder).estimates.items()}
     assert (result.status, result.worker_id, result.compute_units) == ("Complete", "worker-1", "CPU (ONNX)")
+    assert result.device_name == "bench 1"
     assert result.inference_ms_median == estimates["inference_ms.p50"]
     assert result.inference_ms_average == estimates["inference_ms.mean"]
     assert result.inference_ms_first == estimates["first_inference_ms.p50"]
@@ -35,7 +36,7 @@ def test_every_figure_is_the_estimate_that_it_stands_for(folder: Path, tmp_path:
 
 def test_a_number_that_may_not_be_quoted_says_why(folder: Path, tmp_path: Path) -> None:
     pack(folder, tmp_path / "result.tar")
-    result = result_of(tmp_path / "result.tar", "worker-1")
+    result = result_of(tmp_path / "result.tar", "worker-1", "bench 1")
     verdict = summary_of(folder).verdict
     assert (result.remark or "").startswith(f"{verdict.grade.value}:")
 
