@@ -41,7 +41,9 @@ _FIGURES = {
 
 
 def result_of(tar: Path, worker_id: str, device_name: str) -> WorkerResult:
-    """Read a packed result folder, of the device that the worker said it is. Blocking: it is unpacked and summarised."""
+    """Read a packed result folder; `device_name` is what the worker registered as, empty where it has not yet.
+
+    Blocking: it is unpacked and summarised."""
     with tempfile.TemporaryDirectory(prefix="prony-sark-") as scratch:
         folder = Path(scratch, "folder")
         unpack(tar, folder)
@@ -51,7 +53,7 @@ def result_of(tar: Path, worker_id: str, device_name: str) -> WorkerResult:
     job, result = contents.job, contents.result
     is_complete = result.state is ResultState.COMPLETE and result.failure is None
     device = worker_device(contents.environment.device).model_dump(exclude={"udid"}, by_alias=False)
-    device["device_name"] = device_name
+    device["device_name"] = device_name or device["device_name"]
     head = {
         "job_id": job.id,
         "campaign_id": job.experiment_id,
