@@ -177,14 +177,20 @@ Document = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str, Document]]:
-    """Return every operation of the API by its id: method, path, and what its own document says of it."""
+def openapi(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    """Return what the server says of itself."""
     from prony.app.fleet import Fleet
     from prony.server.app import create_app
     from prony.server.openapi import document
 
     fleet = Fleet.open(Home(tmp_path_factory.mktemp("home")))
-    paths = document(create_app(fleet, open_to_all=True))["paths"]
+    return document(create_app(fleet, open_to_all=True))
+
+
+@pytest.fixture(scope="module")
+def api(openapi: Document) -> dict[str, tuple[str, str, Document]]:
+    """Return every operation of the API by its id: method, path, and what its own document says of it."""
+    paths = openapi["paths"]
     return {
         operation["operationId"]: (method.upper(), path, operation)
         for path, operations in paths.items()

@@ -1,90 +1,101 @@
-"""What the CLI asks of a server, a person can ask in the web pages too, or it is said why not."""
+"""What the CLI asks of a server, a person can ask in the web pages too; only what no browser can do is left out."""
 
 from __future__ import annotations
 
+import ast
 import re
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from .house import PACKAGE
-from .test_parity import CALLS, NO_COMMAND, api
+from .house import modules, tree
+from .pages import SOURCES, asked, holes, reached, unused
+from .test_parity import CALLS, NO_COMMAND, REACHED, Document, api, methods, openapi
 
-__all__ = ["api"]
+__all__ = ["api", "openapi"]
 
-SOURCES = PACKAGE.parents[1] / "ui" / "src"
-# `api.POST("/api/v1/jobs/{job_id}/cancel", ...)`, and addresses that are put together for a stream or a download.
-_CALL = re.compile(r"""\.(GET|POST|PUT|PATCH|DELETE)\(\s*["`](/api/v1/[^"`]*)["`]""")
-_ADDRESS = re.compile(r"""["`](/api/v1/[^"`?]*)""")
-_HOLE = re.compile(r"\$?\{(?:[^{}]|\{[^{}]*\})*\}")
+Api = dict[str, tuple[str, str, Any]]
 
-AN_AGENT_S = "only an agent asks this"
-IN_ANOTHER = "another operation that a page asks tells the same"
-# Operations that no page asks for, and why.
-NO_PAGE: dict[str, str] = {
-    "enroll": AN_AGENT_S,
-    "heartbeat": AN_AGENT_S,
-    "capabilities": AN_AGENT_S,
-    "lease": AN_AGENT_S,
-    "progress": AN_AGENT_S,
-    "hand_back": AN_AGENT_S,
-    "upload_offset": AN_AGENT_S,
-    "upload": AN_AGENT_S,
-    "finish": AN_AGENT_S,
-    "meet": AN_AGENT_S,
-    "clock": AN_AGENT_S,
-    "baseline": f"{IN_ANOTHER}: history",
-    "change": f"{IN_ANOTHER}: changes and history",
-    "compatibility": f"{IN_ANOTHER}: check, before a recipe is submitted",
-    "jobs": f"{IN_ANOTHER}: results and watch, for each job of an experiment",
+# What a command asks and no page can, and why a browser cannot do it.
+NOT_IN_A_BROWSER = {
     "keep_scripts": "it brings a folder from the disk of whoever types; a page cannot read one",
 }
+# What commands call a client, or whoever stands for one on this machine.
+CALLED = ("client", "book", "keeper")
+# What a page learns without asking for it: the answer to another operation, which pages do ask, holds all of this one.
+HELD_BY = {"baseline": "history", "change": "history", "compatibility": "check"}
 
 
-def asked() -> set[tuple[str, str]]:
-    """Return the method and the address, with holes for what differs, of all that the pages ask."""
-    found: set[tuple[str, str]] = set()
-    for path in sources():
-        text = path.read_text(encoding="utf-8")
-        calls = set(_CALL.findall(text))
-        named = {address for _, address in calls}
-        found |= {(method, holes(address)) for method, address in calls}
-        found |= {("GET", holes(address)) for address in _ADDRESS.findall(text) if address not in named}
+def asked_by_commands() -> set[str]:
+    """Return every operation that the CLI takes from its client."""
+    found: set[str] = set()
+    for name, path in modules().items():
+        if name.startswith(REACHED):
+            attributes = (node for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute))
+            found |= {node.attr for node in attributes if _is_client(node.value)}
+    return found & methods()
+
+
+def _is_client(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name.removeprefix("_") in CALLED
+
+
+def unasked(api: Api) -> set[str]:
+    """Return the operations that no page asks."""
+    calls = asked()
+    return {name for name, (method, path, _) in api.items() if (method, holes(path)) not in calls}
+
+
+def test_what_is_said_of_the_commands_is_what_their_sources_ask() -> None:
+    assert asked_by_commands() == set(CALLS)
+
+
+def test_the_pages_ask_every_operation_that_the_cli_asks(api: Api) -> None:
+    assert asked_by_commands() & unasked(api) - set(HELD_BY) == set(NOT_IN_A_BROWSER)
+
+
+@pytest.mark.parametrize(("held", "holder"), HELD_BY.items())
+def test_an_operation_that_need_not_be_asked_is_held_by_one_that_is(
+    held: str, holder: str, api: Api, openapi: Document
+) -> None:
+    assert held in unasked(api)
+    assert holder not in unasked(api)
+    (noun,) = nouns_in(api[held][2]["responses"]["200"])
+    holding = parts_of(set(nouns_in(api[holder][2]["responses"]["200"])), openapi)
+    # A bare list of nouns needs no name of its own.
+    assert noun in holding or set(nouns_in(openapi["components"]["schemas"][noun])) <= holding
+
+
+def nouns_in(schema: Any) -> Iterator[str]:
+    """Yield the names of the schemas that one refers to."""
+    yield from set(re.findall(r"'#/components/schemas/(\w+)'", str(schema)))
+
+
+def parts_of(nouns: set[str], openapi: Document) -> set[str]:
+    found: set[str] = set()
+    while nouns:
+        noun = nouns.pop()
+        found.add(noun)
+        nouns |= set(nouns_in(openapi["components"]["schemas"][noun])) - found
     return found
 
 
-def sources() -> list[Path]:
-    """Return what is built: no tests, and not what was made from the API's own document."""
-    return [
-        path for path in sorted(SOURCES.rglob("*.ts*")) if ".test." not in path.name and not path.name.endswith(".d.ts")
-    ]
+def test_what_no_command_and_no_page_asks_has_a_reason(api: Api) -> None:
+    assert unasked(api) <= set(NO_COMMAND) | set(HELD_BY) | set(NOT_IN_A_BROWSER)
 
 
-def holes(address: str) -> str:
-    return _HOLE.sub("{}", address)
-
-
-def test_the_pages_ask_every_operation_that_the_cli_asks(api: dict[str, tuple[str, str, Any]]) -> None:
-    calls = asked()
-    unasked = {name for name, (method, path, _) in api.items() if (method, holes(path)) not in calls}
-    assert unasked & set(CALLS) - set(NO_PAGE) == set()
-
-
-@pytest.mark.parametrize("operation", sorted(NO_PAGE))
-def test_an_operation_is_asked_by_no_page_if_that_is_what_is_said(
-    operation: str, api: dict[str, tuple[str, str, Any]]
-) -> None:
-    method, path, _ = api[operation]
-    assert (method, holes(path)) not in asked()
-
-
-def test_what_no_command_and_no_page_asks_has_a_reason(api: dict[str, tuple[str, str, Any]]) -> None:
-    calls = asked()
-    unasked = {name for name, (method, path, _) in api.items() if (method, holes(path)) not in calls}
-    assert unasked <= set(NO_PAGE) | set(NO_COMMAND)
-
-
-def test_the_pages_ask_nothing_that_is_not_there(api: dict[str, tuple[str, str, Any]]) -> None:
+def test_the_pages_ask_nothing_that_is_not_there(api: Api) -> None:
     known = {(method, holes(path)) for method, path, _ in api.values()}
     assert asked() - known == set()
+
+
+def test_what_the_pages_ask_is_asked_somewhere_that_a_person_comes_to() -> None:
+    written = {
+        path.resolve()
+        for path in SOURCES.rglob("*.ts*")
+        if ".test." not in path.name and not path.name.endswith(".d.ts")
+    }
+    assert written - set(reached()) == set()
+    assert unused() == set()

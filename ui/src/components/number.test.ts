@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 
 import type { Estimate } from "@/api/schema";
 
-import { commonScale, counted, plain, ratio, share, text, tick } from "./number";
+import { commonScale, counted, plain, share, text, tick } from "./number";
 
 type Case = Pick<Estimate, "value" | "unit" | "low" | "high"> & { text: string };
 
@@ -37,8 +37,7 @@ describe("a number", () => {
     expect(text({ value: 0.9, unit: "ms" }, scale)).toBe("0.900 ms");
   });
 
-  it("is a ratio of two digits or a percentage", () => {
-    expect(ratio(1.94)).toBe("1.9×");
+  it("is a percentage of two digits where it is a share", () => {
     expect(share(0.012)).toBe("1.2 %");
     expect(share(0.95)).toBe("95 %");
   });

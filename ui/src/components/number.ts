@@ -121,11 +121,6 @@ export function plain(value: number, unit = "1", digits = 3): string {
   return `${fixed(value * factor, decimalsOf(value * factor, digits))} ${symbol}`.trim();
 }
 
-/** Return `1.9×`: a description, so two digits. */
-export function ratio(value: number): string {
-  return `${fixed(value, decimalsOf(value, 2))}×`;
-}
-
 /** Return a share as a percentage: `95 %`, `1.2 %`. */
 export function share(value: number): string {
   const percent = value * 100;

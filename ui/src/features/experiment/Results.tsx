@@ -2,9 +2,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
-import type { Dossier, Entry, Estimate, ExperimentView, GateOutcome } from "@/api/schema";
+import type { Dossier, Entry, Estimate, ExperimentView } from "@/api/schema";
 import { SweepChart } from "@/charts/SweepChart";
-import { Badge, State, Verdict } from "@/components/Badge";
+import { State, Verdict } from "@/components/Badge";
 import { Card } from "@/components/layout";
 import { commonScale } from "@/components/number";
 import { Quantity } from "@/components/Quantity";
@@ -12,6 +12,7 @@ import { Empty, Shown } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
 
 import { columnsOf, headingOf } from "./columns";
+import { Gates } from "./Gates";
 import { resultsQuery } from "./queries";
 import { Reasons } from "./Reasons";
 import { Sides } from "./Sides";
@@ -45,7 +46,7 @@ function Numbers({ dossier }: { dossier: Dossier }) {
       <Card title="Numbers" flush>
         <Table rows={entries} columns={tableOf(entries)} keyOf={(entry) => entry.job.id} label="Numbers of every job" rowHeight={44} />
       </Card>
-      {dossier.gates.length > 0 && <Gates outcomes={dossier.gates} />}
+      <Gates experimentId={dossier.experiment.id} outcomes={dossier.gates} />
       {dossier.sweep?.curves.map((curve, index) => (
         <Card
           key={index}
@@ -111,21 +112,4 @@ function numbers(key: string, entries: readonly Entry[]): Column<Entry> {
     end: true,
     cell: ({ summary }) => <Quantity of={summary.estimates[key]} scale={scale} />,
   };
-}
-
-function Gates({ outcomes }: { outcomes: readonly GateOutcome[] }) {
-  const tones = { passed: "good", failed: "bad", "cannot tell": "warn" } as const;
-  return (
-    <Card title="Gates">
-      <ul className="stack">
-        {outcomes.map((one) => (
-          <li key={`${one.gate} ${one.job_id}`} className="row">
-            <Badge tone={tones[one.state]}>{one.state}</Badge>
-            <code>{one.gate}</code>
-            <span>{one.text}</span>
-          </li>
-        ))}
-      </ul>
-    </Card>
-  );
 }

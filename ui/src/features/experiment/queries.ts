@@ -29,11 +29,12 @@ export function resultsQuery(experimentId: string) {
   });
 }
 
-export function gatesQuery(experimentId: string) {
+/** The gates of its recipe, and those that are tried on its numbers besides. */
+export function gatesQuery(experimentId: string, { gate, strict }: { gate: string; strict: boolean }) {
+  const params = { path: { experiment_id: experimentId }, query: { strict, ...(gate ? { gate } : {}) } };
   return queryOptions({
-    queryKey: ["experiment", experimentId, "gates"],
-    queryFn: ({ signal }) =>
-      got(api.GET("/api/v1/experiments/{experiment_id}/gates", { signal, params: { path: { experiment_id: experimentId } } })),
+    queryKey: ["experiment", experimentId, "gates", gate, strict],
+    queryFn: ({ signal }) => got(api.GET("/api/v1/experiments/{experiment_id}/gates", { signal, params })),
   });
 }
 

@@ -13,6 +13,7 @@ import { Tabs } from "@/components/Tabs";
 import { Abilities } from "./Abilities";
 import { Agents } from "./Agents";
 import { Enrol } from "./Enrol";
+import { Jobs } from "./Jobs";
 import { Lots } from "./Lots";
 import type { Part } from "./search";
 
@@ -34,12 +35,15 @@ export function Fleet() {
     { key: "agents", label: `Agents${agents.data ? ` (${agents.data.items.length})` : ""}` },
     { key: "abilities", label: "Who can run what" },
     { key: "queue", label: waiting ? `Queue (${waiting} wait)` : "Queue" },
+    { key: "jobs", label: "Jobs" },
   ];
   return (
     <Page title="Fleet" about="The devices that measure for this server, and what waits for them." actions={enrol}>
       <Tabs tabs={tabs} chosen={part} label="Parts of the fleet" onChoose={(key) => void navigate({ search: { part: key }, replace: true })}>
         <Card flush>
-          {part === "queue" ? (
+          {part === "jobs" ? (
+            <Jobs />
+          ) : part === "queue" ? (
             <Shown query={queue}>{(found) => <Lots lots={found.lots} />}</Shown>
           ) : (
             <Shown query={agents}>

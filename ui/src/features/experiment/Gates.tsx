@@ -1,0 +1,49 @@
+// What must hold of these numbers in, whether it does out; gates that the recipe does not have can be tried on them.
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+
+import type { GateOutcome } from "@/api/schema";
+import { Badge } from "@/components/Badge";
+import { SettledWord } from "@/components/Field";
+import { Card } from "@/components/layout";
+import { Failure, Loading } from "@/components/states";
+
+import { gatesQuery } from "./queries";
+
+const TONES = { passed: "good", failed: "bad", "cannot tell": "warn" } as const;
+
+export function Gates({ experimentId, outcomes }: { experimentId: string; outcomes: readonly GateOutcome[] }) {
+  const [gate, setGate] = useState("");
+  const [strict, setStrict] = useState(false);
+  const isAsked = gate !== "" || strict;
+  const tried = useQuery({ ...gatesQuery(experimentId, { gate, strict }), enabled: isAsked });
+  return (
+    <Card title="Gates">
+      <div className="stack">
+        {!isAsked || tried.data ? <Outcomes of={isAsked ? (tried.data?.outcomes ?? []) : outcomes} /> : tried.error ? <Failure error={tried.error} /> : <Loading />}
+        <div className="fields">
+          <SettledWord label="Try more gates on these numbers" value={gate} placeholder="inference_ms.p99 <= 20; …" onChange={setGate} />
+          <label className="row tick">
+            <input type="checkbox" checked={strict} onChange={(event) => setStrict(event.target.checked)} />
+            What cannot be told fails
+          </label>
+        </div>
+      </div>
+    </Card>
+  );
+}
+
+function Outcomes({ of: outcomes }: { of: readonly GateOutcome[] }) {
+  if (outcomes.length === 0) return <p className="muted">This recipe asks for none.</p>;
+  return (
+    <ul className="stack">
+      {outcomes.map((one) => (
+        <li key={`${one.gate} ${one.job_id}`} className="row">
+          <Badge tone={TONES[one.state]}>{one.state}</Badge>
+          <code>{one.gate}</code>
+          <span>{one.text}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
