@@ -118,7 +118,9 @@ def test_the_variables_of_env_environment_and_capital_settings_all_arrive() -> N
 
 def test_a_delay_between_clients_is_a_ramp() -> None:
     client = {"type": "redis_stress", "time_limit": "00:01:00"}
-    (job,) = read({"type": "redis"}, client, num_clients=4, client_delay=5).jobs("x1")
+    loaded = read({"type": "redis"}, client, num_clients=4, client_delay=5)
+    assert any("who comes late sends fewer" in note for note in loaded.notes)
+    (job,) = loaded.jobs("x1")
     ramp, rest = job.load.stages or ()
     assert (ramp.duration, ramp.concurrency, ramp.ramp) == (15 * 10**9, 4, True)
     assert (rest.duration, rest.concurrency, rest.ramp) == (45 * 10**9, 4, False)

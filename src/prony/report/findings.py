@@ -122,7 +122,9 @@ def _void(account: Account) -> list[str]:
     if account.comparison is not None:
         return [f"{names} {verb} void: quote none of these numbers alone. What disturbs sides that take turns falls on "
                 "both, so that they are held against each other all the same."]  # fmt: skip
-    return [f"{names} {verb} void: these numbers take no part in any comparison."]
+    spared = any(reason.code == "spared" for one in void for reason in one.summary.verdict.reasons)
+    which = "times, rates, power and memory" if spared else "these numbers"
+    return [f"{names} {verb} void: {which} take no part in any comparison."]
 
 
 def _precisions(groups: Sequence[Sequence[Entry]]) -> list[str]:

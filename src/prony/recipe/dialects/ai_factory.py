@@ -131,6 +131,11 @@ def _ask(asking: Asking, client: nouns.Client, benchmarks: nouns.Benchmarks, dra
     _users(clients * asking.users, client, benchmarks, draft, asking.duration_s)
     if asking.requests is not None:
         draft.set("load.requests", asking.requests * clients, ("client", "settings"))
+        if "load.stages" in draft.origins:
+            place = ("benchmarks", "client_delay")
+            draft.note(
+                place, "the requests of all clients are sent by those that are there: who comes late sends fewer"
+            )
     if asking.requests == 1:  # everybody's first request is all that there is
         draft.set("load.warmup", "none", ("client", "type"))
     if asking.processes is not None:
