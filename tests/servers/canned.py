@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from servers.answering import answering
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -86,14 +88,8 @@ def canned() -> Iterator[Canned]:
     server.daemon_threads = True
     found = Canned(f"http://127.0.0.1:{server.server_address[1]}")
     server.canned = found  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with answering(server):
         yield found
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import socketserver
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from socket import create_server
 from typing import Any
+
+from servers.answering import answering
 
 
 class Handler(socketserver.StreamRequestHandler):
@@ -103,11 +104,5 @@ class FtpServer(socketserver.ThreadingTCPServer):
 def serving_ftp() -> Iterator[FtpServer]:
     """A server that answers for as long as the block runs."""
     server = FtpServer()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with answering(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

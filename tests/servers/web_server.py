@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from servers.answering import answering
+
 
 @dataclass
 class Page:
@@ -101,12 +103,8 @@ class WebServer(ThreadingHTTPServer):
 def serving() -> Iterator[WebServer]:
     """A server that answers for as long as the block runs."""
     server = WebServer()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.released.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with answering(server):
+        try:
+            yield server
+        finally:
+            server.released.set()
