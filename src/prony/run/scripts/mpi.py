@@ -46,8 +46,10 @@ def launched(
     own = {"PRONY_RANK_PYTHON": python, "PRONY_RANK_PROGRAM": program, "PRONY_RANK_ORDER": order}
     orders.mkdir(exist_ok=True)
     if node.index:
-        # Of its own, so that two nodes on one machine do not remove each other's.
-        return [*(node.daemon or (_DAEMON,))], own | {"OMPI_MCA_orte_tmpdir_base": str(orders)}
+        own |= {"OMPI_MCA_orte_tmpdir_base": str(orders)}
+        if node.is_shared:  # files of shared memory are named by host and local rank: two nodes would use the same
+            own |= {"OMPI_MCA_btl_vader_backing_directory": str(orders)}
+        return [*(node.daemon or (_DAEMON,))], own
     hosts = ",".join([f"localhost:{each}", *(f"{_name(index)}:{each}" for index in range(1, node.of))])
     words = [*head, "--host", hosts, "--map-by", "slot", "--wdir", "/", "--noprefix"]
     words += ["--mca", "plm_rsh_agent", f"{python} -I {_HANDOVER}", "--mca", "plm_rsh_no_tree_spawn", "1"]

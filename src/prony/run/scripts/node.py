@@ -12,7 +12,8 @@ class Node:
     """Which of the machines of a launch this is, and where all of their processes meet: a port of the first's, and 0
     where there is but one machine, which then takes any that is free.
 
-    `launches`: have all of them the launcher that is asked for? `daemon`: what mpirun of the first wants started."""
+    `launches`: have all of them the launcher that is asked for? `daemon`: what mpirun of the first wants started.
+    `is_shared`: another node runs on the same machine."""
 
     index: int = 0
     of: int = 1
@@ -20,6 +21,7 @@ class Node:
     port: int = 0
     launches: bool = True
     daemon: tuple[str, ...] = ()
+    is_shared: bool = False
 
     @property
     def meeting(self) -> dict[str, str]:

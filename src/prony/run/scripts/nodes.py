@@ -48,7 +48,11 @@ class Nodes:
             )
         time.sleep(max(0, told.at_ns - time.perf_counter_ns()) / 1e9)
         all_launch = all(one["launches"] for one in said)
-        return first["kind"], Node(part.index, part.of, address, first["port"], all_launch)
+        # The first word is the kernel's: containers of one machine may have different networks, and still share a disk.
+        kernels = [one["machine"].split(" ")[0] for one in said]
+        is_shared = kernels.count(kernels[part.index]) > 1
+        node = Node(part.index, part.of, address, first["port"], all_launch, is_shared=is_shared)
+        return first["kind"], node
 
     # By mpirun
 

@@ -24,7 +24,7 @@ from prony.model.result import Failure, Phase, RankEnd, Repetition, Result, Resu
 from prony.model.script import Launch
 from prony.recipe import loads
 from prony.run.folder import write_frame
-from prony.run.gang import Gang
+from prony.run.gang import Gang, machine
 from prony.run.merging import merge, reason_of
 from prony.run.parts import PartFolder
 from prony.run.scripts import handover
@@ -192,6 +192,7 @@ def test_all_nodes_run_what_the_first_says_and_meet_there() -> None:
     kind, node = Nodes(Met(said_first()), "10.0.0.8").agree(0, "measure")
     assert (kind, node) == ("warmup", Node(index=1, of=2, address="10.0.0.7", port=5000))
     assert Nodes(Met(said_first(kind=None)), "").agree(0, "measure")[0] is None
+    assert Nodes(Met(said_first(machine=machine())), "").agree(0, "measure")[1].is_shared
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "localhost", ""])
