@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from prony.run.services.ports import LOOPBACK, free_ports
 
+INTERFACE = "GLOO_SOCKET_IFNAME"
+
 
 @dataclass(frozen=True)
 class Node:
@@ -13,7 +15,7 @@ class Node:
     where there is but one machine, which then takes any that is free.
 
     `launches`: have all of them the launcher that is asked for? `daemon`: what mpirun of the first wants started.
-    `is_shared`: another node runs on the same machine."""
+    `is_shared`: another node runs on the same machine. `interface`: the one by which other machines reach this one."""
 
     index: int = 0
     of: int = 1
@@ -22,11 +24,17 @@ class Node:
     launches: bool = True
     daemon: tuple[str, ...] = ()
     is_shared: bool = False
+    interface: str = ""
 
     @property
     def meeting(self) -> dict[str, str]:
         """The port is free now, and taken by rank 0 at once."""
         return {"MASTER_ADDR": self.address, "MASTER_PORT": str(self.port or free_ports(1)[0])}
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Gloo looks for its own host's name, which on many machines leads to the loopback."""
+        return {INTERFACE: self.interface} if self.interface else {}
 
     def ranks(self, each: int) -> range:
         """Return which of all ranks are here, where there are so many on each node."""

@@ -51,7 +51,8 @@ class Nodes:
         # The first word is the kernel's: containers of one machine may have different networks, and still share a disk.
         kernels = [one["machine"].split(" ")[0] for one in said]
         is_shared = kernels.count(kernels[part.index]) > 1
-        node = Node(part.index, part.of, address, first["port"], all_launch, is_shared=is_shared)
+        interface = "" if is_one_machine else _interface(self._address)
+        node = Node(part.index, part.of, address, first["port"], all_launch, is_shared=is_shared, interface=interface)
         return first["kind"], node
 
     # By mpirun
@@ -81,6 +82,14 @@ def nodes_of(job: Job, around: Surroundings) -> Nodes | None:
         return None
     gang = gang_of(job, around.emit, around.stop_asked)
     return None if gang is None else Nodes(gang, around.address)
+
+
+def _interface(address: str) -> str:
+    """Return the name of the interface that has the address; nothing where none has it, as with a name or a NAT."""
+    import psutil
+
+    found = psutil.net_if_addrs().items()
+    return next((name for name, addresses in found if any(one.address == address for one in addresses)), "")
 
 
 def _is_reached(address: str) -> bool:

@@ -16,13 +16,13 @@ from prony.errors import CapacityError
 from prony.model.script import Launch
 from prony.run.scripts import mpi
 from prony.run.scripts import rank as rank_program
-from prony.run.scripts.node import ALONE, Node
+from prony.run.scripts.node import ALONE, INTERFACE, Node
 from prony.run.services.ports import LOOPBACK
 
 StreamName = Literal["stdout", "stderr"]
 _RANK = str(Path(rank_program.__file__))
 # What a process of several is told.
-RANKS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+RANKS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", INTERFACE)
 _ASK_S = 60.0
 
 
@@ -78,6 +78,7 @@ class Plan:
 
 def planned(launch: Launch, argv: list[str], environment: Mapping[str, str], place: Place, node: Node = ALONE) -> Plan:
     """Lay out the processes of one execution on one node."""
+    environment = {**node.variables, **environment}
     if launch.kind == "process" or not node.launches:
         return _processes(launch.processes, argv, environment, place, node)
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import psutil
 import pytest
 
 from prony.app.services import check_alone
@@ -155,6 +156,20 @@ def test_ranks_are_counted_through_all_nodes(tmp_path: Path) -> None:
     assert {(one["MASTER_ADDR"], one["MASTER_PORT"]) for one in told} == {("10.0.0.7", "5000")}
     assert (plan.first, plan.world) == (2, 6)
     assert {stream.rank for stream in plan.streams} == {2, 3}
+
+
+def test_gloo_is_told_the_interface_unless_the_recipe_says_another(tmp_path: Path) -> None:
+    node = Node(index=1, of=2, address="10.0.0.7", port=5000, interface="eth1")
+    own = {"PATH": "/bin", "GLOO_SOCKET_IFNAME": "ib0"}
+    place = place_in(tmp_path)
+    plans = [planned(Launch(nodes=2), ["true"], variables, place, node) for variables in ({"PATH": "/bin"}, own)]
+    assert [plan.processes[0]["environment"]["GLOO_SOCKET_IFNAME"] for plan in plans] == ["eth1", "ib0"]
+
+
+def test_a_node_on_another_machine_knows_the_interface_of_its_own_address() -> None:
+    _, node = Nodes(Met(said_first()), "127.0.0.1").agree(0, "measure")
+    assert node.interface == next(name for name, all_ in psutil.net_if_addrs().items() if "127.0.0.1" in str(all_))
+    assert Nodes(Met(said_first()), "some.host").agree(0, "measure")[1].interface == ""
 
 
 def test_torchrun_is_told_which_node_it_is_and_where_the_first_listens(tmp_path: Path) -> None:
