@@ -124,13 +124,23 @@ def _post(letter: Letter) -> Outcome:
         ):
             status = response.status_code
     except httpx.HTTPError as exc:
-        return Outcome(False, f"it could not be reached: {type(exc).__name__}")
+        return Outcome(False, f"it could not be reached: {_why(exc)}")
     except (httpx.InvalidURL, UnicodeError, ValueError):
         return Outcome(False, "this is no address that can be asked", is_final=True)
     if 300 <= status < 400:
         return Outcome(False, f"it answered {status}: redirects are not followed", is_final=True)
     is_final = 400 <= status < 500 and status not in _LATER
     return Outcome(200 <= status < 300, f"it answered {status}", is_final=is_final)
+
+
+def _why(exc: Exception) -> str:
+    """Return the system's word for what went wrong, where it has one; nothing of the address is in it."""
+    found: BaseException | None = exc
+    while found is not None:
+        if isinstance(found, OSError) and found.strerror:
+            return found.strerror.lower()
+        found = found.__cause__ or found.__context__
+    return f"no answer within {TIMEOUT_S:g} s" if "Timeout" in type(exc).__name__ else type(exc).__name__
 
 
 def _is_loopback(url: str) -> bool:

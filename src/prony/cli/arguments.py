@@ -38,8 +38,11 @@ def end_actions(actions: Mapping[str, ArgumentParser]) -> None:
         add_server(parser)
 
 
-def noun_of(kind: type[N], given: Mapping[str, object], *, hint: str, words: Sequence[str] = ()) -> N:
-    """Return what the options ask for, or say which of them is wrong; `words` are those that have no dashes."""
+def noun_of(kind: type[N], given: Mapping[str, object], *, hints: Mapping[str, str], words: Sequence[str] = ()) -> N:
+    """Return what the options ask for, or say which of them is wrong; `words` are those that have no dashes.
+
+    `hints` by option tell how it is written; the one of "" goes for all others.
+    """
     from pydantic import ValidationError
 
     from prony.errors import InputError
@@ -50,6 +53,8 @@ def noun_of(kind: type[N], given: Mapping[str, object], *, hint: str, words: Seq
         # Without what was given: an address may hold a secret.
         first = exc.errors(include_url=False, include_input=False)[0]
         key, said = str(first["loc"][0]), first["msg"].removeprefix("Value error, ")
+        said = "this is not how one is written" if first["type"].startswith("string_") and key in hints else said
+        hint = hints.get(key, hints.get("", ""))
         raise InputError(f"{key.upper() if key in words else f'--{key}'}: {said}", hint=hint) from None
 
 

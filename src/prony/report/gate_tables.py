@@ -26,7 +26,7 @@ def sentences(outcomes: Sequence[GateOutcome]) -> list[str]:
     if not outcomes:
         return []
     open_ = [one for one in ordered(outcomes) if one.state is not GateState.PASSED]
-    told = [f"Gate {one.gate} {one.state} of {one.title}: {one.text}" for one in open_[:_MOST_TOLD]]
+    told = [f"Gate {one.gate} of {one.title} {_word(one.state)}: {one.text}" for one in open_[:_MOST_TOLD]]
     more = [f"And {len(open_) - _MOST_TOLD} more gates did not pass."] if len(open_) > _MOST_TOLD else []
     return [summed(outcomes), *told, *more]
 

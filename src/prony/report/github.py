@@ -27,4 +27,9 @@ def gate_lines(outcomes: tuple[GateOutcome, ...]) -> list[str]:
     if not outcomes:
         return []
     worst = next(state for state in _ALERTS if any(one.state is state for one in outcomes))
-    return [f"> [!{_ALERTS[worst]}]", f"> {escaped(summed(outcomes))}", "", *grid(HEADINGS, lines(outcomes))]
+    return [
+        f"> [!{_ALERTS[worst]}]",
+        f"> {escaped(summed(outcomes))}",
+        "",
+        *grid(HEADINGS, lines(outcomes), numeric=False),
+    ]

@@ -16,11 +16,11 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", one_line(text)).replace("://", ":\\//")
 
 
-def grid(headings: Sequence[str], rows: Sequence[Line]) -> list[str]:
-    """Return a table with its empty line, or nothing of no rows."""
+def grid(headings: Sequence[str], rows: Sequence[Line], *, numeric: bool = True) -> list[str]:
+    """Return a table with its empty line, or nothing of no rows; `numeric`: all but the first column hold numbers."""
     if not rows:
         return []
-    ruler = ["---", *(["---:"] * (len(headings) - 1))]
+    ruler = ["---", *(["---:" if numeric else "---"] * (len(headings) - 1))]
     body = [line([escaped(row.name), *map(escaped, row.cells)]) for row in rows]
     return [line([escaped(heading) for heading in headings]), line(ruler), *body, ""]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from prony.analyse.compare.conclude import is_significant
+from prony.analyse.wording import plain
 from prony.model.comparison import Conclusion, Contrast, Effect, chance_text, percent_text
 from prony.model.estimate import Estimate
 
@@ -30,9 +31,8 @@ def sentence(contrast: Contrast, title: str, threshold: float, tests: int = 1) -
 def value_text(estimate: Estimate | None) -> str:
     if estimate is None:
         return "nothing"
-    if estimate.unit == "1":
-        return f"{estimate.value:.4g}"
-    return f"{estimate.value:.4g} {estimate.unit}".rstrip()
+    unit = {"1": "", "1/s": "/s"}.get(estimate.unit, estimate.unit)
+    return f"{plain(estimate.value)} {unit}".rstrip()
 
 
 def _from_to(contrast: Contrast) -> str:

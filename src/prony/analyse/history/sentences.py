@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from prony.analyse.history.judging import Rules
+from prony.analyse.wording import plain
 from prony.model.history import Change, ChangeState, History, Level, SeriesState
 
 # What runs that were made to decide it added to how a change was found: it stays when the series is judged again.
@@ -89,5 +90,5 @@ def _verb(change: Change) -> str:
 
 def _level(level: Level) -> str:
     if level.low is None or level.high is None:
-        return f"{level.median:.4g}"
-    return f"{level.median:.4g} [{level.low:.4g}, {level.high:.4g}]"
+        return plain(level.median)
+    return f"{plain(level.median)} [{plain(level.low)}, {plain(level.high)}]"

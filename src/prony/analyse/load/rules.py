@@ -203,7 +203,9 @@ def too_short(evidence: LoadEvidence) -> Iterator[Reason]:
     median_s = (evidence.value("e2e_ms.p50") or 0.0) / 1000
     if fewest < _FEWEST_REQUESTS:
         why = f"only {fewest} requests of a run count, fewer than {_FEWEST_REQUESTS}"
-    elif shortest_s < max(_SHORTEST_S, _FEWEST_LATENCIES * median_s):
+    elif shortest_s < _SHORTEST_S:
+        why = f"the window of a run is {int(shortest_s * 100) / 100:g} s long, and {_SHORTEST_S:g} s are needed"
+    elif shortest_s < _FEWEST_LATENCIES * median_s:
         why = f"the window of a run is {shortest_s:.3g} s long, and a request takes {median_s:.3g} s at the median"
     else:
         return

@@ -25,11 +25,8 @@ def knee_claim(groups: Sequence[Group], noun: str) -> tuple[Claim, Knee | None]:
     counted = [group for group in groups if group.counted]
     if len(counted) < FEWEST_LEVELS:
         left_out = [f"{group.level:g}" for group in groups if not group.counted]
-        absent = (
-            f" ({', '.join(left_out)} take{'s' if len(left_out) == 1 else ''} no part: {_why_not(groups)})"
-            if left_out
-            else ""
-        )
+        take = "takes no part" if len(left_out) == 1 else "take no part"
+        absent = f" ({', '.join(left_out)} {take}: {_why_not(groups)})" if left_out else ""
         there = f"in {_levels(len(counted))}" if counted else "where no level may be quoted"
         text = (
             f"A knee is not looked for {there}{absent}: {FEWEST_LEVELS} levels are needed, for of three the one in "

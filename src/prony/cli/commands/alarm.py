@@ -23,6 +23,14 @@ _ACTIONS = {
     "remove": "forget it, with what it found",
 }
 _KEYS = ("name", "when", "severity", "to", "via", "recipe", "quiet", "again")
+_NAME = "letters, digits, '.', '_' and '-', at most 100"
+_HINTS = {
+    "": "see `prony alarm add --help`",
+    "name": _NAME,
+    "via": f"the name of another alarm: {_NAME}",
+    "recipe": f"a recipe's name: {_NAME}",
+    "to": "as in webhook+https://host/path, or what apprise knows: mailto://, slack://, msteams://",
+}
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -63,7 +71,7 @@ def _add(book: Book, options: Namespace) -> int:
     from prony.model.alarm import NewAlarm
 
     given = {key: value for key in _KEYS if (value := getattr(options, key)) is not None}
-    made = book.add_alarm(noun_of(NewAlarm, given, hint="see `prony alarm add --help`", words=("name",)))
+    made = book.add_alarm(noun_of(NewAlarm, given, hints=_HINTS, words=("name",)))
     if options.json:
         print_json(made.model_dump(mode="json"))
         return 0
@@ -72,6 +80,8 @@ def _add(book: Book, options: Namespace) -> int:
         print_text(made.secret)
     else:
         print_text(f"alarm {made.alarm.name} is on")
+    if not made.alarm.to and not made.alarm.via:
+        print_note("it has no address: what it finds is kept, and nobody is told")
     note_unserved(options)
     return 0
 

@@ -82,8 +82,8 @@ def _wanted(options: Namespace, book: Book) -> NewSchedule:
     scripts = brought(book, loaded)
     submission = submission_of(loaded, [*options.set, *scripts], priority=options.priority)
     given = {name: getattr(options, name) for name in ("name", "cron", "zone", "missed")}
-    hint = "as in --cron '0 3 * * *' --zone Europe/Paris"
-    return noun_of(NewSchedule, {"submission": submission, **given}, hint=hint)
+    hints = {"": "as in --cron '0 3 * * *' --zone Europe/Paris", "name": "letters, digits, '.', '_' and '-'"}
+    return noun_of(NewSchedule, {"submission": submission, **given}, hints=hints)
 
 
 def _list(book: Book, options: Namespace) -> int:
