@@ -50,11 +50,6 @@ class Process:
     def is_running(self) -> bool:
         return self.child is not None and self.child.poll() is None
 
-    @property
-    def pid(self) -> int:
-        assert self.child is not None, "it was not started"
-        return self.child.pid
-
     def said(self) -> str:
         return self.log.read_text(errors="replace")[-6000:] if self.log.exists() else ""
 

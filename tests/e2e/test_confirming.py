@@ -1,0 +1,158 @@
+"""An engine that gets slower on a real agent: a real server suspects it, runs both versions in turn, and tells once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from chaos.fleet import Fleet, fleet, wait_for
+from prony.client import Client
+from prony.model.alarm import NewAlarm
+from prony.model.estimate import Grade
+from prony.model.experiment import ExperimentState
+from prony.model.history import Change, ChangeState
+from prony.model.queue import ExperimentView, Submission
+from servers.receiver import Receiver, receiver
+
+pytestmark = pytest.mark.slow  # some forty jobs, each in processes of its own
+# An inference takes the time that is planned for it, and a whole run less than a tick of the CPU's counters: what else
+# the machine does changes no number, and makes few results void.
+RECIPE = """
+name: paced
+workload: {{kind: model, model: "{model}", engine: faulty}}
+measure: {{runs: 3, repeats: 1, warmup: 0, cold_starts: 1, check: false}}
+"""
+# One version of the engine, as an interpreter: once, where a file asks for it, it is much slower.
+INTERPRETER = """#!/bin/sh
+pace={pace}
+if rm {stumble} 2>/dev/null; then pace=0.03; fi
+FAULTY_VERSION={version} FAULTY_PACE_S=$pace exec {python} "$@"
+"""
+PACES = {"1.0": 0.010, "1.1": 0.011}
+WITHIN_S = 600  # on a machine that is busy; in all it is a minute or two
+
+
+@dataclass
+class Lab:
+    """A server with one agent, which has both versions of the engine."""
+
+    fleet: Fleet
+    client: Client
+    model: Path
+
+    def use(self, version: str) -> None:
+        """Have the agent's jobs, where they ask for no version, run with this one."""
+        self._add(version)
+
+    def add_versions(self) -> None:
+        for version, pace in PACES.items():
+            python = self._interpreter(version)
+            words = {"pace": pace, "version": version, "stumble": self.stumble, "python": sys.executable}
+            python.write_text(INTERPRETER.format(**words))
+            python.chmod(0o755)
+            self._add(version, "--version", version)
+
+    @property
+    def stumble(self) -> Path:
+        return self.fleet.folder / "stumble"
+
+    def run(self, times: int, before: Callable[[], None] = lambda: None) -> str:
+        """Run the recipe until so many more results may be quoted; return the last one's experiment."""
+        text, good = RECIPE.format(model=self.model), len(self._quotable())
+        while (missing := good + times - len(self._quotable())) > 0:
+            before()
+            ids = [self.client.submit(Submission(text=text)).experiment.id for _ in range(missing)]
+            for one in ids:
+                wait_for(partial(self._is_complete, one), "the runs", WITHIN_S)
+        return self._quotable()[-1]
+
+    def _quotable(self) -> list[str]:
+        points = [point for one in self.client.series().items for point in self.client.history(one.id).points]
+        return [point.experiment_id for point in points if point.grade is not Grade.VOID]
+
+    def decided(self, state: ChangeState) -> Change:
+        """Wait until runs have decided so of a change."""
+        found: list[Change] = []
+
+        def is_decided() -> bool:
+            found[:] = self.client.changes(state=state).items
+            return bool(found)
+
+        wait_for(is_decided, f"a change that is {state}", WITHIN_S)
+        return found[0]
+
+    def confirming(self, change: Change) -> list[ExperimentView]:
+        views = self.client.experiments(limit=500).items
+        return [view for view in views[::-1] if view.experiment.confirms == change.id]
+
+    def _is_complete(self, experiment_id: str) -> bool:
+        return self.client.experiment(experiment_id).experiment.state is ExperimentState.COMPLETE
+
+    def _interpreter(self, version: str) -> Path:
+        return self.fleet.folder / f"python-{version}"
+
+    def _add(self, version: str, *options: str) -> None:
+        command = ["engines", "add", "faulty", "--python", str(self._interpreter(version)), *options]
+        home = self.fleet.environment(self.fleet.folder / "a0")
+        subprocess.run([sys.executable, "-m", "prony", *command], env=home, check=True, capture_output=True)
+
+
+@pytest.fixture
+def lab(tmp_path: Path, faulty: Callable[[str], Path]) -> Iterator[Lab]:
+    folder, model = tmp_path / "lab", faulty("each:pace")
+    folder.mkdir()
+    with fleet(folder, lease_ttl="10s") as found:
+        found.add_server(options=("--alarm-window", "0.1s")).start()
+        found.wait_ready()
+        allowed = ("--model-schemes", "file", "--model-folders", str(model.parent))
+        agent = found.add_agent(found.url, recorded=False, options=allowed)
+        with Client(found.url) as client:
+            made = Lab(found, client, model)
+            made.add_versions()
+            made.use("1.0")
+            agent.start()
+            wait_for(lambda: "enrolled" in agent.said(), "the agent", 90)
+            yield made
+
+
+@pytest.fixture
+def there() -> Iterator[Receiver]:
+    with receiver() as made:
+        yield made
+
+
+def test_one_slow_run_pages_nobody_and_a_slower_engine_is_confirmed_by_runs_in_turn_and_told_once(
+    lab: Lab, there: Receiver
+) -> None:
+    wanted = NewAlarm(name="slower", when="regression", to=(there.url(),))
+    alarm = lab.client.add_alarm(wanted).alarm
+
+    lab.run(20)
+    stumbled = lab.run(1, before=lab.stumble.touch)
+    spike = lab.decided(ChangeState.REJECTED)
+    assert spike.experiment_id == stumbled
+    assert [view.experiment.job_count for view in lab.confirming(spike)] == [1]
+    assert not lab.client.incidents(alarm.id).items
+
+    lab.run(6)  # after a spike one result alone is no suspicion for a while
+    lab.use("1.1")
+    lab.run(1)
+    change = lab.decided(ChangeState.CONFIRMED)
+    assert change.kind == "regression"
+    assert 0.08 < change.effect < 0.12
+    assert "engine: faulty 1.0 -> faulty 1.1" in change.facts
+    assert change.path[-1] == "side by side: 7 of 7 pairs say the same, confirmed"
+    duet = lab.confirming(change)[-1]
+    assert (duet.experiment.job_count, duet.submitted_by) == (14, "prony")
+
+    (message,) = there.wait()
+    assert message.json["items"][0]["subject"]
+    assert lab.client.test_alarm(alarm.id).ok
+    assert [one.json["kind"] for one in there.received] == ["firing", "test"]
+    assert [one.count for one in lab.client.incidents(alarm.id).items] == [1]
