@@ -18,6 +18,7 @@ import pytest
 from chaos.fleet import Fleet, fleet, wait_for
 from prony.cli.main import main
 from prony.load.mock import Options, serve
+from prony.model.estimate import Grade
 
 SMALL = """
 name: small
@@ -112,7 +113,7 @@ def small(lab: Fleet) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=WITHIN_S)
     assert done.returncode == 0, done.stdout + done.stderr
     (lab.folder / "said").write_text(done.stderr)
-    assert "valid" in done.stdout or "suspect" in done.stdout
+    assert any(grade in done.stdout for grade in Grade)  # which one is the machine's affair
     report = Path(done.stderr.rpartition("report: ")[2].strip())
     assert report.read_text().lower().startswith("<!doctype html>")
     return done.stderr.partition("experiment ")[2].partition(",")[0]
@@ -133,7 +134,8 @@ def test_list_show_and_report_read_the_same_numbers(small: str, tmp_path: Path) 
     shown = json.loads(prony("show", small[:-2], "--json"))
     reported = json.loads(prony("report", small, "-f", "json"))
     assert shown["jobs"] == reported["jobs"]
-    assert "suspect" in prony("show", small) or "valid" in prony("show", small)
+    table = prony("show", small)
+    assert any(grade in table for grade in Grade)
     for form, sign in (("html", "<svg"), ("md", "# small"), ("csv", "job_id"), ("junit", "<testsuite")):
         prony("report", small, "-f", form, "-o", tmp_path / form)
         assert sign in (tmp_path / form).read_text()

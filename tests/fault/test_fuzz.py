@@ -67,7 +67,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 @pytest.fixture(scope="module")
 def api(running: Fleet) -> Any:
-    return schemathesis.openapi.from_url(f"{running.url}/openapi.json")
+    return schemathesis.openapi.from_url(f"{running.url}/openapi.json", timeout=70)
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
