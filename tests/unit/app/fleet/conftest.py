@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from prony.store.home import Home
+from servers.receiver import Receiver, receiver
 from servers.shared import Shared
 
 from .ground import Ground, SetClock, opened
@@ -31,6 +32,13 @@ _EMPTIED = (
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+def there() -> Iterator[Receiver]:
+    """Somebody who listens to what alarms tell."""
+    with receiver() as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

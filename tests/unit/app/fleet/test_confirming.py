@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +20,7 @@ from prony.model.queue import ExperimentView
 from prony.model.recipe import ModelWorkload
 from prony.model.result import Effective, Repetition
 from prony.store.home import Home
-from servers.receiver import Receiver, receiver
+from servers.receiver import Receiver
 
 from .ground import ME, SETTINGS, Ground, Hand, opened, recipe
 from .parcels import AT, SUT, repacked, write
@@ -29,12 +29,6 @@ pytestmark = pytest.mark.anyio
 # Microseconds: results that vary by a per cent, in no order; and some that are a tenth worse.
 STEADY = [1000 + 2 * ((place * 7) % 11 - 5) for place in range(22)]
 WORSE = [1100 + 2 * ((place * 5) % 7 - 3) for place in range(20)]
-
-
-@pytest.fixture
-def there() -> Iterator[Receiver]:
-    with receiver() as made:
-        yield made
 
 
 @dataclass

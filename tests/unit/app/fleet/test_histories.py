@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 
 import numpy as np
@@ -15,7 +15,7 @@ from prony.model.history import Acknowledgement, ChangeState, NewBaseline, Serie
 from prony.model.job import Job
 from prony.model.metric import HEADLINE
 from prony.model.recipe import ModelWorkload, Recipe
-from servers.receiver import Receiver, receiver
+from servers.receiver import Receiver
 
 from .ground import ME, Ground
 from .parcels import AT, write
@@ -23,12 +23,6 @@ from .test_alarms import alarmed, pass_to, told
 
 pytestmark = pytest.mark.anyio
 _WORKLOAD = ModelWorkload(kind="model", model="zoo:noop", engine="null")
-
-
-@pytest.fixture
-def there() -> Iterator[Receiver]:
-    with receiver() as made:
-        yield made
 
 
 def numbers(count: int, *, change: int) -> list[float]:
