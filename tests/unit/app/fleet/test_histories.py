@@ -17,9 +17,9 @@ from prony.model.metric import HEADLINE
 from prony.model.recipe import ModelWorkload, Recipe
 from servers.receiver import Receiver
 
+from .alarming import alarmed, pass_to, told
 from .ground import ME, Ground
 from .parcels import AT, write
-from .test_alarms import alarmed, pass_to, told
 
 pytestmark = pytest.mark.anyio
 _WORKLOAD = ModelWorkload(kind="model", model="zoo:noop", engine="null")
