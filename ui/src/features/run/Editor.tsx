@@ -13,7 +13,7 @@ import { useEffect, useRef } from "react";
 
 import type { RecipeProblem } from "@/api/schema";
 
-import { assist, type Names } from "./assist";
+import { assist, type Names, WAYS } from "./assist";
 import type { Format } from "./format";
 import { look } from "./look";
 import { marksOf } from "./problems";
@@ -76,7 +76,7 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
 
   useEffect(() => {
     const { language, help } = parts.current;
-    const helped = schema && format === "yaml" ? assist(schema, names) : [];
+    const helped = schema && format !== "toml" ? assist(schema, names, WAYS[format]) : [];
     view.current?.dispatch({ effects: [language.reconfigure(LANGUAGES[format]()), help.reconfigure(helped)] });
   }, [format, schema, names]);
 

@@ -59,13 +59,13 @@ function parents(above: string, indent: number): string[] {
 }
 
 /** The key under a place, with the keys that lead to it; null where there is none. */
-export function keyAt(text: string, at: number): { path: string[]; from: number; to: number } | null {
+export function keyAt(text: string, at: number, placed = placeAt): { path: string[]; from: number; to: number } | null {
   let from = at;
   let to = at;
   while (from > 0 && /[\w.$-]/.test(text[from - 1] ?? "")) from--;
   while (to < text.length && /[\w.$-]/.test(text[to] ?? "")) to++;
   if (from === to || !/^"?\s*:(\s|$)/.test(text.slice(to, to + 3))) return null;
-  return { path: [...placeAt(text, from).path, text.slice(from, to)], from, to };
+  return { path: [...placed(text, from).path, text.slice(from, to)], from, to };
 }
 
 function width(head: string): number {
