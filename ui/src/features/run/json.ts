@@ -8,6 +8,8 @@ interface Frame {
   key: string | null;
 }
 
+// A string, whole or as far as it is written; a mark; or any other word.
+const TOKEN = /"(?:\\.|[^"\\\n])*"?|[{}[\]:,]|[^\s{}[\]:,"]+/g;
 const LITERAL = /^(true|false|null|-?\d+(\.\d+)?)$/;
 
 export function placeInJson(text: string, at: number): Place {
@@ -15,42 +17,41 @@ export function placeInJson(text: string, at: number): Place {
   let here: Frame = { path: [], isList: false, key: null };
   let word = "";
   let from = at;
-  for (let index = 0; index < at; index++) {
-    const letter = text[index] ?? "";
-    if (letter === '"') {
-      const end = endOf(text, index);
-      from = index;
-      word = text.slice(index + 1, Math.min(end, at));
-      if (end >= at) break;
-      index = end;
-    } else if (letter === "{" || letter === "[") {
-      outer.push(here);
-      here = { path: here.key === null ? here.path : [...here.path, here.key], isList: letter === "[", key: null };
-    } else if (letter === "}" || letter === "]") here = outer.pop() ?? here;
-    else if (letter === ":") here = { ...here, key: word };
-    else if (letter === ",") here = { ...here, key: null };
-    else {
-      if (/[\w.$-]/.test(letter) && !/[\w.$-]/.test(text[index - 1] ?? "")) from = index;
-      continue;
-    }
-    if (letter !== '"') from = at;
+  for (const { 0: token, index } of text.slice(0, at).matchAll(TOKEN)) {
+    from = isOpen(token) && index + token.length === at ? index : at;
+    here = after(here, token, word, outer);
+    word = token.replaceAll('"', "");
   }
-  const prefix = text.slice(from, at).replaceAll('"', "");
+  const prefix = text.slice(from, at).replace('"', "");
   // What stands in a list is a value of the key that the list has.
   if (here.isList) return { path: here.path.slice(0, -1), key: here.path.at(-1) ?? null, prefix, from };
   return { path: here.path, key: here.key, prefix, from };
 }
 
+function after(here: Frame, token: string, word: string, outer: Frame[]): Frame {
+  switch (token) {
+    case "{":
+    case "[":
+      outer.push(here);
+      return { path: here.key === null ? here.path : [...here.path, here.key], isList: token === "[", key: null };
+    case "}":
+    case "]":
+      return outer.pop() ?? here;
+    case ":":
+      return { ...here, key: word };
+    case ",":
+      return { ...here, key: null };
+    default:
+      return here;
+  }
+}
+
+/** Is this a word that goes on, rather than a mark or a string that has ended? */
+function isOpen(token: string): boolean {
+  return !/^([{}[\]:,]|".*")$/.test(token);
+}
+
 /** How a word is written in JSON: as it is where it is none. */
 export function inJson(word: string): string {
   return LITERAL.test(word) ? word : JSON.stringify(word);
-}
-
-/** The place of the quote that ends a string; where none does, the end of its line. */
-function endOf(text: string, begin: number): number {
-  for (let index = begin + 1; index < text.length; index++) {
-    if (text[index] === "\\") index++;
-    else if (text[index] === '"' || text[index] === "\n") return index;
-  }
-  return text.length;
 }
