@@ -6,7 +6,7 @@ ends of its own, so that one which was cut off by a kill harms none after it. Ou
 standard output as a line of JSON, which Prony reads too where the variable got lost on the way.
 
 Plain numbers are written as the bits that they are (`names` and `doubles`), because the decimals of ten of them would
-cost more than all the rest; anything else as `metrics`, which is how others may write them too.
+cost nearly as much as all the rest; anything else as `metrics`, which is how others may write them too.
 
 What is no number is not written as one: it is named in the record with the reason, and the result tells of it.
 """
