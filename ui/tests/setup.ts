@@ -15,6 +15,7 @@ configure({
 });
 
 afterEach(() => {
+  vi.useRealTimers();
   cleanup();
   // What modules know outlives a file of tests: they are loaded once for all.
   setToken("");

@@ -108,12 +108,11 @@ describe("an action", () => {
       await vi.advanceTimersByTimeAsync(1);
     };
     await go();
-    expect(told.textContent).toBe("done");
+    expect(told.textContent).toContain("done");
     rerender(<><Acting work={() => Promise.reject(refusal())} /><Toasts /></>);
     await go();
     expect(told.textContent).toContain("it runs");
     await vi.advanceTimersByTimeAsync(6000);
-    expect(told.textContent).toBe("");
-    vi.useRealTimers();
+    expect(told.textContent).not.toMatch(/done|it runs/);
   });
 });
