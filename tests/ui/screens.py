@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 import httpx
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from prony.store.home import Home
 from prony.store.store import Store
@@ -59,11 +59,13 @@ PAGES: dict[str, str] = {
     "monitoring": "/monitoring",
     "settings": "/settings",
 }
-_SETTLED_MS = 2500
+_SETTLED_MS = 1500
+_PATIENCE_MS = 60_000
 
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=_PATIENCE_MS)
     with (
         tempfile.TemporaryDirectory() as name,
         prony_server(Path(name) / "empty") as first,
@@ -117,10 +119,13 @@ def _take_phone(browser: Browser, url: str, folder: Path) -> None:
 
 def _picture(page: Page, path: str, to: Path) -> None:
     page.goto(path)
-    page.wait_for_load_state("load")
-    page.wait_for_timeout(_SETTLED_MS)
-    page.wait_for_function("document.querySelector('.loading') === null")
-    page.wait_for_timeout(_SETTLED_MS)  # charts are drawn some time after their data has come
+    expect(page.locator("main h1")).to_be_visible()
+    expect(page.locator(".loading")).to_have_count(0)
+    for place in page.locator("figure.chart [role=img]").all():
+        expect(place.locator("canvas").first).to_be_visible()
+    if page.locator("iframe").count():
+        expect(page.frame_locator("iframe").locator("h1").first).to_be_visible()
+    page.wait_for_timeout(_SETTLED_MS)  # what is on a canvas nobody can ask
     page.screenshot(path=to)
 
 

@@ -73,7 +73,7 @@ export function Actions({ view }: { view: ExperimentView }) {
         yes="Delete it"
         act={remove}
       />
-      {exporting && <Export experimentId={experiment.id} isLoad={experiment.recipe.workload.kind === "service"} onClose={() => setExporting(false)} />}
+      {exporting && <Export of={experiment} onClose={() => setExporting(false)} />}
     </>
   );
 }
@@ -95,8 +95,11 @@ const REQUESTS: readonly (readonly [string, string])[] = [
   ["mlperf", "the two logs of MLPerf's load generator"],
 ];
 
-function Export({ experimentId, isLoad, onClose }: { experimentId: string; isLoad: boolean; onClose: () => void }) {
+function Export({ of: experiment, onClose }: { of: ExperimentView["experiment"]; onClose: () => void }) {
   const act = useAct();
+  const { id: experimentId, recipe } = experiment;
+  // MLPerf's logs are of its own scenarios, and of no other load.
+  const requests = recipe.workload.kind === "service" ? REQUESTS.filter(([format]) => format !== "mlperf" || recipe.load.mlperf) : [];
   const save = (path: string, name: string): void => void act(() => download(path, name), `${name} is saved`);
   return (
     <Dialog title="Export" onClose={onClose}>
@@ -115,15 +118,14 @@ function Export({ experimentId, isLoad, onClose }: { experimentId: string; isLoa
             <span className="muted">{about}</span>
           </li>
         ))}
-        {isLoad &&
-          REQUESTS.map(([format, about]) => (
-            <li key={format}>
-              <button type="button" className="button" onClick={() => save(`/api/v1/experiments/${encodeURIComponent(experimentId)}/export?format=${format}`, `${experimentId}-${format}.tar`)}>
-                {format}
-              </button>
-              <span className="muted">{about}</span>
-            </li>
-          ))}
+        {requests.map(([format, about]) => (
+          <li key={format}>
+            <button type="button" className="button" onClick={() => save(`/api/v1/experiments/${encodeURIComponent(experimentId)}/export?format=${format}`, `${experimentId}-${format}.tar`)}>
+              {format}
+            </button>
+            <span className="muted">{about}</span>
+          </li>
+        ))}
       </ul>
     </Dialog>
   );

@@ -97,32 +97,34 @@ function OneJob({ job }: { job: QueuedJob }) {
         <Shown query={detail}>
           {({ attempts }) =>
             attempts.length === 0 ? null : (
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Attempt</th>
-                    <th scope="col">How it ended</th>
-                    <th scope="col">Agent</th>
-                    <th scope="col">Begun</th>
-                    <th scope="col">Why</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {attempts.map((one) => (
-                    <tr key={one.number}>
-                      <td>{one.number}</td>
-                      <td>
-                        <State of={one.state} />
-                      </td>
-                      <td className="mono">{one.agent_id}</td>
-                      <td title={exactly(one.leased_at)}>
-                        <Ago at={one.leased_at} />
-                      </td>
-                      <td>{one.reason}</td>
+              <div className="scroll" tabIndex={0} role="region" aria-label="Attempts at this job">
+                <table>
+                  <thead>
+                    <tr>
+                      <th scope="col">Attempt</th>
+                      <th scope="col">How it ended</th>
+                      <th scope="col">Agent</th>
+                      <th scope="col">Begun</th>
+                      <th scope="col">Why</th>
                     </tr>
-                  ))}
-                </tbody>
-              </table>
+                  </thead>
+                  <tbody>
+                    {attempts.map((one) => (
+                      <tr key={one.number}>
+                        <td>{one.number}</td>
+                        <td>
+                          <State of={one.state} />
+                        </td>
+                        <td className="mono">{one.agent_id}</td>
+                        <td title={exactly(one.leased_at)}>
+                          <Ago at={one.leased_at} />
+                        </td>
+                        <td>{one.reason}</td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
             )
           }
         </Shown>

@@ -1,0 +1,54 @@
+"""The server goes away while somebody looks, and comes back: the page says so, and is right afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Page, expect
+
+from prony.client import Client
+from prony.model.agent import Capabilities, Enrolment
+from prony.model.lease import LeaseRequest, Progress
+from prony.model.queue import Submission
+
+from .conftest import prony_server
+
+_RECIPE = """name: long
+workload: {kind: model, model: "zoo:noop", engine: "null"}
+matrix: {workload.batch_size: [1, 2]}
+measure: {runs: 5, repeats: 1}
+"""
+_FACTS = {"kinds": "model", "schemes": "zoo", "engine": ("null",), "engine.null.unit": "cpu"}
+
+
+def test_who_watches_an_experiment_is_told_that_it_is_cut_off_and_sees_what_happened_meanwhile(
+    tmp_path: Path, opened: Callable[[str], Page]
+) -> None:
+    home = tmp_path / "server"
+    asked = Enrolment(name="rack", device_key="rack", incarnation="i1", capabilities=Capabilities(facts=_FACTS))
+    with prony_server(home) as url:
+        with Client(url) as client:
+            agent_id = client.enroll(asked).agent.id
+            made = client.submit(Submission(text=_RECIPE)).experiment.id
+            lease = client.lease(LeaseRequest(agent_id=agent_id, incarnation="i1", wait_s=5))
+            assert lease is not None
+            client.progress(lease.id, Progress(log="first words\n"))
+        page, other = opened(url), opened(url)
+        page.goto(f"/experiments/{made}?part=logs")
+        expect(page.get_by_label("Log of the job")).to_contain_text("first words")
+        other.goto(f"/experiments/{made}")
+        expect(other.get_by_text("1 running, 1 waiting")).to_be_visible()
+    (home / "server.json").unlink(missing_ok=True)
+    expect(page.get_by_text("not live")).to_be_visible()
+    expect(page.get_by_text("Cut off from the server; it is asked again.")).to_be_visible()
+    expect(page.get_by_label("Log of the job")).to_contain_text("first words")
+    with prony_server(home, "--port", str(urlsplit(url).port)) as again, Client(again) as client:
+        client.progress(lease.id, Progress(log="last words\n", log_offset=len("first words\n")))
+        client.cancel_experiment(made)
+        expect(page.get_by_text("live", exact=True)).to_be_visible()
+        expect(page.get_by_label("Log of the job")).to_contain_text("first words\nlast words")
+        expect(other.get_by_text("live", exact=True)).to_be_visible()
+        expect(other.get_by_text("1 of 2 jobs ended")).to_be_visible()
+        expect(other.get_by_text("1 cancelled, 1 running")).to_be_visible()

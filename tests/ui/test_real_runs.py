@@ -1,0 +1,199 @@
+"""A real load and a real script as the pages show them: live, as text alone, readable by all, and to take away."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from servers.process import dying_with_parent
+
+from .agent import prony_agent
+from .conftest import prony_server
+from .test_accessibility import faults
+
+Opened = Callable[[str], Page]
+_PATIENCE_MS = 120_000
+HOSTILE = "<img src=x onerror=window.fooled=1>"
+_LOAD = """name: hello
+workload:
+  kind: service
+  endpoint: "{mock}"
+  driver: openai-chat
+  task: synthetic
+  prompts: {{input_words: 5, output_tokens: 4}}
+load: {{closed: {{concurrency: 1}}, duration: 1s}}
+matrix: {{load.closed.concurrency: [1, 2]}}
+"""
+_SCRIPT = f"""name: training
+description: {json.dumps(HOSTILE)}
+labels: {{note: {json.dumps(HOSTILE)}}}
+workload:
+  kind: script
+  command: [echo, {json.dumps(json.dumps({"metrics": {HOSTILE: 3.5, "loss": 0.5}, "labels": {"split": HOSTILE}}))}]
+  metrics: [{{name: loss, better: lower}}]
+measure: {{repeats: 2}}
+"""
+
+
+@dataclass(frozen=True)
+class Bench:
+    url: str
+    load_id: str
+    script_id: str
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A server and an agent that were asked for a load of two levels and for a script."""
+    folder = tmp_path_factory.mktemp("real")
+    mock = subprocess.Popen(
+        [sys.executable, "-m", "prony", "mock", "--ttft", "2ms", "--itl", "1ms"], stdout=subprocess.PIPE, text=True,
+        preexec_fn=dying_with_parent(signal.SIGTERM),  # noqa: PLW1509 - it makes one system call
+    )  # fmt: skip
+    assert mock.stdout is not None
+    told = re.search(r"http://\S+", mock.stdout.readline())
+    assert told is not None
+    kinds = ("--kinds", "model,service,script", "--model-private", "allow")
+    with prony_server(folder / "server") as url, prony_agent(folder / "agent", url, *kinds):
+        load_id, script_id = (submitted(url, text) for text in (_LOAD.format(mock=told[0]), _SCRIPT))
+        yield Bench(url, load_id, script_id)
+    mock.terminate()
+    mock.wait(timeout=30)
+    mock.stdout.close()
+
+
+def submitted(url: str, text: str) -> str:
+    answer = httpx.post(f"{url}/api/v1/experiments", json={"text": text}).raise_for_status()
+    return str(answer.json()["experiment"]["id"])
+
+
+def ended(bench: Bench, experiment_id: str) -> None:
+    """Wait until an experiment has ended well."""
+    deadline = time.monotonic() + _PATIENCE_MS / 1000
+    while time.monotonic() < deadline:
+        view = httpx.get(f"{bench.url}/api/v1/experiments/{experiment_id}").raise_for_status().json()
+        if view["experiment"]["state"] not in ("running", "pending"):
+            assert view["experiment"]["state"] == "complete", view
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"{experiment_id} did not end")
+
+
+def test_a_load_is_seen_second_by_second_and_then_as_a_curve_with_its_bottleneck(opened: Opened, bench: Bench) -> None:
+    page = opened(bench.url)
+    page.goto(f"/load?ids={bench.load_id}")
+    expect(page.get_by_role("heading", name=re.compile("^Now: "))).to_be_visible(timeout=_PATIENCE_MS)
+    expect(page.get_by_role("heading", name="The curve comes with the second level")).to_be_visible()
+    levels = page.get_by_role("region", name="Levels of load")
+    expect(levels.get_by_role("row")).to_have_count(3, timeout=_PATIENCE_MS)
+    expect(page.get_by_role("region", name="What was the bottleneck")).to_contain_text("at 2 users")
+    page.goto(f"/experiments/{bench.load_id}")
+    numbers = page.get_by_role("region", name="Numbers of every job")
+    expect(numbers).to_contain_text("Throughput")
+    expect(numbers).to_contain_text("Errors")
+
+
+def test_what_a_script_calls_its_numbers_is_text_and_nothing_else(opened: Opened, bench: Bench) -> None:
+    ended(bench, bench.script_id)
+    page = opened(bench.url)
+    for path, place in (
+        (f"/experiments/{bench.script_id}", page.get_by_role("region", name="Numbers of every job")),
+        (f"/experiments/{bench.script_id}?part=results", page.locator("main")),
+        (f"/experiments/{bench.script_id}?part=samples", page.locator("main")),
+        (f"/experiments/{bench.script_id}?part=recipe", page.locator("main")),
+        ("/experiments", page.locator("main")),
+        (f"/reports?of={bench.script_id}", page.frame_locator("iframe").locator("body")),
+    ):
+        page.goto(path)
+        expect(place).to_contain_text(re.compile("window.fooled"))
+        assert page.evaluate("window.fooled") is None
+        assert page.locator("img[src=x]").count() == 0
+
+
+def test_an_experiment_is_taken_away_in_every_format(opened: Opened, bench: Bench, tmp_path: Path) -> None:
+    ended(bench, bench.load_id)
+    page = opened(bench.url)
+    page.goto(f"/experiments/{bench.load_id}")
+    page.get_by_role("button", name="Export").click()
+    dialog = page.get_by_role("dialog")
+    begins = {
+        "html": b"<!", "pdf": b"%PDF-", "md": b"# ", "json": b"{", "junit": b"<?xml", "github": b"",
+    }  # fmt: skip
+    for name, begin in begins.items():
+        assert saved(page, dialog.get_by_role("button", name=name, exact=True), tmp_path).startswith(begin), name
+    tables = dialog.get_by_role("button", name="csv", exact=True)
+    assert b"e2e_ms" in saved(page, tables.first, tmp_path)
+    with tarfile.open(fileobj=io.BytesIO(saved(page, tables.last, tmp_path))) as archive:
+        assert any(name.endswith(".csv") for name in archive.getnames())
+    expect(dialog.get_by_role("button", name="mlperf")).to_have_count(0)  # it is none of MLPerf's scenarios
+    for name in ("Everything", "requests-jsonl", "hdr"):
+        with tarfile.open(
+            fileobj=io.BytesIO(saved(page, dialog.get_by_role("button", name=name, exact=True), tmp_path))
+        ) as archive:
+            assert archive.getnames(), name
+
+
+def saved(page: Page, button: Locator, folder: Path) -> bytes:
+    """Click, and return what came."""
+    with page.expect_download() as download:
+        button.click()
+    download.value.save_as(folder / "saved")
+    return (folder / "saved").read_bytes()
+
+
+def test_pages_of_real_runs_keep_nobody_out_and_fit_a_phone(opened: Opened, bench: Bench) -> None:
+    ended(bench, bench.load_id)
+    page = opened(bench.url)
+    parts = ("results", "jobs", "samples", "telemetry", "logs", "environment", "recipe")
+    for address in (f"/load?ids={bench.load_id}", *(f"/experiments/{bench.load_id}?part={part}" for part in parts)):
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.goto(address)
+        expect(page.locator("main h1")).to_be_visible()
+        expect(page.locator("main .loading")).to_have_count(0, timeout=_PATIENCE_MS)
+        assert not page.evaluate("document.documentElement.scrollWidth > innerWidth"), address
+        page.set_viewport_size({"width": 1280, "height": 900})
+        assert faults(page) == [], address
+    page.get_by_role("button", name="Export").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert faults(page) == []
+
+
+def test_a_person_with_a_keyboard_alone_gets_from_the_overview_to_an_experiment_s_numbers(
+    opened: Opened, bench: Bench
+) -> None:
+    ended(bench, bench.load_id)
+    page = opened(bench.url)
+    page.goto("/")
+    expect(page.get_by_role("link", name="hello").first).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    tabbed(page, "hello")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="Numbers of every job")).to_be_visible()
+    tabbed(page, "Results")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Jobs")).to_be_focused()
+    expect(page.get_by_role("list", name="Jobs")).to_be_visible()
+
+
+def tabbed(page: Page, name: str) -> None:
+    """Press Tab until what is called so has the focus."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent.trim()") == name:
+            return
+    raise AssertionError(f"Tab does not lead to {name}")
