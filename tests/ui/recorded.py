@@ -27,12 +27,15 @@ _MS = 1_000_000
 
 @dataclass(frozen=True)
 class Kind:
-    """What is measured: its name, the sizes of its batches, and of which version the engine is."""
+    """What is measured: its name, the sizes of its batches, of which version the engine is; and on which machine,
+    which costs so much an hour."""
 
     name: str = "nightly"
     batches: tuple[int, ...] = (1,)
     engine_version: str = "1.20.0"
     kernel: str = "6.1.0"
+    device: str = "bench-1"
+    per_hour: float | None = None
 
 
 NIGHTLY = Kind()
@@ -172,9 +175,11 @@ def _environment(at: datetime, kind: Kind) -> Environment:
     hardware = Hardware(cpu=Cpu(architecture="aarch64", logical_cores=8, allowed_cores=8), memory_mib=16_384)
     software = Software(os="linux", kernel=kind.kernel, python="3.11.7", prony="0.1.0")
     device = Device(
-        name="bench-1", hardware_id="hw-1", software_id=f"sw-{kind.kernel}", hardware=hardware, software=software
-    )
-    return Environment(device=device, state=State(taken_at=at), clock={"resolution_ns": 1})
+        name=kind.device, hardware_id=f"hw-{kind.device}", software_id=f"sw-{kind.kernel}", hardware=hardware,
+        software=software,
+    )  # fmt: skip
+    labels = {} if kind.per_hour is None else {"cost_per_hour": str(kind.per_hour)}
+    return Environment(device=device, state=State(taken_at=at), clock={"resolution_ns": 1}, labels=labels)
 
 
 def history_ms(count: int, *, change: int, size: float = 0.08) -> list[float]:

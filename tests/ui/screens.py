@@ -36,6 +36,13 @@ matrix: {workload.batch_size: [1, 2, 4, 8]}
 measure: {runs: 2000, repeats: 50}
 labels: {team: platform}
 """
+_SWEEP = """name: redis
+workload: {kind: service, service: redis, options: {operation: mixed, value_size: 100}}
+load: {duration: 2s, repeats: 3, slo: {e2e_ms.p99: 0.5}}
+matrix: {load.closed.concurrency: [1, 2, 4, 8, 16, 32]}
+"""
+# What the same work takes on machines of three prices, with two versions of the engine.
+_LAB = {"edge-1": (0.05, (9.1, 8.4)), "bench-1": (0.4, (2.5, 2.7)), "big-1": (2.1, (2.2, 1.9))}
 _NIGHTLY = """name: nightly-yolo
 workload: {kind: model, model: "zoo:tiny-yolov2", engine: onnxruntime}
 schedule: {cron: "0 3 * * *"}
@@ -43,14 +50,14 @@ schedule: {cron: "0 3 * * *"}
 # What is shown of each page.
 PAGES: dict[str, str] = {
     "overview": "/",
-    "run": "/run",
+    "run": "/run?example=batch-and-threads.yaml",
     "experiments": "/experiments",
     "experiment": "/experiments/batches040",
     "samples": "/experiments/nightly030?part=samples",
     "running": "/experiments/{running}",
     "compare": "/compare?of=nightly020,nightly030",
-    "matrix": "/matrix?ids=batches040,batches041&rows=batch_size&columns=experiment",
-    "load": "/load",
+    "matrix": "/matrix?ids={lab}&rows=device&columns=version",
+    "load": "/load?ids={sweep}",
     "history": "/history/{series}",
     "fleet": "/fleet",
     "schedules": "/schedules",
@@ -83,7 +90,7 @@ def main(folder: Path) -> None:
 
 @contextmanager
 def _full(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """A server with histories, one of which got worse, an agent, and an experiment that runs."""
+    """A server with histories, one of which got worse, an agent, a sweep of a Redis, and an experiment that runs."""
     home = folder / "home"
     recorded.BEGIN = datetime.now(UTC) - timedelta(days=42)  # so that the last results are a day old
     with Store.open(Home(home)) as store:
@@ -92,15 +99,28 @@ def _full(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
             record(store, place, [value], Kind(engine_version=version, kernel="6.1.0" if place < 15 else "6.5.0"))
         record(store, 40, [2.5, 9.0, 30.0], Kind(name="batches", batches=(1, 4, 16)))
         record(store, 41, [2.7, 9.0, 29.0], Kind(name="batches", batches=(1, 4, 16), engine_version="1.21.0"))
-    with prony_server(home) as url, prony_agent(folder / "agent", url, "--name", "bench-2"):
+        lab = [
+            record(store, 35, [value], Kind(name=f"lab-{device}-{minor}", engine_version=f"1.{minor}.0",
+                                            device=device, per_hour=per_hour))
+            for device, (per_hour, values) in _LAB.items()
+            for minor, value in zip((20, 21), values, strict=True)
+        ]  # fmt: skip
+    kinds = ("--kinds", "model,service")
+    with prony_server(home) as url, prony_agent(folder / "agent", url, "--name", "bench-2", *kinds):
         api = httpx.Client(base_url=f"{url}/api/v1")
         api.post("/schedules", json={"submission": {"text": _NIGHTLY}}).raise_for_status()
         api.post("/alarms", json={"name": "lab", "when": "agent lost"}).raise_for_status()
         while not api.get("/agents", params={"state": "active"}).raise_for_status().json()["items"]:
             time.sleep(0.2)
-        made = api.post("/experiments", json={"text": _RUNNING}).raise_for_status()
+        sweep = _submitted(api, _SWEEP)
+        while api.get(f"/experiments/{sweep}").raise_for_status().json()["experiment"]["ended_at"] is None:
+            time.sleep(0.5)
         series = api.get("/series", params={"name": "nightly"}).raise_for_status().json()["items"][0]["id"]
-        yield url, {"running": made.json()["experiment"]["id"], "series": series}
+        yield url, {"running": _submitted(api, _RUNNING), "series": series, "sweep": sweep, "lab": ",".join(lab)}
+
+
+def _submitted(api: httpx.Client, recipe: str) -> str:
+    return str(api.post("/experiments", json={"text": recipe}).raise_for_status().json()["experiment"]["id"])
 
 
 def _take(browser: Browser, scheme: Scheme, url: str, pages: dict[str, str], folder: Path) -> None:

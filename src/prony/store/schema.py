@@ -31,7 +31,18 @@ def upgrade(engine: Engine, home: Home) -> None:
         with locked(home.lock):
             _write_ahead(engine)
     with _changing(engine, home) as connection:
-        _migrate(connection, HEAD)
+        if inspect(connection).get_table_names():
+            _migrate(connection, HEAD)
+        else:
+            from prony.store.whole import make
+
+            make(connection)
+
+
+def migrate(engine: Engine, home: Home, to: str = HEAD) -> None:
+    """Take the schema on to a revision by the migrations alone, from nothing too."""
+    with _changing(engine, home) as connection:
+        _migrate(connection, to)
 
 
 def downgrade(engine: Engine, home: Home, to: str) -> None:
