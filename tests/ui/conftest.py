@@ -101,3 +101,12 @@ def _complaint(message: ConsoleMessage) -> list[str]:
 
 def _stranger(request: Request, url: str) -> list[str]:
     return [] if request.url.startswith((url, "data:", "blob:")) else [f"asked a stranger: {request.url}"]
+
+
+def tabbed(page: Page, name: str) -> None:
+    """Press Tab until what is called so has the focus."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent.trim()") == name:
+            return
+    raise AssertionError(f"Tab does not lead to {name}")

@@ -1,4 +1,4 @@
-"""A newcomer: from an empty server to a finished report, by clicks alone."""
+"""A newcomer: from an empty server to a finished report, by the keyboard alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Page, Route, expect
 
 from .agent import prony_agent
-from .conftest import prony_server
+from .conftest import prony_server, tabbed
 
 # The demo as it is but shorter: what is asked here is the way to the report, not the numbers in it.
 _SHORTER = ["measure.runs=5", "measure.repeats=1", "measure.warmup=0"]
@@ -27,14 +27,16 @@ def test_a_newcomer_runs_the_demo_from_the_empty_page_to_a_finished_report(
         with prony_agent(tmp_path / "agent", url):
             expect(page.get_by_text("One agent is connected and can work.")).to_be_visible(timeout=_PATIENCE_MS)
             page.route("**/api/v1/experiments", _shortened)
-            page.get_by_role("button", name="Run the demo").click()
+            tabbed(page, "Run the demo")
+            page.keyboard.press("Enter")
             page.wait_for_url("**/experiments/*")
             expect(page.get_by_role("heading", name="quickstart")).to_be_visible()
             expect(page.get_by_text(re.compile(r"^took "))).to_be_visible(timeout=_PATIENCE_MS)
         numbers = page.get_by_role("region", name="Numbers of every job")
         expect(numbers.get_by_role("row")).to_have_count(5)
         expect(numbers.get_by_text(re.compile("mobilenet")).first).to_be_visible()
-        page.get_by_role("link", name="Report", exact=True).click()
+        tabbed(page, "Report")
+        page.keyboard.press("Enter")
         page.wait_for_url("**/reports*")
         shown = page.frame_locator("iframe").get_by_text(re.compile("quickstart")).first
         expect(shown).to_be_visible(timeout=_PATIENCE_MS)

@@ -21,7 +21,7 @@ from playwright.sync_api import Locator, Page, expect
 from servers.process import dying_with_parent
 
 from .agent import prony_agent
-from .conftest import prony_server
+from .conftest import prony_server, tabbed
 from .test_accessibility import faults
 
 Opened = Callable[[str], Page]
@@ -188,12 +188,3 @@ def test_a_person_with_a_keyboard_alone_gets_from_the_overview_to_an_experiment_
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("tab", name="Jobs")).to_be_focused()
     expect(page.get_by_role("list", name="Jobs")).to_be_visible()
-
-
-def tabbed(page: Page, name: str) -> None:
-    """Press Tab until what is called so has the focus."""
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.textContent.trim()") == name:
-            return
-    raise AssertionError(f"Tab does not lead to {name}")

@@ -143,24 +143,40 @@ def test_an_agent_is_enrolled_by_a_one_time_token_killed_and_shown_as_lost(opene
             expect(page.get_by_text("agent lost")).to_be_visible()
 
 
-def hostile_agent(client: Client) -> str:
-    """Enrol an agent whose device has a name of its own idea; return its id."""
-    gpu = Gpu(index=0, name=HOSTILE, vendor=HOSTILE)
-    cpu = Cpu(architecture="x", model=HOSTILE, logical_cores=1, allowed_cores=1)
+def enrolled(client: Client, name: str, device_name: str) -> str:
+    """Enrol an agent whose device calls itself and all its parts so; return the agent's id."""
+    gpu = Gpu(index=0, name=device_name, vendor=device_name)
+    cpu = Cpu(architecture="x", model=device_name, logical_cores=1, allowed_cores=1)
     hardware = Hardware(cpu=cpu, memory_mib=1024, gpus=(gpu,))
     software = Software(os="linux", kernel="6", python="3", prony="0")
-    device = Device(name=HOSTILE, hardware_id="h", software_id="s", hardware=hardware, software=software)
-    facts = {"kinds": "model", "schemes": "zoo", "engine": ("null", HOSTILE), "engine.null.unit": "cpu",
-             f"engine.{HOSTILE}.unit": HOSTILE}  # fmt: skip
+    device = Device(name=device_name, hardware_id="h", software_id="s", hardware=hardware, software=software)
+    facts = {"kinds": "model", "schemes": "zoo", "engine": ("null", device_name), "engine.null.unit": "cpu",
+             f"engine.{device_name}.unit": device_name}  # fmt: skip
     asked = Enrolment(
-        name="evil", device_key="evil", incarnation="i1", capabilities=Capabilities(device=device, facts=facts)
+        name=name, device_key=name, incarnation="i1", capabilities=Capabilities(device=device, facts=facts)
     )
     return client.enroll(asked).agent.id
 
 
+def test_an_agent_is_drained_taken_back_and_removed(opened: Opened, url: str) -> None:
+    with Client(url) as client:
+        agent_id = enrolled(client, "spare", "a spare machine")
+        page = opened(url)
+        page.goto("/fleet")
+        line = page.get_by_role("row", name="spare")
+        line.get_by_role("button", name="Drain").click()
+        expect(line).to_contain_text("draining")
+        line.get_by_role("button", name="Reset").click()
+        expect(line).to_contain_text("active")
+        line.get_by_role("button", name="Remove").click()
+        page.get_by_role("button", name="Remove it").click()
+        expect(line).to_have_count(0)
+        assert agent_id not in {one.id for one in client.agents().items}
+
+
 def test_hostile_device_names_and_log_lines_do_nothing(opened: Opened, url: str) -> None:
     with Client(url) as client:
-        agent_id = hostile_agent(client)
+        agent_id = enrolled(client, "evil", HOSTILE)
         made = client.submit(Submission(text=RECIPE + f"description: {json.dumps(HOSTILE)}\n"))
         lease = client.lease(LeaseRequest(agent_id=agent_id, incarnation="i1", wait_s=5))
         assert lease is not None

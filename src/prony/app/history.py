@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from prony.analyse.history.course import Course
     from prony.analyse.history.numbers import Judged
     from prony.analyse.history.telling import Told
+    from prony.stats.shift import Shift
 
 
 @dataclass(frozen=True)
@@ -207,6 +208,7 @@ def confirm(
 
     from prony.analyse.history.confirming import answer
     from prony.analyse.history.judging import Rules
+    from prony.stats.shift import paired_ratio
 
     found = _still_open(connection, change_id)
     values = np.array(pairs, dtype=np.float64).reshape(-1, 2)
@@ -215,7 +217,8 @@ def confirm(
     is_worse = (found.effect > 0) == (found.better != "higher")
     said = answer(differences, Rules(), worse=is_worse, is_last=is_last)
     agree = int(np.count_nonzero(differences > 0 if is_worse else differences < 0))
-    told = f"side by side: {agree} of {len(differences)} pairs say the same, {said}"
+    size = _size(paired_ratio(values[:, 0], values[:, 1]))
+    told = f"side by side: {agree} of {len(differences)} pairs say the same, {size}, {said}"
     return _answered(connection, found, said, told)
 
 
@@ -227,6 +230,7 @@ def confirm_again(
 
     from prony.analyse.history.confirming import answer_again
     from prony.analyse.history.judging import Rules
+    from prony.stats.shift import ratio
 
     found = _still_open(connection, change_id)
     sides = [np.array(values, dtype=np.float64) for values in (before, after)]
@@ -235,8 +239,8 @@ def confirm_again(
     # The direction was said before these were run: it got worse.
     old, new = (np.log(values) * (-1 if found.better == "higher" else 1) for values in sides)
     said = answer_again(old, new, Rules(), is_last=is_last)
-    told = f"repeated: {new.size} runs of the same job against {old.size} before the change, not side by side, {said}"
-    return _answered(connection, found, said, told)
+    runs = f"{new.size} runs of the same job against {old.size} before the change"
+    return _answered(connection, found, said, f"repeated: {runs}, not side by side, {_size(ratio(*sides))}, {said}")
 
 
 def confirm_once(connection: Connection, change_id: str, before: Sequence[float], again: float) -> Change | None:
@@ -252,6 +256,12 @@ def confirm_once(connection: Connection, change_id: str, before: Sequence[float]
     if not was_spike(turned[:-1], float(turned[-1])):
         return None
     return _answered(connection, found, "rejected", "repeated: one more run was at the old level, so this was a spike")
+
+
+def _size(found: Shift) -> str:
+    """Say how many times as much it is, as it is said of the change itself."""
+    text = f"{found.value - 1:+.1%}"
+    return text if found.low is None or found.high is None else f"{text} [{found.low - 1:+.1%}, {found.high - 1:+.1%}]"
 
 
 def _still_open(connection: Connection, change_id: str) -> Change:

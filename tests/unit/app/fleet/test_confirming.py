@@ -220,7 +220,7 @@ async def test_two_versions_of_an_engine_take_turns_and_promising_pairs_are_foll
     await lab.attend()
     decided = await lab.change()
     assert decided.state is ChangeState.CONFIRMED
-    assert decided.path[-1] == "side by side: 19 of 20 pairs say the same, confirmed"
+    assert decided.path[-1] == "side by side: 19 of 20 pairs say the same, +4.4% [+4.2%, +4.6%], confirmed"
 
 
 async def test_a_batch_that_fails_leaves_the_change_and_is_tried_once_more(
