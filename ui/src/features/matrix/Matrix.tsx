@@ -66,6 +66,8 @@ export function Matrix() {
 }
 
 function Report({ of: report }: { of: MatrixReport }) {
+  // What is said of prices and energy stands below, beside them.
+  const below = new Set(report.cells.flatMap((cell) => cell.worths.map((worth) => `${worth.note}.`)));
   return (
     <>
       <Card title={`${report.metric} by ${report.terms.rows} and ${report.terms.columns}`} flush>
@@ -74,7 +76,7 @@ function Report({ of: report }: { of: MatrixReport }) {
           <p className="muted small">
             The stronger the tint, the worse. A best one is named only where its interval lies apart from all others.
           </p>
-          {report.notes.map((note) => (
+          {report.notes.filter((note) => !below.has(note)).map((note) => (
             <p key={note}>{note}</p>
           ))}
         </div>
