@@ -240,7 +240,9 @@ def confirm_again(
     old, new = (np.log(values) * (-1 if found.better == "higher" else 1) for values in sides)
     said = answer_again(old, new, Rules(), is_last=is_last)
     runs = f"{new.size} runs of the same job against {old.size} before the change"
-    return _answered(connection, found, said, f"repeated: {runs}, not side by side, {_size(ratio(*sides))}, {said}")
+    return _answered(
+        connection, found, said, f"repeated: {runs}, not side by side, {_size(ratio(sides[0], sides[1]))}, {said}"
+    )
 
 
 def confirm_once(connection: Connection, change_id: str, before: Sequence[float], again: float) -> Change | None:
