@@ -65,5 +65,5 @@ function wordsOf(told: Partial<Event>): string {
   const { kind = "", phase = "", message = "", done = 0, total = 0 } = told;
   // While a model is fetched the count is one of bytes.
   if (kind === "prepare") return `${message || "preparing"}${total > 0 ? ` · ${plain(done, "B")} of ${plain(total, "B")}` : ""}`;
-  return [`${phase || kind}${total > 0 ? ` ${done} of ${total}` : ""}`, message].filter(Boolean).join(" · ");
+  return [`${phase || kind}${total > 0 ? `${phase ? "," : ""} ${done} of ${total}` : ""}`, message].filter(Boolean).join(" · ");
 }

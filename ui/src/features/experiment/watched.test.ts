@@ -22,6 +22,15 @@ describe("a watched experiment", () => {
     expect(moved.view?.counts).toEqual({ waiting: 0, leased: 1 });
   });
 
+  it("knows how far a job is through all the phases of a repetition", () => {
+    const told = (event: object) => JSON.stringify({ job_id: "x1-001", ...event });
+    const begun = after(NOTHING, "progress", told({ kind: "repetition", done: 3, total: 200 }));
+    const warm = after(begun, "progress", told({ kind: "phase", phase: "warmup" }));
+    expect(warm.doing.get("x1-001")).toMatchObject({ phase: "warmup", done: 3, total: 200 });
+    const fetched = after(NOTHING, "progress", told({ kind: "prepare", done: 5, total: 10 }));
+    expect(after(fetched, "progress", told({ kind: "phase", phase: "load" })).doing.get("x1-001")?.total).toBeUndefined();
+  });
+
   it("is over when its state says so, and not before it is known", () => {
     expect(isOver(null)).toBe(false);
     const ended = after(NOTHING, "experiment", JSON.stringify({ experiment: { id: "x1", state: "complete" }, counts: {} }));

@@ -35,13 +35,19 @@ export function after(watched: Watched, event: string, data: string): Watched {
     }
     case "progress": {
       const told = JSON.parse(data) as Event;
-      return { ...watched, doing: new Map(watched.doing).set(told.job_id, told) };
+      return { ...watched, doing: new Map(watched.doing).set(told.job_id, counted(told, watched.doing.get(told.job_id))) };
     }
     case "experiment":
       return { ...watched, view: JSON.parse(data) as ExperimentView };
     default:
       return watched;
   }
+}
+
+/** A phase says nothing of how far the job is: what was told of that before still holds. */
+function counted(told: Event, before: Event | undefined): Event {
+  if (told.kind !== "phase" || told.total || !before || before.kind === "prepare") return told;
+  return { ...told, done: before.done, total: before.total };
 }
 
 /** A job that moved on is counted where it is now: of the experiment itself the server tells only when its own state changes. */
