@@ -4,19 +4,22 @@ A line of the plan is `old.module new.module`; where several lines name one new 
 their code is joined there in the order of the lines, an existing module first (a line `x.y x.y` places it elsewhere in
 the order). A line that begins with a tab is the docstring of the new module named last. Imports, entry points, strings
 and documents that name the old module by its dotted name name the new one afterwards. What cannot be done by rule
-(two definitions of one name, a module used by a name that is taken) is printed, and nothing is written.
+(two definitions of one name) is printed, and nothing is written.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import re
 import subprocess
 import sys
+import tokenize
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.sources import TEXTS, Edits, Module, read_modules
+from tools.sources import TEXTS, Edits, Module, read_modules, shadowed
 
 
 @dataclass
@@ -77,6 +80,8 @@ class Rewriter:
         self.edits = Edits(module.text)
         self.problems: list[str] = []
         self.bare: dict[str, str] = {}
+        self.taken = {node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name)}
+        self.taken |= {node.arg for node in ast.walk(module.tree) if isinstance(node, ast.arg)}
 
     def rewrite(self) -> str:
         """Return the text with its imports put right."""
@@ -130,12 +135,9 @@ class Rewriter:
             self.bare[local] = ""
             return ""
         package, _, base = target.rpartition(".")
-        if alias.asname:
-            return (
-                f"from {package} import {base} as {alias.asname}"
-                if base != alias.asname
-                else f"from {package} import {base}"
-            )
+        # Where the new name means something else already, the module keeps the name that it had in this file.
+        if local != base and (alias.asname or base in self.taken or base in self.bare.values()):
+            return f"from {package} import {base} as {local}"
         self.bare[local] = base
         return f"from {package} import {base}"
 
@@ -148,15 +150,26 @@ class Rewriter:
                     self.problems.append(f"{self.module.path}:{node.lineno}: import {alias.name} without `as`")
 
     def _uses(self) -> None:
-        taken = {n.id for n in ast.walk(self.module.tree) if isinstance(n, ast.Name)}
-        taken |= {n.arg for n in ast.walk(self.module.tree) if isinstance(n, ast.arg)}
-        for local, new in self.bare.items():
-            if new and new != local and new in taken:
-                self.problems.append(f"{self.module.path}: {new} is taken; {local} stands for a module that moved")
+        inside = {
+            id(node)
+            for name, functions in shadowed(self.module.tree, set(self.bare)).items()
+            for function in functions
+            for node in ast.walk(function)
+            if isinstance(node, ast.Name) and node.id == name
+        }
         for node in ast.walk(self.module.tree):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self.bare:
+                if id(node.value) in inside:
+                    continue
                 new = self.bare[node.value.id]
                 self.edits.replace_node(node, f"{new}.{node.attr}" if new else node.attr)
+                inside.add(id(node.value))
+        for node in ast.walk(self.module.tree):
+            if isinstance(node, ast.Name) and node.id in self.bare and id(node) not in inside:
+                if self.bare[node.id]:
+                    self.edits.replace_node(node, self.bare[node.id])
+                else:
+                    self.problems.append(f"{self.module.path}:{node.lineno}: {node.id} is this module itself now")
 
 
 def split_module(text: str) -> tuple[str, list[str], str]:
@@ -218,22 +231,42 @@ def check_clashes(plan: Plan, modules: dict[str, Module]) -> list[str]:
 def rename_texts(root: Path, plan: Plan) -> list[tuple[Path, str]]:
     """Return documents, settings and strings that named an old module, with the new name."""
     moved = {old: new for old, new in plan.moves.items() if old != new}
-    if not moved:
-        return []
-    pattern = re.compile(r"(?<![\w.])(" + "|".join(sorted(map(re.escape, moved), key=len, reverse=True)) + r")(?![\w])")
     slashed = {old.replace(".", "/") + ".py": new.replace(".", "/") + ".py" for old, new in moved.items()}
-    paths = re.compile("(?<![\\w])(" + "|".join(sorted(map(re.escape, slashed), key=len, reverse=True)) + ")")
+    dotted = re.compile(rf"(?<![\w.])({one_of(moved)})(?!\w)")
+    paths = re.compile(rf"(?<!\w)({one_of(slashed)})")
+    created = set(moved.values())
+
+    def rename(text: str) -> str:
+        def new_name(match: re.Match[str]) -> str:
+            following = re.match(r"\.\w+", text[match.end() :])
+            # A module that became a package: what follows is a module of the new package already.
+            return match[1] if following and match[1] + following[0] in created else moved[match[1]]
+
+        return paths.sub(lambda match: slashed[match[1]], dotted.sub(new_name, text))
+
     tracked = subprocess.run(["git", "ls-files", *TEXTS, "*.py"], cwd=root, capture_output=True, text=True, check=True)
     changed = []
-    for line in tracked.stdout.split():
-        path = root / line
-        if not path.is_file() or path.is_symlink():
-            continue
-        text = path.read_text(encoding="utf-8")
-        new = paths.sub(lambda m: slashed[m[1]], pattern.sub(lambda m: moved[m[1]], text))
-        if new != text:
-            changed.append((path, new))
+    for path in (root / line for line in tracked.stdout.split()):
+        if path.is_file() and not path.is_symlink():
+            text = path.read_text(encoding="utf-8")
+            new = rename_in_strings(text, rename) if path.suffix == ".py" else rename(text)
+            changed += [(path, new)] if new != text else []
     return changed
+
+
+def one_of(words: dict[str, str]) -> str:
+    """Return a pattern for any of the words, longest first."""
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+def rename_in_strings(text: str, rename: Callable[[str], str]) -> str:
+    """Rename in the strings and comments of a program, not in its code."""
+    edits = Edits(text)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.STRING, tokenize.COMMENT) and rename(token.string) != token.string:
+            start, end = (edits.place(*at) for at in (token.start, token.end))
+            edits.replace(start, end, rename(token.string))
+    return edits.apply()
 
 
 def main() -> int:

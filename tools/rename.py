@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from tools.sources import Edits, Module, read_modules
+from tools.sources import Edits, Module, read_modules, shadowed
 
 
 def read_mapping(text: str) -> dict[tuple[str, str], str]:
@@ -56,23 +56,6 @@ def rename_in(module: Module, mapping: dict[tuple[str, str], str], modules: dict
     rename_uses(module.tree, edits, local, shadows)
     rename_attributes(module.tree, edits, through, mapping)
     return edits.apply() if edits else module.text, problems
-
-
-def shadowed(tree: ast.Module, names: set[str]) -> dict[str, list[ast.AST]]:
-    """Return the functions in which a name is an argument or a local variable of its own."""
-    found: dict[str, list[ast.AST]] = {name: [] for name in names}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            bound = {arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)}
-            if not isinstance(node, ast.Lambda):
-                bound |= {
-                    inner.id
-                    for inner in ast.walk(node)
-                    if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
-                }
-            for name in bound & names:
-                found[name].append(node)
-    return found
 
 
 def rename_uses(tree: ast.Module, edits: Edits, local: dict[str, str], shadows: dict[str, list[ast.AST]]) -> None:

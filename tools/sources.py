@@ -80,6 +80,10 @@ class Edits:
         head = self._lines[line - 1].encode()[:column].decode()
         return self._starts[line - 1] + len(head)
 
+    def place(self, line: int, column: int) -> int:
+        """Return the place in the text of a token's line and column, which counts characters."""
+        return self._starts[line - 1] + column
+
     def replace(self, start: int, end: int, new: str) -> None:
         """Plan to put `new` in place of the text between two offsets."""
         self._edits[(start, end)] = new
@@ -105,3 +109,20 @@ class Edits:
         for (start, end), new in sorted(self._edits.items(), reverse=True):
             text = text[:start] + new + text[end:]
         return text
+
+
+def shadowed(tree: ast.Module, names: set[str]) -> dict[str, list[ast.AST]]:
+    """Return the functions in which a name is an argument or a local variable of its own."""
+    found: dict[str, list[ast.AST]] = {name: [] for name in names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            bound = {arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)}
+            if not isinstance(node, ast.Lambda):
+                bound |= {
+                    inner.id
+                    for inner in ast.walk(node)
+                    if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+                }
+            for name in bound & names:
+                found[name].append(node)
+    return found
