@@ -21,7 +21,7 @@ def read_mapping(text: str) -> dict[tuple[str, str], str]:
     mapping = {}
     for line in text.splitlines():
         words = line.split("#")[0].split()
-        if words:
+        if words and "." not in words[0].split(":")[1]:
             module, old = words[0].split(":")
             mapping[module, old] = words[1]
     return mapping
@@ -61,8 +61,9 @@ def rename_in(module: Module, mapping: dict[tuple[str, str], str], modules: dict
 def rename_uses(tree: ast.Module, edits: Edits, local: dict[str, str], shadows: dict[str, list[ast.AST]]) -> None:
     """Rename definitions at the top and every use that means them."""
     inside = {name: {id(inner) for node in nodes for inner in ast.walk(node)} for name, nodes in shadows.items()}
+    fields = class_fields(tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in local and id(node) not in inside[node.id]:
+        if isinstance(node, ast.Name) and node.id in local and id(node) not in inside[node.id] | fields:
             edits.replace_node(node, local[node.id])
         elif isinstance(node, ast.Global):
             continue
@@ -70,6 +71,17 @@ def rename_uses(tree: ast.Module, edits: Edits, local: dict[str, str], shadows: 
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name in local:
             start = edits.find(node.name, edits.offset(node.lineno, node.col_offset))
             edits.replace(start, start + len(node.name), local[node.name])
+
+
+def class_fields(tree: ast.Module) -> set[int]:
+    """Return the names that stand for the fields of a class where it declares them."""
+    return {
+        id(target)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for item in node.body
+        for target in (item.targets if isinstance(item, ast.Assign) else [getattr(item, "target", None)])
+    }
 
 
 def rename_attributes(

@@ -94,6 +94,11 @@ class Edits:
         assert node.end_col_offset is not None
         self.replace(self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset), new)
 
+    def replace_word(self, end: int, word: str, new: str) -> None:
+        """Plan to put `new` in place of the word that ends at an offset."""
+        if self._text[end - len(word) : end] == word:
+            self.replace(end - len(word), end, new)
+
     def find(self, word: str, start: int) -> int:
         """Return where an identifier stands first at or after an offset."""
         match = re.compile(rf"\b{re.escape(word)}\b").search(self._text, start)
