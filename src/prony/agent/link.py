@@ -18,12 +18,12 @@ import httpx
 
 from prony import __version__
 from prony.client import wire
-from prony.client.connection import is_loopback
 from prony.errors import PronyError, TransportError
 from prony.model.agent import Agent, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
 from prony.model.base import Noun
 from prony.model.gang import ClockReading, Meeting, Met
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer, UploadState
+from prony.model.loopback import is_loopback_url
 from prony.store.parcel import disk_told
 
 N = TypeVar("N", bound=Noun)
@@ -68,7 +68,7 @@ class Link:
             headers={"User-Agent": f"prony-agent/{__version__}"},
             # Reading the certificates of the world takes longer than most requests.
             verify=base.startswith("https:"),
-            trust_env=not is_loopback(base),
+            trust_env=not is_loopback_url(base),
             limits=httpx.Limits(keepalive_expiry=_KEEP_S),
         )
 

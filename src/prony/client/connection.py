@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urlsplit
 
 from prony.client import wire
 from prony.errors import PronyError, StoreError, TransportError
 from prony.model.base import Noun
+from prony.model.loopback import is_loopback_url
 
 if TYPE_CHECKING:
     import httpx
@@ -76,7 +75,7 @@ class Connection:
             # Reading the certificates of the world takes longer than most requests.
             verify=self.base.startswith("https:"),
             # A proxy does not reach this machine's own loopback.
-            trust_env=not is_loopback(self.base),
+            trust_env=not is_loopback_url(self.base),
         )
 
     def send(self, call: Call) -> httpx.Response:
@@ -172,14 +171,6 @@ class Connection:
 def _whole(response: httpx.Response) -> httpx.Response:
     response.read()
     return response
-
-
-def is_loopback(base: str) -> bool:
-    host = urlsplit(base).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _text(value: Asked) -> str:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import ParamSpec, TypeVar
-from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
 from prony.app.access import Access, require
 from prony.errors import AccessError
 from prony.model.access import Principal, Role
+from prony.model.loopback import is_loopback_url
 from prony.server.body import header
 
 P = ParamSpec("P")
@@ -151,19 +150,4 @@ def check_is_local(scope: Scope, *, any_host: bool = False) -> None:
 
 @lru_cache(maxsize=256)
 def _is_loopback(host: bytes) -> bool:
-    try:
-        name = urlsplit(f"//{host.decode('ascii')}").hostname or ""
-    except (UnicodeDecodeError, ValueError):
-        return False
-    return is_loopback(name)
-
-
-def is_loopback(name: str) -> bool:
-    """Does this name, or this address, mean the machine itself and nothing else?"""
-    name = name.rstrip(".").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+    return is_loopback_url(f"//{host.decode('latin-1')}")

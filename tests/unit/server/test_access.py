@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from prony.model.access import NewToken, Role
-from prony.server.gate import ROLES, is_loopback
+from prony.model.loopback import is_loopback
+from prony.server.gate import ROLES
 from prony.server.operation import Operation
 
 from .house import House, enrolment
