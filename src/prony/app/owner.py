@@ -14,7 +14,7 @@ def ensure_owner_token(home: Home, access: Access) -> str:
 
     It stays the same over restarts. One that was revoked is replaced, and so is one that others could have read.
     """
-    with locked(home.root / "owner-token.lock"):
+    with locked(home.lock):
         secret = read_owner_token(home)
         if secret is not None and not is_private(home):
             access.drop_owner(secret)
