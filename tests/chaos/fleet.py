@@ -93,7 +93,8 @@ class Fleet:
 
     def add_server(self, *, port: int | None = None, home: Path | None = None, options: Sequence[str] = ()) -> Process:
         program = [str(_CLOCKED)] if "FLEET_CLOCK" in self.extra else ["-m", "prony"]
-        command = [sys.executable, *program, "server", "--port", str(port or self.port)]
+        # Who asks is no subject of these tests, and their agents have homes of their own.
+        command = [sys.executable, *program, "server", "--port", str(port or self.port), "--no-auth"]
         command += ["--lease-ttl", self.lease_ttl, "--log-format", "json", *options]
         command += ["--database", self.database] if self.database else []
         environment = self.environment(home or self.server_home) | self.server_extra

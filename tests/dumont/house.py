@@ -54,9 +54,9 @@ class House:
     # The server
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "prony", "server", "--port", str(self.port), "--lease-ttl", LEASE]
+        command = [sys.executable, "-m", "prony", "server", "--port", str(self.port), "--no-auth"]
         lists = ["--redis", self.redis_url] if self.has_redis else ["--sark-redis-port", str(self.redis_port)]
-        command += ["--sark", "--sark-port", str(self.sark_port), *lists]
+        command += ["--lease-ttl", LEASE, "--sark", "--sark-port", str(self.sark_port), *lists]
         command += ["--sark-claim-timeout", CLAIM, "--log-format", "json"]
         environment = os.environ | {"PRONY_HOME": str(self.folder / "home")} | self.extra
         with (self.folder / "server.log").open("ab") as log:

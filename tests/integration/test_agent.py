@@ -153,7 +153,8 @@ def grounds(folder: Path, *options: str) -> Iterator[Ground]:
 
 @pytest.fixture
 def ground(tmp_path: Path) -> Iterator[Ground]:
-    with grounds(tmp_path) as made:
+    """A server that asks nobody who they are, unless that is the subject."""
+    with grounds(tmp_path, "--no-auth") as made:
         yield made
 
 
@@ -295,7 +296,7 @@ def test_two_agents_on_one_host_stay_two_and_measure_one_at_a_time(ground: Groun
 
 
 def test_a_one_time_token_enrols_one_agent(tmp_path: Path) -> None:
-    with grounds(tmp_path, "--require-tokens") as ground:
+    with grounds(tmp_path) as ground:
         place = Home(tmp_path / "server").create()
         engine = connected(place)
         upgrade(engine, place)

@@ -57,13 +57,17 @@ def command(*options: str) -> list[str]:
 
 @contextmanager
 def running(folder: Path, *options: str, token: str = "") -> Iterator[Running]:
-    """A server that takes requests; it ends with the block."""
+    """A server that takes requests; it ends with the block. Without a `token` it asks nobody who they are."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "server.log"
     environment = os.environ | {"PRONY_HOME": str(folder / "home")}
     with log.open("w") as errors:
         process = subprocess.Popen(
-            command("--port", "0", *options), stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+            command("--port", "0", *([] if token else ["--no-auth"]), *options),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=environment,
         )
     try:
         assert process.stdout is not None
@@ -371,10 +375,11 @@ def test_an_option_that_is_wrong_is_told(tmp_path: Path, options: tuple[str, ...
     assert "Traceback" not in said
 
 
-def test_where_others_could_reach_it_an_admin_must_be_there_first(tmp_path: Path) -> None:
-    code, said = refused(tmp_path, "--host", "0.0.0.0", "--port", "0")
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_where_others_could_reach_it_somebody_is_always_asked(tmp_path: Path, host: str) -> None:
+    code, said = refused(tmp_path, "--host", host, "--port", "0", "--no-auth")
     assert code == 2
-    assert "prony tokens add NAME --role admin" in said
+    assert "--no-auth makes everybody an admin" in " ".join(said.split())
 
 
 def test_where_others_can_reach_it_every_request_needs_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -386,13 +391,13 @@ def test_where_others_can_reach_it_every_request_needs_a_token(tmp_path: Path, m
         assert server.client.get("/api/v1/experiments", headers={"Host": "any.example"}).is_success
 
 
-def test_on_loopback_no_token_is_needed_unless_one_is_asked_for(
+def test_on_loopback_a_token_is_needed_unless_somebody_says_that_nobody_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = admin(tmp_path, monkeypatch)
-    with running(tmp_path) as server:
+    with running(tmp_path, "--no-auth") as server:
         assert server.client.get("/api/v1/tokens").is_success
-    with running(tmp_path, "--require-tokens", token=secret) as server:
+    with running(tmp_path, token=secret) as server:
         assert httpx.get(f"{server.url}/api/v1/tokens").status_code == 401
         assert server.client.get("/api/v1/tokens").is_success
 

@@ -40,8 +40,8 @@ def prony(home: Path, *words: str) -> str:
 
 def server(home: Path, log: Path, *options: str) -> tuple[Process, str]:
     port = free_port()
-    command = [sys.executable, "-m", "prony", "server", "--port", str(port), "--alarm-window", "1ms", *options]
-    command += ["--log-level", "debug"]  # whatever is logged has no secret in it
+    command = [sys.executable, "-m", "prony", "server", "--port", str(port), "--no-auth", *options]
+    command += ["--alarm-window", "1ms", "--log-level", "debug"]  # whatever is logged has no secret in it
     return Process(command, os.environ | {"PRONY_HOME": str(home)}, log), f"http://127.0.0.1:{port}"
 
 

@@ -18,12 +18,14 @@ import httpx
 
 from prony import __version__
 from prony.client import wire
-from prony.client.connection import is_loopback
+from prony.client.owner import find_owner_token
 from prony.errors import PronyError, TransportError
 from prony.model.agent import Agent, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
 from prony.model.base import Noun
 from prony.model.gang import ClockReading, Meeting, Met
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer, UploadState
+from prony.model.loopback import is_loopback_url
+from prony.store.home import Home
 from prony.store.parcel import disk_told
 
 N = TypeVar("N", bound=Noun)
@@ -68,7 +70,7 @@ class Link:
             headers={"User-Agent": f"prony-agent/{__version__}"},
             # Reading the certificates of the world takes longer than most requests.
             verify=base.startswith("https:"),
-            trust_env=not is_loopback(base),
+            trust_env=not is_loopback_url(base),
             limits=httpx.Limits(keepalive_expiry=_KEEP_S),
         )
 
@@ -81,6 +83,10 @@ class Link:
         await self._http.aclose()
 
     # This agent
+
+    def find_owner_token(self, home: Home) -> str | None:
+        """Return the token of the server's owner, where this home is the server's too."""
+        return find_owner_token(self.base, home, attempts=1)
 
     async def health(self) -> httpx.Response:
         """Return the answer as it came: its status, its head with the server's time, and how long it took."""

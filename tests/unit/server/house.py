@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from fastapi import FastAPI
 
 from prony.app.fleet import Fleet, FleetSettings
 from prony.server.app import create_app
+from prony.server.forwarded import Network
 from prony.server.listening import listening_at
 from prony.server.protocol import Protocol
 from prony.store.home import Home
@@ -52,12 +53,14 @@ class House:
 
 
 @contextmanager
-def served(folder: Path, *, is_open: bool = True, **settings: Any) -> Iterator[House]:
+def served(
+    folder: Path, *, is_open: bool = True, owner_token: str = "", proxies: Sequence[Network] = (), **settings: Any
+) -> Iterator[House]:
     """Serve a home until the block ends."""
     fleet = Fleet.open(Home(folder).create(), settings=FleetSettings(asks_tokens=not is_open, **settings))
-    app = create_app(fleet, open_to_all=is_open)
+    app = create_app(fleet, open_to_all=is_open, owner_token=owner_token, proxies=proxies)
     config = uvicorn.Config(app, http=Protocol, ws="none", lifespan="off", log_config=None, access_log=False,
-                            server_header=False, timeout_graceful_shutdown=5)  # fmt: skip
+                            server_header=False, proxy_headers=False, timeout_graceful_shutdown=5)  # fmt: skip
     server = uvicorn.Server(config)
     ready = threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []

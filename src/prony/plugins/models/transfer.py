@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.errors import InputError, NotFoundError, TransportError
+from prony.model.loopback import is_loopback
 from prony.plugins.models.addresses import Address, refusal, resolved
 from prony.ports.models import refused
 
@@ -92,14 +92,6 @@ def check_url(url: str, *, may_be_plain: bool = False) -> None:
 def shown(url: str) -> str:
     """Return a URL as it may be shown: without who asks."""
     return re.sub(r"//[^/@]*@", "//", url)
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine, by its address or its usual name."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def download(url: str, part: Path, limits: Limits, known: Validators | None = None) -> Validators | None:

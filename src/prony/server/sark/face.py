@@ -102,7 +102,7 @@ async def sark_served(fleet: Fleet, face: Face) -> AsyncIterator[Bridge]:
         app = create_sark_app(Orchestrator(bridge), only_local=face.is_local)
         config = uvicorn.Config(
             app, http=Protocol, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
-            timeout_keep_alive=_KEEP_ALIVE_S, timeout_graceful_shutdown=_GRACE_S,
+            proxy_headers=False, timeout_keep_alive=_KEEP_ALIVE_S, timeout_graceful_shutdown=_GRACE_S,
         )  # fmt: skip
         server = _Server(config)
         serving = asyncio.create_task(server.serve(sockets=[face.listening]))
