@@ -30,6 +30,7 @@ from prony.load.outcome import Outcome
 from prony.load.records import read_head
 from prony.load.schedule import Schedule, Step
 from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Request
+from servers.ports import refusing_port
 
 from .house import OK, WIRE, Server, Visit, column, endless, ground_of, load_on, numbers_of, prepared, serving
 
@@ -355,9 +356,8 @@ def test_what_the_drain_does_not_bring_home_is_cut(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["closed", "open"])
 def test_a_server_that_refuses_is_asked_again_but_not_in_a_rush(tmp_path: Path, way: str) -> None:
-    with socket.socket() as deaf:  # bound, and so nobody else's, but it does not listen
-        deaf.bind(("127.0.0.1", 0))
-        server = Server(Endpoint(host="127.0.0.1", port=deaf.getsockname()[1]))
+    with refusing_port() as port:
+        server = Server(Endpoint(host="127.0.0.1", port=port))
         if way == "closed":
             outcome = load_on(server, tmp_path, closed={"concurrency": 2}, duration="1s")
             assert 2 <= len(outcome) <= 25
@@ -429,8 +429,8 @@ def test_streams_are_kept_piece_by_piece_with_the_time_of_each(tmp_path: Path) -
         stamps = reply.stamps_ns
         assert (np.diff(stamps) >= 0).all()
         assert outcome.records["first_ns"][row] <= stamps[0] <= stamps[-1] <= outcome.records["end_ns"][row]
-    # The gaps between pieces are there, and no piece waited for the last; a client that was held up may see one reply at
-    # once, but not most of them.
+    # The gaps between pieces are there, and no piece waited for the last; a client that was held up may see one reply
+    # at once, but not most of them.
     spans = [int(reply.stamps_ns[-1] - reply.stamps_ns[0]) for reply in replies.values()]
     assert np.median(spans) > 5_000_000, spans
     assert [row for row, _ in outcome.replies([4, 1])] == [4, 1]
