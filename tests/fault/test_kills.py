@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.fleet import Fleet, fleet, free_port, wait_for
+from chaos.fleet import Fleet, fleet, wait_for
 from chaos.proxy import Odds, Proxy
 from chaos.work import asked, check_everything, record, submit
+from servers.ports import free_port
 from servers.postgres import Postgres
 
 JOBS = os.environ.get("PRONY_TEST_FAULT_JOBS")
@@ -129,7 +130,7 @@ def test_every_job_ends_once_whatever_is_killed(
         check_everything(running, experiments, recording)
         for process in (*running.agents, *running.servers):
             process.stop()
-        wait_for(lambda: not running.leftovers(), f"processes to end: {running.leftovers()}", 20)
+        wait_for(lambda: not running.leftovers(), f"processes to end: {running.leftovers()}")
         for proxy in proxies:
             assert {"twice", "cut_after", "delay"} <= proxy.counts.keys()
         unsent = list(tmp_path.glob("a*/**/result.tar"))

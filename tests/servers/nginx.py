@@ -17,7 +17,7 @@ from servers.certificates import Certificate
 from servers.ports import free_port
 from servers.process import dying_with_parent
 
-_READY_S = 20.0
+_READY_S = 120.0
 _CONFIGURATION = """\
 daemon off;
 master_process off;

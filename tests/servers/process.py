@@ -39,7 +39,7 @@ def kill_all(pid: int) -> None:
             wait_gone(process.pid)
 
 
-def wait_gone(pid: int, *, within_s: float = 20.0) -> bool:
+def wait_gone(pid: int, *, within_s: float = 60.0) -> bool:
     """Wait for a process that need not be our child to end; False when it has not in that time."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:

@@ -16,7 +16,7 @@ from prony.model.script import ScriptServer
 from prony.ports.driver import Endpoint
 from prony.run.scripts import server as server_module
 from prony.run.scripts.server import ServerOfScript, variables_of
-from prony.run.services.ports import free_ports
+from servers.ports import free_port
 
 from .staged_runs import Runs, why
 
@@ -41,7 +41,7 @@ where.request("GET", sys.argv[1]); print(json.dumps({"status": where.getresponse
 
 @pytest.fixture
 def port() -> int:
-    return free_ports(1)[0]
+    return free_port()
 
 
 def serving(port: int, bad: int = 0, **more: Any) -> dict[str, Any]:
