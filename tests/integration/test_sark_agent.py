@@ -182,7 +182,7 @@ def test_a_result_waits_on_the_disk_while_redis_is_away(sark: Sark) -> None:
     job_id = sark.tells("campaign-1-job-0")
     with redis_server() as url:
         sark.port = port_of(url)
-        with redis.Redis.from_url(url) as client:
+        with redis.Redis.from_url(url, socket_timeout=None) as client:
             client.lpush(QUEUE, job_id)
         sark.start(seconds=1)
         sark.wait(lambda: "job begins" in sark.said(), "the job to begin")

@@ -32,7 +32,10 @@ def asked(body: Body, protocol: int = 3) -> None:
     """Run a conversation with a client of its own."""
 
     async def run() -> None:
-        async with served() as (lists, port), Redis(port=port, protocol=protocol, decode_responses=True) as client:
+        async with (
+            served() as (lists, port),
+            Redis(port=port, protocol=protocol, decode_responses=True, socket_timeout=60) as client,
+        ):
             await body(lists, client)
 
     asyncio.run(asyncio.wait_for(run(), 30))
