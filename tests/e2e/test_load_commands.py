@@ -18,6 +18,7 @@ import pytest
 
 from prony.load.mock import Mock, Options, serve
 from prony.plugins.services.redis import Redis
+from servers.process import wait_all_gone
 
 MS = 1_000_000
 
@@ -161,8 +162,7 @@ def test_ctrl_c_keeps_what_was_measured(mock: Mock, home: Path, tmp_path: Path) 
     os.killpg(running.pid, signal.SIGINT)
     running.communicate(timeout=120)
     assert running.returncode == 130
-    _, alive = psutil.wait_procs(children, timeout=60)
-    assert [one for one in alive if one.status() != psutil.STATUS_ZOMBIE] == []
+    assert wait_all_gone(children) == []
     assert samples(home).height > 0
     assert json.loads(prony("list", "--json").stdout)[0]["state"] == "partial"
 

@@ -28,6 +28,7 @@ from prony.ports.clock import SystemClock
 from prony.store.database import connected
 from prony.store.home import Home
 from prony.store.schema import upgrade
+from servers.process import wait_all_gone
 
 SHORT = "{runs: 5, repeats: 1, warmup: 1, check: false}"
 LONG = "{runs: 5, repeats: 10000, warmup: 1, check: false}"
@@ -166,8 +167,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def gone(processes: list[psutil.Process]) -> bool:
-    _, alive = psutil.wait_procs(processes, timeout=20)
-    return all(one.status() == psutil.STATUS_ZOMBIE for one in alive if one.is_running())
+    return not wait_all_gone(processes)
 
 
 def ended(client: Client, experiment_id: str) -> bool:

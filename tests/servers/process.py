@@ -6,7 +6,7 @@ import ctypes
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import psutil
@@ -47,6 +47,15 @@ def wait_gone(pid: int, *, within_s: float = 60.0) -> bool:
             return True
         time.sleep(0.01)
     return False
+
+
+def wait_all_gone(processes: Iterable[psutil.Process], *, within_s: float = 60.0) -> list[psutil.Process]:
+    """Wait for processes to end, whoever is to reap them; return those that have not in that time."""
+    deadline = time.monotonic() + within_s
+    left = list(processes)
+    while (left := [one for one in left if one.is_running() and is_alive(one.pid)]) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return left
 
 
 def is_alive(pid: int) -> bool:

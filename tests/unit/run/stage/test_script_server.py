@@ -17,6 +17,7 @@ from prony.ports.driver import Endpoint
 from prony.run.scripts import server as server_module
 from prony.run.scripts.server import ServerOfScript, variables_of
 from servers.ports import free_port
+from servers.process import wait_all_gone
 
 from .staged_runs import Runs, why
 
@@ -102,7 +103,8 @@ def test_a_failing_script_leaves_no_server_behind(runs: Runs, port: int) -> None
     assert why(result).code == "script_exit"
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=1)
-    assert not [one for one in psutil.process_iter(["cmdline"]) if str(port) in " ".join(one.info["cmdline"] or ())]
+    found = [one for one in psutil.process_iter(["cmdline"]) if str(port) in (one.info["cmdline"] or ())]
+    assert wait_all_gone(found) == []
 
 
 def test_a_port_that_somebody_has_is_told_before_anything_starts(runs: Runs) -> None:
