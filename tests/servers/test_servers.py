@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from servers.binaries import AbsentError
+from servers.needs import lack
 from servers.postgres import Postgres
 from servers.process import is_alive, wait_gone
 from servers.redis import redis_server
@@ -113,4 +114,4 @@ def test_a_redis_answers_at_its_url() -> None:
             client.set("key", "value")
             assert client.get("key") == b"value"
     except AbsentError as exc:
-        pytest.skip(str(exc))
+        lack("redis", str(exc))

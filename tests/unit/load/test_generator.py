@@ -30,6 +30,7 @@ from prony.load.outcome import Outcome
 from prony.load.records import read_head
 from prony.load.schedule import Schedule, Step
 from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Request
+from servers.needs import lack
 from servers.ports import refusing_port
 
 from .house import OK, WIRE, Server, Visit, column, endless, ground_of, load_on, numbers_of, prepared, serving
@@ -461,7 +462,7 @@ def test_a_unix_socket_is_an_endpoint(tmp_path: Path) -> None:
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
     openssl = shutil.which("openssl")
     if openssl is None:
-        pytest.skip("openssl is not here to make a certificate")
+        lack("openssl", "it makes the certificate")
     folder = tmp_path_factory.mktemp("tls")
     subprocess.run(
         [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
