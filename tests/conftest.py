@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 
+import httpx
 import pytest
 
 from prony.ports import plugins
@@ -26,6 +27,9 @@ from servers.shared import Shared, shared, wait_ended
 # What one process has compiled the next one reads, whatever the surroundings say: the tests start thousands.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# A question that names no limit of its own waits as long as a busy machine needs; httpx would give up after 5 s.
+for _part in ("connect", "read", "write", "pool"):
+    setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, _part, 60.0)
 FAULTY = Path(__file__).parent / "faulty"
 # What `make servers` installed is found by whoever looks for a server's program; last, for it has a python too.
 os.environ["PATH"] = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(__file__).parents[1] / '.venv-servers' / 'bin'}"

@@ -143,7 +143,7 @@ def fleet(folder: Path, **settings: str) -> Iterator[Fleet]:
 
 def answers(url: str) -> bool:
     try:
-        with urlopen(url, timeout=10) as answer:
+        with urlopen(url, timeout=30) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False

@@ -40,7 +40,7 @@ def endpoint() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """A server with three agents; who kills one of them starts it again."""
-    with fleet(tmp_path_factory.mktemp("lab"), lease_ttl="4s") as found:
+    with fleet(tmp_path_factory.mktemp("lab"), lease_ttl="10s") as found:
         found.add_server().start()
         found.wait_ready()
         staff(found, 3)
@@ -53,7 +53,7 @@ def staff(lab: Fleet, count: int) -> None:
     for agent in agents:
         agent.start()
     for agent in agents:
-        wait_for(lambda agent=agent: "enrolled" in agent.said(), "an agent", 90)  # type: ignore[misc]
+        wait_for(lambda agent=agent: "enrolled" in agent.said(), "an agent", 180)  # type: ignore[misc]
 
 
 def begun(lab: Fleet, endpoint: str, *changes: str) -> subprocess.Popen[str]:

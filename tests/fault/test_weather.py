@@ -14,7 +14,7 @@ from chaos.work import asked, check_everything, record, submit
 from prony.client import Client
 
 JOBS = 40
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 
 
 @pytest.fixture(scope="module")

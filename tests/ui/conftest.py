@@ -20,7 +20,7 @@ from prony.server.web import SITE
 from servers.needs import lack
 from servers.process import dying_with_parent
 
-_PATIENCE_MS = 30_000
+_PATIENCE_MS = 90_000
 
 
 @contextmanager
@@ -37,11 +37,11 @@ def prony_server(home: Path, *options: str) -> Iterator[str]:
         yield _address(process, home)
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=120)
 
 
 def _address(process: subprocess.Popen[bytes], home: Path) -> str:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while process.poll() is None and time.monotonic() < deadline:
         try:
             return str(json.loads((home / "server.json").read_text())["url"])

@@ -28,7 +28,7 @@ from prony.load.mock_faults import Faults
 MS = 1_000_000
 INSTANT = Options(ttft_ns=0, itl_ns=0, tokens=40)
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "one two three"}]}
-WITHIN_S = 60.0
+WITHIN_S = 180.0
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def web() -> Iterator[WebServer]:
 def fetch(
     url: str, cache: Path, policy: ModelPolicy = GUARDED, may_reach: Callable[[Address], bool] = is_public
 ) -> ModelFiles:
-    options = FetchOptions(cache=cache, formats=(), timeout_s=10.0, policy=policy)
+    options = FetchOptions(cache=cache, formats=(), timeout_s=60.0, policy=policy)
     return HttpsSource(pause=lambda _: None, may_reach=may_reach).fetch(url, options, lambda *_: None)
 
 

@@ -61,7 +61,7 @@ def test_the_script_begins_when_the_probe_says_so_and_the_server_goes_with_it(ru
     assert runs.told()["asked"] == [1, 2, 3, 4, 5, 6]
     assert "asked 6" in runs.log("run-0000.server.log")
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=1)
+        socket.create_connection(("127.0.0.1", port), timeout=30)
 
 
 def test_without_a_probe_the_script_begins_when_somebody_listens(runs: Runs, port: int) -> None:
@@ -102,7 +102,7 @@ def test_a_failing_script_leaves_no_server_behind(runs: Runs, port: int) -> None
     result = runs.run(command=["false"], server=serving(port))
     assert why(result).code == "script_exit"
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=1)
+        socket.create_connection(("127.0.0.1", port), timeout=30)
     found = [one for one in psutil.process_iter(["cmdline"]) if str(port) in (one.info["cmdline"] or ())]
     assert wait_all_gone(found) == []
 
