@@ -45,7 +45,7 @@ def _address(process: subprocess.Popen[bytes], home: Path) -> str:
     while process.poll() is None and time.monotonic() < deadline:
         try:
             return str(json.loads((home / "server.json").read_text())["url"])
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # not there yet, or not whole
             time.sleep(0.02)
     raise AssertionError(f"prony server did not start: {(home / 'server-output.log').read_text()[-2000:]}")
 
