@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from chaos.fleet import wait_for
 from prony.errors import CapacityError, SutError
 from prony.plugins.services.command import Command, CommandOptions
 from prony.ports.driver import Endpoint
@@ -62,7 +63,7 @@ def start(mode: str, log: Path, *, timeout_s: float = 120.0, **more: Any) -> Abs
 
 
 def assert_nothing_left(running: Running) -> None:
-    assert of_service(str(running.endpoint.port)) == set()
+    assert reaper.gone(lambda: of_service(str(running.endpoint.port)), within_s=60)
     assert not running.folder.exists()
     with closing(socket.socket()) as probe:
         assert probe.connect_ex(("127.0.0.1", running.endpoint.port)) != 0
@@ -93,7 +94,7 @@ class TestStarting:
 
     def test_what_it_costs_is_of_all_its_processes(self, log: Path) -> None:
         with start("brood", log) as running:
-            assert len(of_service(str(running.endpoint.port))) == 2
+            wait_for(lambda: len(of_service(str(running.endpoint.port))) == 2, "its two processes")
             cpu_s, rss_mib = running.cpu_s(), running.rss_mib()
             assert cpu_s is not None and cpu_s > 0  # noqa: PT018
             assert rss_mib is not None and rss_mib > 10  # noqa: PT018
