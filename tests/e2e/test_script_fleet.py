@@ -44,7 +44,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         found.wait_ready()
         agent = found.add_agent(found.url, options=("--kinds", "script"))
         agent.start()
-        wait_for(lambda: "enrolled" in agent.said(), "the agent", 90)
+        wait_for(lambda: "enrolled" in agent.said(), "the agent", 180)
         yield found
 
 

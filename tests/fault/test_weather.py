@@ -14,7 +14,7 @@ from chaos.work import asked, check_everything, record, submit
 from prony.client import Client
 
 JOBS = 40
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,8 @@ def test_a_full_disk_stops_nothing_for_good(tmp_path: Path, small_disk: Path, re
 def test_a_clock_that_is_set_makes_nobody_late(tmp_path: Path, recording: Path) -> None:
     clock = tmp_path / "clock"
     clock.write_text("0")
-    with fleet(tmp_path) as running:
+    # Far longer than a busy machine keeps an agent from its sign of life, and far shorter than the clock is set by.
+    with fleet(tmp_path, lease_ttl="60s") as running:
         running.extra = {"FLEET_CLOCK": str(clock)}
         experiment = begin(running, recording)
         for done, offset_s in ((4, 2 * 86400), (12, -3 * 86400), (20, 3600), (28, -1)):

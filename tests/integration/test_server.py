@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -35,8 +36,8 @@ workload: {kind: model, model: "zoo:noop", engine: onnxruntime}
 measure: {runs: 5, repeats: 1, warmup: 1}
 """
 FACTS = {"kinds": "model", "schemes": "zoo", "engine": "onnxruntime", "engine.onnxruntime.unit": "cpu"}
-# How long a server may take to end, whatever is going on.
-SOON_S = 8
+# How long a server may take to end, whatever is going on: half of what those who wait for it were promised.
+SOON_S = 30
 
 
 @dataclass
@@ -75,7 +76,7 @@ def running(folder: Path, *options: str, token: str = "") -> Iterator[Running]:
         found = re.match(r"serving at (http://\S+)", first)
         assert found, first + log.read_text()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        with httpx.Client(base_url=found[1], headers=headers, timeout=30, trust_env=False) as client:
+        with httpx.Client(base_url=found[1], headers=headers, timeout=60, trust_env=False) as client:
             yield Running(process, found[1], client, log)
     finally:
         if process.poll() is None:
@@ -94,7 +95,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def refused(folder: Path, *options: str) -> tuple[int, str]:
     """Start a server that will not start; return its exit code and what it says."""
     environment = os.environ | {"PRONY_HOME": str(folder / "home")}
-    done = subprocess.run(command(*options), capture_output=True, text=True, check=False, env=environment, timeout=60)
+    done = subprocess.run(command(*options), capture_output=True, text=True, check=False, env=environment, timeout=120)
     return done.returncode, done.stderr
 
 
@@ -120,7 +121,7 @@ def measure(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, Any
         (folder / "job.json").write_text(json.dumps(job))
         exec_ = [sys.executable, "-m", "prony", "exec", str(folder / "job.json"), "--out", str(folder / "result")]
         environment = os.environ | {"PRONY_HOME": str(folder / "home")}
-        subprocess.run(exec_, check=True, capture_output=True, env=environment, timeout=120)
+        subprocess.run(exec_, check=True, capture_output=True, env=environment, timeout=300)
         pack(folder / "result", folder / "result.tar")
         return (folder / "result.tar").read_bytes()
 
@@ -163,7 +164,7 @@ def test_a_job_goes_from_submission_to_report_over_http(
     assert client.put(finish, content=tar, headers=sha256(tar)).json()["accepted"] is False
 
     assert client.get(f"/api/v1/experiments/{experiment_id}").json()["experiment"]["state"] == "complete"
-    watching.join(10)
+    watching.join(60)
     assert events[0] == "snapshot"
     assert {"job", "experiment"} <= set(events)
     detail = client.get(f"/api/v1/jobs/{job_id}").json()
@@ -252,12 +253,10 @@ def test_an_upload_that_breaks_off_goes_on_where_it_was(server: Running) -> None
 
 
 def soon(condition: Callable[[], bool]) -> None:
-    never = threading.Event()
-    for _ in range(500):
-        if condition():
-            return
+    never, deadline = threading.Event(), time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
         never.wait(0.02)
-    pytest.fail("it never came true")
 
 
 def test_the_log_is_json_with_the_ids_of_what_it_is_about(server: Running) -> None:
@@ -315,15 +314,11 @@ def test_it_ends_soon_whoever_still_waits(tmp_path: Path, number: int, code: int
         for text in (b"", b"POST /api/v1/experiments HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"):
             connection = stack.enter_context(socket.create_connection((host, int(port))))
             connection.sendall(text)
-        assert begun.wait(10)
-        soon(
-            lambda: (
-                'operation="leases"' in server.client.get("/metrics").text or bool(server.client.get("/api/v1/leases"))
-            )
-        )
+        assert begun.wait(60)
+        soon(lambda: "prony_open_waits 3.0" in server.client.get("/metrics").text)
         assert server.stop(number) == code
         for thread in threads:
-            thread.join(5)
+            thread.join(60)
     lease_answer, logs = answers["lease"], answers["logs"]
     assert isinstance(lease_answer, httpx.Response)
     assert lease_answer.status_code == 204
@@ -415,14 +410,14 @@ def test_many_agents_wait_at_once_and_all_are_served(server: Running) -> None:
     found = list[int]()
 
     def poll(agent_id: str) -> None:
-        found.append(httpx.post(f"{server.url}/api/v1/leases", json=asked(agent_id, 20), timeout=30).status_code)
+        found.append(httpx.post(f"{server.url}/api/v1/leases", json=asked(agent_id, 60), timeout=90).status_code)
 
     threads = [threading.Thread(target=poll, args=(agent_id,), daemon=True) for agent_id in ids]
     for thread in threads:
         thread.start()
     submit(client, RECIPE + f"matrix: {{workload.inputs.seed: {list(range(40))}}}\n")
     for thread in threads:
-        thread.join(30)
+        thread.join(90)
     assert found == [200] * 40
 
 
@@ -437,11 +432,12 @@ def test_two_servers_share_a_database_and_wake_each_others_agents(tmp_path: Path
         agent_id = enrol(one.client, "shared")
         found = list[httpx.Response]()
         asking = threading.Thread(
-            target=lambda: found.append(one.client.post("/api/v1/leases", json=asked(agent_id, 30))), daemon=True
+            target=lambda: found.append(one.client.post("/api/v1/leases", json=asked(agent_id, 60), timeout=90)),
+            daemon=True,
         )
         asking.start()
         experiment_id = submit(two.client)
-        asking.join(20)
+        asking.join(90)
         assert found[0].json()["job"]["experiment_id"] == experiment_id
         events = list[str]()
         watching = threading.Thread(target=lambda: events.extend(watch(one.url, experiment_id)), daemon=True)
@@ -450,7 +446,7 @@ def test_two_servers_share_a_database_and_wake_each_others_agents(tmp_path: Path
         lease_id = found[0].json()["id"]
         two.client.delete(f"/api/v1/leases/{lease_id}").raise_for_status()
         two.client.post(f"/api/v1/experiments/{experiment_id}/cancel").raise_for_status()
-        watching.join(20)
+        watching.join(60)
         assert "experiment" in events
         assert one.client.get(f"/api/v1/experiments/{experiment_id}").json()["experiment"]["state"] == "cancelled"
         assert two.stop() == 0

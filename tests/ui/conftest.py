@@ -22,7 +22,7 @@ from prony.server.web import SITE
 from servers.needs import lack
 from servers.process import dying_with_parent
 
-_PATIENCE_MS = 30_000
+_PATIENCE_MS = 90_000
 # The home of every server that was started here, by its address.
 _homes: dict[str, Path] = {}
 
@@ -49,15 +49,15 @@ def prony_server(home: Path, *options: str) -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=120)
 
 
 def _address(process: subprocess.Popen[bytes], home: Path) -> str:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while process.poll() is None and time.monotonic() < deadline:
         try:
             return str(json.loads((home / "server.json").read_text())["url"])
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # not there yet, or not whole
             time.sleep(0.02)
     raise AssertionError(f"prony server did not start: {(home / 'server-output.log').read_text()[-2000:]}")
 

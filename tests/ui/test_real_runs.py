@@ -70,7 +70,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         load_id, script_id = (submitted(url, text) for text in (_LOAD.format(mock=told[0]), _SCRIPT))
         yield Bench(url, load_id, script_id)
     mock.terminate()
-    mock.wait(timeout=30)
+    mock.wait(timeout=120)
     mock.stdout.close()
 
 

@@ -110,7 +110,7 @@ def agent_process(url: str, home: Path, token_file: Path) -> Iterator[subprocess
         yield process
     finally:
         kill_all(process.pid)
-        process.wait(timeout=30)
+        process.wait(timeout=120)
 
 
 def test_an_agent_is_enrolled_by_a_one_time_token_killed_and_shown_as_lost(opened: Opened, tmp_path: Path) -> None:

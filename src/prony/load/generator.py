@@ -249,8 +249,7 @@ class _Client:
         return self
 
     def say(self, line: str) -> None:
-        if not self._process.say(line):
-            self.is_gone = True
+        self._process.say(line)
 
     def hear(self) -> None:
         data = os.read(self.output, 2**16)

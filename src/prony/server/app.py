@@ -82,13 +82,14 @@ def create_app(fleet: Fleet, *, open_to_all: bool, owner_token: str = "", proxie
     Its `state.waits` are the requests that wait: whoever runs it closes them before it goes.
     """
     app = Application(title="Prony", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
-    gate, metrics = Gate(fleet.access, is_open=open_to_all), Metrics(fleet)
+    waits = Waits()
+    gate, metrics = Gate(fleet.access, is_open=open_to_all), Metrics(fleet, waits)
     app.state.fleet = fleet
     app.state.gate = gate
     app.state.logins = Logins(fleet.access, fleet.clock)
     app.state.owner_token = owner_token
     app.state.metrics = metrics
-    app.state.waits = Waits()
+    app.state.waits = waits
     operations = [route for part in _PARTS for route in part.router.routes if isinstance(route, Operation)]
     app.router.routes = list(operations)
     login = LoginPages(fleet, gate, app.state.logins)

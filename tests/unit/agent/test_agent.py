@@ -60,7 +60,7 @@ class Life:
         from dataclasses import replace
 
         log = Log(level="debug", form="json", out=self.said)
-        async with Link(self.server.url, answer_s=5.0) as link, asyncio.timeout(60):
+        async with Link(self.server.url, answer_s=60.0) as link, asyncio.timeout(240):
             settings = replace(self.settings, **changes)
             agent = Agent(self.slot, self.home, link, settings, given=self.given, log=log)
             living = asyncio.create_task(agent.run())

@@ -23,6 +23,7 @@ from prony.model.result import Failure, ResultState
 from prony.store.folder import read_folder
 from prony.store.home import Home
 from prony.store.parcel import unpack
+from servers.process import wait_all_gone
 
 Model = Callable[[str], Path]
 
@@ -170,6 +171,5 @@ def test_a_runner_of_an_earlier_life_is_ended_before_its_folder_is_touched(
     family = [psutil.Process(runner.pid), *psutil.Process(runner.pid).children(recursive=True)]
     end_runners(work.folder, grace_s=0.5)
     runner.communicate()
-    _, alive = psutil.wait_procs(family, timeout=10)
-    assert [one for one in alive if one.status() != psutil.STATUS_ZOMBIE] == []
+    assert wait_all_gone(family) == []
     shutil.rmtree(work.path)

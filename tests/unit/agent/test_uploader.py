@@ -61,7 +61,7 @@ class Sender:
         async def run(uploader: Uploader) -> None:
             await uploader.load()
             running = asyncio.create_task(uploader.run())
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 while self.spool.waiting():
                     await asyncio.sleep(0.005)
             running.cancel()
@@ -227,7 +227,7 @@ def test_nobody_waits_for_a_server_that_is_away(
         await uploader.load()
         assert not uploader.settled.is_set()
         running = asyncio.create_task(uploader.run())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             await uploader.settled.wait()
         waiting = len(uploader.unsent)
         running.cancel()

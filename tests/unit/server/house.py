@@ -79,14 +79,14 @@ def served(
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         thread = threading.Thread(target=lambda: asyncio.run(run(listening)), daemon=True)
         thread.start()
-        assert ready.wait(30)
+        assert ready.wait(120)
         try:
-            with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
+            with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
                 yield House(fleet, app, url, client, loops[0])
         finally:
             loops[0].call_soon_threadsafe(app.state.waits.close)
             server.should_exit = True
-            thread.join(30)
+            thread.join(120)
             assert not thread.is_alive()
 
 

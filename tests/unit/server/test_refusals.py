@@ -161,7 +161,7 @@ def raw(house: House, text: str | bytes) -> tuple[int, dict[str, str], bytes]:
     """Send bytes that no client library would, and return status, headers and body."""
     parts = urlsplit(house.url)
     assert parts.hostname is not None
-    with socket.create_connection((parts.hostname, parts.port or 80), timeout=10) as connection:
+    with socket.create_connection((parts.hostname, parts.port or 80), timeout=60) as connection:
         connection.sendall(text if isinstance(text, bytes) else text.encode("latin-1"))
         received = b""
         while piece := connection.recv(65536):

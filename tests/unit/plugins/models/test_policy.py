@@ -25,6 +25,7 @@ from prony.plugins.models.file import FileSource
 from prony.plugins.models.https import HttpsSource
 from prony.ports.models import AGENT_POLICY, FetchOptions, ModelFiles, ModelPolicy, policy_of
 from prony.run.models import fetch as fetch_model
+from servers.needs import lack
 from servers.web_server import Page, WebServer, serving
 
 GUARDED = ModelPolicy(private=False)
@@ -42,7 +43,7 @@ def web() -> Iterator[WebServer]:
 def fetch(
     url: str, cache: Path, policy: ModelPolicy = GUARDED, may_reach: Callable[[Address], bool] = is_public
 ) -> ModelFiles:
-    options = FetchOptions(cache=cache, formats=(), timeout_s=10.0, policy=policy)
+    options = FetchOptions(cache=cache, formats=(), timeout_s=60.0, policy=policy)
     return HttpsSource(pause=lambda _: None, may_reach=may_reach).fetch(url, options, lambda *_: None)
 
 
@@ -216,7 +217,7 @@ def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A certificate of models.example with its key, in which this process trusts."""
     openssl = shutil.which("openssl")
     if openssl is None:
-        pytest.skip("no openssl here to make a certificate")
+        lack("openssl", "it makes the certificate")
     path = tmp_path / "certificate.pem"
     subprocess.run(
         [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=models.example",

@@ -11,7 +11,7 @@ import pytest
 from prony.model.result import ResultState
 from prony.run import containers
 from prony.run.containers import Box, Engine
-from prony.run.services.ports import free_ports
+from servers.ports import free_port
 
 from .staged_runs import Runs, notes, why
 
@@ -147,7 +147,7 @@ def test_an_image_alone_needs_an_engine(runs: Runs, engines: Path) -> None:
 
 def test_a_server_with_an_image_runs_in_a_container_of_a_name_and_is_removed(runs: Runs, engines: Path) -> None:
     docker = Recorded(engines, "docker")
-    port = free_ports(1)[0]
+    port = free_port()
     server = {"command": [sys.executable, "-m", "http.server", str(port)], "image": "org/server:1", "ports": [port]}
     result = runs.run(command=["true"], server=server)
     assert result.state is ResultState.COMPLETE, result.failure
