@@ -11,7 +11,7 @@ from prony.agent.link import Link, Refused, insisted
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
 from prony.agent.scripts import fetch_scripts
-from prony.agent.sealing import Ending, decline, seal
+from prony.agent.sealing import Ending, decline_work, seal
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import Meta, Spool, Work
 from prony.agent.stopping import Stopping, ended
@@ -96,14 +96,14 @@ class Worker:
                 hint="the agent's owner may allow it: `prony agent start --kinds`",
                 whose="capacity",
             )
-            result = await asyncio.to_thread(decline, work, lease.job, self.home, failure)
+            result = await asyncio.to_thread(decline_work, work, lease.job, self.home, failure)
             return await self._kept(work, result, log)
         try:
             await fetch_scripts(lease.job, self.link, self.home)
         except (Refused, InputError) as exc:  # asked again, the answer would be the same
             error = exc.error if isinstance(exc, Refused) else exc
             failure = Failure(code=error.code, message=error.message, hint=error.hint, phase="prepare", whose="input")
-            result = await asyncio.to_thread(decline, work, lease.job, self.home, failure)
+            result = await asyncio.to_thread(decline_work, work, lease.job, self.home, failure)
             return await self._kept(work, result, log)
         self.attempt = Attempt(lease, work, self.link, log)
         log.info("job begins", title=lease.job.title, lease_id=lease.id)

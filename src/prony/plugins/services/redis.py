@@ -28,7 +28,9 @@ _TIMEOUT_S = 0.9
 
 class RedisOptions(ServiceOptions):
     config: dict[str, Scalar] = Field(
-        default={}, description="its configuration, as in redis.conf; default: nothing is kept on the disk"
+        default={},
+        description="its configuration, as in redis.conf; default: nothing is kept on the disk",
+        json_schema_extra={"path": "words"},
     )
 
 
