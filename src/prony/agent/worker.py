@@ -49,8 +49,16 @@ class Worker:
     @property
     def holding(self) -> tuple[str, ...]:
         """Return every lease that this agent answers for: the one that runs and those whose results wait here."""
+        return self._with_running(self.uploader.answered_for)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Return every lease that this agent has heard of and not brought to its end."""
+        return self._with_running(self.uploader.known)
+
+    def _with_running(self, lease_ids: tuple[str, ...]) -> tuple[str, ...]:
         running = (self.attempt.lease.id,) if self.attempt else ()
-        return tuple(dict.fromkeys((*running, *self.uploader.answered_for)))
+        return tuple(dict.fromkeys((*running, *lease_ids)))
 
     async def carry_out(self, lease: Lease) -> Lease | None:
         """Run one job and see to its result; return the next lease where the server gave it with the answer.
