@@ -37,6 +37,7 @@ _ANSWER_S = 15.0
 _KEEP_S = 4.0
 # Of what a client is told it did wrong, these may be right the next time.
 _PASSING = frozenset({401, 403, 408, 425, 429})
+_TROUBLE = frozenset({429, 502, 503, 504, 507})
 
 
 class Refused(Exception):  # noqa: N818 - an answer, and not a fault of this side
@@ -52,6 +53,11 @@ class Refused(Exception):  # noqa: N818 - an answer, and not a fault of this sid
     def is_final(self) -> bool:
         """Would the same request be refused for ever?"""
         return 400 <= self.status < 500 and self.status not in _PASSING
+
+    @property
+    def is_trouble(self) -> bool:
+        """Is it the server that cannot, and not this request that is wrong: no room, too much to do, going down?"""
+        return self.status in _TROUBLE and self.error.code != "checksum_mismatch"
 
     @property
     def is_dismissal(self) -> bool:

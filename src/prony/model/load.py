@@ -69,7 +69,7 @@ class Stage(Noun):
 class Replay(Noun):
     """A trace: when each request came, and how long it and its answer were."""
 
-    file: str = Field(min_length=1, description="the trace: a path")
+    file: str = Field(min_length=1, description="the trace: a path", json_schema_extra={"path": True})
     layout: Literal["auto", "jsonl", "mooncake", "burstgpt"] = Field(
         default="auto", description="its columns; auto: told by its first line"
     )

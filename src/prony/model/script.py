@@ -108,6 +108,7 @@ class ScriptSource(Noun):
         min_length=1,
         description="http(s)://, s3://, ftp://, file:// or a path",
         examples=["https://example.org/mnist.npz"],
+        json_schema_extra={"path": "reference"},
     )
     path: str = Field(
         min_length=1, description="where the script finds it: relative to the folder it runs in, or whole"
@@ -168,7 +169,12 @@ class ScriptServer(Noun):
     )
     environment: Variables = Field(default={}, description="variables of its environment, over those of Prony")
     readiness: Readiness | None = Field(default=None, description="when it may be asked; default: when it listens")
-    image: str | None = Field(default=None, min_length=1, description="container image, where an engine is at hand")
+    image: str | None = Field(
+        default=None,
+        min_length=1,
+        description="container image, where an engine is at hand",
+        json_schema_extra={"path": "name"},
+    )
     metrics: Annotated[tuple[ScriptMetric, ...], Field(max_length=1000)] = Field(
         default=(), description="numbers that it tells"
     )
@@ -191,10 +197,14 @@ class ScriptWorkload(Noun):
         min_length=1,
         description="folder of the script's files, or a .tar of it, in a copy of which it runs; default: an empty one",
         examples=["scripts"],
+        json_schema_extra={"path": "scripts"},
     )
     environment: Variables = Field(default={}, description="variables of its environment, over those of Prony")
     image: str | None = Field(
-        default=None, min_length=1, description="container image, where an engine is at hand; else it is a process"
+        default=None,
+        min_length=1,
+        description="container image, where an engine is at hand; else it is a process",
+        json_schema_extra={"path": "name"},
     )
     metrics: Annotated[tuple[ScriptMetric, ...], Field(max_length=1000)] = Field(
         default=(), description="units, directions and patterns of the numbers it tells; the first is the headline"

@@ -56,6 +56,22 @@ class ModelPolicy:
             shown = " and ".join(self.schemes) or "nothing"
             raise refused(f"{reference} is not fetched here: of all kinds of models, {shown} may be", "--model-schemes")
 
+    def check_path(self, path: Path, named: str) -> None:
+        """Refuse a path that lies outside every allowed folder, links followed, in the same words whether it exists."""
+        if self.folders is None:
+            return
+        try:
+            place = path.expanduser().resolve()
+            inside = any(place.is_relative_to(folder.resolve()) for folder in self.folders)
+        except (OSError, RuntimeError, ValueError):  # too long, closed, links in a circle, a NUL, no such user
+            inside = False
+        if not inside:
+            raise InputError(
+                f"{named} is not read here: it lies in no folder that may be",
+                hint="the agent's owner may allow it: `prony agent start --model-folders FOLDER`",
+                code="path_refused",
+            )
+
 
 # What an agent allows unless its owner says otherwise: its jobs come from others.
 AGENT_POLICY = ModelPolicy(schemes=("zoo", "https"), private=False, max_bytes=20 * 2**30, folders=())

@@ -17,13 +17,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prony import __version__
 from prony.errors import ConflictError, StoreError
 from prony.measure.requests import joined
 from prony.measure.samples import SAMPLE_PHASES, SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.model.base import Noun
 from prony.model.device import Environment
 from prony.model.job import Job
-from prony.model.result import Repetition, Result, ResultState
+from prony.model.result import Failure, Repetition, Result, ResultState
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,6 +91,15 @@ class ResultFolder:
         self.update(state=state, ended_at=ended_at)
         self.save()
         shutil.rmtree(self.path / PARTS)
+
+
+def decline(path: Path, job: Job, environment: Environment, failure: Failure, now: datetime) -> Result:
+    """Write the folder of a job that is not run here at all."""
+    made = ResultFolder.begin(path, job, prony_version=__version__, started_at=now)
+    made.write_environment(environment)
+    made.update(failure=failure)
+    made.finish(ResultState.FAILED, now, [])
+    return made.result
 
 
 @contextmanager

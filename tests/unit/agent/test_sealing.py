@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from prony.agent.process import end_runners
-from prony.agent.sealing import Ending, decline, salvage, seal
+from prony.agent.sealing import Ending, decline_work, salvage, seal
 from prony.agent.spool import Spool, Work
 from prony.app.results import summary_of
 from prony.model.job import Job
@@ -121,7 +121,7 @@ def test_the_jobs_log_travels_with_the_result(work: Work, home: Home, spool: Spo
 
 def test_a_job_that_is_not_allowed_here_has_a_folder_that_says_so(work: Work, home: Home) -> None:
     failure = Failure(code="kind_refused", message="not here", whose="capacity")
-    decline(work, work.lease().job, home, failure)
+    decline_work(work, work.lease().job, home, failure)
     assert read_folder(work.folder).result.failure == failure
 
 

@@ -1821,7 +1821,7 @@ export interface components {
          * AgentState
          * @enum {string}
          */
-        AgentState: "active" | "busy" | "cleanup" | "faulty" | "lost" | "draining";
+        AgentState: "active" | "busy" | "cleanup" | "faulty" | "lost" | "draining" | "disk_full";
         /**
          * AgentTrouble
          * @description An agent that is not there, or not fit.
@@ -2685,6 +2685,18 @@ export interface components {
             path: string;
         };
         /**
+         * DiskShortage
+         * @description Too little room on an agent's disk to begin a job.
+         */
+        DiskShortage: {
+            /** Free Bytes */
+            free_bytes: number;
+            /** Needed Bytes */
+            needed_bytes: number;
+            /** Path */
+            path: string;
+        };
+        /**
          * Distribution
          * @description `edges` has one number more than `counts`; `metrics` are those that may be asked for.
          */
@@ -3538,7 +3550,7 @@ export interface components {
         };
         /**
          * Heartbeat
-         * @description `leases` are those that the agent believes to hold.
+         * @description `leases` are those that the agent believes to hold; `disk` is why it takes no job now.
          */
         Heartbeat: {
             /**
@@ -3546,6 +3558,7 @@ export interface components {
              * @default false
              */
             cleaning: boolean;
+            disk?: components["schemas"]["DiskShortage"] | null;
             /** Incarnation */
             incarnation: string;
             /**
@@ -6998,6 +7011,7 @@ export type Delivery = components['schemas']['Delivery'];
 export type Demand = components['schemas']['Demand'];
 export type Device = components['schemas']['Device'];
 export type Difference = components['schemas']['Difference'];
+export type DiskShortage = components['schemas']['DiskShortage'];
 export type Distribution = components['schemas']['Distribution'];
 export type Dossier = components['schemas']['Dossier'];
 export type DrawnRun = components['schemas']['DrawnRun'];

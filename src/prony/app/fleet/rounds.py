@@ -215,7 +215,7 @@ class Rounds(Confirming, Alarming, Gating, Agents):
             if row.state == AgentState.LOST:
                 if has_beaten:
                     await self.find_agent(row.id)
-            elif now - at > patience and row.state in (AgentState.ACTIVE, AgentState.DRAINING):
+            elif now - at > patience and row.state in (AgentState.ACTIVE, AgentState.DRAINING, AgentState.DISK_FULL):
                 await self.lose_agent(row.id, f"not heard of for {patience:g} s")
         self._agent_beats = seen
         self.seen = {agent_id: at for agent_id, at in self.seen.items() if agent_id in seen}

@@ -92,7 +92,7 @@ def _add_policy(parser: ArgumentParser) -> None:
         default=[],
         metavar="FOLDER",
         type=Path,
-        help="read model files below it; repeatable",
+        help="models and other files that jobs name may lie below it; repeatable",
     )
 
 

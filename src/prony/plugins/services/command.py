@@ -29,7 +29,9 @@ class CommandOptions(Noun):
     command: str | list[Scalar] = Field(
         min_length=1, description="what is run, in the foreground", examples=["python server.py --port {port}"]
     )
-    endpoint: str = Field(default="http://127.0.0.1:{port}", description="where requests go")
+    endpoint: str = Field(
+        default="http://127.0.0.1:{port}", description="where requests go", json_schema_extra={"path": "url"}
+    )
     ready: str = Field(
         default="tcp", description="`tcp`: its port takes connections; or a URL that answers with success when it is"
     )

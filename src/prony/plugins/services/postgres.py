@@ -44,7 +44,9 @@ Setting = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")]
 
 class PostgresOptions(ServiceOptions):
     config: dict[Setting, Scalar] = Field(
-        default={}, description="its settings, as in postgresql.conf; default: the server's own"
+        default={},
+        description="its settings, as in postgresql.conf; default: the server's own",
+        json_schema_extra={"path": "words"},
     )
 
 

@@ -28,7 +28,9 @@ _INFO = ("redis_version", "valkey_version", "redis_mode", "arch_bits", "multiple
 
 class RedisOptions(ServiceOptions):
     config: dict[str, Scalar] = Field(
-        default={}, description="its configuration, as in redis.conf; default: nothing is kept on the disk"
+        default={},
+        description="its configuration, as in redis.conf; default: nothing is kept on the disk",
+        json_schema_extra={"path": "words"},
     )
 
 

@@ -42,14 +42,37 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def _walked(folder: Path) -> Iterator[Path]:
+def check_links(folder: Path) -> None:
+    """Refuse a folder with a link that leads out of it: what lies there was never meant to travel."""
+    root = folder.resolve()
+    for path in _entries(folder):
+        if path.is_symlink() and not _target(path).is_relative_to(root):
+            raise InputError(
+                f"{path} is a link that leads out of {folder}",
+                hint="copy what it points to into the folder, remove the link, or name data in workload.sources",
+                code="link_outside",
+            )
+
+
+def _target(link: Path) -> Path:
+    try:
+        return link.resolve()
+    except (OSError, RuntimeError):  # a circle: it leads nowhere, and is no file
+        return link.parent.resolve()
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """Return everything below a folder that belongs to it, links too and not followed."""
     for path in folder.iterdir():
         if path.name in LEFT_OUT:
             continue
+        yield path
         if path.is_dir() and not path.is_symlink():
-            yield from _walked(path)
-        elif path.is_file():
-            yield path
+            yield from _entries(path)
+
+
+def _walked(folder: Path) -> Iterator[Path]:
+    return (path for path in _entries(folder) if path.is_file())
 
 
 def digest_of(folder: Path, files: list[Path]) -> str:

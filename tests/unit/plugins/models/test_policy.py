@@ -302,7 +302,7 @@ def test_a_file_below_an_allowed_folder_is_read(folders: Path) -> None:
 def test_what_lies_elsewhere_is_refused_whether_it_exists_or_not(folders: Path, reference: str) -> None:
     with pytest.raises(InputError) as caught:
         read(reference, ModelPolicy(folders=(folders / "open",)), folders)
-    assert caught.value.code == "model_refused"
+    assert caught.value.code == "path_refused"
     assert "--model-folders" in caught.value.hint
     assert str(folders) not in caught.value.message
 
@@ -310,7 +310,7 @@ def test_what_lies_elsewhere_is_refused_whether_it_exists_or_not(folders: Path, 
 def test_where_no_folder_is_allowed_no_file_is(folders: Path) -> None:
     with pytest.raises(InputError) as caught:
         read("open/m.tflite", ModelPolicy(folders=()), folders)
-    assert caught.value.code == "model_refused"
+    assert caught.value.code == "path_refused"
 
 
 def test_a_file_over_the_allowed_size_is_refused(folders: Path) -> None:
@@ -389,4 +389,4 @@ def test_the_runner_heeds_the_policy_of_its_environment(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     failure = Result.read_json((tmp_path / "out/result.json").read_bytes()).failure
     assert failure is not None
-    assert (failure.code, failure.whose) == ("model_refused", "input")
+    assert (failure.code, failure.whose) == ("path_refused", "input")
