@@ -69,7 +69,11 @@ def redis(folder: Path, requests: int = 200) -> Path:
     return recipe(
         folder,
         service={"type": "redis", "name": "redis-stress", "partition": "cpu", "settings": {"maxmemory": "64mb"}},
-        client={"type": "redis_stress", "settings": {"num_requests": requests, "value_size_bytes": 64}},
+        client={
+            "type": "redis_stress",
+            "time_limit": "00:10:00",
+            "settings": {"num_requests": requests, "value_size_bytes": 64},
+        },
         benchmarks={"num_clients": 2},
     )
 
@@ -269,6 +273,22 @@ def test_a_word_of_another_program_leads_to_ours() -> None:
     assert "did you mean prony menu?" in prony("ui", code=2).stderr
 
 
+BOTTLENECKS = {
+    "cpu-bound", "gpu-bound", "memory-bound", "network-bound", "disk-bound", "queueing", "healthy", "disturbed",
+    "unknown",
+}  # fmt: skip
+
+
+def check_written(run: dict[str, Any], written: dict[str, Any]) -> None:
+    """See that `run.json` has the recipe as it was written, and what it says of service and clients."""
+    recipe = run["recipe"]
+    assert recipe["raw_data"] == written
+    assert {name: recipe[name] for name in written} == written
+    assert (run["service"]["type"], run["service"]["partition"]) == ("redis", "cpu")
+    assert [client["time_limit"] for client in run["clients"]] == ["00:10:00"] * 2
+    assert recipe["client"]["settings"]["num_requests"] == 200
+
+
 def test_what_goes_out_comes_in_again_with_the_same_numbers(tmp_path: Path, home: Path) -> None:
     prony("run", redis(tmp_path), "--on", "local", "--json", "--no-report", "--set", "load.repeats=2")
     prony("export", "last", "--format", "ai-factory", "--to", tmp_path / "out")
@@ -276,6 +296,16 @@ def test_what_goes_out_comes_in_again_with_the_same_numbers(tmp_path: Path, home
     assert len(folders) == 2
     runs = [json.loads((folder / "run.json").read_text()) for folder in folders]
     assert all(run["ended_at"] > run["created_at"] for run in runs)
+    check_written(runs[0], json.loads((tmp_path / "recipe.yaml").read_text()))
+    for folder in folders:
+        lines = [json.loads(line) for line in (folder / "requests.jsonl").read_text().splitlines()[1:]]
+        assert {line["operation"] for line in lines} == {line["operation_type"] for line in lines} == {"GET", "SET"}
+        assert set(json.loads((folder / "summary.json").read_text())["operations"]) == {"GET", "SET"}
+        report = json.loads((tmp_path / "out" / "reports" / folder.name / "report.json").read_text())
+        assert report["bottleneck"]["clues"], report["bottleneck"]
+        assert report["bottleneck"]["classification"] in BOTTLENECKS
+        assert 'operation="GET"' in (tmp_path / "out" / "reports" / folder.name / "metrics.txt").read_text()
+        assert "## Bottleneck" in (tmp_path / "out" / "reports" / folder.name / "report.md").read_text()
     assert len({run["recipe_hash"] for run in runs}) == 1
     told = json.loads(prony("import", tmp_path / "out", "--json").stdout)
     # Both are found, and both are of one load.
