@@ -62,11 +62,24 @@ def test_two_clients_never_share_a_file(tmp_path: Path) -> None:
     assert (len(done.log.lines), done.log.unread) == (800, 0)
 
 
-def test_a_command_that_writes_nothing_is_a_request_itself(tmp_path: Path) -> None:
+def test_a_command_that_writes_nothing_has_no_request(tmp_path: Path) -> None:
     done = run(tmp_path, "true", users=3)
-    assert [line.operation for line in done.log.lines] == ["command"] * 3
-    assert ((done.ends - done.begins) > 0).all()
-    assert done.begin_ns <= done.begins.min() <= done.ends.max() <= done.end_ns
+    assert (done.failure, done.log.lines, done.silent) == (None, (), 3)
+    assert frame_of(done.log, done.begins, done.ends).height == 0
+    assert done.begin_ns < done.end_ns
+    assert done.notes["clients"] == "3 runs of a command wrote no request down: there are no numbers"
+
+
+def test_each_client_is_known_by_what_it_wrote_and_who_wrote_nothing_is_counted(tmp_path: Path) -> None:
+    write = f"echo '{row(1)}' > $BENCHMARK_OUTPUT_DIR/requests.jsonl"
+    done = run(tmp_path, f"case $CLIENT_NAME in *-2) ;; *) {write};; esac", users=3)
+    assert (sorted(line.client for line in done.log.lines), done.silent) == ([0, 2], 1)
+    assert ", 1 of them none" in done.notes["clients"]
+
+
+def test_what_was_written_before_the_time_was_over_is_a_load_that_was_cut(tmp_path: Path) -> None:
+    done = run(tmp_path, f"echo '{row(1)}' > $BENCHMARK_OUTPUT_DIR/a.jsonl; sleep 600", users=2, limit_s=2)
+    assert (done.failure, done.is_cut, len(done.log.lines)) == (None, True, 2)
 
 
 def test_a_command_is_told_what_it_loads_and_who_it_is(tmp_path: Path) -> None:

@@ -2332,6 +2332,16 @@ export interface components {
              */
             concurrency: number;
             /**
+             * Requests
+             * @description how many requests each user sends; then that user is done
+             */
+            requests?: number | null;
+            /**
+             * Stagger
+             * @description time between the start of one user and of the next; default: all start together
+             */
+            stagger?: string | null;
+            /**
              * Think
              * @description what a user waits before the next request
              */
@@ -5248,6 +5258,12 @@ export interface components {
              * @default []
              */
             checks: components["schemas"]["LimitCheck"][];
+            /**
+             * Ended Early
+             * @default
+             * @enum {string}
+             */
+            ended_early: "" | "cut" | "stopped";
             errors?: components["schemas"]["Estimate"] | null;
             /**
              * Excluded
@@ -5730,6 +5746,11 @@ export interface components {
              * @default []
              */
             refused: components["schemas"]["Refusal"][];
+            /**
+             * Silent Clients
+             * @default 0
+             */
+            silent_clients: number;
             /**
              * Started At
              * Format: date-time

@@ -19,6 +19,7 @@ def arguments(parser: ArgumentParser) -> None:
     """
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
+    parser.add_argument("--on", metavar="TARGET", help="where its processes would run: local, the only target there is")
     add_json(parser)
     add_server(parser)
 
@@ -28,6 +29,7 @@ def command(options: Namespace) -> int:
     from prony.cli.remote import address
     from prony.cli.running import tell_notes
 
+    options.set = [*options.set, *([f"place.on={options.on}"] if options.on else [])]
     is_there = address(options) is not None
     found = _there(options) if is_there else _here(options)
     if options.json:

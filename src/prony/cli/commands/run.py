@@ -40,23 +40,25 @@ def command(options: Namespace) -> int:
     with uncollected():
         from prony.recipe import load
     on = [f"place.on={options.on}"] if options.on else []
-    options.set = [*options.set, *_clients(options.clients), *_script(options.script), *on]
+    options.set = [*options.set, *_script(options.script), *on]
+    loaded = load(options.recipe, options.set)
+    if options.clients is not None:
+        options.set = [*options.set, *_clients(options.clients, loaded.users_of_client)]
+        loaded = load(options.recipe, options.set)
     if address(options) is not None:
         from prony.cli.submitting import submit
 
-        return submit(load(options.recipe, options.set), options)
+        return submit(loaded, options)
     _check_here(options)
-    return run_here(load(options.recipe, options.set), options)
+    return run_here(loaded, options)
 
 
-def _clients(text: str | None) -> list[str]:
+def _clients(text: str, users_of_client: int) -> list[str]:
     """Return the overrides that `--clients 1,2,4` stands for."""
     from prony.errors import InputError
 
-    if text is None:
-        return []
     try:
-        counts = [int(word) for word in text.split(",")]
+        counts = [int(word) * users_of_client for word in text.split(",")]
     except ValueError as exc:
         raise InputError(f"--clients {text}: not whole numbers", hint="as in --clients 1,2,4,8") from exc
     if len(counts) == 1:
