@@ -55,7 +55,9 @@ class Intake:
         except NotFoundError:
             self._drop("unknown_job", told.job_id)
             return
-        lease_id = None if _is_here(tried, original) else await self._lease_of(row, tried, told)
+        # Of a job that is lent again, the same words are a new failure: what came before belongs to an earlier try.
+        is_second_copy = row.state != JobState.LEASED and _is_here(tried, original)
+        lease_id = None if is_second_copy else await self._lease_of(row, tried, told)
         if lease_id is None:
             self._drop("duplicate", told.job_id)
             return
