@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from prony.app.scripts import unused_image_notes
 from prony.cli.bringing import brought
 from prony.cli.outcome import finish_there
 from prony.cli.output import print_json, print_note, print_text
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from prony.recipe import Loaded
 
 _MOST = 100
+AGENTS_MACHINE = "the agent's machine"
 
 
 def submit(loaded: Loaded, options: Namespace) -> int:
@@ -31,7 +33,7 @@ def submit(loaded: Loaded, options: Namespace) -> int:
     with connect(options) as client:
         overrides = [*options.set, *brought(client, loaded)]
         view = client.submit(submission_of(loaded, overrides, priority=options.priority))
-        tell_notes(view.experiment.notes)
+        tell_notes((*view.experiment.notes, *unused_image_notes(loaded.jobs("run"), AGENTS_MACHINE)))
         if not options.detach:
             return see_through(client, view, options)
     if options.json:
