@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from chaos.work import record
+from dumont.faults import NO_DOWNLOAD
 from dumont.house import House, house
 from prony.model.sark import CSV_COLUMNS
 from servers.binaries import AbsentError
@@ -133,6 +134,19 @@ def test_a_model_that_fails_is_a_result_and_is_not_tried_again(sark: House) -> N
     assert told(sark.ended(campaign_id)) == ("completed", 1, 0, 1)
     assert [row["Status"] for row in sark.rows(campaign_id)] == ["Failed"]
     assert worker.said().count("Got job") == 1
+
+
+def test_a_worker_that_fails_again_in_the_same_words_is_believed_each_time(either: House) -> None:
+    before = either.dropped().get("duplicate", 0)
+    worker = either.worker("no-download")
+    campaign_id = either.campaign()
+    assert told(either.ended(campaign_id)) == ("completed", 1, 0, 1)
+    job = either.prony(f"jobs/{campaign_id}-job-0")
+    tries = [(one["state"], one["reason"]) for one in job["attempts"]]
+    assert tries == [("failed", NO_DOWNLOAD)] * 3  # none of them was given up because no report came
+    assert either.ask("GET", f"/api/jobs/{campaign_id}-job-0")["job"]["reason"] == NO_DOWNLOAD
+    assert either.dropped().get("duplicate", 0) == before
+    assert worker.said().count("Got job") == 3
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from prony.app import dossiers, results
-from prony.app.scripts import anchored_script, check_script
+from prony.app.scripts import anchored_script, check_containers, check_script
 from prony.app.services import anchored_service, check_alone, check_service
 from prony.app.targets import check_target
 from prony.errors import ConflictError
@@ -101,6 +101,7 @@ class Bench:
         jobs = [_anchored(job, folder) for job in loaded.jobs(experiment_id)]
         check_names(jobs)
         check_alone(jobs)
+        check_containers(jobs)
         if loaded.recipe.place.where:
             from prony.app.here import check_place
 

@@ -14,6 +14,8 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,6 +93,26 @@ class ResultFolder:
         self.update(state=state, ended_at=ended_at)
         self.save()
         shutil.rmtree(self.path / PARTS)
+
+    def finish_without_samples(self, state: ResultState, ended_at: datetime) -> None:
+        """The same of a job whose numbers came without samples: its sample files are there, and empty."""
+        for name, content in _empty_files():
+            with _replacing(self.path / name) as unfinished:
+                unfinished.write_bytes(content)
+        self.update(state=state, ended_at=ended_at)
+        self.save()
+        shutil.rmtree(self.path / PARTS)
+
+
+@cache
+def _empty_files() -> tuple[tuple[str, bytes], ...]:
+    """Return the sample files of a job without samples: written once, because a server may write thousands."""
+    found = []
+    for name, frame in ((TELEMETRY, telemetry_frame([])), (SAMPLES, sample_frame(()))):
+        content = BytesIO()
+        frame.write_parquet(content)
+        found.append((name, content.getvalue()))
+    return tuple(found)
 
 
 def decline(path: Path, job: Job, environment: Environment, failure: Failure, now: datetime) -> Result:

@@ -6023,7 +6023,7 @@ export interface components {
             };
             /**
              * Image
-             * @description container image, where an engine is at hand
+             * @description container image that it runs in
              */
             image?: string | null;
             /**
@@ -6091,11 +6091,23 @@ export interface components {
              */
             command: string | string[] | null;
             /**
+             * Container
+             * @description false: no image is used, and commands run with the programs of the machine itself
+             * @default true
+             */
+            container: boolean;
+            /**
              * Directory
-             * @description folder of the script's files, or a .tar of it, in a copy of which it runs; default: an empty one
+             * @description folder of the script's files, a .tar of it or one file; it runs in a copy; default: an empty one
              * @example scripts
              */
             directory?: string | null;
+            /**
+             * Directory Name
+             * @description its files lie in a folder of this name in the one that it runs in; default: in that one itself
+             * @example src
+             */
+            directory_name?: string | null;
             /**
              * Environment
              * @description variables of its environment, over those of Prony
@@ -6106,7 +6118,7 @@ export interface components {
             };
             /**
              * Image
-             * @description container image, where an engine is at hand; else it is a process
+             * @description container image that it runs in; needs a container engine
              */
             image?: string | null;
             /**

@@ -23,10 +23,14 @@ _OFFERED = {
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the files that belong to a folder of scripts, in their order; refuse one that is too large to copy."""
+    """Return the files that belong to a folder of scripts, in their order; refuse one that is too large to copy.
+
+    A file stands for a folder with that file alone."""
+    if folder.is_file():
+        return [folder]
     if not folder.is_dir():
         raise InputError(
-            f"there is no folder {folder}", hint="workload.directory names the folder of the script's files",
+            f"there is no folder or file {folder}", hint="workload.directory names the folder of the script's files",
             code="no_directory",
         )  # fmt: skip
     found, size = [], 0
@@ -84,12 +88,19 @@ def digest_of(folder: Path, files: list[Path]) -> str:
     return f"sha256:{hashlib.sha256(lines.encode()).hexdigest()}"
 
 
+def root_of(folder: Path) -> Path:
+    """Return what the names of its files begin at: of a single file, the folder that it lies in."""
+    return folder.parent if folder.is_file() else folder
+
+
 def copied(folder: Path, files: list[Path], to: Path) -> None:
-    """Make a fresh copy of a folder."""
+    """Make a fresh copy of a folder. Every file can be run, as those of an archive can: a script in a repository is
+    often not marked as a program."""
     for path in files:
         place = to / path.relative_to(folder)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, place)
+        place.chmod(place.stat().st_mode | 0o111)
 
 
 def offer(place: Path) -> Path:

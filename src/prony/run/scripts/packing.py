@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prony.errors import InputError, NotFoundError
 from prony.run.scripts.archive import unpacked
-from prony.run.scripts.folders import check_links, files_of
+from prony.run.scripts.folders import check_links, files_of, root_of
 
 REFERENCE = re.compile(r"sha256:([0-9a-f]{64})")
 MOST_BYTES = 576 * 2**20  # of the tar: what a folder may hold, and its headers
@@ -24,7 +24,7 @@ def packed(folder: Path, to: Path) -> str:
             check_links(folder)
         with tarfile.open(to, "w", format=tarfile.PAX_FORMAT) as archive:
             for path in files_of(folder):
-                member = tarfile.TarInfo(path.relative_to(folder).as_posix())
+                member = tarfile.TarInfo(path.relative_to(root_of(folder)).as_posix())
                 member.size = path.stat().st_size
                 member.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
                 with path.open("rb") as content:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from prony.agent.settings import model_policy
 from prony.errors import InputError, TransportError
 from prony.model.job import Job
 from prony.model.recipe import ModelWorkload
@@ -142,6 +143,56 @@ def test_one_private_address_among_public_ones_is_enough(tmp_path: Path, names: 
 def test_without_the_guard_this_machine_is_asked_as_ever(web: WebServer, tmp_path: Path) -> None:
     web.pages["/m.tflite"] = Page(CONTENT)
     assert fetch(web.url("/m.tflite"), tmp_path, ModelPolicy()).path.read_bytes() == CONTENT
+
+
+# By plain http
+
+PLAIN = ModelPolicy(private_plain=True)
+
+
+def test_plain_http_into_a_private_network_is_refused_unless_its_owner_allows_it(
+    web: WebServer, tmp_path: Path, names: dict[str, list[list[str]]]
+) -> None:
+    web.pages["/m.tflite"] = Page(CONTENT)
+    names["models.lan"] = [["127.0.0.1"]]
+    url = f"http://models.lan:{web.server_address[1]}/m.tflite"
+    for policy in (ModelPolicy(), AGENT_POLICY):
+        with pytest.raises(InputError) as caught:
+            fetch(url, tmp_path, policy)
+        assert caught.value.code == "insecure_url"
+        assert "prony agent start --model-private plain" in caught.value.hint
+    assert web.log == []
+    assert fetch(url, tmp_path, PLAIN).path.read_bytes() == CONTENT
+    assert web.log[0][1]["Host"] == f"models.lan:{web.server_address[1]}"
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "169.254.169.254", "fd00:ec2::254", "0.0.0.0"])
+def test_plain_http_stays_refused_outside_of_an_own_network(
+    tmp_path: Path, names: dict[str, list[list[str]]], address: str
+) -> None:
+    names["models.example"] = [[address]]
+    with pytest.raises(InputError) as caught:
+        fetch("http://models.example/m.tflite", tmp_path, PLAIN)
+    assert caught.value.code == "insecure_url"
+
+
+def test_a_redirect_out_of_the_own_network_by_plain_http_is_not_followed(
+    web: WebServer, tmp_path: Path, names: dict[str, list[list[str]]]
+) -> None:
+    names["models.lan"], names["models.example"] = [["127.0.0.1"]], [["8.8.8.8"]]
+    web.pages["/m.tflite"] = Page(location="http://models.example/m.tflite")
+    with pytest.raises(InputError) as caught:
+        fetch(f"http://models.lan:{web.server_address[1]}/m.tflite", tmp_path, PLAIN)
+    assert caught.value.code == "insecure_url"
+    assert "models.example" in caught.value.message
+
+
+@pytest.mark.parametrize("word", ["refuse", "allow", "plain"])
+def test_the_word_for_private_networks_goes_to_the_runner_and_back(word: str) -> None:
+    policy = model_policy({}, private=word)
+    assert policy.variables()["PRONY_MODEL_PRIVATE"] == word
+    assert policy_of(policy.variables()) == policy
+    assert model_policy({"PRONY_MODEL_PRIVATE": word}) == policy
 
 
 def not_second(address: Address) -> bool:
