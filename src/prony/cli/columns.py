@@ -133,6 +133,7 @@ def delivery_cells(delivery: Delivery) -> Cells:
 def wants(demand: Demand) -> str:
     """Return what a device must have, in one line."""
     needs = {"engine": demand.engine, "unit": demand.unit, "precision": demand.precision, "model": demand.scheme}
+    needs |= {"service": demand.service, "container": "|".join(demand.containers), "launcher": demand.launcher}
     told = [f"{name}={value}" for name, value in needs.items() if value]
     told += [_condition(fact, wanted) for fact, wanted in demand.where.items()]
     return one_line(" ".join(told)) or "anything"

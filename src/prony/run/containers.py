@@ -13,8 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-ENGINES = ("podman", "docker")
-WITH_APPTAINER = (*ENGINES, "apptainer", "singularity")
+from prony.model.container import ENGINES, WITH_APPTAINER
+
+__all__ = ["ENGINES", "NO_ENGINE", "WITH_APPTAINER", "Box", "Engine", "engine_at_hand"]
+
 NO_ENGINE = "an image needs podman or docker, and neither is on PATH; to get one: apt-get install podman"
 _LABEL = "prony.run"
 _ASK_S = 60.0

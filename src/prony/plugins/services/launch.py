@@ -16,7 +16,7 @@ from prony.model.base import Noun
 from prony.model.recipe import Scalar
 from prony.plugins.services import programs
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.containers import NO_ENGINE, engine_at_hand
 from prony.run.services.ports import LOOPBACK
 
@@ -28,13 +28,16 @@ class ServiceOptions(Noun):
         default=None,
         min_length=1,
         description="its program: a name, or a path; default: found on PATH",
-        json_schema_extra={"path": "slash"},
+        json_schema_extra={"path": "slash", "starts": "program"},
     )
     arguments: list[Scalar] = Field(default=[], description="more words for its command line")
     environment: dict[str, Scalar] = Field(default={}, description="more variables of its environment")
     before: list[str] = Field(default=[], description="commands that are run to their end before it")
     image: str | None = Field(
-        default=None, min_length=1, description="run this image in a container (podman or docker) instead of a program"
+        default=None,
+        min_length=1,
+        description="run this image in a container (podman or docker) instead of a program",
+        json_schema_extra={"starts": "image"},
     )
     container_arguments: list[Scalar] = Field(
         default=[], description="more words for `podman run` or `docker run`: limits, GPUs"
@@ -76,6 +79,24 @@ def lacking(names: Sequence[str], options: ServiceOptions, how: str) -> str | No
     if options.image is not None:
         return None if engine_at_hand() else NO_ENGINE
     return programs.missing(names, options.program, how)
+
+
+def installation_of(
+    names: Sequence[str],
+    *,
+    ask: Sequence[str] = ("--version",),
+    pattern: str = Installation.pattern,
+    package: str = "",
+) -> Installation | None:
+    """Return the program that PATH has, with the words that make it tell its version; `package` is the Python package
+    that it is a script of, whose version is read and not asked for: it takes seconds to import."""
+    path = programs.found(names)
+    if path is None:
+        return None
+    if package:
+        version = programs.package_version(path, package)
+        return Installation(path, "package" if version else "program", version)
+    return Installation(path, ask=[str(path), *ask] if ask else (), pattern=pattern)
 
 
 def start_of(server: Server, site: Site) -> Start:
