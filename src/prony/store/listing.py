@@ -32,6 +32,7 @@ from prony.model.listing import ExperimentRow, Filters, Headline, Sort
 from prony.model.metric import metric_of
 from prony.model.queue import JobState
 from prony.store import history_tables, listing_tables, schedules, tables, unqueued
+from prony.store.rows import read_labels
 from prony.store.tables import Instant
 
 _E, _L, _R, _P = tables.experiment, listing_tables.listed, tables.result, history_tables.point
@@ -123,10 +124,9 @@ def shown(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[ExperimentR
 def _shown(
     row: Row[Any], seen: Row[Any], counts: dict[JobState, int], trends: Mapping[str, tuple[float, ...]]
 ) -> ExperimentRow:
-    told = dict(line.split("=", 1) for line in row.labels.strip("\n").split("\n") if "=" in line)
     return ExperimentRow(
         id=row.id, name=row.name, kind=row.kind, state=row.state, created_at=row.created_at, ended_at=row.ended_at,
-        submitted_by=row.submitted_by, labels=told, job_count=row.job_count, counts=counts,
+        submitted_by=row.submitted_by, labels=read_labels(row.labels), job_count=row.job_count, counts=counts,
         grade=seen.worst_grade, gates=row.gates, headline=_headline(seen), trend=trends.get(seen.best_job_id, ()),
     )  # fmt: skip
 
