@@ -1705,6 +1705,44 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * AbilityReport
+         * @description One service, container engine, launcher or probe as found on this machine; `reason` says why it is not ready.
+         *
+         *     `means` are the ways in which a service can be started here: `program` (on PATH), `package` (of a Python
+         *     environment), `image` (a recipe names one, and a container engine runs it).
+         */
+        AbilityReport: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "service" | "container" | "launcher" | "probe";
+            /**
+             * Means
+             * @default []
+             */
+            means: string[];
+            /** Name */
+            name: string;
+            /**
+             * Path
+             * @default
+             */
+            path: string;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "ready" | "missing" | "broken";
+            /** Version */
+            version?: string | null;
+        };
+        /**
          * About
          * @description `name` and `role` are those of who asks; `prometheus` and `grafana` are where its figures are.
          */
@@ -1756,6 +1794,7 @@ export interface components {
         Agent: {
             /**
              * @default {
+             *       "abilities": [],
              *       "engines": [],
              *       "facts": {},
              *       "labels": {},
@@ -1845,6 +1884,13 @@ export interface components {
             created_by: string;
             /** Id */
             id: string;
+            /**
+             * Labels
+             * @default {}
+             */
+            labels: {
+                [key: string]: string;
+            };
             /** Name */
             name: string;
             /**
@@ -1852,6 +1898,8 @@ export interface components {
              * @default 0
              */
             open: number;
+            /** Owner */
+            owner?: string | null;
             /**
              * Quiet
              * @default 600000000000
@@ -2041,9 +2089,15 @@ export interface components {
         };
         /**
          * Capabilities
-         * @description What an agent offers: its device and engines in full, and the flat facts that `place.where` asks about.
+         * @description What an agent offers: its device, engines and other abilities in full, and the flat facts that `place.where` asks
+         *     about.
          */
         Capabilities: {
+            /**
+             * Abilities
+             * @default []
+             */
+            abilities: components["schemas"]["AbilityReport"][];
             device?: components["schemas"]["Device"] | null;
             /**
              * Engines
@@ -2611,6 +2665,11 @@ export interface components {
              * @default 1
              */
             agents: number;
+            /**
+             * Containers
+             * @default []
+             */
+            containers: string[];
             /** Engine */
             engine?: string | null;
             /**
@@ -2618,10 +2677,14 @@ export interface components {
              * @default model
              */
             kind: string;
+            /** Launcher */
+            launcher?: string | null;
             /** Precision */
             precision?: string | null;
             /** Scheme */
             scheme?: string | null;
+            /** Service */
+            service?: string | null;
             /** Unit */
             unit?: string | null;
             /**
@@ -2932,6 +2995,7 @@ export interface components {
         Enrolment: {
             /**
              * @default {
+             *       "abilities": [],
              *       "engines": [],
              *       "facts": {},
              *       "labels": {},
@@ -3803,6 +3867,11 @@ export interface components {
             fact: string;
             /** Has */
             has?: string | null;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
             /** Wanted */
             wanted: string;
         };
@@ -4611,6 +4680,8 @@ export interface components {
         /**
          * NewAlarm
          * @description `to` are addresses: webhook+https://, or any that apprise knows. `via`: alarms whose addresses are told too.
+         *
+         *     `recipe`, `labels` and `owner` aim it: all that are given must hold of what it is about.
          */
         NewAlarm: {
             /**
@@ -4620,8 +4691,17 @@ export interface components {
              * @example 5m
              */
             again: string;
+            /**
+             * Labels
+             * @default {}
+             */
+            labels: {
+                [key: string]: string;
+            };
             /** Name */
             name: string;
+            /** Owner */
+            owner?: string | null;
             /**
              * Quiet
              * @default 600000000000
@@ -5501,11 +5581,27 @@ export interface components {
              */
             again: string;
             /**
+             * Labels
+             * @description only of what has all these labels
+             * @default {}
+             * @example {
+             *       "team": "vision"
+             *     }
+             */
+            labels: {
+                [key: string]: string;
+            };
+            /**
              * Name
              * @description what this alarm is called, after the recipe's name and a dot
              * @example slow
              */
             name: string;
+            /**
+             * Owner
+             * @description only of what this person submitted
+             */
+            owner?: string | null;
             /**
              * Quiet
              * @description the least time between two messages
@@ -6926,6 +7022,7 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type AbilityReport = components['schemas']['AbilityReport'];
 export type About = components['schemas']['About'];
 export type Acknowledgement = components['schemas']['Acknowledgement'];
 export type Agent = components['schemas']['Agent'];
