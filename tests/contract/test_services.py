@@ -19,7 +19,7 @@ from prony.errors import PronyError
 from prony.model.base import Noun
 from prony.ports.driver import Endpoint
 from prony.ports.plugins import SERVICES, found, load
-from prony.ports.service import Service, Site, Start
+from prony.ports.service import Service, Site, Start, starting_option
 from prony.run.containers import NO_ENGINE
 from servers.ports import refusing_port
 
@@ -116,6 +116,30 @@ class TestEveryService:
             costs.append(time.perf_counter() - begin)
         assert min(costs) < 0.1
         assert reason is None or len(reason.split()) > 3
+
+    def test_names_what_starts_it_where_and_only_where_it_can_be_started(self, service: Service) -> None:
+        installed = service.installation()
+        reason = service.available(type(service).Options.model_construct())
+        if service.name == "command":
+            assert installed is None  # only a recipe says what it is
+            return
+        assert (installed is None) is (reason is not None)
+        if installed is not None:
+            assert installed.path.is_file()
+            assert not (installed.version and installed.ask)
+            assert [str(installed.path)] == list(installed.ask[:1]) or not installed.ask
+
+    def test_says_which_options_name_another_program_or_an_image(self, service: Service) -> None:
+        named = {
+            name: word
+            for name, field in service.Options.model_fields.items()
+            if (word := (field.json_schema_extra or {}).get("starts"))
+        }
+        assert set(named.values()) <= {"program", "image"}
+        own = {"command": "program"} if service.name == "command" else {"program": "program", "image": "image"}
+        assert own.items() <= named.items()
+        assert starting_option(service.Options, {}) is None
+        assert all(starting_option(service.Options, {name: "x"}) == word for name, word in named.items())
 
     def test_is_started_in_the_foreground_on_loopback_and_its_port(self, service: Service, base: Path) -> None:
         told = start(service, base)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from prony import __version__
 from prony.agent.settings import AgentSettings
+from prony.app.abilities import inspect_abilities
 from prony.app.engines import inspect_engines
 from prony.app.here import cached_models
 from prony.dispatch.facts import facts_of
@@ -35,19 +37,33 @@ class Abilities:
 
     def look(self) -> Capabilities:
         """Return what is offered now. Engines are started anew only where one was added or removed since."""
-        installed = self._installed()
-        if installed != self._inspected:
-            self._engines = tuple(inspect_engines(self.home))
-            self._inspected = installed
+        with ThreadPoolExecutor(1) as pool:  # beside the engines, which take longer
+            looking = pool.submit(inspect_abilities)
+            self._look_at_engines()
+            abilities = tuple(looking.result())
         labels = dict(self.settings.labels)
         facts = facts_of(
             self.device,
             self._engines,
+            abilities=abilities,
             labels=labels,
             cached_models=cached_models(self.home.cache),
             policy=self.settings.policy(),
         )
-        return Capabilities(device=self.device, engines=self._engines, facts=facts, labels=labels, version=__version__)
+        return Capabilities(
+            device=self.device,
+            engines=self._engines,
+            abilities=abilities,
+            facts=facts,
+            labels=labels,
+            version=__version__,
+        )
+
+    def _look_at_engines(self) -> None:
+        installed = self._installed()
+        if installed != self._inspected:
+            self._engines = tuple(inspect_engines(self.home))
+            self._inspected = installed
 
     def _installed(self) -> tuple[tuple[str, int], ...]:
         """Return what tells whether an engine was given an environment of its own since the last look."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from prony.app.abilities import inspect_abilities
 from prony.dispatch.matching import facts_of, lacks
 from prony.errors import CapacityError
 from prony.measure.device import detect
-from prony.model.agent import Fact
+from prony.model.agent import OF_ABILITIES, Fact
 from prony.model.device import EngineReport
 from prony.model.place import Demand, Place
 from prony.ports import plugins
@@ -28,7 +29,8 @@ def check_place(place: Place, cache: Path, inspect: Inspection) -> None:
 
 
 def facts_here(asked: Collection[str], cache: Path, inspect: Inspection) -> dict[str, Fact]:
-    """Return the facts of this machine; engines are started and the cache is read only where a fact of them is asked.
+    """Return the facts of this machine; what takes time is looked for only where a fact
+    of it is asked.
 
     Labels belong to an agent, so there are none.
     """
@@ -36,6 +38,7 @@ def facts_here(asked: Collection[str], cache: Path, inspect: Inspection) -> dict
     return facts_of(
         detect(),
         inspect(names) if names else (),
+        abilities=inspect_abilities(kinds) if (kinds := _abilities_behind(asked)) else (),
         labels={},
         cached_models=cached_models(cache) if "model" in asked else (),
         policy={"schemes": tuple(plugins.found(plugins.MODELS)), "kinds": ("model", "service", "script")},
@@ -45,9 +48,15 @@ def facts_here(asked: Collection[str], cache: Path, inspect: Inspection) -> dict
 def _engines_behind(asked: Collection[str]) -> list[str]:
     """Return the engines that must be started to know these facts."""
     known = list(plugins.found(plugins.ENGINES))
-    if {"engine", "unit", "precision"}.intersection(asked):
+    if {"engine", "unit", "precision", "access"}.intersection(asked):
         return known
     return [name for name in known if any(f"{fact}.".startswith(f"engine.{name}.") for fact in asked)]
+
+
+def _abilities_behind(asked: Collection[str]) -> set[str]:
+    """Return the kinds of abilities that must be looked for to know these facts."""
+    groups = {fact.partition(".")[0] for fact in asked}
+    return groups.intersection(OF_ABILITIES) | ({"service"} if "access" in groups else set())
 
 
 def cached_models(cache: Path) -> tuple[str, ...]:

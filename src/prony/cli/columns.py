@@ -22,7 +22,7 @@ AGENT = ("ID", "NAME", "STATE", "JOB", "SEEN", "DEVICE", "WHY")
 LOT = ("EXPERIMENT", "NAME", "PRIORITY", "WANTS", "WAITING", "LEASED", "FITTING", "WHY")
 SCHEDULE = ("ID", "NAME", "STATE", "CRON", "ZONE", "NEXT THERE", "LAST", "FIRED", "MISSED")
 FIRE = ("DUE", "FIRED", "CAUSE", "EXPERIMENT", "MISSED", "WHY")
-ALARM = ("NAME", "WHEN", "SEVERITY", "RECIPE", "OPEN", "TOLD", "TO")
+ALARM = ("NAME", "WHEN", "SEVERITY", "ABOUT", "OPEN", "TOLD", "TO")
 INCIDENT = ("BEGAN", "ENDED", "TIMES", "SUBJECT", "WHAT")
 DELIVERY = ("MADE", "KIND", "STATE", "TRIES", "ADDRESS", "LAST")
 FIT = ("AGENT", "STATE", "FITS", "LACKS")
@@ -124,7 +124,10 @@ def fire_cells(fire: Fire) -> Cells:
 def alarm_cells(alarm: Alarm) -> Cells:
     whom = ", ".join((*alarm.to, *(f"via {name}" for name in alarm.via))) or "-"
     told = _at(alarm.told_at) if alarm.told_at else "-"
-    return _shown(alarm.name, alarm.when, alarm.severity, alarm.recipe or "-", alarm.open, told, whom)
+    aim = [alarm.recipe or "", *(f"{key}={value}" for key, value in alarm.labels.items())]
+    aim += [f"by {alarm.owner}"] if alarm.owner else []
+    about = ", ".join(filter(None, aim)) or "-"
+    return _shown(alarm.name, alarm.when, alarm.severity, about, alarm.open, told, whom)
 
 
 def incident_cells(incident: Incident) -> Cells:
@@ -141,6 +144,7 @@ def delivery_cells(delivery: Delivery) -> Cells:
 def wants(demand: Demand) -> str:
     """Return what a device must have, in one line."""
     needs = {"engine": demand.engine, "unit": demand.unit, "precision": demand.precision, "model": demand.scheme}
+    needs |= {"service": demand.service, "container": "|".join(demand.containers), "launcher": demand.launcher}
     told = [f"{name}={value}" for name, value in needs.items() if value]
     told += [_condition(fact, wanted) for fact, wanted in demand.where.items()]
     return one_line(" ".join(told)) or "anything"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prony.model.agent import Fact
-from prony.model.device import Cpu, Device, EngineReport, Gpu, Hardware, Software
+from prony.model.device import AbilityReport, Cpu, Device, EngineReport, Gpu, Hardware, Software
 
 Pairs = Iterator[tuple[str, Fact | None]]
 
@@ -31,6 +31,7 @@ def facts_of(
     device: Device,
     engines: Sequence[EngineReport],
     *,
+    abilities: Sequence[AbilityReport] = (),
     labels: Mapping[str, str],
     cached_models: Sequence[str],
     policy: Mapping[str, Fact],
@@ -39,12 +40,15 @@ def facts_of(
 
     `policy` is what the device's owner allows: `schemes` and `kinds`.
     """
+    ready = [report for report in engines if report.state == "ready"]
     pairs = (
         *_system(device),
         *_cpu(device.hardware.cpu),
         ("memory_gib", _memory_gib(device.hardware)),
         *_gpus(device.hardware.gpus),
-        *_engines([report for report in engines if report.state == "ready"]),
+        *_engines(ready),
+        *_abilities(abilities),
+        ("access", _access(policy.get("kinds"), has_engine=bool(ready), has_service=_has_service(abilities))),
         ("model", tuple(cached_models)),
         *((name, policy.get(name)) for name in ("schemes", "kinds")),
     )
@@ -110,6 +114,31 @@ def _engines(ready: Sequence[EngineReport]) -> Pairs:
         yield f"engine.{report.name}.format", report.formats
         yield f"engine.{report.name}.precision", _several(word for words in by_unit.values() for word in words)
         yield from ((f"engine.{report.name}.precision.{unit}", words) for unit, words in by_unit.items())
+
+
+def _abilities(abilities: Sequence[AbilityReport]) -> Pairs:
+    ready = [one for one in abilities if one.state == "ready"]
+    for kind in dict.fromkeys(one.kind for one in ready):
+        yield kind, _several(one.name for one in ready if one.kind == kind)
+    for one in ready:
+        if one.kind != "probe":
+            yield f"{one.kind}.{one.name}", one.version or "unknown"
+    yield from ((f"service.{one.name}.means", one.means) for one in abilities if one.kind == "service")
+
+
+def _has_service(abilities: Sequence[AbilityReport]) -> bool:
+    return any(one.kind == "service" and (one.state == "ready" or one.means) for one in abilities)
+
+
+def _access(kinds: Fact | None, *, has_engine: bool, has_service: bool) -> tuple[str, ...]:
+    """Return how far this device looks into what it measures: as far as its owner allows and its programs reach."""
+    allowed = (kinds,) if isinstance(kinds, str) else kinds if isinstance(kinds, tuple) else ()
+    has = {
+        "white": "model" in allowed and has_engine,
+        "gray": "service" in allowed and has_service,
+        "black": "service" in allowed,
+    }
+    return tuple(name for name, holds in has.items() if holds)
 
 
 def _precisions(report: EngineReport) -> dict[str, tuple[str, ...]]:

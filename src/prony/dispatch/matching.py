@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from prony.dispatch.facts import facts_of
+from prony.dispatch.needs import script_needs, service_needs
 from prony.model.agent import Fact
 from prony.model.job import Job
 from prony.model.place import Demand, Lack, Place, Wanted
@@ -17,13 +18,20 @@ from prony.ports.models import scheme_of
 __all__ = ["demand_of", "facts_of", "lacks"]
 
 _SHOWN = 8
+# A fact and values of which it has none in, why that is so out; empty where nobody knows.
+ReasonFor = Callable[[str, tuple[str, ...]], str]
+
+
+def _no_reason(fact: str, wanted: tuple[str, ...]) -> str:  # noqa: ARG001 - a ReasonFor
+    return ""
 
 
 def demand_of(job: Job, place: Place) -> Demand:
     """Return what a device needs for this job; jobs that want the same have demands of the same id."""
     workload = job.workload
     if isinstance(workload, ServiceWorkload | ScriptWorkload):
-        return Demand(where=place.where, kind=workload.kind, agents=job.agents)
+        needs = service_needs(workload) if isinstance(workload, ServiceWorkload) else script_needs(workload)
+        return Demand(where=place.where, kind=workload.kind, agents=job.agents, **needs)
     return Demand(
         where=place.where,
         kind=workload.kind,
@@ -34,34 +42,49 @@ def demand_of(job: Job, place: Place) -> Demand:
     )
 
 
-def lacks(demand: Demand, facts: Mapping[str, Fact]) -> tuple[Lack, ...]:
+def lacks(demand: Demand, facts: Mapping[str, Fact], reason_for: ReasonFor = _no_reason) -> tuple[Lack, ...]:
     """Return everything that keeps a device with these facts from meeting the demand; nothing means that it fits."""
     asked = [
         Lack(fact=name, wanted=_wanted_text(wanted), has=_has_text(facts.get(name)))
         for name, wanted in demand.where.items()
         if not _fits(name, wanted, _values(facts.get(name)))
     ]
-    missing = [(name, wanted) for name, wanted in _needs(demand) if wanted not in _values(facts.get(name))]
+    missing = [(name, wanted) for name, wanted in _needs(demand) if not _has_one(wanted, facts.get(name))]
     if not asked and not missing:
         return ()
-    if ("engine", demand.engine) in missing:  # who has not the engine has nothing of it
+    if any(name == "engine" for name, _ in missing):  # who has not the engine has nothing of it
         missing = [(name, wanted) for name, wanted in missing if not name.startswith("engine.")]
-    return (*asked, *(Lack(fact=name, wanted=wanted, has=_has_text(facts.get(name))) for name, wanted in missing))
+    needed = (
+        Lack(
+            fact=name,
+            wanted=" or ".join(wanted),
+            has=_has_text(facts.get(name)),
+            reason=reason_for(name, wanted),
+        )
+        for name, wanted in missing
+    )
+    return (*asked, *needed)
 
 
-def _needs(demand: Demand) -> list[tuple[str, str]]:
-    """Return each fact among whose values one must be, because the workload cannot run without it."""
+def _needs(demand: Demand) -> list[tuple[str, tuple[str, ...]]]:
+    """Return each fact that the workload cannot run without, with the values of which it must have one."""
     engine, unit, precision = demand.engine, demand.unit, demand.precision
-    needs = [("kinds", demand.kind)]
-    if demand.scheme is not None:
-        needs.append(("schemes", demand.scheme))
-    if engine is not None:
-        needs.append(("engine", engine))
-        if unit is not None:
-            needs.append((f"engine.{engine}.unit", unit))
-            if precision is not None:
-                needs.append((f"engine.{engine}.precision.{unit}", precision))
-    return needs
+    needs: list[tuple[str, tuple[str | None, ...]]] = [
+        ("kinds", (demand.kind,)),
+        ("schemes", (demand.scheme,)),
+        ("engine", (engine,)),
+        ("service", (demand.service,)),
+        ("container", demand.containers or (None,)),
+        ("launcher", (demand.launcher,)),
+    ]
+    if engine is not None and unit is not None:
+        needs.append((f"engine.{engine}.unit", (unit,)))
+        needs.append((f"engine.{engine}.precision.{unit}", (precision,)))
+    return [(name, wanted) for name, some in needs if (wanted := tuple(one for one in some if one is not None))]
+
+
+def _has_one(wanted: tuple[str, ...], fact: Fact | None) -> bool:
+    return any(one in _values(fact) for one in wanted)
 
 
 def _fits(name: str, wanted: Wanted, values: tuple[Value, ...]) -> bool:

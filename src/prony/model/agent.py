@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
@@ -9,12 +10,14 @@ from typing import Annotated
 from pydantic import Field
 
 from prony.model.base import Noun
-from prony.model.device import Device, EngineReport
+from prony.model.device import AbilityReport, Device, EngineReport
 
 # One fact of a device: a value, or several of which each counts (a machine may have two kinds of GPU).
 Fact = bool | int | float | str | tuple[bool | int | float | str, ...]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/@+-]{0,100}$")]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+# Facts that an agent tells with its abilities; what tells no abilities is older than they are.
+OF_ABILITIES = ("service", "container", "launcher", "probe")
 
 
 class AgentState(StrEnum):
@@ -28,13 +31,24 @@ class AgentState(StrEnum):
 
 
 class Capabilities(Noun):
-    """What an agent offers: its device and engines in full, and the flat facts that `place.where` asks about."""
+    """What an agent offers: its device, engines and other abilities in full, and the flat facts that `place.where` asks
+    about."""
 
     device: Device | None = None
     engines: tuple[EngineReport, ...] = ()
+    abilities: tuple[AbilityReport, ...] = ()
     facts: dict[str, Fact] = {}
     labels: dict[Label, Label] = {}
     version: str = ""
+
+    def reason_for(self, fact: str, wanted: Collection[str]) -> str:
+        """Return why the agent has none of these, as it says itself; empty where it says nothing of them."""
+        if fact in OF_ABILITIES and not self.abilities:
+            version = f" of version {self.version}" if self.version else ""
+            return f"this agent does not tell what it has; its Prony{version} is too old for that: update it"
+        found = [one for one in self.abilities if one.kind == fact and one.name in wanted]
+        broken = [one for one in found if one.state == "broken"]  # nearer to working than what is not there at all
+        return next((one.reason for one in (*broken, *found)), "")
 
 
 class Enrolment(Noun):

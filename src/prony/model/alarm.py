@@ -39,6 +39,14 @@ class Happening(Noun):
     text: str = ""
 
 
+# What an alarm is aimed at: labels that all must be so, and who submitted it.
+Aim = Annotated[
+    dict[Annotated[str, Field(min_length=1, max_length=100)], Annotated[str, Field(max_length=100)]],
+    Field(max_length=20),
+]
+Owner = Annotated[str, Field(min_length=1, max_length=128)]
+
+
 def _lasting(default_ns: int, description: str) -> Any:
     shown: dict[str, Any] = {"default": duration_text(default_ns)}
     return Field(default=default_ns, description=description, json_schema_extra=shown)
@@ -53,6 +61,8 @@ class RecipeAlarm(Noun):
     to: Annotated[tuple[Annotated[Name, Field(examples=["ops"])], ...], Field(max_length=20)] = Field(
         default=(), description="names of alarms on the server whose addresses are told"
     )
+    labels: Aim = Field(default={}, description="only of what has all these labels", examples=[{"team": "vision"}])
+    owner: Owner | None = Field(default=None, description="only of what this person submitted")
     quiet: DurationNs = _lasting(QUIET_NS, "the least time between two messages")
     again: DurationNs = _lasting(AGAIN_NS, "after so long it is told again, if it has not ended")
 
@@ -63,7 +73,9 @@ Address = Annotated[
 
 
 class NewAlarm(Noun):
-    """`to` are addresses: webhook+https://, or any that apprise knows. `via`: alarms whose addresses are told too."""
+    """`to` are addresses: webhook+https://, or any that apprise knows. `via`: alarms whose addresses are told too.
+
+    `recipe`, `labels` and `owner` aim it: all that are given must hold of what it is about."""
 
     name: Name
     when: When
@@ -71,6 +83,8 @@ class NewAlarm(Noun):
     to: Annotated[tuple[Address, ...], Field(max_length=20)] = ()
     via: Annotated[tuple[Name, ...], Field(max_length=20)] = ()
     recipe: Name | None = None
+    labels: Aim = {}
+    owner: Owner | None = None
     quiet: DurationNs = QUIET_NS
     again: DurationNs = AGAIN_NS
 
@@ -85,6 +99,8 @@ class Alarm(Noun):
     to: tuple[str, ...] = ()
     via: tuple[str, ...] = ()
     recipe: str | None = None
+    labels: dict[str, str] = {}
+    owner: str | None = None
     quiet: DurationNs = QUIET_NS
     again: DurationNs = AGAIN_NS
     created_at: datetime

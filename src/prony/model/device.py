@@ -130,6 +130,22 @@ class EngineReport(Noun):
     hint: str = ""
 
 
+class AbilityReport(Noun):
+    """One service, container engine, launcher or probe as found on this machine; `reason` says why it is not ready.
+
+    `means` are the ways in which a service can be started here: `program` (on PATH), `package` (of a Python
+    environment), `image` (a recipe names one, and a container engine runs it).
+    """
+
+    kind: Literal["service", "container", "launcher", "probe"]
+    name: str
+    state: Literal["ready", "missing", "broken"]
+    version: str | None = None
+    path: str = ""
+    means: tuple[str, ...] = ()
+    reason: str = ""
+
+
 class Git(Noun):
     commit: str
     branch: str | None = None

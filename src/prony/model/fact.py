@@ -42,6 +42,11 @@ FACTS: Mapping[str, Known] = {
     "engine": Known("text", "engines that are ready"),
     "unit": Known("text", "compute units of all engines that are ready: `cpu`, `cuda`, ..."),
     "precision": Known("text", "precisions of all engines that are ready: `fp32`, `bf16`, ..."),
+    "service": Known("text", "services that can be started without more than the recipe's word: `redis`, `vllm`, ..."),
+    "container": Known("text", "container engines that work: `podman`, `docker`, `apptainer`, `singularity`"),
+    "launcher": Known("text", "launchers of scripts: `torchrun`, `mpirun`, `srun`"),
+    "access": Known("text", "`white` (a model on an engine), `gray` (a service started here), `black` (an endpoint)"),
+    "probe": Known("text", "what is monitored beside a run: `host`, `nvidia`, `rapl`"),
     "model": Known("text", "models that are there already: `zoo:NAME` or `sha256:...`"),
     "schemes": Known("text", "where models may come from: `zoo`, `https`, `file`, ..."),
     "kinds": Known("text", "kinds of workload that the device's owner allows"),
@@ -57,11 +62,19 @@ FAMILIES: Mapping[str, Known] = {
     "engine.NAME.precision": Known("text", "its precisions on any unit"),
     "engine.NAME.precision.UNIT": Known("text", "its precisions on that unit"),
     "engine.NAME.format": Known("text", "the endings of the model files that it loads: `.onnx`"),
+    "service.NAME": Known("version", "the version of a service that can be started; `unknown` where asking takes long"),
+    "service.NAME.means": Known("text", "how it can be started: `program`, `package`, `image`"),
+    "container.NAME": Known("version", "the version of a container engine"),
+    "launcher.NAME": Known("version", "the version of a launcher; of torchrun, torch's"),
     "package.NAME": Known("version", "the version of a Python package that changes numbers: `numpy`, `torch`, ..."),
 }
 GROUPS = sorted({name.partition(".")[0] for name in (*FACTS, *FAMILIES) if "." in name})
-_OPEN: Mapping[str, Comparing] = {"label": "either", "engine": "version", "package": "version"}
+_OPEN: Mapping[str, Comparing] = {
+    "label": "either",
+    **dict.fromkeys(("engine", "service", "container", "launcher", "package"), "version"),
+}
 _OF_ENGINE = ("unit", "precision", "format")
+_OF_SERVICE = ("means",)
 
 
 def comparing(name: str) -> Comparing | None:
@@ -74,6 +87,8 @@ def comparing(name: str) -> Comparing | None:
         return None
     if group == "engine" and part:
         return "text" if part in _OF_ENGINE or part.removeprefix("precision.") not in ("", part) else None
+    if group == "service" and part:
+        return "text" if part in _OF_SERVICE else None
     return _OPEN.get(group)
 
 
@@ -91,6 +106,8 @@ def _relatives(name: str) -> list[str]:
     _, _, rest = name.partition(".")
     if not rest:
         return []
-    engine, _, part = rest.partition(".")
-    known = [f"engine.{engine}.{word}" for word in _OF_ENGINE] if part else [f"engine.{rest}", f"package.{rest}"]
-    return [f"label.{rest}", *known]
+    name, _, part = rest.partition(".")
+    if part:
+        known = [f"engine.{name}.{word}" for word in _OF_ENGINE] + [f"service.{name}.{word}" for word in _OF_SERVICE]
+        return [f"label.{rest}", *known]
+    return [f"{group}.{rest}" for group in _OPEN]

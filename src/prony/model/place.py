@@ -58,6 +58,9 @@ class Demand(Noun):
     precision: str | None = None
     scheme: str | None = None  # of the model's reference: an agent fetches only what its policy allows
     agents: int = 1  # so many at once
+    service: str | None = None  # that the agent itself starts, as it is installed there
+    containers: tuple[str, ...] = ()  # engines, of which one must be there
+    launcher: str | None = None
 
     @property
     def id(self) -> str:
@@ -72,6 +75,8 @@ class Lack(Noun):
     fact: str
     wanted: str
     has: str | None = None
+    reason: str = ""  # as the agent says it: which program is missing, and how to get it
 
     def __str__(self) -> str:
-        return f"{self.fact} {self.wanted} (has {self.has if self.has is not None else 'none'})"
+        told = f"{self.fact} {self.wanted} (has {self.has if self.has is not None else 'none'})"
+        return f"{told}: {self.reason}" if self.reason else told

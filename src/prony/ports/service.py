@@ -6,7 +6,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from prony.ports.driver import Endpoint
 
@@ -40,6 +40,29 @@ class Start:
     clear: Sequence[Sequence[str]] = ()
 
 
+@dataclass(frozen=True)
+class Installation:
+    """What starts a service here where a recipe names nothing else.
+
+    `version` is known without asking; else `ask` is a command that says it in a moment, in words that `pattern` finds.
+    Where both are empty, nobody knows before the server runs."""
+
+    path: Path
+    means: Literal["program", "package"] = "program"
+    version: str = ""
+    ask: Sequence[str] = ()
+    pattern: str = r"[0-9]+(?:\.[0-9]+)+[^\s,()]*"
+
+
+def starting_option(options: type[Any], settings: Mapping[str, object]) -> Literal["program", "image"] | None:
+    """Return by what the recipe itself says that the service is started, None where it leaves that to the machine.
+
+    An option says so of itself by `json_schema_extra={"starts": "program"}` or `"image"`; an image goes first."""
+    given = [field for name, field in options.model_fields.items() if settings.get(name)]
+    words = {(field.json_schema_extra or {}).get("starts") for field in given}
+    return "image" if "image" in words else "program" if "program" in words else None
+
+
 class Service(Protocol):
     """One kind of server."""
 
@@ -49,6 +72,9 @@ class Service(Protocol):
 
     def available(self, options: Any) -> str | None:
         """Return why it cannot be started here (which binary is missing, how to get it), or None. Starts nothing."""
+
+    def installation(self) -> Installation | None:
+        """Return what starts it here where a recipe names nothing else, or None. Starts nothing."""
 
     def start(self, site: Site) -> Start:
         """Write what the server needs into the folder and say how it is started."""

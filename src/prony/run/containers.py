@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.errors import CapacityError
+from prony.model.container import ENGINES, WITH_APPTAINER
 
-ENGINES = ("podman", "docker")
-WITH_APPTAINER = (*ENGINES, "apptainer", "singularity")
+__all__ = ["ENGINES", "NO_ENGINE", "WITH_APPTAINER", "Box", "Engine", "engine_at_hand"]
+
 NO_ENGINE = "an image needs podman or docker, and neither is on PATH; to get one: apt-get install podman"
 _LABEL = "prony.run"
 _ASK_S = 60.0

@@ -31,7 +31,8 @@ from prony.model.gate_outcome import GateState
 from prony.model.listing import ExperimentRow, Filters, Headline, Sort
 from prony.model.metric import metric_of
 from prony.model.queue import JobState
-from prony.store import history_tables, listing_tables, queue, schedules, tables
+from prony.store import history_tables, listing_tables, schedules, tables, unqueued
+from prony.store.rows import read_labels
 from prony.store.tables import Instant
 
 _E, _L, _R, _P = tables.experiment, listing_tables.listed, tables.result, history_tables.point
@@ -39,7 +40,7 @@ _BOTH = _E.join(_L, _L.c.experiment_id == _E.c.id)
 _SEEN = table(
     "experiment_overview",
     *(column(name) for name in (
-        "id", "jobs_complete", "jobs_partial", "jobs_failed", "jobs_waiting", "worst_grade", "best_job_id",
+        "id", "worst_grade", "best_job_id",
         "headline_title", "headline_metric", "headline_value", "headline_low", "headline_high", "headline_unit",
     )),
 )  # fmt: skip
@@ -115,7 +116,7 @@ def shown(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[ExperimentR
     if not ids:
         return ()
     seen = {row.id: row for row in connection.execute(select(_SEEN).where(_SEEN.c.id.in_(ids)))}
-    counts = queue.counts(connection, ids)
+    counts = unqueued.counts_of(connection, ids)
     trends = _trends(connection, [row.best_job_id for row in seen.values() if row.best_job_id])
     return tuple(_shown(row, seen[row.id], counts[row.id], trends) for row in rows)
 
@@ -123,21 +124,11 @@ def shown(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[ExperimentR
 def _shown(
     row: Row[Any], seen: Row[Any], counts: dict[JobState, int], trends: Mapping[str, tuple[float, ...]]
 ) -> ExperimentRow:
-    told = dict(line.split("=", 1) for line in row.labels.strip("\n").split("\n") if "=" in line)
     return ExperimentRow(
         id=row.id, name=row.name, kind=row.kind, state=row.state, created_at=row.created_at, ended_at=row.ended_at,
-        submitted_by=row.submitted_by, labels=told, job_count=row.job_count, counts=counts or _of_results(seen),
+        submitted_by=row.submitted_by, labels=read_labels(row.labels), job_count=row.job_count, counts=counts,
         grade=seen.worst_grade, gates=row.gates, headline=_headline(seen), trend=trends.get(seen.best_job_id, ()),
     )  # fmt: skip
-
-
-def _of_results(seen: Row[Any]) -> dict[JobState, int]:
-    """Count the jobs of what was run without a server by their results."""
-    told = {
-        JobState.COMPLETE: seen.jobs_complete, JobState.PARTIAL: seen.jobs_partial, JobState.FAILED: seen.jobs_failed,
-        JobState.WAITING: seen.jobs_waiting,
-    }  # fmt: skip
-    return {state: count for state, count in told.items() if count}
 
 
 def _headline(seen: Row[Any]) -> Headline | None:

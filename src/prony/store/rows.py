@@ -62,6 +62,11 @@ def listed_row(experiment: Experiment) -> Values:
     }
 
 
+def read_labels(lines: str) -> dict[str, str]:
+    """Return the labels that a listed row holds."""
+    return dict(line.split("=", 1) for line in lines.strip("\n").split("\n") if "=" in line)
+
+
 def experiment_of(row: Row[Any]) -> Experiment:
     return experiment_from(json.loads(row.document) | {"state": row.state, "ended_at": row.ended_at})
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from prony.dispatch.matching import demand_of, lacks
-from prony.model.agent import Fact
+from prony.model.agent import Capabilities, Fact
+from prony.model.device import AbilityReport
 from prony.model.place import Demand, Lack, Place
 from prony.recipe import loads
 
@@ -99,6 +100,111 @@ def test_the_order_of_what_is_asked_does_not_change_the_id() -> None:
 )
 def test_a_device_lacks(demand: Demand, lacking: list[str]) -> None:
     assert told(demand) == lacking
+
+
+def service(**workload: Any) -> Demand:
+    text = {"name": "a", "workload": {"kind": "service", **workload}}
+    loaded = loads(str(text))
+    return demand_of(loaded.jobs("e1")[0], loaded.recipe.place)
+
+
+def script(**workload: Any) -> Demand:
+    loaded = loads(str({"name": "a", "workload": {"kind": "script", "command": "python train.py", **workload}}))
+    return demand_of(loaded.jobs("e1")[0], loaded.recipe.place)
+
+
+@pytest.mark.parametrize(
+    ("demand", "service", "containers"),
+    [
+        (service(service="redis"), "redis", ()),
+        (service(service="redis", settings={"image": "redis:7"}), None, ("podman", "docker")),
+        (service(service="redis", settings={"image": "redis:7", "program": "x"}), None, ("podman", "docker")),
+        (service(service="redis", settings={"program": "/opt/redis-server"}), None, ()),
+        (service(service="vllm", settings={"model": "a"}), "vllm", ()),
+        (service(service="vllm", settings={"model": "a", "python": "/opt/vllm/bin/python"}), None, ()),
+        (service(service="command", settings={"command": "./serve {port}"}), None, ()),
+        (service(endpoint="http://127.0.0.1:1", driver="http"), None, ()),
+    ],
+)
+def test_a_load_demands_what_starts_its_service(
+    demand: Demand, service: str | None, containers: tuple[str, ...]
+) -> None:
+    assert (demand.kind, demand.service, demand.containers) == ("service", service, containers)
+
+
+ANY_ENGINE = ("podman", "docker", "apptainer", "singularity")
+
+
+@pytest.mark.parametrize(
+    ("demand", "launcher", "containers"),
+    [
+        (script(), None, ()),
+        (script(image="a:1"), None, ANY_ENGINE),
+        (script(server={"image": "a:1", "ports": [80]}), None, ANY_ENGINE),
+        (script(launch={"kind": "mpirun"}), "mpirun", ()),
+        (script(launch={"kind": "torchrun"}), "torchrun", ()),
+        (script(launch={"kind": "mpirun", "fallback": "process"}), None, ()),
+        (script(launch={"kind": "torchrun"}, command="/opt/torch/bin/python train.py"), None, ()),
+        (script(launch={"kind": "mpirun"}, environment={"PATH": "/opt/mpi/bin"}), None, ()),
+    ],
+)
+def test_a_script_demands_its_container_engine_and_launcher(
+    demand: Demand, launcher: str | None, containers: tuple[str, ...]
+) -> None:
+    assert (demand.kind, demand.launcher, demand.containers) == ("script", launcher, containers)
+
+
+ABLE = FACTS | {"kinds": ("model", "service", "script"), "service": ("redis", "nginx"), "launcher": "mpirun"}
+
+
+@pytest.mark.parametrize(
+    ("demand", "lacking"),
+    [
+        (service(service="redis"), []),
+        (service(service="qdrant"), ["service qdrant (has redis, nginx)"]),
+        (service(service="qdrant", settings={"image": "a"}), ["container podman or docker (has none)"]),
+        (script(launch={"kind": "mpirun"}), []),
+        (script(launch={"kind": "torchrun"}), ["launcher torchrun (has mpirun)"]),
+    ],
+)
+def test_an_agent_lacks_a_program_that_the_job_starts(demand: Demand, lacking: list[str]) -> None:
+    assert told(demand, ABLE) == lacking
+
+
+def test_one_of_several_container_engines_is_enough() -> None:
+    assert told(script(image="a:1"), ABLE | {"container": "apptainer"}) == []
+    assert told(service(service="redis", settings={"image": "a"}), ABLE | {"container": "docker"}) == []
+    assert len(told(service(service="redis", settings={"image": "a"}), ABLE | {"container": "apptainer"})) == 1
+
+
+def test_the_reason_is_the_agents_own() -> None:
+    reports = (
+        AbilityReport(
+            kind="service", name="qdrant", state="missing", reason="no qdrant on PATH; to get one: unpack it"
+        ),
+        AbilityReport(kind="container", name="podman", state="missing", reason="podman is not on PATH"),
+        AbilityReport(kind="container", name="docker", state="broken", reason="docker does not work: no daemon"),
+    )
+    offered = Capabilities(facts=ABLE, abilities=reports)
+    assert list(map(str, lacks(service(service="qdrant"), offered.facts, offered.reason_for))) == [
+        "service qdrant (has redis, nginx): no qdrant on PATH; to get one: unpack it"
+    ]
+    assert lacks(script(image="a:1"), offered.facts, offered.reason_for)[0].reason == "docker does not work: no daemon"
+
+
+def test_an_agent_of_an_older_prony_gets_nothing_that_needs_a_program_it_does_not_tell_of() -> None:
+    old = Capabilities(facts=FACTS | {"kinds": ("service", "script")}, version="0.3.1")
+    lacking = lacks(service(service="redis"), old.facts, old.reason_for)
+    assert [lack.fact for lack in lacking] == ["service"]
+    assert "does not tell" in lacking[0].reason
+    assert "0.3.1" in lacking[0].reason
+    assert told(service(endpoint="http://127.0.0.1:1", driver="http"), dict(old.facts)) == []
+    assert told(script(), dict(old.facts)) == []
+
+
+def test_a_demand_that_was_stored_before_keeps_its_id() -> None:
+    stored = Demand(kind="service", where={"os": "linux"})
+    assert Demand.read_json('{"kind": "service", "where": {"os": "linux"}}').id == stored.id
 
 
 def test_everything_that_is_lacking_is_told_at_once() -> None:

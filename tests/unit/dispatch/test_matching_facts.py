@@ -10,7 +10,7 @@ import pytest
 
 from prony.dispatch.matching import facts_of, lacks
 from prony.model.agent import Capabilities, Fact
-from prony.model.device import Cpu, Device, EngineReport, EngineUnit, Gpu, Hardware, Software
+from prony.model.device import AbilityReport, Cpu, Device, EngineReport, EngineUnit, Gpu, Hardware, Software
 from prony.model.fact import FACTS, FAMILIES, comparing
 from prony.model.place import Demand, Wanted
 from prony.recipe import loads
@@ -51,6 +51,15 @@ ENGINES = (
     EngineReport(name="openvino", python="python", state="missing"),
 )
 
+ABILITIES = (
+    AbilityReport(kind="service", name="redis", state="ready", version="7.0.15", means=("program", "image")),
+    AbilityReport(kind="service", name="vllm", state="missing", means=("image",), reason="no vllm on PATH"),
+    AbilityReport(kind="container", name="podman", state="ready", version="4.9.3"),
+    AbilityReport(kind="container", name="docker", state="broken", reason="docker does not work: no daemon"),
+    AbilityReport(kind="launcher", name="mpirun", state="ready"),
+    AbilityReport(kind="probe", name="host", state="ready"),
+)
+
 
 def device(software: dict[str, Any] | None = None, cpu: dict[str, Any] | None = None, **hardware: Any) -> Device:
     return Device(
@@ -66,9 +75,10 @@ def facts(made: Device | None = None) -> dict[str, Fact]:
     return facts_of(
         made or device(gpus=(H100, ARC), memory_installed_mib=393216, virtualization="none", machine="Dell R7625"),
         ENGINES,
+        abilities=ABILITIES,
         labels={"rack": "b", "team/owner": "search", "quiet": ""},
         cached_models=("zoo:tiny", "sha256:" + "0" * 64),
-        policy={"schemes": ("zoo", "https"), "kinds": ("model",)},
+        policy={"schemes": ("zoo", "https"), "kinds": ("model", "service")},
     )
 
 
@@ -127,6 +137,18 @@ def fits(where: dict[str, Wanted], made: Device | None = None) -> bool:
         {"engine.torch.unit": "cuda-0"},
         {"engine.torch.unit": "cuda"},
         {"package.numpy": "2.*"},
+        {"service": "redis"},
+        {"service.redis": ">=7"},
+        {"service.redis.means": "program"},
+        {"service.vllm.means": "image"},
+        {"container": "podman"},
+        {"container.podman": "<5"},
+        {"launcher": "mpirun"},
+        {"launcher.mpirun": "unknown"},
+        {"access": "white"},
+        {"access": "gray"},
+        {"access": "black"},
+        {"probe": "host"},
     ],
     ids=str,
 )
@@ -147,6 +169,11 @@ def test_a_fact_can_be_asked_for(where: dict[str, Wanted]) -> None:
         {"label.room": "*"},
         {"schemes": "file"},
         {"kinds": "script"},
+        {"service": "vllm"},
+        {"service.vllm": "*"},
+        {"container": "docker"},
+        {"launcher": "torchrun"},
+        {"probe": "nvidia"},
     ],
     ids=str,
 )
@@ -202,6 +229,24 @@ def test_memory_is_what_is_fitted_or_the_limit(hardware: dict[str, Any], gib: fl
 def test_without_a_gpu_there_are_none_and_nothing_else_is_said() -> None:
     found = facts(device())
     assert {name: value for name, value in found.items() if name.startswith("gpu")} == {"gpu.count": 0}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "modes"),
+    [
+        (("model",), ("white",)),
+        (("service",), ("gray", "black")),
+        (("script",), None),
+        (("model", "service", "script"), ("white", "gray", "black")),
+    ],
+)
+def test_access_is_what_the_owner_allows_and_the_programs_reach(
+    kinds: tuple[str, ...], modes: tuple[str, ...] | None
+) -> None:
+    rest: dict[str, Any] = {"labels": {}, "cached_models": (), "policy": {"kinds": kinds}}
+    assert facts_of(device(), ENGINES, abilities=ABILITIES, **rest).get("access") == modes
+    bare = facts_of(device(), (), **rest).get("access", ())
+    assert bare == (("black",) if "service" in kinds else ())
 
 
 def test_facts_survive_the_way_to_a_server() -> None:

@@ -30,6 +30,22 @@ def test_a_name_that_no_fact_has_is_answered_with_the_nearest() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("services.vllm: '>=0.6'", "did you mean service.vllm?"),
+        ("servic: vllm", "did you mean service?"),
+        ("launchers.mpirun: '4'", "did you mean launcher.mpirun?"),
+        ("contaner: docker", "did you mean container?"),
+        ("service.vllm.mean: image", "did you mean service.vllm.means?"),
+        ("acces: gray", "did you mean access?"),
+    ],
+)
+def test_a_slip_in_the_name_of_an_ability_is_answered_with_the_nearest(line: str, hint: str) -> None:
+    name = line.partition(":")[0]
+    assert problems(line) == [(5, f"place.where.{name}", "no fact has this name", hint)]
+
+
 def test_a_comparison_that_cannot_be_understood_is_told_where_it_stands() -> None:
     assert problems("cpu.cores: '=>4'", "gpu:", "  - NVIDIA*", "  - '>=H100'") == [
         (5, "place.where.cpu.cores", "is no comparison: '=>4'; the signs are >=, <=, >, <, ==, !=", ""),
@@ -135,7 +151,7 @@ def test_an_editor_knows_the_names_of_facts() -> None:
     where = json_schema()["$defs"]["Place"]["properties"]["where"]
     names, families = where["propertyNames"]["anyOf"]
     assert {"os", "cpu.cores", "cpu"} <= set(names["enum"])
-    assert families["pattern"] == r"^(engine|label|package)\..+$"
+    assert families["pattern"] == r"^(container|engine|label|launcher|package|service)\..+$"
 
 
 def test_the_example_runs_on_each_device() -> None:

@@ -1727,6 +1727,44 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * AbilityReport
+         * @description One service, container engine, launcher or probe as found on this machine; `reason` says why it is not ready.
+         *
+         *     `means` are the ways in which a service can be started here: `program` (on PATH), `package` (of a Python
+         *     environment), `image` (a recipe names one, and a container engine runs it).
+         */
+        AbilityReport: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "service" | "container" | "launcher" | "probe";
+            /**
+             * Means
+             * @default []
+             */
+            means: string[];
+            /** Name */
+            name: string;
+            /**
+             * Path
+             * @default
+             */
+            path: string;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "ready" | "missing" | "broken";
+            /** Version */
+            version?: string | null;
+        };
+        /**
          * About
          * @description `name` and `role` are those of who asks; `prometheus` and `grafana` are where its figures are.
          */
@@ -1778,6 +1816,7 @@ export interface components {
         Agent: {
             /**
              * @default {
+             *       "abilities": [],
              *       "engines": [],
              *       "facts": {},
              *       "labels": {},
@@ -1867,6 +1906,13 @@ export interface components {
             created_by: string;
             /** Id */
             id: string;
+            /**
+             * Labels
+             * @default {}
+             */
+            labels: {
+                [key: string]: string;
+            };
             /** Name */
             name: string;
             /**
@@ -1874,6 +1920,8 @@ export interface components {
              * @default 0
              */
             open: number;
+            /** Owner */
+            owner?: string | null;
             /**
              * Quiet
              * @default 600000000000
@@ -2063,9 +2111,15 @@ export interface components {
         };
         /**
          * Capabilities
-         * @description What an agent offers: its device and engines in full, and the flat facts that `place.where` asks about.
+         * @description What an agent offers: its device, engines and other abilities in full, and the flat facts that `place.where` asks
+         *     about.
          */
         Capabilities: {
+            /**
+             * Abilities
+             * @default []
+             */
+            abilities: components["schemas"]["AbilityReport"][];
             device?: components["schemas"]["Device"] | null;
             /**
              * Engines
@@ -2643,6 +2697,11 @@ export interface components {
              * @default 1
              */
             agents: number;
+            /**
+             * Containers
+             * @default []
+             */
+            containers: string[];
             /** Engine */
             engine?: string | null;
             /**
@@ -2650,10 +2709,14 @@ export interface components {
              * @default model
              */
             kind: string;
+            /** Launcher */
+            launcher?: string | null;
             /** Precision */
             precision?: string | null;
             /** Scheme */
             scheme?: string | null;
+            /** Service */
+            service?: string | null;
             /** Unit */
             unit?: string | null;
             /**
@@ -2976,6 +3039,7 @@ export interface components {
         Enrolment: {
             /**
              * @default {
+             *       "abilities": [],
              *       "engines": [],
              *       "facts": {},
              *       "labels": {},
@@ -3848,6 +3912,11 @@ export interface components {
             fact: string;
             /** Has */
             has?: string | null;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
             /** Wanted */
             wanted: string;
         };
@@ -4669,6 +4738,8 @@ export interface components {
         /**
          * NewAlarm
          * @description `to` are addresses: webhook+https://, or any that apprise knows. `via`: alarms whose addresses are told too.
+         *
+         *     `recipe`, `labels` and `owner` aim it: all that are given must hold of what it is about.
          */
         NewAlarm: {
             /**
@@ -4678,8 +4749,17 @@ export interface components {
              * @example 5m
              */
             again: string;
+            /**
+             * Labels
+             * @default {}
+             */
+            labels: {
+                [key: string]: string;
+            };
             /** Name */
             name: string;
+            /** Owner */
+            owner?: string | null;
             /**
              * Quiet
              * @default 600000000000
@@ -5565,11 +5645,27 @@ export interface components {
              */
             again: string;
             /**
+             * Labels
+             * @description only of what has all these labels
+             * @default {}
+             * @example {
+             *       "team": "vision"
+             *     }
+             */
+            labels: {
+                [key: string]: string;
+            };
+            /**
              * Name
              * @description what this alarm is called, after the recipe's name and a dot
              * @example slow
              */
             name: string;
+            /**
+             * Owner
+             * @description only of what this person submitted
+             */
+            owner?: string | null;
             /**
              * Quiet
              * @description the least time between two messages
@@ -7007,6 +7103,7 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type AbilityReport = components['schemas']['AbilityReport'];
 export type About = components['schemas']['About'];
 export type Acknowledgement = components['schemas']['Acknowledgement'];
 export type Agent = components['schemas']['Agent'];

@@ -25,7 +25,7 @@ export function fakeGlance(over: Partial<Glance> = {}): Glance {
 export function fakeAgent(over: Partial<Agent> = {}): Agent {
   return {
     id: "a1", name: "rack-7", state: "active", device_key: "d1", incarnation: "i1", created_at: AT, seen_at: AT, strikes: 0, reason: "", job_id: null,
-    capabilities: { engines: [], facts: {}, labels: {}, version: "1" },
+    capabilities: { engines: [], abilities: [], facts: {}, labels: {}, version: "1" },
     ...over,
   };
 }
@@ -69,10 +69,10 @@ export function fakeView(over: Partial<ExperimentView> = {}): ExperimentView {
 export function fakeLot(over: Partial<LotFit> = {}): LotFit {
   return {
     jobs: 2,
-    demand: { kind: "model", engine: "onnxruntime", unit: "cpu", agents: 1, where: {} },
+    demand: { kind: "model", engine: "onnxruntime", unit: "cpu", agents: 1, containers: [], where: {} },
     agents: [
       { agent_id: "a1", agent_name: "rack-7", state: "active", fits: true, lacks: [] },
-      { agent_id: "a2", agent_name: "old-box", state: "active", fits: false, lacks: [{ fact: "engine", wanted: "onnxruntime", has: "openvino" }] },
+      { agent_id: "a2", agent_name: "old-box", state: "active", fits: false, lacks: [{ fact: "engine", wanted: "onnxruntime", has: "openvino", reason: "" }] },
     ],
     ...over,
   };
@@ -105,7 +105,7 @@ export function fakeSchedule(over: Partial<Schedule> = {}): Schedule {
 
 export function fakeAlarm(over: Partial<Alarm> = {}): Alarm {
   return {
-    id: "al1", name: "ops", when: "regression", severity: "warning", quiet: "10m", again: "24h", open: 0, to: [], via: [], recipe: null,
+    id: "al1", name: "ops", when: "regression", severity: "warning", quiet: "10m", again: "24h", open: 0, to: [], via: [], recipe: null, labels: {}, owner: null,
     created_at: AT, created_by: "", ...over,
   };
 }

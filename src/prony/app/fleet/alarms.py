@@ -17,6 +17,7 @@ from prony.model.condition import Kind
 from prony.model.estimate import Summary
 from prony.store import alarms as rows
 from prony.store import notices
+from prony.store.about import about
 from prony.store.writer import Desk
 
 _LONGEST_SUBJECT = 300
@@ -24,6 +25,10 @@ _LONGEST_SUBJECT = 300
 _MOST_AGAIN = 200
 # Which alarms hear of what: who waits for a suspicion wants to know of what is certain too.
 _HEARS: dict[Kind, frozenset[Kind]] = {"suspect": frozenset({"suspect", "regression"})}
+
+
+# Their subject is a recipe, of which others have runs too.
+_OF_A_RECIPE: frozenset[Kind] = frozenset({"threshold", "experiment_failed", "gate_failed"})
 
 
 class Siren:
@@ -40,7 +45,7 @@ class Siren:
     def report(self, desk: Desk, happening: Happening) -> None:
         """Open, count or end what this is about, for every alarm that waits for it."""
         for alarm in self.alarms:
-            if happening.kind in _heard(alarm) and alarm.recipe in (None, happening.facts.get("recipe")):
+            if happening.kind in _heard(alarm) and _is_aimed_at(alarm, happening, desk.connection):
                 self._meet(desk, alarm, _kept(happening))
 
     def report_result(self, desk: Desk, recipe: str, summary: Summary, at: datetime) -> None:
@@ -48,7 +53,7 @@ class Siren:
         for alarm in self.alarms:
             if alarm.condition.kind == "threshold" and alarm.recipe in (None, recipe):
                 found = compared(alarm, recipe, summary, at)
-                if found is not None:
+                if found is not None and _is_aimed_at(alarm, found, desk.connection):
                     self._meet(desk, alarm, _kept(found))
 
     def remind(self, desk: Desk, now: datetime) -> None:
@@ -91,6 +96,18 @@ class Siren:
 def _heard(alarm: Alarm) -> frozenset[Kind]:
     kind = alarm.condition.kind
     return _HEARS.get(kind, frozenset({kind}))
+
+
+def _is_aimed_at(alarm: Alarm, happening: Happening, connection: Connection) -> bool:
+    """Say whether what happened is about what the alarm is for; whose it is, is looked up only where that matters."""
+    if alarm.recipe not in (None, happening.facts.get("recipe")):
+        return False
+    if not alarm.labels and alarm.owner is None:
+        return True
+    if happening.is_over and happening.kind not in _OF_A_RECIPE:
+        return True  # its subject is the one that was told of, whatever labels it has by now
+    found = about(connection, happening.facts)
+    return alarm.labels.items() <= found.labels.items() and alarm.owner in (None, found.owner)
 
 
 def _kept(happening: Happening) -> Happening:

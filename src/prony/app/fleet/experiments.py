@@ -183,7 +183,7 @@ class Experiments(Watching):
         """Remove an experiment with everything it brought; a running one only by force."""
         view = await self.experiment(experiment_id)
         if not force:
-            _check_ours(view, "stop it where it runs, or delete with force")
+            await self._check_ours(view, "stop it where it runs, or delete with force")
             if view.counts.get(JobState.LEASED):
                 hint = "cancel it first, or delete with force"
                 raise ConflictError(f"experiment {experiment_id} is running", hint=hint)
@@ -193,13 +193,21 @@ class Experiments(Watching):
             self.floor.release(held.lease_id)
         await self.write(lambda desk: desk.tell("job", f"{experiment_id}/"))
 
+    async def _check_ours(self, view: ExperimentView, hint: str) -> None:
+        """Refuse to touch what somebody runs in this home without a server."""
+        identity = view.experiment.id
+        if view.experiment.state in OVER:
+            return
+        if not (await self.read(lambda connection: queue.counts(connection, [identity])))[identity]:
+            raise ConflictError(f"experiment {identity} is not run by this server", hint=hint)
+
     def _delete(self, experiment_id: str) -> None:
         self.store.delete_experiment(experiment_id, force=True)
         shutil.rmtree(self.log_folder(experiment_id), ignore_errors=True)
 
     async def cancel_experiment(self, experiment_id: str, *, who: Principal) -> ExperimentView:
         """End the jobs that wait, a few at a time, and ask the agents to stop those that run."""
-        _check_ours(await self.experiment(experiment_id), "stop it where it runs")
+        await self._check_ours(await self.experiment(experiment_id), "stop it where it runs")
         while await self.write(partial(self._cancel_some, experiment_id)) == _TOGETHER:
             pass
         self.hook("cancelled", experiment=experiment_id, who=who.name)
@@ -224,7 +232,8 @@ class Experiments(Watching):
             wanted = queue.JobFilter(experiment=experiment_id, among=ENDED - {JobState.COMPLETE})
             again = queue.page(desk.connection, wanted, locked=True)
             if not again:
-                raise ConflictError(f"no job of {experiment_id} failed", hint="`prony rerun` runs all of it again")
+                said = f"no job of {experiment_id} that this server lent failed"
+                raise ConflictError(said, hint="`prony rerun` runs all of it again")
             for row in again:
                 self.retry_row(desk, row, tries=found.recipe.place.attempts)
             self.reopen(desk, experiment_id)
@@ -257,12 +266,6 @@ class Experiments(Watching):
         over = [state.value for state in OVER]
         if queue.set_state(desk.connection, experiment_id, ExperimentState.RUNNING.value, was=over):
             desk.tell("job", f"{experiment_id}/")
-
-
-def _check_ours(view: ExperimentView, hint: str) -> None:
-    """Refuse to touch what somebody runs in this home without a server."""
-    if not view.counts and view.experiment.state not in OVER:
-        raise ConflictError(f"experiment {view.experiment.id} is not run by this server", hint=hint)
 
 
 def _created(connection: Connection, row: dict[str, Any]) -> str | None:

@@ -40,7 +40,7 @@ class Card:
         if found is None:
             if len(self.fits) >= _MOST_FITS:
                 self.fits.clear()
-            found = self.fits[demand_id] = lacks(demand, self.capabilities.facts)
+            found = self.fits[demand_id] = lacks(demand, self.capabilities.facts, self.capabilities.reason_for)
         return found
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 
 from sqlalchemy import Connection
 
 from prony.app.fleet.experiments import Experiments
-from prony.errors import ConflictError, InputError, PronyError
+from prony.errors import ConflictError, InputError, NotFoundError, PronyError
 from prony.model.access import Principal
 from prony.model.job import Job
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
 from prony.model.states import ENDED
-from prony.store import ledger, queue
+from prony.store import ledger, queue, unqueued
 from prony.store.writer import Desk
 
 # Of a batch, so many jobs are changed in one transaction.
@@ -37,6 +38,8 @@ class Jobs(Experiments):
         wanted = queue.JobFilter(state, experiment, agent, label)
 
         def ask(connection: Connection) -> Page[QueuedJob]:
+            if experiment is not None and not queue.counts(connection, [experiment])[experiment]:
+                return _unqueued(connection, wanted, limit=limit, before=before)
             rows = queue.page(connection, wanted, limit=limit + 1, before=before)
             shown = rows[:limit]
             following = str(shown[-1].number) if len(rows) > limit else None
@@ -46,7 +49,10 @@ class Jobs(Experiments):
 
     async def job(self, job_id: str) -> JobDetail:
         def ask(connection: Connection) -> JobDetail:
-            row = queue.by_job(connection, job_id)
+            try:
+                row = queue.by_job(connection, job_id)
+            except NotFoundError:
+                return unqueued.detail_of(connection, job_id)
             job = Job.read_json(queue.document(connection, job_id))
             shown = self.shown_jobs([row])[0].model_copy(update={"cell": job.cell})
             return JobDetail(queued=shown, job=job, attempts=queue.attempts(connection, job_id))
@@ -112,6 +118,14 @@ class Jobs(Experiments):
 
     async def _queued(self, job_id: str) -> QueuedJob:
         return await self.read(lambda connection: self.shown_jobs([queue.by_job(connection, job_id)])[0])
+
+
+def _unqueued(connection: Connection, wanted: queue.JobFilter, *, limit: int, before: int | None) -> Page[QueuedJob]:
+    """Return a page of the jobs of an experiment that was run without a server."""
+    found = list(islice(unqueued.jobs_of(connection, wanted, before=before), limit + 1))
+    shown = found[:limit]
+    following = str(unqueued.position_of(connection, shown[-1].id)) if len(found) > limit else None
+    return Page(items=tuple(shown), next=following)
 
 
 def _matching(connection: Connection, batch: JobBatch) -> tuple[str, ...]:

@@ -220,7 +220,8 @@ class Overview(Jobs, Leases):
 
 
 def _fit(card: Card, demand: Demand) -> Fit:
-    lacking = lacks(demand, card.capabilities.facts)  # not remembered: it is only a question
+    offered = card.capabilities
+    lacking = lacks(demand, offered.facts, offered.reason_for)  # not remembered: it is only a question
     return Fit(agent_id=card.id, agent_name=card.name, state=card.state, fits=not lacking, lacks=lacking)
 
 

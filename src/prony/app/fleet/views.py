@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, select
 from prony.errors import NotFoundError
 from prony.model.experiment import ExperimentState
 from prony.model.queue import ExperimentView
-from prony.store import lots, queue, tables
+from prony.store import lots, tables, unqueued
 from prony.store.rows import experiment_of
 
 OVER = frozenset(ExperimentState) - {ExperimentState.PENDING, ExperimentState.RUNNING}
@@ -33,7 +33,7 @@ def view_of(connection: Connection, experiment_id: str) -> ExperimentView:
 
 def views(connection: Connection, rows: Sequence[Row[Any]]) -> list[ExperimentView]:
     ids = [row.id for row in rows]
-    counts = queue.counts(connection, ids)
+    counts = unqueued.counts_of(connection, ids)
     priorities = lots.priorities(connection, ids)
     shown = []
     for row in rows:

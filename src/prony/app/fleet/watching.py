@@ -15,7 +15,7 @@ from prony.app.fleet.views import OVER, view_of
 from prony.dispatch.retry import is_due
 from prony.errors import NotFoundError
 from prony.model.queue import ExperimentView, JobState, QueuedJob
-from prony.store import queue
+from prony.store import queue, unqueued
 from prony.store.queued import queued_of
 
 
@@ -50,7 +50,8 @@ class Watching(Office):
     def _snapshot(self, connection: Connection, experiment_id: str) -> tuple[ExperimentView, list[QueuedJob]]:
         view = view_of(connection, experiment_id)
         rows = queue.page(connection, queue.JobFilter(experiment=experiment_id))
-        return view, self.shown_jobs(rows[::-1])
+        shown = self.shown_jobs(rows) or list(unqueued.jobs_of(connection, queue.JobFilter(experiment=experiment_id)))
+        return view, shown[::-1]
 
     async def show_jobs(self, experiment_id: str, job_ids: set[str]) -> None:
         """Tell those who watch how these jobs, and the experiment, stand now."""

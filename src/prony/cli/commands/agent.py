@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_json, add_server
 from prony.errors import InputError
@@ -133,19 +133,16 @@ def _info(options: Namespace) -> int:
         document["compute_units"] = [unit.model_dump(mode="json") for unit in units]
         print_json(document | {"home": str(place.root)})
         return 0
+    from prony.cli.abilities import show_abilities, show_facts
     from prony.cli.device import show_device
 
     if offered.device is not None:
         show_device(offered.device, units, str(place.root))
+    print_text("\nServices, container engines, launchers and probes:")
+    show_abilities(offered.abilities)
     print_text("\nFacts that place.where can ask for:")
-    width = max(map(len, offered.facts))
-    for name, value in offered.facts.items():
-        print_text(f"{name:<{width}}  {_shown(value)}")
+    show_facts(offered.facts)
     return 0
-
-
-def _shown(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _validate(options: Namespace) -> int:

@@ -18,13 +18,15 @@ _ACTIONS = {
     "remove": "forget it; what it measured stays",
 }
 
+_SHOW = "show what it is and can run, and why not more"
+
 
 def arguments(parser: ArgumentParser) -> None:
     """List the agents of a server, with what each does and was last heard; or drain, reset or remove one."""
     _add_list(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     _add_list(actions.add_parser("list", help="list them, as without a word", allow_abbrev=False), inner=True)
-    for name, meaning in _ACTIONS.items():
+    for name, meaning in {"show": _SHOW, **_ACTIONS}.items():
         acting = actions.add_parser(name, help=meaning, allow_abbrev=False)
         acting.add_argument("agent", metavar="ID", help="an agent's id or name, or the beginning of one")
         add_json(acting, inner=True)
@@ -53,6 +55,8 @@ def command(options: Namespace) -> int:
     with connect(options) as client:
         if options.action in _ACTIONS:
             return _act(client, options)
+        if options.action == "show":
+            return _show(client, options)
         return _check(client, options) if options.action == "check" else _list(client, options)
 
 
@@ -68,6 +72,28 @@ def _list(client: Client, options: Namespace) -> int:
     agents = list(listed(partial(client.agents, state=state)))
     none = "no agent is like that" if state else f"no agent yet: prony agent start --server {client.url}"
     return print_listed(agents, AGENT, agent_cells, none=none, as_json=options.json)
+
+
+def _show(client: Client, options: Namespace) -> int:
+    from prony.cli.abilities import show_abilities, show_facts
+    from prony.cli.columns import AGENT, agent_cells
+    from prony.cli.output import print_columns, print_json, print_note, print_text
+    from prony.client.names import agent_named
+
+    agent = client.agent(agent_named(client, options.agent))
+    if options.json:
+        print_json(agent.model_dump(mode="json"))
+        return 0
+    offered = agent.capabilities
+    print_columns(AGENT, [agent_cells(agent)])
+    if offered.abilities:
+        print_text("\nServices, container engines, launchers and probes:")
+        show_abilities(offered.abilities)
+    else:
+        print_note("it does not tell which services, container engines and launchers it has: its Prony is too old")
+    print_text("\nFacts that place.where can ask for:")
+    show_facts(offered.facts)
+    return 0
 
 
 def _act(client: Client, options: Namespace) -> int:

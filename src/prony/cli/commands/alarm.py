@@ -22,7 +22,7 @@ _ACTIONS = {
     "test": "really send a message to each of its addresses; exits with 1 where one does not take it",
     "remove": "forget it, with what it found",
 }
-_KEYS = ("name", "when", "severity", "to", "via", "recipe", "quiet", "again")
+_KEYS = ("name", "when", "severity", "to", "via", "recipe", "owner", "quiet", "again")
 _NAME = "letters, digits, '.', '_' and '-', at most 100"
 _HINTS = {
     "": "see `prony alarm add --help`",
@@ -45,6 +45,10 @@ def arguments(parser: ArgumentParser) -> None:
     adding.add_argument("--to", action="append", metavar="URL", help="whom to tell: webhook+https://..., or apprise's")
     adding.add_argument("--via", action="append", metavar="NAME", help="tell those that this alarm tells, too")
     adding.add_argument("--recipe", metavar="NAME", help="only of recipes of this name")
+    adding.add_argument(
+        "--label", action="append", default=[], metavar="KEY=VALUE", help="only of what has this label; repeatable"
+    )
+    adding.add_argument("--owner", metavar="NAME", help="only of what this person submitted")
     adding.add_argument("--quiet", metavar="TIME", help="the least time between two messages (10m)")
     adding.add_argument("--again", metavar="TIME", help="after so long it is told again, if it has not ended (24h)")
     actions["show"].add_argument("--limit", "-n", type=int, default=20, help="how many of the newest (20)")
@@ -71,6 +75,7 @@ def _add(book: Book, options: Namespace) -> int:
     from prony.model.alarm import NewAlarm
 
     given = {key: value for key in _KEYS if (value := getattr(options, key)) is not None}
+    given |= {"labels": dict(map(_label, options.label))}
     made = book.add_alarm(noun_of(NewAlarm, given, hints=_HINTS, words=("name",)))
     if options.json:
         print_json(made.model_dump(mode="json"))
@@ -84,6 +89,15 @@ def _add(book: Book, options: Namespace) -> int:
         print_note("it has no address: what it finds is kept, and nobody is told")
     note_unserved(options)
     return 0
+
+
+def _label(text: str) -> tuple[str, str]:
+    from prony.errors import InputError
+
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise InputError(f"--label {text!r} is no label", hint="write --label KEY=VALUE")
+    return key, value
 
 
 def _list(book: Book, options: Namespace) -> int:

@@ -13,6 +13,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
+    from prony.app.abilities import inspect_abilities
     from prony.app.api import Bench
     from prony.cli.output import print_json
     from prony.measure.device import detect
@@ -21,12 +22,18 @@ def command(options: Namespace) -> int:
     with Bench.open() as bench:
         units = [unit for report in bench.engines() for unit in report.units if unit.engine != "null"]
         place = str(bench.home.root)
+    abilities = inspect_abilities()
     if options.json:
         document = device.model_dump(mode="json")
         document["compute_units"] = [unit.model_dump(mode="json") for unit in units]
+        document["abilities"] = [one.model_dump(mode="json") for one in abilities]
         print_json(document | {"home": place})
         return 0
+    from prony.cli.abilities import show_abilities
     from prony.cli.device import show_device
+    from prony.cli.output import print_text
 
     show_device(device, units, place)
+    print_text("\nServices, container engines, launchers and probes:")
+    show_abilities(abilities)
     return 0

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from prony.plugins.services.asking import lacks, picked, told
-from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of
+from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("chroma",)
@@ -28,6 +28,9 @@ class Chroma:
 
     def available(self, options: ChromaOptions) -> str | None:
         return lacking(PROGRAMS, options, HOW)
+
+    def installation(self) -> Installation | None:
+        return installation_of(PROGRAMS, package="chromadb")
 
     def start(self, site: Site) -> Start:
         words = ["run", "--host", bind(site.options), "--port", str(site.port), "--path", str(site.folder)]

@@ -18,7 +18,7 @@ from prony.plugins.services import programs
 from prony.plugins.services.asking import SilentError, ask, lacks
 from prony.plugins.services.launch import text
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.services.site import with_own_programs
 
 HOW = "settings.command names the program first: a path, or a name on PATH"
@@ -27,7 +27,10 @@ _TIMEOUT_S = 0.9
 
 class CommandOptions(Noun):
     command: str | list[Scalar] = Field(
-        min_length=1, description="what is run, in the foreground", examples=["python server.py --port {port}"]
+        min_length=1,
+        description="what is run, in the foreground",
+        examples=["python server.py --port {port}"],
+        json_schema_extra={"starts": "program"},
     )
     endpoint: str = Field(
         default="http://127.0.0.1:{port}", description="where requests go", json_schema_extra={"path": "url"}
@@ -55,6 +58,9 @@ class Command:
             return None
         program = _split(options.command)[0]
         return None if "{" in program else programs.missing((), program, HOW)
+
+    def installation(self) -> Installation | None:
+        """Only a recipe says what it is."""
 
     def start(self, site: Site) -> Start:
         options: CommandOptions = site.options

@@ -16,7 +16,7 @@ from prony.model.base import Noun
 from prony.model.recipe import Scalar
 from prony.plugins.services import programs
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.containers import NO_ENGINE, engine_at_hand
 from prony.run.services.ports import LOOPBACK
 
@@ -28,7 +28,7 @@ class ServiceOptions(Noun):
         default=None,
         min_length=1,
         description="its program: a name, or a path; default: found on PATH",
-        json_schema_extra={"path": "slash"},
+        json_schema_extra={"path": "slash", "starts": "program"},
     )
     arguments: list[Scalar] = Field(
         default=[], description="more words for its command line", json_schema_extra={"path": "words"}
@@ -39,7 +39,7 @@ class ServiceOptions(Noun):
         default=None,
         min_length=1,
         description="run this image in a container (podman or docker) instead of a program",
-        json_schema_extra={"path": "name"},
+        json_schema_extra={"path": "name", "starts": "image"},
     )
     container_arguments: list[Scalar] = Field(
         default=[],
@@ -83,6 +83,24 @@ def lacking(names: Sequence[str], options: ServiceOptions, how: str) -> str | No
     if options.image is not None:
         return None if engine_at_hand() else NO_ENGINE
     return programs.missing(names, options.program, how)
+
+
+def installation_of(
+    names: Sequence[str],
+    *,
+    ask: Sequence[str] = ("--version",),
+    pattern: str = Installation.pattern,
+    package: str = "",
+) -> Installation | None:
+    """Return the program that PATH has, with the words that make it tell its version; `package` is the Python package
+    that it is a script of, whose version is read and not asked for: it takes seconds to import."""
+    path = programs.found(names)
+    if path is None:
+        return None
+    if package:
+        version = programs.package_version(path, package)
+        return Installation(path, "package" if version else "program", version)
+    return Installation(path, ask=[str(path), *ask] if ask else (), pattern=pattern)
 
 
 def start_of(server: Server, site: Site) -> Start:

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from prony.errors import NotFoundError
 from prony.plugins.services.asking import SilentError, ask, picked, told
-from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of
+from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("llama-server",)
@@ -37,6 +37,9 @@ class Llamacpp:
 
     def available(self, options: LlamacppOptions) -> str | None:
         return lacking(PROGRAMS, options, HOW)
+
+    def installation(self) -> Installation | None:
+        return installation_of(PROGRAMS, pattern=r"(?<=version: )[0-9]+")
 
     def start(self, site: Site) -> Start:
         options: LlamacppOptions = site.options

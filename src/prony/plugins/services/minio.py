@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from prony.plugins.services.asking import ask, lacks
-from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of, text
+from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
 from prony.plugins.services.signing import cannot_store
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("minio",)
@@ -39,6 +39,9 @@ class Minio:
 
     def available(self, options: MinioOptions) -> str | None:
         return lacking(PROGRAMS, options, HOW)
+
+    def installation(self) -> Installation | None:
+        return installation_of(PROGRAMS, ask=())
 
     def start(self, site: Site) -> Start:
         options: MinioOptions = site.options

@@ -14,9 +14,9 @@ from prony.model.quantity import SizeBytes
 from prony.model.recipe import Scalar
 from prony.plugins.services import programs
 from prony.plugins.services.asking import SilentError, ask, lacks
-from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of, text
+from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("nginx", "/usr/sbin/nginx")  # an ordinary user's PATH seldom has sbin
@@ -83,6 +83,9 @@ class Nginx:
 
     def available(self, options: NginxOptions) -> str | None:
         return lacking(PROGRAMS, options, HOW)
+
+    def installation(self) -> Installation | None:
+        return installation_of(PROGRAMS, ask=("-v",))
 
     def start(self, site: Site) -> Start:
         options: NginxOptions = site.options

@@ -13,9 +13,9 @@ from pydantic import Field
 
 from prony.errors import NotFoundError, SutError
 from prony.plugins.services.asking import SilentError, ask, lacks, picked, told
-from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of
+from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("ollama",)
@@ -46,6 +46,9 @@ class Ollama:
 
     def available(self, options: OllamaOptions) -> str | None:
         return lacking(PROGRAMS, options, HOW)
+
+    def installation(self) -> Installation | None:
+        return installation_of(PROGRAMS)
 
     def start(self, site: Site) -> Start:
         options: OllamaOptions = site.options

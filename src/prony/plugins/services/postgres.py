@@ -9,7 +9,7 @@ import signal
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ from prony.plugins.services.asking import READY_S
 from prony.plugins.services.launch import Server, ServiceOptions, lacking, start_of, text
 from prony.plugins.services.pgquery import RefusedError, rows
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.services.ports import LOOPBACK
 from prony.run.services.site import is_reachable
 
@@ -66,6 +66,14 @@ class Postgres:
         if shut is not None:
             return f"it refuses to be root, and only root can get to {shut}; to get another: {HOW}"
         return f"no PostgreSQL on PATH or in its usual places; to get one: {HOW}"
+
+    def installation(self) -> Installation | None:
+        folder = next(_usable(), None)
+        if folder is None:
+            return None
+        program = folder / "postgres"
+        means: Literal["program", "package"] = "package" if "site-packages" in folder.parts else "program"
+        return Installation(program, means, ask=[str(program), "--version"])
 
     def start(self, site: Site) -> Start:
         options: PostgresOptions = site.options

@@ -37,6 +37,14 @@ def missing(names: Iterable[str], given: str | None, how: str) -> str | None:
     return f"no {' or '.join(names)} on PATH; to get one: {how}"
 
 
+def package_version(script: Path, package: str) -> str:
+    """Return the version of a Python package from the environment that its script lies in; empty where none tells."""
+    environment = script.resolve().parent.parent
+    for folder in environment.glob(f"lib/python*/site-packages/{package}-*.dist-info"):
+        return folder.name.removesuffix(".dist-info").rpartition("-")[2]
+    return ""
+
+
 def located(names: Iterable[str], given: str | None, base: Path) -> Path:
     """Return where the program lies; it must be there."""
     path = found(names, given, base)

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from prony.model.recipe import Scalar
 from prony.plugins.services.asking import lacks, picked, told
-from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of, text
+from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.services.ports import LOOPBACK, free_ports
 
 PROGRAMS = ("qdrant",)
@@ -36,6 +36,9 @@ class Qdrant:
 
     def available(self, options: QdrantOptions) -> str | None:
         return lacking(PROGRAMS, options, HOW)
+
+    def installation(self) -> Installation | None:
+        return installation_of(PROGRAMS)
 
     def start(self, site: Site) -> Start:
         options: QdrantOptions = site.options

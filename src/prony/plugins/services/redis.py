@@ -12,9 +12,9 @@ from pydantic import Field
 from prony.errors import SutError
 from prony.model.recipe import Scalar
 from prony.plugins.services.asking import READY_S, SETTINGS_S
-from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of
+from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("redis-server", "valkey-server")
@@ -43,6 +43,9 @@ class Redis:
 
     def available(self, options: RedisOptions) -> str | None:
         return lacking(PROGRAMS, options, HOW)
+
+    def installation(self) -> Installation | None:
+        return installation_of(PROGRAMS)
 
     def start(self, site: Site) -> Start:
         options: RedisOptions = site.options

@@ -9,10 +9,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from prony.plugins.services.asking import picked, told
-from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of
+from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.plugins.services.signing import cannot_store
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.services.ports import LOOPBACK, free_ports
 
 PROGRAMS = ("weed",)
@@ -40,6 +40,9 @@ class Seaweedfs:
 
     def available(self, options: SeaweedOptions) -> str | None:
         return lacking(PROGRAMS, options, HOW)
+
+    def installation(self) -> Installation | None:
+        return installation_of(PROGRAMS, ask=("version",))
 
     def start(self, site: Site) -> Start:
         options: SeaweedOptions = site.options

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from prony.plugins.services import programs
 from prony.plugins.services.asking import lacks, picked, told
-from prony.plugins.services.launch import Server, ServiceOptions, bind, lacking, start_of
+from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("vllm",)
@@ -28,7 +28,7 @@ class VllmOptions(ServiceOptions):
         default=None,
         min_length=1,
         description="the interpreter of the environment it is in",
-        json_schema_extra={"path": True},
+        json_schema_extra={"path": True, "starts": "program"},
     )
 
 
@@ -41,6 +41,9 @@ class Vllm:
 
     def available(self, options: VllmOptions) -> str | None:
         return lacking(PROGRAMS, options.model_copy(update={"program": _program(options)}), HOW)
+
+    def installation(self) -> Installation | None:
+        return installation_of(PROGRAMS, package="vllm")
 
     def start(self, site: Site) -> Start:
         options: VllmOptions = site.options

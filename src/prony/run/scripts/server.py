@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from prony.errors import CapacityError, SutError
 from prony.model.script import Readiness, ScriptServer
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.services.ports import LOOPBACK, is_taken
 
 _CONNECT_S = 0.9
@@ -39,6 +39,9 @@ class ServerOfScript:
         """Refuse ports that somebody has: what listens there would be taken for the server."""
         taken = next((port for port in options.ports if is_taken(port)), None)
         return None if taken is None else f"port {taken} is taken by another program"
+
+    def installation(self) -> Installation | None:
+        """Only the script says what it is."""
 
     def start(self, site: Site) -> Start:
         return self.made(site)

@@ -20,7 +20,7 @@ from chaos.fleet import wait_for
 from prony.errors import CapacityError, SutError
 from prony.plugins.services.command import Command, CommandOptions
 from prony.ports.driver import Endpoint
-from prony.ports.service import Site, Start
+from prony.ports.service import Installation, Site, Start
 from prony.run.services import host, ports, reaper, site, watchdog
 from prony.run.services.host import Running, started
 
@@ -155,6 +155,9 @@ class Sleeper:
     long: ClassVar[str] = "86399.5"
 
     def available(self, options: Any) -> str | None:  # noqa: ARG002 - the port's signature
+        return None
+
+    def installation(self) -> Installation | None:
         return None
 
     def start(self, site: Site) -> Start:

@@ -27,6 +27,8 @@ function Asked({ onClose, onMade, known }: { onClose: () => void; onMade: (made:
   const [to, setTo] = useState("");
   const [via, setVia] = useState("");
   const [recipe, setRecipe] = useState("");
+  const [labels, setLabels] = useState("");
+  const [owner, setOwner] = useState("");
   const [quiet, setQuiet] = useState("10m");
   const [again, setAgain] = useState("24h");
   const [error, setError] = useState<unknown>(null);
@@ -41,6 +43,8 @@ function Asked({ onClose, onMade, known }: { onClose: () => void; onMade: (made:
       to: to.split(/\s+/).filter(Boolean),
       via: via.split(/[\s,]+/).filter(Boolean),
       recipe: recipe || null,
+      labels: labelsOf(labels),
+      owner: owner || null,
     };
     try {
       onMade(await addAlarm(body));
@@ -72,6 +76,8 @@ function Asked({ onClose, onMade, known }: { onClose: () => void; onMade: (made:
           />
           {word === "" && <Word label="Limit" value={limit} required onChange={setLimit} placeholder="inference_ms.p99 > 20" />}
           <Word label="Only of the recipe" value={recipe} onChange={setRecipe} placeholder="any" />
+          <Word label="Only with the labels" value={labels} onChange={setLabels} placeholder="team=vision room=lab2" />
+          <Word label="Only of the owner" value={owner} onChange={setOwner} placeholder="anybody" />
         </div>
         <Field label="Addresses to tell" help="One a line: webhook+https://…, or any that apprise knows (mailto://, slack://, …). They are never shown again.">
           {(tie) => <textarea {...tie} className="few" spellCheck={false} value={to} onChange={(event) => setTo(event.target.value)} />}
@@ -85,6 +91,12 @@ function Asked({ onClose, onMade, known }: { onClose: () => void; onMade: (made:
       </form>
     </Dialog>
   );
+}
+
+/** Words of KEY=VALUE in, labels out; a word without a sign is a label whose value is empty. */
+function labelsOf(text: string): Record<string, string> {
+  const words = text.split(/[\s,]+/).filter(Boolean);
+  return Object.fromEntries(words.map((word) => [word.split("=")[0] ?? word, word.split("=").slice(1).join("=")]));
 }
 
 function Made({ of: made, onClose }: { of: MadeAlarm; onClose: () => void }) {

@@ -12,7 +12,7 @@ import { type Column, Table } from "@/components/Table";
 import { Ago, exactly } from "@/components/time";
 import { useAct } from "@/components/toasts";
 
-import { Now, Severity } from "./marks";
+import { aimOf, Now, Severity } from "./marks";
 import { alarmQuery, deliveriesQuery, incidentsQuery, removeAlarm, testAlarm } from "./queries";
 
 const INCIDENTS: readonly Column<Incident>[] = [
@@ -51,7 +51,7 @@ function Told({ alarm }: { alarm: OneAlarm }) {
             ["Now", <Now key="now" open={alarm.open} />],
             ["When", <span key="when" className="mono">{alarm.when}</span>],
             ["Severity", <Severity key="severity" of={alarm.severity} />],
-            ["Of the recipe", alarm.recipe ?? "any"],
+            ["About", aimOf(alarm) || "anything"],
             ["Tells", [...alarm.to, ...alarm.via.map((name) => `those of ${name}`)].join(", ") || "nobody"],
             ["Between messages", `at least ${alarm.quiet}; again after ${alarm.again}`],
             ["Made", `${exactly(alarm.created_at)}${alarm.created_by ? ` by ${alarm.created_by}` : ""}`],

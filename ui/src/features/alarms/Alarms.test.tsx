@@ -19,13 +19,24 @@ describe("an alarm", () => {
     await user.selectOptions(form.getByLabelText("When"), "a number is beyond a limit");
     await user.type(form.getByLabelText("Limit"), "inference_ms.p99 > 20");
     await user.type(form.getByLabelText("Addresses to tell"), "webhook+https://a.example{Enter}mailto://b.example");
+    await user.type(form.getByLabelText("Only with the labels"), "team=vision, stage=a=b");
+    await user.type(form.getByLabelText("Only of the owner"), "ana");
     await user.click(form.getByRole("button", { name: "Add it" }));
     expect(await screen.findByText("whsec_1")).toBeDefined();
     expect(server.current.of("POST", "/api/v1/alarms")[0]?.body).toMatchObject({
       name: "slow", when: "inference_ms.p99 > 20", severity: "warning", to: ["webhook+https://a.example", "mailto://b.example"], via: [], recipe: null,
+      labels: { team: "vision", stage: "a=b" }, owner: "ana",
     });
     await user.click(screen.getByRole("button", { name: "It is kept" }));
     expect(screen.queryByText("whsec_1")).toBeNull();
+  });
+
+  it("says in the list what it is aimed at", async () => {
+    const aimed = fakeAlarm({ recipe: "nightly", labels: { team: "vision" }, owner: "ana" });
+    server.current.answers("GET", "/api/v1/alarms", { items: [aimed, fakeAlarm({ id: "al2", name: "calm" })], next: null });
+    await visit("/alarms");
+    expect(within(await screen.findByRole("row", { name: /^ops/ })).getByText("nightly, team=vision, by ana")).toBeDefined();
+    expect(within(screen.getByRole("row", { name: /^calm/ })).getByText("anything")).toBeDefined();
   });
 
   it("says in the list whether what it waits for is so, and that it tells nobody", async () => {

@@ -11,7 +11,7 @@ import { type Column, Table } from "@/components/Table";
 import { Ago } from "@/components/time";
 
 import { AddAlarm } from "./AddAlarm";
-import { Now, Severity } from "./marks";
+import { aimOf, Now, Severity } from "./marks";
 import { alarmsQuery } from "./queries";
 
 const COLUMNS: readonly Column<Alarm>[] = [
@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<Alarm>[] = [
     ),
   },
   { key: "when", heading: "When", cell: (one) => <span className="mono">{one.when}</span> },
-  { key: "recipe", heading: "Of the recipe", cell: (one) => one.recipe ?? <span className="muted">any</span> },
+  { key: "aim", heading: "About", cell: (one) => aimOf(one) || <span className="muted">anything</span> },
   { key: "severity", heading: "Severity", cell: (one) => <Severity of={one.severity} /> },
   { key: "now", heading: "Now", cell: (one) => <Now open={one.open} /> },
   { key: "to", heading: "Tells", cell: (one) => <Told of={one} /> },

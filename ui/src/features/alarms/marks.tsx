@@ -1,5 +1,5 @@
-// How bad an alarm is, and whether what it waits for is so now.
-import type { Severity as Word } from "@/api/schema";
+// How bad an alarm is, what it is aimed at, and whether what it waits for is so now.
+import type { Alarm, Severity as Word } from "@/api/schema";
 import { Badge, type Tone } from "@/components/Badge";
 
 const TONES: Record<Word, Tone> = { info: "info", warning: "warn", critical: "bad" };
@@ -10,4 +10,10 @@ export function Severity({ of: severity }: { of: Word }) {
 
 export function Now({ open }: { open: number }) {
   return open > 0 ? <Badge tone="bad">{open} not over</Badge> : <Badge tone="good">quiet</Badge>;
+}
+
+/** What an alarm is aimed at, in a few words; empty where it hears of everything. */
+export function aimOf(alarm: Alarm): string {
+  const labels = Object.entries(alarm.labels).map(([key, value]) => `${key}=${value}`);
+  return [alarm.recipe, ...labels, alarm.owner ? `by ${alarm.owner}` : null].filter(Boolean).join(", ");
 }

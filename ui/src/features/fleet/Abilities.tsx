@@ -2,10 +2,10 @@
 import type { Agent } from "@/api/schema";
 import { Shape, State } from "@/components/Badge";
 
-import { abilityMatrix } from "./abilities";
+import { type Ability, abilityMatrix } from "./abilities";
 
 export function Abilities({ agents }: { agents: readonly Agent[] }) {
-  const { abilities, has } = abilityMatrix(agents);
+  const { abilities, has, lacks } = abilityMatrix(agents);
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label="Who can run what">
       <table className="abilities">
@@ -14,6 +14,7 @@ export function Abilities({ agents }: { agents: readonly Agent[] }) {
             <th scope="col">Agent</th>
             {abilities.map((one) => (
               <th key={one.key} scope="col" className={one.group === "workloads" ? "workload" : undefined}>
+                {isOther(one.group) && <span className="muted">{one.group} </span>}
                 {one.label}
               </th>
             ))}
@@ -28,7 +29,7 @@ export function Abilities({ agents }: { agents: readonly Agent[] }) {
                 </span>
               </th>
               {abilities.map((one) => (
-                <Cell key={one.key} said={has.get(agent.id)?.get(one.key)} />
+                <Cell key={one.key} said={has.get(agent.id)?.get(one.key)} reason={lacks.get(agent.id)?.get(one.key)} />
               ))}
             </tr>
           ))}
@@ -38,12 +39,16 @@ export function Abilities({ agents }: { agents: readonly Agent[] }) {
   );
 }
 
-function Cell({ said }: { said: string | undefined }) {
+function isOther(group: Ability["group"]): boolean {
+  return group !== "workloads" && group !== "engines";
+}
+
+function Cell({ said, reason }: { said: string | undefined; reason: string | undefined }) {
   if (said === undefined)
     return (
-      <td className="muted">
+      <td className="muted" title={reason}>
         <span aria-hidden="true">·</span>
-        <span className="unseen">no</span>
+        <span className="unseen">no{reason === undefined ? "" : `: ${reason}`}</span>
       </td>
     );
   return (

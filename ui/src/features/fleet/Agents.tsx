@@ -1,6 +1,7 @@
 // Agents in, a table out: state, device, abilities, current job; drained, reset or removed from here.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 
 import { api, got } from "@/api/client";
 import type { Agent } from "@/api/schema";
@@ -12,6 +13,7 @@ import { Ago } from "@/components/time";
 import { useAct } from "@/components/toasts";
 
 import { deviceOf, valuesOf } from "./abilities";
+import { AgentDetails } from "./AgentDetails";
 
 const COLUMNS: readonly Column<Agent>[] = [
   {
@@ -74,6 +76,7 @@ function Running({ of: agent }: { of: Agent }) {
 }
 
 function Actions({ of: agent }: { of: Agent }) {
+  const [shows, setShows] = useState(false);
   const act = useAct();
   const client = useQueryClient();
   const params = { params: { path: { agent_id: agent.id } } };
@@ -85,6 +88,10 @@ function Actions({ of: agent }: { of: Agent }) {
   const isStill = agent.state === "draining" || agent.state === "faulty";
   return (
     <div className="row end">
+      <button type="button" className="button slim" onClick={() => setShows(true)}>
+        Details
+      </button>
+      {shows && <AgentDetails agent={agent} onClose={() => setShows(false)} />}
       {isStill ? (
         <button type="button" className="button slim" onClick={() => void act(() => done(got(api.POST("/api/v1/agents/{agent_id}/reset", params))), `${agent.name} is active again`)}>
           Reset

@@ -1,4 +1,4 @@
-import { screen } from "@testing-library/react";
+import { screen, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it } from "vitest";
 
 import type { About } from "@/api/schema";
@@ -59,6 +59,27 @@ describe("an agent that is there", () => {
     await visit("/fleet");
     expect((await screen.findByText("disk full")).className).toContain("tone-bad");
     expect(screen.getByText(reason)).toBeDefined();
+  });
+
+  it("shows what it can run, and why not more", async () => {
+    const abilities = [
+      { kind: "service" as const, name: "redis", state: "ready" as const, version: "7.0.15", path: "/usr/bin/redis-server", means: ["program", "image"], reason: "" },
+      { kind: "service" as const, name: "qdrant", state: "missing" as const, path: "", means: ["image"], reason: "no qdrant on PATH; to get one: unpack it" },
+    ];
+    const facts = { access: ["gray", "black"], "service.redis": "7.0.15" };
+    server.current.answers("GET", "/api/v1/agents", { items: [fakeAgent({ capabilities: { engines: [], abilities, facts, labels: {}, version: "1" } })], next: null });
+    const { user } = await visit("/fleet");
+    await user.click(await screen.findByRole("button", { name: "Details" }));
+    const dialog = within(screen.getByRole("dialog", { name: "What rack-7 can do" }));
+    expect(dialog.getByText("no qdrant on PATH; to get one: unpack it")).toBeDefined();
+    expect(dialog.getByText("program, image")).toBeDefined();
+    expect(dialog.getByText("gray, black")).toBeDefined();
+  });
+
+  it("of an older version says that it does not tell", async () => {
+    const { user } = await visit("/fleet");
+    await user.click(await screen.findByRole("button", { name: "Details" }));
+    expect(await screen.findByText(/its Prony is too old/)).toBeDefined();
   });
 
   it("is drained by one click, and removed only when that is meant", async () => {

@@ -1,9 +1,9 @@
 // What agents say of themselves in, the table of who can run what out.
-import type { Agent } from "@/api/schema";
+import type { AbilityReport, Agent } from "@/api/schema";
 
 export interface Ability {
   key: string;
-  group: "workloads" | "engines";
+  group: "workloads" | "engines" | AbilityReport["kind"];
   label: string;
 }
 
@@ -11,7 +11,11 @@ export interface AbilityMatrix {
   abilities: Ability[];
   /** By agent id: the abilities that it has, each with what is said of it. */
   has: Map<string, Map<string, string>>;
+  /** By agent id: the abilities that it has not, each with the reason that it gives. */
+  lacks: Map<string, Map<string, string>>;
 }
+
+const KINDS = ["service", "container", "launcher", "probe"] as const;
 
 type Fact = Agent["capabilities"]["facts"][string];
 
@@ -20,11 +24,13 @@ export function valuesOf(fact: Fact | undefined): string[] {
   return (Array.isArray(fact) ? fact : [fact]).map(String);
 }
 
-/** Every kind of workload, and every engine on every unit, that any agent has. */
+/** Every kind of workload, every engine on every unit, service, container engine, launcher and probe that any agent has. */
 export function abilityMatrix(agents: readonly Agent[]): AbilityMatrix {
   const kinds = new Set<string>();
   const engines = new Set<string>();
+  const others = new Map<string, AbilityReport>();
   const has = new Map<string, Map<string, string>>();
+  const lacks = new Map<string, Map<string, string>>();
   for (const agent of agents) {
     const mine = new Map<string, string>();
     const facts = agent.capabilities.facts;
@@ -38,13 +44,28 @@ export function abilityMatrix(agents: readonly Agent[]): AbilityMatrix {
         engines.add(key);
         mine.set(key, valuesOf(facts[`engine.${engine}`])[0] ?? "yes");
       }
+    const lacking = new Map<string, string>();
+    for (const one of agent.capabilities.abilities) {
+      const key = `${one.kind} ${one.name}`;
+      if (one.state === "ready") {
+        others.set(key, one);
+        mine.set(key, one.version ?? "yes");
+      } else lacking.set(key, one.reason);
+    }
     has.set(agent.id, mine);
+    lacks.set(agent.id, lacking);
   }
   const abilities: Ability[] = [
     ...[...kinds].sort().map((kind) => ({ key: `kind ${kind}`, group: "workloads" as const, label: kind })),
     ...[...engines].sort().map((engine) => ({ key: engine, group: "engines" as const, label: engine })),
+    ...KINDS.flatMap((kind) =>
+      [...others]
+        .filter(([, one]) => one.kind === kind)
+        .sort(([a], [b]) => a.localeCompare(b))
+        .map(([key, one]) => ({ key, group: kind, label: one.name })),
+    ),
   ];
-  return { abilities, has };
+  return { abilities, has, lacks };
 }
 
 /** The device in one line: processor, cores, memory, GPUs. */

@@ -102,7 +102,7 @@ function Planned({ check }: { check: RecipeCheck }) {
 function Fits({ lot }: { lot: LotFit }) {
   const fitting = lot.agents.filter((agent) => agent.fits);
   const others = lot.agents.filter((agent) => !agent.fits);
-  const wants = [lot.demand.engine, lot.demand.unit, lot.demand.precision].filter(Boolean).join(", ") || lot.demand.kind;
+  const wants = [lot.demand.engine, lot.demand.unit, lot.demand.precision, lot.demand.service, lot.demand.containers.join(" or "), lot.demand.launcher].filter(Boolean).join(", ") || lot.demand.kind;
   return (
     <section className="fits" aria-label={`Agents for ${wants}`}>
       <p>
@@ -117,7 +117,7 @@ function Fits({ lot }: { lot: LotFit }) {
         ))}
         {others.slice(0, 8).map((agent) => (
           <li key={agent.agent_id} className="muted">
-            {agent.agent_name} lacks {agent.lacks.map((lack) => `${lack.fact} ${lack.wanted} (has ${lack.has ?? "none"})`).join("; ")}
+            {agent.agent_name} lacks {agent.lacks.map((lack) => `${lack.fact} ${lack.wanted} (has ${lack.has ?? "none"})${lack.reason ? `: ${lack.reason}` : ""}`).join("; ")}
           </li>
         ))}
       </ul>

@@ -1,0 +1,185 @@
+"""Find out which services, container engines, launchers and probes this machine has."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
+from pathlib import Path
+
+from prony.model.container import ENGINES, WITH_APPTAINER
+from prony.model.device import AbilityReport
+from prony.ports import plugins
+from prony.ports.probe import Probe
+from prony.ports.service import Installation, Service, starting_option
+from prony.run.services.site import with_own_programs
+
+# A program that does not answer in this time has no version; a container engine that does not is broken.
+_ASK_S = 10.0
+_AT_ONCE = 8
+_VERSION = Installation.pattern
+_PYTHONS = ("python", "python3")
+_TORCH = re.compile(r"torch-([^-]+?)(?:-py[0-9.]+)?\.(?:dist|egg)-info")
+# What each kind of engine is asked for its version, which also shows whether it works: docker needs a daemon.
+_ENGINE_QUESTION = {
+    "podman": ("info", "--format", "{{.Version.Version}}"),
+    "docker": ("info", "--format", "{{.ServerVersion}}"),
+}
+_TO_GET = {"mpirun": "apt-get install openmpi-bin", "torchrun": "pip install torch", "srun": "it comes with Slurm"}
+# How one of them is found: run in a thread of its own.
+_Look = Callable[[], AbilityReport]
+
+
+def inspect_abilities(kinds: Collection[str] = ("service", "container", "launcher", "probe")) -> list[AbilityReport]:
+    """Report everything of these kinds, there or not. Programs are asked for their versions, all at the same time."""
+    looks: list[_Look] = []
+    if "container" in kinds or "service" in kinds:
+        looks += [partial(_container, name) for name in WITH_APPTAINER]
+    if "launcher" in kinds:
+        looks += [partial(_launcher, "mpirun"), partial(_launcher, "srun"), _torchrun]
+    if "probe" in kinds:
+        looks += [partial(_probe, name) for name in plugins.found(plugins.PROBES)]
+    if "service" in kinds:
+        looks += [partial(_service, name) for name in plugins.found(plugins.SERVICES)]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = list(pool.map(lambda look: look(), looks))
+    can_run_images = any(one.state == "ready" and one.name in ENGINES for one in found if one.kind == "container")
+    whole = [_with_image(one) if can_run_images else one for one in found]
+    return [one for one in whole if one.kind in kinds]
+
+
+def _service(name: str) -> AbilityReport:
+    kind = plugins.load(plugins.SERVICES, name)
+    service: Service = kind()
+    # Not checked: which model or which command is another question than whether its program is here.
+    reason = service.available(kind.Options.model_construct())
+    if reason is not None:
+        return AbilityReport(kind="service", name=name, state="missing", reason=reason)
+    installed = service.installation()
+    if installed is None:
+        return AbilityReport(kind="service", name=name, state="ready")
+    return AbilityReport(
+        kind="service",
+        name=name,
+        state="ready",
+        version=_version(installed) or None,
+        path=str(installed.path),
+        means=(installed.means,),
+    )
+
+
+def _with_image(report: AbilityReport) -> AbilityReport:
+    """Add that a recipe may name an image instead, where the service takes one."""
+    if report.kind != "service":
+        return report
+    options = plugins.load(plugins.SERVICES, report.name).Options
+    if starting_option(options, {"image": "any"}) != "image":
+        return report
+    return report.model_copy(update={"means": (*report.means, "image")})
+
+
+def _version(installed: Installation) -> str:
+    if installed.version or not installed.ask:
+        return installed.version
+    state = installed.path.stat()
+    return _asked_once(tuple(installed.ask), installed.pattern, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=64)
+def _asked_once(command: tuple[str, ...], pattern: str, _changed_ns: int, _size: int) -> str:
+    """Ask a program for its version, and again only when its file is another."""
+    said = _run(command)
+    return _found(pattern, said.stdout + said.stderr) if said is not None else ""
+
+
+def _found(pattern: str, text: str) -> str:
+    found = re.search(pattern, text)
+    return found[0] if found else ""
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
+    """Return what a command said; None where it cannot be run, or says nothing in time."""
+    environment = os.environ | {"PATH": with_own_programs(os.environ.get("PATH", ""))}
+    try:
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_ASK_S,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            cwd="/",
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
+def _container(name: str) -> AbilityReport:
+    path = shutil.which(name)
+    if path is None:
+        reason = f"{name} is not on PATH; to get it: apt-get install {name}"
+        return AbilityReport(kind="container", name=name, state="missing", reason=reason)
+    said = _run([path, *_ENGINE_QUESTION.get(name, ("--version",))])
+    if said is None or said.returncode != 0:
+        lines = (said.stderr.strip() or said.stdout.strip()).splitlines() if said is not None else []
+        reason = f"{name} does not work: {lines[-1][:200] if lines else f'no answer in {_ASK_S:.0f} s'}"
+        return AbilityReport(kind="container", name=name, state="broken", path=path, reason=reason)
+    version = _found(_VERSION, said.stdout) or None
+    return AbilityReport(kind="container", name=name, state="ready", version=version, path=path)
+
+
+def _launcher(name: str) -> AbilityReport:
+    path = _which(name)
+    if path is None:
+        return _no_launcher(name, f"{name} is not on PATH")
+    state = Path(path).stat()
+    version = _asked_once((path, "--version"), _VERSION, state.st_mtime_ns, state.st_size) or None
+    return AbilityReport(kind="launcher", name=name, state="ready", version=version, path=path)
+
+
+def _torchrun() -> AbilityReport:
+    """Look where a launch looks: at torchrun itself, and for torch under the interpreters that a script names."""
+    paths = [path for name in _PYTHONS if (path := _which(name)) is not None]
+    for path in dict.fromkeys(paths):
+        version = _torch_version(_search_path(path, Path(path).stat().st_mtime_ns))
+        if version:
+            return AbilityReport(kind="launcher", name="torchrun", state="ready", version=version, path=path)
+    program = _which("torchrun")
+    if program is not None:
+        return AbilityReport(kind="launcher", name="torchrun", state="ready", path=program)
+    return _no_launcher("torchrun", "no torch under python or python3 on PATH, and no torchrun")
+
+
+@lru_cache(maxsize=64)
+def _search_path(python: str, _changed_ns: int) -> tuple[str, ...]:
+    """Return the folders in which an interpreter finds packages; it is started once, what lies in them may change."""
+    said = _run([python, "-c", "import sys; print(*sys.path, sep='\\n')"])
+    return tuple(filter(None, said.stdout.splitlines())) if said is not None and said.returncode == 0 else ()
+
+
+def _torch_version(folders: Sequence[str]) -> str:
+    names = (path.name for folder in folders for path in Path(folder).glob("torch-*.*-info"))
+    found = (_TORCH.fullmatch(name) for name in names)
+    return next((match[1] for match in found if match), "")
+
+
+def _no_launcher(name: str, said: str) -> AbilityReport:
+    return AbilityReport(kind="launcher", name=name, state="missing", reason=f"{said}; to get it: {_TO_GET[name]}")
+
+
+def _which(name: str) -> str | None:
+    """Return where a script finds a program."""
+    return shutil.which(name, path=with_own_programs(os.environ.get("PATH", "")))
+
+
+def _probe(name: str) -> AbilityReport:
+    probe: Probe = plugins.load(plugins.PROBES, name)()
+    reason = probe.available() or ""
+    probe.close()
+    return AbilityReport(kind="probe", name=name, state="missing" if reason else "ready", reason=reason)

@@ -1,0 +1,32 @@
+// One agent: what it can run besides engines, why not more, and every fact that a recipe can ask for.
+import type { AbilityReport, Agent } from "@/api/schema";
+import { Badge } from "@/components/Badge";
+import { Dialog } from "@/components/Dialog";
+import { Facts } from "@/components/layout";
+import { type Column, Table } from "@/components/Table";
+
+import { valuesOf } from "./abilities";
+
+const COLUMNS: readonly Column<AbilityReport>[] = [
+  { key: "kind", heading: "Kind", cell: (one) => one.kind },
+  { key: "name", heading: "Name", cell: (one) => <b>{one.name}</b> },
+  { key: "state", heading: "State", cell: (one) => <Badge tone={one.state === "ready" ? "good" : one.state === "broken" ? "bad" : "quiet"}>{one.state}</Badge> },
+  { key: "version", heading: "Version", cell: (one) => <span title={one.path}>{one.version ?? "–"}</span> },
+  { key: "means", heading: "Means", cell: (one) => one.means.join(", ") || "–" },
+  { key: "reason", heading: "Why not", cell: (one) => one.reason || <span className="muted">–</span> },
+];
+
+export function AgentDetails({ agent, onClose }: { agent: Agent; onClose: () => void }) {
+  const { abilities, facts } = agent.capabilities;
+  return (
+    <Dialog title={`What ${agent.name} can do`} onClose={onClose}>
+      {abilities.length === 0 ? (
+        <p>This agent does not tell which services, container engines and launchers it has: its Prony is too old. It gets no job that needs one.</p>
+      ) : (
+        <Table rows={abilities} columns={COLUMNS} keyOf={(one) => `${one.kind} ${one.name}`} label="Services, container engines, launchers and probes" />
+      )}
+      <h3>Facts that a recipe can ask for</h3>
+      <Facts of={Object.entries(facts).map(([name, fact]) => [name, valuesOf(fact).join(", ")])} />
+    </Dialog>
+  );
+}
