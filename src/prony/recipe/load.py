@@ -15,7 +15,8 @@ from prony.model.recipe import Matrix, Recipe
 from prony.recipe.dialects import recognise
 from prony.recipe.dialects.draft import Translation
 from prony.recipe.expand import expand, recipe_pieces
-from prony.recipe.formats import LARGEST_BYTES, SUFFIXES, Format, format_of, parse
+from prony.recipe.formats import SUFFIXES, Format, format_of, parse
+from prony.recipe.limits import LARGEST_BYTES
 from prony.recipe.marks import Marks, Parsed
 from prony.recipe.matrix import matrix_problems
 from prony.recipe.nested import filled, flattened

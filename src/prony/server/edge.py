@@ -18,11 +18,9 @@ from prony.server.forwarded import Proxies
 from prony.server.gate import Gate, address_of
 from prony.server.login import LoginPages
 from prony.server.metrics import Metrics
-from prony.server.problems import ClientGoneError, fault, refusal
+from prony.server.problems import GONE, ClientGoneError, fault, refusal
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-# What nginx notes where a client went before its answer came.
-_GONE = 499
 HEADERS: dict[bytes, bytes] = {
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
@@ -57,7 +55,7 @@ class Edge:
         try:
             await self._answer(scope, receive, answer)
         finally:
-            self._note(scope, answer.status or _GONE, time.perf_counter() - begin)
+            self._note(scope, answer.status or GONE, time.perf_counter() - begin)
 
     async def _answer(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         try:

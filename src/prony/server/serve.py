@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _KEEP_ALIVE_S = 75
 _GRACE_S = 5
 _MOST_OPENERS = 4
+_MOST_READERS = 4
 _WARNED = ("lease_lost", "round_failed", "not_delivered", "sark_lease_lost", "sark_result_dropped", "sark_queues")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _log = structlog.get_logger("prony.server")
@@ -103,6 +104,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
             ttl_s=options.lease_ttl_s,
             asks_tokens=not options.no_auth,
             openers=min(_MOST_OPENERS, os.cpu_count() or 1),
+            readers=max(2, min(_MOST_READERS, os.cpu_count() or 1)),
             alarm_window_s=options.alarm_window_s,
             confirm_runs_per_day=options.confirm_runs_per_day,
             url=options.url or url,

@@ -138,13 +138,10 @@ class Overview(Jobs, Leases):
 
     async def compatibility(self, submission: Submission) -> Compatibility:
         """Say for each agent whether it could run each lot of a recipe, and what it lacks."""
+        read = await self.read_recipe(submissions.ReadOrder(submission), is_check=True)
         cards = list(self.floor.cards.values())
-
-        def compare() -> Compatibility:
-            lots, runnable = self.fits(*submissions.cells_of(submission), cards)
-            return Compatibility(lots=lots, runnable=runnable)
-
-        return await asyncio.to_thread(compare)
+        lots, runnable = await self.readers.in_thread(self.fits, read.loaded, read.cells, cards)
+        return Compatibility(lots=lots, runnable=runnable)
 
     def fits(self, loaded: Loaded, cells: Sequence[Job], cards: Sequence[Card]) -> tuple[tuple[LotFit, ...], bool]:
         """Hold each lot against each agent; True where all lots could run. May be asked from any thread."""

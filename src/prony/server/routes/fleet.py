@@ -17,7 +17,7 @@ from prony.server.body import header
 from prony.server.events import EventStream
 from prony.server.metrics import Metrics
 from prony.server.openapi import text
-from prony.server.operation import Operation, fleet_of, waits_of
+from prony.server.operation import Operation, fleet_of, waits_of, while_asked
 from prony.store.owner_token import CHALLENGE, PROOF, prove
 
 _LONGEST_NONCE = 200
@@ -31,7 +31,7 @@ router = APIRouter(tags=["fleet"], route_class=Operation)
 )  # fmt: skip
 async def compatibility(request: Request, body: Submission) -> Response:
     """Each agent against each kind of job: it fits, or this is what it lacks. Nothing is stored."""
-    return answer(await fleet_of(request).compatibility(body))
+    return answer(await while_asked(request, fleet_of(request).compatibility(body)))
 
 
 @router.get("/api/v1/queue", operation_id="queue", response_model=Queue, summary="What waits, and why")

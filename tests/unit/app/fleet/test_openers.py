@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from prony.app.fleet import opening
 from prony.app.fleet.openers import Openers
-from prony.app.fleet.opening import Order
+from prony.app.fleet.opening import Order, carried_out
+from prony.app.fleet.work_process import answer
 from prony.errors import InputError, StoreError, TransportError
 from prony.model.result import ResultState
 
@@ -123,5 +123,5 @@ def test_it_ends_when_no_more_orders_can_come(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.write_bytes(b"")
     with empty.open("rb") as orders, (tmp_path / "out").open("wb") as answers:
-        opening.answer(orders, answers)
+        answer(orders, answers, carried_out)
     assert (tmp_path / "out").read_bytes() == b""

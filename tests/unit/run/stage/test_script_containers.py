@@ -157,7 +157,7 @@ def test_an_image_alone_cannot_do_without_a_container(runs: Runs) -> None:
 
 def test_a_server_with_an_image_needs_an_engine_too(runs: Runs, engines: Path) -> None:
     assert not list(engines.iterdir())
-    server = {"command": "serve", "ports": free_ports(1), "image": "org/server:1"}
+    server = {"command": "serve", "ports": [free_port()], "image": "org/server:1"}
     result = runs.run(command=["true"], server=server)
     assert "image org/server:1 needs a container engine" in why(result).message
 
