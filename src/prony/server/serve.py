@@ -25,6 +25,7 @@ from prony.app.fleet import Fleet, FleetSettings
 from prony.errors import AccessError, StoreError
 from prony.ports.clock import SystemClock
 from prony.server.app import create_app
+from prony.server.ending import end_within
 from prony.server.listening import BACKLOG, is_loopback_at, listening_at, url_at
 from prony.server.protocol import Protocol
 from prony.server.sark.face import Face, SarkOptions, opened_face, sark_served
@@ -160,7 +161,9 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.ended_by = self.ended_by or sig
+        if self.ended_by is None:
+            self.ended_by = sig
+            end_within()
         super().handle_exit(sig, frame)
 
 
