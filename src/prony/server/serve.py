@@ -27,7 +27,7 @@ from prony.ports.clock import SystemClock
 from prony.server.app import create_app
 from prony.server.ending import end_within
 from prony.server.listening import BACKLOG, is_loopback_at, listening_at, url_at
-from prony.server.protocol import Protocol
+from prony.server.protocol import count_connections, protocol_for
 from prony.server.sark.face import Face, SarkOptions, opened_face, sark_served
 from prony.store.home import Home, home
 from prony.store.lock import attempted
@@ -108,9 +108,10 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
 async def _run(
     fleet: Fleet, app: FastAPI, listening: socket.socket, on_start: Callable[[], object], face: Face | None
 ) -> int:
+    connections = count_connections()
     config = uvicorn.Config(
         app,
-        http=Protocol,
+        http=protocol_for(connections),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -125,7 +126,7 @@ async def _run(
     try:
         async with AsyncExitStack() as stack:
             if face is not None:
-                await stack.enter_async_context(sark_served(fleet, face))
+                await stack.enter_async_context(sark_served(fleet, face, connections))
             await server.serve(sockets=[listening])
     finally:
         await fleet.stop()
