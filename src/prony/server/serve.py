@@ -88,7 +88,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
             ttl_s=options.lease_ttl_s,
             asks_tokens=not is_open,
             openers=min(_MOST_OPENERS, os.cpu_count() or 1),
-            readers=max(2, min(_MOST_READERS, os.cpu_count() or 1)),
+            readers=min(_MOST_READERS, os.cpu_count() or 1),
             alarm_window_s=options.alarm_window_s,
             confirm_runs_per_day=options.confirm_runs_per_day,
             url=options.url or url,
