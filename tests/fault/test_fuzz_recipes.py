@@ -1,6 +1,6 @@
 """Recipes in three formats, spoilt at random: read or refused within a time limit, and never with a fault of Prony.
 
-`PRONY_TEST_FUZZ` (12) times 20 are how many are tried of each format.
+`PRONY_TEST_FUZZ` (12) times 8 are how many are tried of each format.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from prony.errors import InputError
 from prony.recipe import loads
 from prony.recipe.formats import Format
 
-EXAMPLES = 20 * int(os.environ.get("PRONY_TEST_FUZZ", "12"))
+EXAMPLES = 8 * int(os.environ.get("PRONY_TEST_FUZZ", "12"))
 # Of CPU time, so that a busy machine makes nothing late; the largest text that is let through takes some seconds.
 LONGEST_S = 20.0
 RECIPES = Path(__file__).parents[2] / "recipes"

@@ -26,9 +26,10 @@ from prony.app.owner import ensure_owner_token
 from prony.errors import InputError, StoreError
 from prony.ports.clock import SystemClock
 from prony.server.app import create_app
+from prony.server.ending import end_within
 from prony.server.forwarded import Network
 from prony.server.listening import BACKLOG, is_loopback_at, listening_at, url_at
-from prony.server.protocol import Protocol
+from prony.server.protocol import count_connections, protocol_for
 from prony.server.sark.face import Face, SarkOptions, opened_face, sark_served
 from prony.store.home import Home, home
 from prony.store.lock import attempted
@@ -104,7 +105,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
             ttl_s=options.lease_ttl_s,
             asks_tokens=not options.no_auth,
             openers=min(_MOST_OPENERS, os.cpu_count() or 1),
-            readers=max(2, min(_MOST_READERS, os.cpu_count() or 1)),
+            readers=min(_MOST_READERS, os.cpu_count() or 1),
             alarm_window_s=options.alarm_window_s,
             confirm_runs_per_day=options.confirm_runs_per_day,
             url=options.url or url,
@@ -126,9 +127,10 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
 async def _run(
     fleet: Fleet, app: FastAPI, listening: socket.socket, on_start: Callable[[], object], face: Face | None
 ) -> int:
+    connections = count_connections()
     config = uvicorn.Config(
         app,
-        http=Protocol,
+        http=protocol_for(connections),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -144,7 +146,7 @@ async def _run(
     try:
         async with AsyncExitStack() as stack:
             if face is not None:
-                await stack.enter_async_context(sark_served(fleet, face))
+                await stack.enter_async_context(sark_served(fleet, face, connections))
             await server.serve(sockets=[listening])
     finally:
         await fleet.stop()
@@ -180,7 +182,9 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.ended_by = self.ended_by or sig
+        if self.ended_by is None:
+            self.ended_by = sig
+            end_within()
         super().handle_exit(sig, frame)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -38,7 +39,7 @@ FULL = {
     "yaml aliases": (
         "yaml",
         "a: &a [x, x, x, x, x, x, x, x, x]\n"
-        + "".join(f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in zip(LETTERS, LETTERS[1:], strict=False)),
+        + "".join(f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in pairwise(LETTERS)),
     ),
     "yaml merges": (
         "yaml",

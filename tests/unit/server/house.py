@@ -19,7 +19,7 @@ from prony.app.fleet import Fleet, FleetSettings
 from prony.server.app import create_app
 from prony.server.forwarded import Network
 from prony.server.listening import listening_at
-from prony.server.protocol import Protocol
+from prony.server.protocol import count_connections, protocol_for
 from prony.store.home import Home
 
 RECIPE = 'name: small\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\nmeasure: {runs: 5, repeats: 1}\n'
@@ -59,8 +59,9 @@ def served(
     """Serve a home until the block ends."""
     fleet = Fleet.open(Home(folder).create(), settings=FleetSettings(asks_tokens=not is_open, **settings))
     app = create_app(fleet, open_to_all=is_open, owner_token=owner_token, proxies=proxies)
-    config = uvicorn.Config(app, http=Protocol, ws="none", lifespan="off", log_config=None, access_log=False,
-                            server_header=False, proxy_headers=False, timeout_graceful_shutdown=5)  # fmt: skip
+    config = uvicorn.Config(app, http=protocol_for(count_connections()), ws="none", lifespan="off", log_config=None,
+                            access_log=False, server_header=False, proxy_headers=False,
+                            timeout_graceful_shutdown=5)  # fmt: skip
     server = uvicorn.Server(config)
     ready = threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []

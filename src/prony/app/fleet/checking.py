@@ -31,7 +31,7 @@ class Checking(Overview):
             return RecipeCheck(problems=(RecipeProblem(message=exc.message, hint=exc.hint),))
         loaded, cells = read.loaded, read.cells
         cards = list(self.floor.cards.values())
-        lots, runnable = await self.readers.in_thread(self.fits, loaded, cells, cards)
+        lots, runnable = await self.checkers.in_thread(self.fits, loaded, cells, cards)
         machines, shared = _machines(cards, lots)
         looked = partial(expected, jobs=cells, machines=machines, shared=1 if _is_each(loaded) else shared)
         return RecipeCheck(

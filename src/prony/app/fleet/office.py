@@ -103,7 +103,7 @@ class Office:
         self.settling: set[str] = set()  # loads that are being put together
         self.openers = Openers(settings.openers)
         self.readers = Readers(settings.readers)
-        self._checks = asyncio.Semaphore(max(1, settings.readers - 1))
+        self.checkers = Readers(min(1, settings.readers))
         self.engine = store.engine
         self.access = Access(self.engine, self.clock)
         self.siren = Siren(settings.alarm_window_s)
@@ -167,11 +167,8 @@ class Office:
         return await asyncio.to_thread(ask)
 
     async def read_recipe(self, order: ReadOrder, *, is_check: bool = False) -> ReadRecipe:
-        """Read a recipe within limits of time and memory. Checks leave a process free for submissions."""
-        if not is_check:
-            return await self.readers.do(order)
-        async with self._checks:
-            return await self.readers.do(order)
+        """Read a recipe within limits of time and memory. Checks have a process of their own: many may ask for them."""
+        return await (self.checkers if is_check else self.readers).do(order)
 
     async def through(self, work: Coroutine[Any, Any, T]) -> T:
         """Carry something to its end, even where whoever waits for it goes away."""

@@ -140,7 +140,7 @@ class Overview(Jobs, Leases):
         """Say for each agent whether it could run each lot of a recipe, and what it lacks."""
         read = await self.read_recipe(submissions.ReadOrder(submission), is_check=True)
         cards = list(self.floor.cards.values())
-        lots, runnable = await self.readers.in_thread(self.fits, read.loaded, read.cells, cards)
+        lots, runnable = await self.checkers.in_thread(self.fits, read.loaded, read.cells, cards)
         return Compatibility(lots=lots, runnable=runnable)
 
     def fits(self, loaded: Loaded, cells: Sequence[Job], cards: Sequence[Card]) -> tuple[tuple[LotFit, ...], bool]:

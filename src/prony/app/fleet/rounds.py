@@ -76,7 +76,7 @@ class Rounds(Confirming, Alarming, Gating, Agents):
             self.publish(experiment_id, None)
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=_LAST_WORK_S)
-        await asyncio.gather(self.openers.close(), self.readers.close())
+        await asyncio.gather(self.openers.close(), self.readers.close(), self.checkers.close())
         if self.listener is not None:
             await asyncio.to_thread(self.listener.close)
         await asyncio.to_thread(self.writer.close)
