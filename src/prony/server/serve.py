@@ -71,6 +71,7 @@ class Serving:
 
 def serve(options: Options, say: Callable[[Serving], None]) -> int:
     """Serve until a signal comes; return 0, or 130 after Ctrl-C. `say` is told when requests are taken."""
+    os.umask(0o077)  # whatever it writes is its owner's alone
     place = home().create()
     with ExitStack() as stack:
         listening = stack.enter_context(listening_at(options.host, options.port))
