@@ -237,9 +237,9 @@ class Bench:
 
     def export_requests(self, text: str, export_format: str, to: Path) -> tuple[Path, ...]:
         """Write the requests of an experiment's loads into a folder, in a format of other programs."""
-        from prony.report.exports import export
+        from prony.app.damages import export_whole
 
-        return export(self.dossier(text), export_format, to)
+        return export_whole(self.dossier(text), export_format, to)
 
     def import_(self, path: Path) -> Experiment:
         from prony.store import transfer
