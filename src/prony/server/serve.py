@@ -52,6 +52,7 @@ class Options:
     requires_tokens: bool = False
     alarm_window_s: float = 10.0
     confirm_runs_per_day: int = 100
+    scripts_quota_bytes: int = FleetSettings.scripts_quota_bytes
     url: str = ""
     sark: SarkOptions | None = None
     prometheus: str = ""
@@ -89,6 +90,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
             openers=min(_MOST_OPENERS, os.cpu_count() or 1),
             alarm_window_s=options.alarm_window_s,
             confirm_runs_per_day=options.confirm_runs_per_day,
+            scripts_quota_bytes=options.scripts_quota_bytes,
             url=options.url or url,
             prometheus=options.prometheus,
             grafana=options.grafana,
