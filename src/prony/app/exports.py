@@ -12,10 +12,13 @@ from prony.model.experiment import Experiment
 from prony.recipe.formats import SUFFIXES, parse
 from prony.report.exported import ExportedLoad
 from prony.report.exports import export
+from prony.store.folder import check_damage
 
 
 def export_loads(dossier: Dossier, export_format: str, to: Path) -> tuple[Path, ...]:
-    """Write every load of an experiment into a folder; return the files."""
+    """Write every load of an experiment into a folder; return the files. Damaged samples are an error first."""
+    for entry in dossier.entries:
+        check_damage(entry.folder, entry.job, entry.result)
     written = written_recipe(dossier.experiment)
     return export(dossier, export_format, to, lambda entry: _exported(entry, written))
 

@@ -224,3 +224,5 @@ class Result(Noun):
     # Where another program measured.
     origin: Origin | None = None
     failure: Failure | None = None
+    # SHA-256 of the sample files, by name, as they were when the folder was finished; older results have none.
+    checksums: dict[str, str] = {}

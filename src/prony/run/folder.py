@@ -27,6 +27,7 @@ from prony.model.base import Noun
 from prony.model.device import Environment
 from prony.model.job import Job
 from prony.model.result import Failure, Repetition, Result, ResultState
+from prony.run.checksum import sha256_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,7 +91,7 @@ class ResultFolder:
         """Write the sample files and say how it ended; `result.json` comes last, because it says so."""
         write_frame(self.path / TELEMETRY, telemetry_frame(telemetry))
         compile_samples(self.path, self.result)
-        self.update(state=state, ended_at=ended_at)
+        self.update(state=state, ended_at=ended_at, checksums=sample_checksums(self.path))
         self.save()
         shutil.rmtree(self.path / PARTS)
 
@@ -113,6 +114,11 @@ def _empty_files() -> tuple[tuple[str, bytes], ...]:
         frame.write_parquet(content)
         found.append((name, content.getvalue()))
     return tuple(found)
+
+
+def sample_checksums(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each sample file, by which later damage is noticed."""
+    return {name: sha256_of(folder / name) for name in (SAMPLES, TELEMETRY) if (folder / name).exists()}
 
 
 def decline(path: Path, job: Job, environment: Environment, failure: Failure, now: datetime) -> Result:

@@ -22,7 +22,7 @@ from prony.model.job import Job
 from prony.model.result import Failure, Repetition, Result, ResultState
 from prony.model.script import ScriptWorkload
 from prony.run.clients import merged_side
-from prony.run.folder import write_frame, write_noun
+from prony.run.folder import sample_checksums, write_frame, write_noun
 from prony.run.parts import PartFolder, phase_of, state_of
 from prony.run.scripts.merging import first_to_fail, merged_script, script_facts
 
@@ -72,6 +72,7 @@ def merge(parts: Sequence[PartFolder], job: Job, into: Path, failure: Failure | 
             "repetitions": tuple(repetitions),
             "script": script_facts(parts),
             "failure": failure,
+            "checksums": sample_checksums(into),
         }
     )
     write_noun(into / "result.json", result)

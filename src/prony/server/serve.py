@@ -58,6 +58,7 @@ class Options:
     trusted_proxies: tuple[Network, ...] = ()
     alarm_window_s: float = 10.0
     confirm_runs_per_day: int = 100
+    scripts_quota_bytes: int = FleetSettings.scripts_quota_bytes
     url: str = ""
     sark: SarkOptions | None = None
     prometheus: str = ""
@@ -87,6 +88,7 @@ class Serving:
 
 def serve(options: Options, say: Callable[[Serving], None]) -> int:
     """Serve until a signal comes; return 0, or 130 after Ctrl-C. `say` is told when requests are taken."""
+    os.umask(0o077)  # whatever it writes is its owner's alone
     place = home().create()
     with ExitStack() as stack:
         listening = stack.enter_context(listening_at(options.host, options.port))
@@ -108,6 +110,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
             readers=min(_MOST_READERS, os.cpu_count() or 1),
             alarm_window_s=options.alarm_window_s,
             confirm_runs_per_day=options.confirm_runs_per_day,
+            scripts_quota_bytes=options.scripts_quota_bytes,
             url=options.url or url,
             prometheus=options.prometheus,
             grafana=options.grafana,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -75,6 +76,35 @@ def read_noun(path: Path, kind: type[N]) -> N:
         first = exc.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise StoreError(f"{path} is damaged: {where or 'the whole file'}: {first['msg']}", hint=_HINT) from exc
+
+
+def damage_in(path: Path, job: Job, result: Result) -> str | None:
+    """Say what is wrong with the sample files of a result; None where they are as its runner left them.
+
+    `result` is the store's own copy: whoever changes the folder does not change it. A result of an older Prony has no
+    checksums; then the files of a complete one are read to their end.
+    """
+    for name, wanted in result.checksums.items():
+        try:
+            with (path / name).open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as exc:
+            return f"{path / name} cannot be read: {exc.strerror}"
+        if found != wanted:
+            return f"{path / name} is damaged: it is not what was measured (its SHA-256 is another)"
+    if not result.checksums and result.state is ResultState.COMPLETE:
+        try:
+            _samples(path, job)
+        except (StoreError, NotFoundError) as exc:
+            return exc.message
+    return None
+
+
+def check_damage(path: Path, job: Job, result: Result) -> None:
+    """Refuse a result whose sample files are not as its runner left them."""
+    found = damage_in(path, job, result)
+    if found is not None:
+        raise StoreError(f"job {job.id}: {found}", hint=_HINT, code="damaged_samples")
 
 
 def _check_same_job(contents: FolderContents) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ VARIABLE = "PRONY_HOME"
 _HINT = f"set {VARIABLE} to a folder that you may write to"
 # An id becomes the name of a folder and may come from a stranger's file: nothing that could climb out of the home.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_OTHERS = 0o077  # what the mode of a file grants to anybody but its owner
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,11 @@ class Home:
         return self.experiment_folder(experiment_id) / name
 
     def create(self) -> Home:
-        """Make what is missing, or say why it cannot be used."""
+        """Make what is missing, or say why it cannot be used. Nobody but its owner may look into it."""
         for folder in (self.root, self.results, self.cache, self.engines):
             _make(folder)
+        if sys.platform != "win32":
+            _close(self.root)
         return self
 
 
@@ -105,10 +109,37 @@ def _expanded(path: Path) -> Path:
 
 def _make(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as exc:
         raise StoreError(f"a file is in the way of the folder {folder}", hint=f"move it away, or {_HINT}") from exc
     except OSError as exc:
         raise StoreError(f"cannot make {folder}: {exc.strerror}", hint=_HINT) from exc
     if not os.access(folder, os.W_OK | os.X_OK):
         raise StoreError(f"{folder} cannot be written to", hint=_HINT)
+
+
+def _close(root: Path) -> None:
+    """Take a home that others may look into away from them: its database holds tokens and secrets of alarms."""
+    if not root.stat().st_mode & _OTHERS:
+        return
+    import logging
+
+    log = logging.getLogger(__name__)
+    try:
+        root.chmod(0o700)
+        for path in _kept(root):
+            with suppress(FileNotFoundError):  # another command is at work here
+                if not path.is_symlink() and (mode := path.stat().st_mode) & _OTHERS:
+                    path.chmod(mode & 0o700)
+    except OSError as exc:
+        log.warning("other users may look into %s, and it cannot be closed to them: %s", root, exc.strerror)
+    else:
+        log.warning("closed %s to other users: folders are 0700 now, files 0600", root)
+
+
+def _kept(root: Path) -> Iterator[Path]:
+    """Return everything in a home but what was only downloaded, which may be a great many files and no secret."""
+    for path in root.iterdir():
+        yield path
+        if path.name not in ("cache", "engines") and path.is_dir() and not path.is_symlink():
+            yield from path.rglob("*")

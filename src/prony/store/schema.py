@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,8 @@ _PATIENCE_S = 120
 
 def upgrade(engine: Engine, home: Home) -> None:
     """Bring the schema up to date; one cheap query when it is. Safe when several processes open at once."""
+    if engine.dialect.name == "sqlite":
+        _make_private(engine)
     if revision(engine) == HEAD:
         return
     if engine.dialect.name == "sqlite":
@@ -37,6 +39,14 @@ def upgrade(engine: Engine, home: Home) -> None:
             from prony.store.whole import make
 
             make(connection)
+
+
+def _make_private(engine: Engine) -> None:
+    """Make the file before SQLite does, which would let everybody read it; what it writes beside it is like it."""
+    path = Path(engine.url.database or "")
+    if engine.url.database and not path.exists():
+        with suppress(OSError):  # whoever opens it next says better what is wrong
+            path.touch(mode=0o600)
 
 
 def migrate(engine: Engine, home: Home, to: str = HEAD) -> None:

@@ -14,9 +14,10 @@ from pathlib import Path
 from prony.errors import ConflictError, InputError, NotFoundError, StoreError
 from prony.model.estimate import Summary
 from prony.model.experiment import Experiment, ExperimentState
+from prony.model.job import Job
 from prony.store import removal
 from prony.store.bundle import EXPERIMENT, JOBS, Bundle, read_bundle
-from prony.store.folder import JOB, FolderContents
+from prony.store.folder import JOB, FolderContents, check_damage
 from prony.store.home import Home
 from prony.store.lock import locked
 from prony.store.manifest import MANIFEST, Manifest, checksums, files_of
@@ -82,7 +83,7 @@ def _write_export(store: Store, experiment: Experiment, folder: Path) -> None:
     for job in jobs:
         inside = folder / JOBS / job.id
         if job.id in records:
-            _copy_export(records[job.id], inside)
+            _copy_export(records[job.id], job, inside)
         else:
             inside.mkdir(parents=True)
             (inside / JOB).write_text(job.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -95,9 +96,10 @@ def _write_export(store: Store, experiment: Experiment, folder: Path) -> None:
     (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
-def _copy_export(record: Record, to: Path) -> None:
+def _copy_export(record: Record, job: Job, to: Path) -> None:
     if not record.folder.is_dir():
         raise NotFoundError(f"the result folder {record.folder} is gone", hint="was it moved or removed by hand?")
+    check_damage(record.folder, job, record.result)  # the manifest would vouch for what is damaged
     _copy(record.folder, to)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from prony.errors import InputError, StoreError
 from prony.store.home import Home, home
+from prony.store.store import Store
 
 
 def test_the_variable_decides_over_everything_else(tmp_path: Path) -> None:
@@ -99,3 +100,45 @@ def test_each_attempt_has_a_folder_of_its_own() -> None:
     place = Home(Path("/h"))
     assert place.result_folder("e", "j") == Path("/h/results/e/j")
     assert place.result_folder("e", "j", 2) == Path("/h/results/e/j.2")
+
+
+def modes(root: Path) -> set[int]:
+    """Return what the files and folders of a home grant to others than their owner."""
+    return {path.stat().st_mode & 0o077 for path in (root, *root.rglob("*"))}
+
+
+def test_a_home_and_its_database_are_for_nobody_else(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        with Store.open(Home(tmp_path / "new").create()):
+            pass
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    for path in (tmp_path / "new").glob("prony.db*"):
+        assert path.stat().st_mode & 0o777 == 0o600, path
+
+
+def test_a_home_that_others_could_look_into_is_closed_and_that_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = tmp_path / "old"
+    (root / "agents" / "1").mkdir(parents=True)
+    (root / "results").mkdir()
+    tool, secret = root / "agents" / "tool", root / "prony.db"
+    for path, mode in ((tool, 0o755), (secret, 0o644)):
+        path.write_text("x")
+        path.chmod(mode)
+    (root / "link").symlink_to("/etc/hostname")
+    root.chmod(0o755)
+    Home(root).create()
+    assert modes(root / "agents") == {0}
+    assert root.stat().st_mode & 0o777 == 0o700
+    assert (tool.stat().st_mode & 0o777, secret.stat().st_mode & 0o777) == (0o700, 0o600)
+    assert Path("/etc/hostname").stat().st_mode & 0o004
+    assert [record.getMessage() for record in caplog.records] == [
+        f"closed {root} to other users: folders are 0700 now, files 0600"
+    ]
+    caplog.clear()
+    Home(root).create()
+    assert caplog.records == []

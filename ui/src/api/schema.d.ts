@@ -5929,6 +5929,13 @@ export interface components {
         /** Result */
         Result: {
             check?: components["schemas"]["OutputCheck"] | null;
+            /**
+             * Checksums
+             * @default {}
+             */
+            checksums: {
+                [key: string]: string;
+            };
             effective?: components["schemas"]["Effective"] | null;
             /** Ended At */
             ended_at?: string | null;

@@ -63,6 +63,7 @@ class FleetSettings:
     sweep_s: float = 1.0
     reconcile_s: float = 5.0
     max_upload_bytes: int = 8 * 2**30
+    scripts_quota_bytes: int = 20 * 2**30
     asks_tokens: bool = False
     openers: int = 0
     readers: int = 0

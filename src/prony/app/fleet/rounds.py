@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from prony.app.fleet import uploads
+from prony.app.fleet import scripts, uploads
 from prony.app.fleet.agents import Agents
 from prony.app.fleet.alarming import Alarming
 from prony.app.fleet.confirming import Confirming
@@ -109,6 +109,8 @@ class Rounds(Confirming, Alarming, Gating, Agents):
             self._reconciled = self.now()
         if self.now() - self._forgot >= _DAY_S:
             await self.write(partial(_forget, before=self.clock.now() - _KEPT))
+            for sha256 in await scripts.remove_unneeded(self):
+                self.hook("scripts_removed", sha256=sha256)
             self._forgot = self.now()
         self.last_round = self.now()
 

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import re
+import time
 import uuid
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from prony.app.fleet import uploads
 from prony.app.fleet.office import Office
-from prony.errors import InputError, NotFoundError
+from prony.errors import CapacityError, InputError, NotFoundError
 from prony.model.job import Job
 from prony.model.script import ScriptWorkload
+from prony.run.scripts.archive import check_archive
 from prony.run.scripts.packing import MOST_BYTES, REFERENCE
 from prony.store.home import Home
+from prony.store.scripts import named_scripts
 
+_GRACE_S = 3600.0  # from when scripts are brought to when the experiment that names them is kept
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -31,10 +37,25 @@ class Scripts(Office):
             await uploads.save(chunks, coming, most=MOST_BYTES)
             if await asyncio.to_thread(_digest, coming) != sha256:
                 raise InputError(f"what arrived is not sha256:{sha256}", hint="send it again", code="damaged")
+            await asyncio.to_thread(check_archive, coming)
+            await self._make_room(coming.stat().st_size, place)
             place.parent.mkdir(parents=True, exist_ok=True)
             coming.replace(place)
         finally:
             coming.unlink(missing_ok=True)
+
+    async def _make_room(self, size: int, place: Path) -> None:
+        """Refuse scripts for which the quota has no room, when those are gone that nothing needs."""
+        quota = self.settings.scripts_quota_bytes
+        if place.is_file() or await asyncio.to_thread(_used, self.store.home) + size <= quota:
+            return
+        await remove_unneeded(self)
+        if await asyncio.to_thread(_used, self.store.home) + size > quota:
+            raise CapacityError(
+                f"folders of scripts may take {quota / 2**20:.0f} MiB on this server, and this one has no room in it",
+                hint="delete experiments whose scripts are not needed any more, or raise PRONY_SCRIPTS_QUOTA",
+                code="scripts_quota",
+            )
 
     async def scripts(self, sha256: str) -> Path:
         place = _place(self.store.home, sha256)
@@ -43,10 +64,43 @@ class Scripts(Office):
         return place
 
 
+async def remove_unneeded(office: Office) -> list[str]:
+    """Remove the scripts that no experiment and no schedule names; what has just come may not be named yet."""
+    home = office.store.home
+    old = await asyncio.to_thread(lambda: {path.stem for path in _kept(home) if _is_old(path)})
+    named = await office.read(lambda connection: named_scripts(connection, old)) if old else set()
+    unneeded = sorted(old - named)
+    for sha256 in unneeded:
+        path = _place(home, sha256)
+        if _is_old(path):  # else a submission has looked for it meanwhile
+            path.unlink(missing_ok=True)
+    return unneeded
+
+
+def _kept(home: Home) -> list[Path]:
+    return [path for path in (home.root / "scripts").glob("*.tar") if _SHA256.fullmatch(path.stem)]
+
+
+def _used(home: Home) -> int:
+    total = 0
+    for path in _kept(home):
+        with suppress(FileNotFoundError):
+            total += path.stat().st_size
+    return total
+
+
+def _is_old(path: Path) -> bool:
+    try:
+        return time.time() - path.stat().st_mtime > _GRACE_S
+    except FileNotFoundError:
+        return False
+
+
 def keep(home: Home, sha256: str, pieces: Iterable[bytes]) -> None:
     """Keep a tar of scripts where a server on this home finds it; nobody else sees half of it."""
     place = _place(home, sha256)
     if place.is_file():
+        os.utime(place)
         return
     place.parent.mkdir(parents=True, exist_ok=True)
     coming = place.with_name(f".{uuid.uuid4().hex}")
@@ -70,10 +124,12 @@ def check_scripts(jobs: Iterable[Job], home: Home) -> None:
                 hint="prony run RECIPE --server URL brings it along; programs use PUT /scripts/{sha256}",
                 code="no_scripts",
             )
-        if not _place(home, found[1]).is_file():
+        place = _place(home, found[1])
+        if not place.is_file():
             raise InputError(
                 f"the scripts {directory} were not brought here", hint="PUT /scripts/{sha256} first", code="no_scripts"
             )
+        os.utime(place)  # it is needed from now on, and only soon named by what is submitted
 
 
 def _place(home: Home, sha256: str) -> Path:

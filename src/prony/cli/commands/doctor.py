@@ -15,6 +15,9 @@ _MARKS = {"pass": "[green]●[/green]", "warn": "[yellow]▲[/yellow]", "block":
 
 def arguments(parser: ArgumentParser) -> None:
     """Look at the engines and at everything that makes measurements noisy. Exits 1 where no engine can run."""
+    parser.add_argument(
+        "--store", action="store_true", help="look at the stored results instead: are all samples whole?"
+    )
     add_json(parser)
 
 
@@ -22,6 +25,8 @@ def command(options: Namespace) -> int:
     from prony.app.api import Bench
     from prony.cli.output import print_json
 
+    if options.store:
+        return _look_at_store(as_json=options.json)
     with Bench.open() as bench:
         # Conditions first and alone: probing engines would be the very load that is looked for.
         state = bench.conditions()
@@ -36,6 +41,22 @@ def command(options: Namespace) -> int:
         show_engines([report for report in reports if report.name != "null"])
         _show(list(state.conditions))
     return 0 if ready else 1
+
+
+def _look_at_store(*, as_json: bool) -> int:
+    """Hold every sample file against its checksum; return 3 where one is damaged."""
+    from prony.app.api import Bench
+    from prony.app.damages import damages_of
+    from prony.cli.damages import report_damages
+    from prony.cli.output import print_json, print_text
+
+    with Bench.open() as bench:
+        damages = damages_of(bench.store)
+    if as_json:
+        print_json({"damages": [damage.model_dump(mode="json") for damage in damages]})
+    elif not damages:
+        print_text("every stored result has its samples as they were measured")
+    return report_damages(damages)
 
 
 def _show(conditions: list[Condition]) -> None:

@@ -107,6 +107,7 @@ def _serve(options: Namespace) -> int:
         trusted_proxies=tuple(map(read_network, options.trusted_proxy)),
         alarm_window_s=window_s,
         confirm_runs_per_day=_runs_per_day(),
+        scripts_quota_bytes=_scripts_quota(),
         url=options.url.rstrip("/"),
         sark=_sark(options),
         prometheus=_page("PRONY_PROMETHEUS_URL"),
@@ -152,6 +153,21 @@ def _runs_per_day() -> int:
         hint = "a whole number of runs, as 100; 0 is none"
         raise InputError(f"PRONY_CONFIRM_RUNS_PER_DAY is {text[:40]!r}", hint=hint)
     return int(text)
+
+
+def _scripts_quota() -> int:
+    """Return how many bytes the folders of scripts may take together."""
+    import os
+
+    from pydantic import TypeAdapter, ValidationError
+
+    from prony.model.quantity import SizeBytes
+
+    text = os.environ.get("PRONY_SCRIPTS_QUOTA", "20GiB")
+    try:
+        return TypeAdapter[int](SizeBytes).validate_python(text)
+    except ValidationError as exc:
+        raise InputError(f"PRONY_SCRIPTS_QUOTA is {text[:40]!r}", hint="write a size, as 20GiB") from exc
 
 
 def _page(name: str) -> str:

@@ -8,7 +8,7 @@ from prony.cli.arguments import add_experiment, add_json, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Show one experiment's numbers, each with its interval and verdict."""
+    """Show one experiment's numbers, each with its interval and verdict. Exits 3 where samples are damaged."""
     add_experiment(parser)
     add_json(parser)
     add_server(parser)
@@ -27,7 +27,10 @@ def command(options: Namespace) -> int:
         return 0
 
     from prony.app.api import Bench
+    from prony.app.damages import damages_of
+    from prony.cli.damages import report_damages
 
     with Bench.open() as bench:
-        show(bench.dossier(options.experiment), as_json=options.json)
-    return 0
+        dossier = bench.dossier(options.experiment)
+        show(dossier, as_json=options.json)
+        return report_damages(damages_of(bench.store, dossier.experiment.id))

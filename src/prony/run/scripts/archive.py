@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import lzma
 import tarfile
+import zlib
 from pathlib import Path
 
 from prony.errors import InputError
 from prony.run.scripts.folders import MOST_BYTES, MOST_FILES
+
+_HINT = "make it with `tar -cf scripts.tar -C folder .`"
+_DEEPEST = 64
 
 
 def unpacked(archive: Path, to: Path) -> Path:
@@ -21,13 +26,41 @@ def unpacked(archive: Path, to: Path) -> Path:
     except (tarfile.TarError, OSError, EOFError) as exc:
         raise InputError(
             f"{archive} cannot be unpacked: {exc}",
-            hint="make it with `tar -cf scripts.tar -C folder .`",
+            hint=_HINT,
             code="bad_archive",
         ) from exc
     for path in to.rglob("*"):
         if path.is_file() and not path.is_symlink():
             path.chmod(path.stat().st_mode | 0o700)
     return to
+
+
+def check_archive(archive: Path) -> None:
+    """Refuse a tar of scripts that no agent would unpack: by its headers alone, and nothing is written."""
+    try:
+        with tarfile.open(archive) as tar:
+            for member in _small(tar, archive):
+                _check_member(member)
+    except tarfile.FilterError as exc:
+        raise InputError(f"the archive holds what leads out of its folder: {exc}", code="bad_archive") from exc
+    except (tarfile.TarError, OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as exc:
+        raise InputError(f"the archive cannot be read: {exc}", hint=_HINT, code="bad_archive") from exc
+
+
+def _check_member(member: tarfile.TarInfo) -> None:
+    # As it is unpacked: no device, no name and no link that leads out. The place is never touched.
+    tarfile.data_filter(member, "/nowhere")
+    parts = member.name.split("/")
+    if len(parts) > _DEEPEST or not all(map(_is_name, parts)):
+        raise InputError(
+            f"the archive holds {member.name[:200]!r}, which is no name for a script's file",
+            hint=_HINT,
+            code="bad_archive",
+        )
+
+
+def _is_name(part: str) -> bool:
+    return len(part.encode(errors="replace")) <= 255 and part.isprintable()
 
 
 def _small(tar: tarfile.TarFile, archive: Path) -> list[tarfile.TarInfo]:

@@ -1,0 +1,75 @@
+"""Samples that are not what was measured are noticed by whoever looks at them, and the job is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from prony.cli.main import main
+from prony.measure.samples import SAMPLES
+from prony.model.result import Result
+
+RECIPE = """
+name: small
+workload: {kind: model, model: "zoo:noop", engine: onnxruntime, threads: 1}
+matrix: {workload.batch_size: [1, 2]}
+measure: {runs: 20, repeats: 1, warmup: 1, check: false}
+"""
+
+
+@pytest.fixture
+def samples(prony_home: Path, tmp_path: Path) -> list[Path]:
+    """Run an experiment of two jobs; return the sample file of each."""
+    (tmp_path / "small.yaml").write_text(RECIPE)
+    assert main(["run", str(tmp_path / "small.yaml")]) == 0
+    found = sorted(prony_home.glob(f"results/*/*/{SAMPLES}"))
+    assert len(found) == 2
+    return found
+
+
+def flip(path: Path) -> None:
+    """Change one bit in the middle, as a bad disk does."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("how", ["changed", "cut", "gone"])
+def test_damaged_samples_are_noticed_and_the_job_is_named(
+    samples: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    whole = [["show", "last"], ["doctor", "--store"], ["export", "last", "--to", str(tmp_path / "good")]]
+    assert [main(one) for one in whole] == [0, 0, 0]
+    if how == "changed":
+        flip(samples[1])
+    elif how == "cut":
+        samples[1].write_bytes(samples[1].read_bytes()[:-7])
+    else:
+        samples[1].unlink()
+    job = samples[1].parent.name
+    capsys.readouterr()
+    for command in (["show", "last"], ["doctor", "--store"], ["export", "last", "--to", str(tmp_path / "bad")]):
+        assert main(command) == 3, command
+        said = capsys.readouterr().err
+        assert f"job {job}: " in said
+        assert str(samples[1]) in said
+        assert samples[0].parent.name not in said
+    assert not (tmp_path / "bad").exists()
+    assert main(["doctor", "--store", "--json"]) == 3
+    [damage] = json.loads(capsys.readouterr().out)["damages"]
+    assert damage["job_id"] == job
+
+
+def test_a_result_of_an_older_prony_is_read_to_its_end_instead(
+    samples: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from prony.store.folder import damage_in, read_nouns
+
+    kept = read_nouns(samples[0].parent)
+    assert set(kept.result.checksums) == {SAMPLES, "telemetry.parquet"}
+    old = Result.read(kept.result.model_dump(mode="json") | {"checksums": {}})
+    assert damage_in(kept.path, kept.job, old) is None
+    samples[0].write_bytes(samples[0].read_bytes()[:-7])
+    assert "is damaged" in (damage_in(kept.path, kept.job, old) or "")
