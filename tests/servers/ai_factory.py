@@ -232,9 +232,9 @@ def _measured(
 ) -> str:
     kind, image, port = server
     sends = {"redis": "redis_stress", "ollama": "ollama_smoke", "vllm": "vllm_smoke", "postgres": "pgbench"}[kind]
-    service = {"type": kind, "name": name, "image": image, "partition": "gpu", "time_limit": "00:20:00"}
+    service: Document = {"type": kind, "name": name, "image": image, "partition": "gpu", "time_limit": "00:20:00"}
     service |= {"account": ACCOUNT, "port": port} | ({"settings": served} if served else {})
     service |= {"memory": "64G"} if kind == "vllm" else {}
-    client = {"type": sends, "partition": "cpu", "time_limit": "00:10:00", "account": ACCOUNT}
+    client: Document = {"type": sends, "partition": "cpu", "time_limit": "00:10:00", "account": ACCOUNT}
     client |= {"settings": asked} if asked else {}
     return _text(service, client, clients, bare_times=True, metrics=["latency", "throughput"])
