@@ -59,6 +59,12 @@ _ATTEMPTS = (
     .where(_A.c.job_id == bindparam("job"))
     .order_by(_A.c.number)
 )
+_OPEN: Select[Any] = (
+    select(_Q, _L.c.agent_id.label("pinned"), _L.c.demand)
+    .join(_L, _L.c.id == _Q.c.lot_id)
+    .where(_Q.c.ended_at.is_(None), _Q.c.experiment_id.startswith(PREFIX, autoescape=True))
+    .order_by(_Q.c.number)
+)
 _IN_ORDER = (_J.c.experiment_id, _J.c.position)
 
 
@@ -86,10 +92,9 @@ def open_jobs(
 ) -> Sequence[Row[Any]]:
     """Return the jobs that have not ended, of one campaign or of all, in the order of their arrival; no documents,
     which are long."""
-    columns: Select[Any] = select(_Q, _L.c.agent_id.label("pinned"), _L.c.demand)
-    query = columns.join(_L, _L.c.id == _Q.c.lot_id).where(_Q.c.ended_at.is_(None), _of_campaign(campaign_id))
+    query = _OPEN if campaign_id is None else _OPEN.where(_of_campaign(campaign_id))
     query = query if among is None else query.where(_Q.c.job_id.in_(among))
-    return connection.execute(query.order_by(_Q.c.number)).all()
+    return connection.execute(query).all()
 
 
 def limits_s(connection: Connection, job_ids: Sequence[str]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, func, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, func, select, update
 
 from prony.model.estimate import Summary
 from prony.model.history import Change, ChangeState
@@ -50,20 +50,34 @@ def of_change(connection: Connection, change_id: str) -> tuple[Batch, ...]:
     return tuple(_batch(row) for row in connection.execute(query))
 
 
+# Made once, as they are asked every second.
+_RUNNING = (
+    select(_T, tables.experiment.c.state.label("stands"))
+    .outerjoin(tables.experiment, tables.experiment.c.id == _T.c.experiment_id)
+    .where(_T.c.outcome.is_(None))
+    .order_by(_T.c.begun_at)
+)
+_WANTING = (
+    select(_C.c.document)
+    .where(
+        _C.c.kind == "regression",
+        _C.c.id.not_in(select(_T.c.change_id).where(_T.c.outcome.is_(None) | _T.c.outcome.not_in(GOES_ON))),
+        _C.c.state.in_([ChangeState.SUSPECT.value, ChangeState.FOUND.value]),
+    )
+    .order_by(_C.c.noticed_at, _C.c.id)
+    .limit(bindparam("most"))
+)
+
+
 def running(connection: Connection) -> tuple[tuple[Batch, str | None], ...]:
     """Return every batch that has no outcome, with the state of its experiment; None where that was deleted."""
-    experiment = tables.experiment
-    query = select(_T, experiment.c.state.label("stands")).outerjoin(experiment, experiment.c.id == _T.c.experiment_id)
-    rows = connection.execute(query.where(_T.c.outcome.is_(None)).order_by(_T.c.begun_at)).all()
-    return tuple((_batch(row), row.stands) for row in rows)
+    return tuple((_batch(row), row.stands) for row in connection.execute(_RUNNING).all())
 
 
 def wanting(connection: Connection, limit: int, without: Sequence[str] = ()) -> tuple[Change, ...]:
     """Return regressions that nothing has decided and for which a batch is to be run, the oldest first."""
-    settled = select(_T.c.change_id).where(_T.c.outcome.is_(None) | _T.c.outcome.not_in(GOES_ON))
-    query = select(_C.c.document).where(_C.c.kind == "regression", _C.c.id.not_in(settled), _C.c.id.not_in(without))
-    query = query.where(_C.c.state.in_([ChangeState.SUSPECT.value, ChangeState.FOUND.value]))
-    texts = connection.execute(query.order_by(_C.c.noticed_at, _C.c.id).limit(limit)).scalars()
+    query = _WANTING.where(_C.c.id.not_in(without)) if without else _WANTING
+    texts = connection.execute(query, {"most": limit}).scalars()
     return tuple(Change.read_json(text) for text in texts)
 
 

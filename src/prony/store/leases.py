@@ -39,14 +39,20 @@ def wanted_of(connection: Connection, agent_id: str) -> set[str]:
     return set(connection.execute(_WANTED_OF, {"agent": agent_id}).scalars())
 
 
+# Made once, as they are asked every second.
+_ALL_LEASED: Select[Any] = (
+    select(*_LEASE_COLUMNS, _Q.c.beat, _Q.c.leased_at, _Q.c.cancel_asked)
+    .where(_Q.c.state == _LEASED, _Q.c.device_key.is_not(None))
+    .order_by(_Q.c.number)
+)
+_RENEWAL = update(_Q).where(_Q.c.lease_id == bindparam("lease")).values(beat=_Q.c.beat + 1)
+
+
 def leased(connection: Connection) -> Sequence[Row[Any]]:
     """Return every lease there is, with the beat that tells whether it is renewed; of a load that several agents send,
     those of its parts, and none that is on no device."""
-    query: Select[Any] = select(*_LEASE_COLUMNS, _Q.c.beat, _Q.c.leased_at, _Q.c.cancel_asked)
-    query = query.where(_Q.c.state == _LEASED, _Q.c.device_key.is_not(None))
-    return connection.execute(query.order_by(_Q.c.number)).all()
+    return connection.execute(_ALL_LEASED).all()
 
 
 def renew(connection: Connection, lease_ids: Sequence[str]) -> None:
-    renewal = update(_Q).where(_Q.c.lease_id == bindparam("lease")).values(beat=_Q.c.beat + 1)
-    connection.execute(renewal, [{"lease": one} for one in lease_ids])
+    connection.execute(_RENEWAL, [{"lease": one} for one in lease_ids])

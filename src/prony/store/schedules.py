@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, or_, select, update
 
 from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.queue import Page, Submission
@@ -66,10 +66,13 @@ def page(connection: Connection, limit: int, cursor: str | None) -> Page[Schedul
     return Page[Schedule](items=tuple(found), next=found[-1].name if len(rows) > limit else None)
 
 
+# Made once, as it is asked every second.
+_DUE = select(_T).where(_T.c.next_at <= bindparam("now")).order_by(_T.c.next_at).limit(bindparam("most"))
+
+
 def due(connection: Connection, now: datetime, limit: int) -> list[Schedule]:
     """Return the schedules that have something to fire; what their fires add up to is left out."""
-    query = select(_T).where(_T.c.next_at <= now).order_by(_T.c.next_at).limit(limit)
-    return _read(connection.execute(query).all(), {})
+    return _read(connection.execute(_DUE, {"now": now, "most": limit}).all(), {})
 
 
 def move(connection: Connection, schedule_id: str, state: ScheduleState, next_at: datetime | None) -> None:

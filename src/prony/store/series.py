@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from prony.errors import InputError, NotFoundError
 from prony.model.calibration import Calibration
@@ -31,10 +31,13 @@ def series_of_job(connection: Connection, job_id: str) -> str | None:
     return None if found is None else str(found)
 
 
+# Made once, as it is asked every second.
+_WAITING = select(_P.c.series_id).where(~_P.c.judged).distinct().order_by(_P.c.series_id).limit(bindparam("most"))
+
+
 def waiting(connection: Connection, limit: int) -> list[str]:
     """Return series that have points which nobody has judged."""
-    query = select(_P.c.series_id).where(~_P.c.judged).distinct().order_by(_P.c.series_id).limit(limit)
-    return [str(one) for one in connection.execute(query).scalars()]
+    return [str(one) for one in connection.execute(_WAITING, {"most": limit}).scalars()]
 
 
 def wake(connection: Connection, series_id: str) -> None:

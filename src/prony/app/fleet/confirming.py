@@ -95,6 +95,9 @@ class Confirming(Schedules, Histories):
         case = trials.study(connection, change, self._is_there)
         if isinstance(case, trials.Refusal):
             return case
+        if not self._runs_kind(case.agent_id, case.job.workload.kind):
+            # As a SARK's worker, which looks for jobs in lists of its own: what is made for it would wait for ever.
+            return trials.Refusal(f"agent {case.agent_id} is lent no {case.job.workload.kind} jobs by this server")
         batches = confirmations.of_change(connection, change.id)
         trial = trials.following(case, batches)
         return trial if isinstance(trial, trials.Refusal) else (case, trial, len(batches))
@@ -102,6 +105,12 @@ class Confirming(Schedules, Histories):
     def _is_there(self, agent_id: str) -> bool | None:
         card = self.floor.cards.get(agent_id)
         return None if card is None else card.state not in IDLE_ONLY
+
+    def _runs_kind(self, agent_id: str, kind: str) -> bool:
+        """Does an agent say that it runs such workloads? One that says nothing of kinds may."""
+        card = self.floor.cards.get(agent_id)
+        kinds = card.capabilities.facts.get("kinds") if card is not None else None
+        return not isinstance(kinds, tuple) or kind in kinds
 
     def _keep_batch(self, desk: Desk, batch: Batch, plan: Plan, text: str) -> bool:
         if not self._is_wanted(desk, batch):

@@ -34,6 +34,7 @@ from prony.store.writer import Desk
 
 _LOST_AFTER = 3  # times the life of a lease
 _LAST_WORK_S = 2.0  # a server ends within 10 s of its signal, and requests have 5 s of them
+_HISTORY_ROUNDS = 5
 _DAY_S = 86_400.0
 # How long what has ended is kept of alarms and schedules; experiments stay until somebody deletes them.
 _KEPT = timedelta(days=90)
@@ -49,6 +50,7 @@ class Rounds(Confirming, Alarming, Gating, Agents):
         self._beats: dict[str, tuple[int, float]] = {}
         self._agent_beats: dict[str, tuple[int, float]] = {}
         self._reconciled = self._forgot = -math.inf
+        self._rounds_gone = 0
         self._judging: asyncio.Task[object] | None = None
         self._sweeper: asyncio.Task[None] | None = None
         await asyncio.to_thread(uploads.sweep, self.home)
@@ -94,9 +96,12 @@ class Rounds(Confirming, Alarming, Gating, Agents):
                 self._judging = self._begin(self._attempted(self.attend()))
 
     async def attend(self) -> None:
-        """See to what results mean for people: what changed in a history, and which gates failed."""
+        """See to what results mean for people: in every round which gates failed, and in every fifth what changed in a
+        history, which is judged as a whole: results that come one by one then cost less together."""
         await self.judge_gates()
-        await self.attend_histories()
+        self._rounds_gone += 1
+        if self._rounds_gone % _HISTORY_ROUNDS == 0:
+            await self.attend_histories()
 
     async def look_around(self) -> None:
         """Go one round."""

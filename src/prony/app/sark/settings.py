@@ -21,4 +21,4 @@ class SarkSettings:
     report_s: float = 5.0
     silence_s: float = 60.0
     poll_s: float = 0.2
-    look_s: float = 1.0
+    look_s: float = 2.0
