@@ -1,5 +1,5 @@
 # make demo   set up and run the main job end to end        make check  format, lint, types, contracts, tests
-# make test   set up and pass every test                    make bench  the figures of docs/performance.md
+# make test   set up, bring torch and servers, test all     make bench  the figures of docs/performance.md
 # make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  pictures of every page into docs/images
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
@@ -19,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-r
 SITE := src/prony/server/site
 UI_SOURCES := $(shell find ui/src ui/public -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/package-lock.json
 
-.PHONY: setup demo test test-slow check format lint types contracts bench bench-peers torch servers vllm clean
+.PHONY: setup demo test extras test-busy test-slow check format lint types contracts bench bench-peers torch servers vllm clean
 .PHONY: ui ui-types ui-check screenshots
 
 setup: $(STAMP) $(SITE)/.built
@@ -63,8 +63,19 @@ demo: setup
 	$(BIN)/prony run recipes/quickstart.yaml
 	@echo "Next: $(BIN)/prony --help, or '. $(BIN)/activate' once, and then plain 'prony'."
 
-test: setup
+test: setup extras
 	$(PYTEST)
+
+# What many tests need and pip can bring. Where it cannot be installed, they are skipped, and the run's end says so.
+extras: setup
+	@$(MAKE) --no-print-directory torch || echo "PyTorch could not be installed: its tests are skipped; 'make torch' tries again."
+	@$(MAKE) --no-print-directory servers || echo "The servers could not be installed: their tests are skipped; 'make servers' tries again."
+
+# The tests that wait, take a port or restart a server, again and again beside two processes that never rest.
+ROUNDS ?= 20
+FILES ?=
+test-busy: setup
+	$(BIN)/python tests/repeat_busy.py --rounds $(ROUNDS) --workers $(WORKERS) $(FILES)
 
 # What takes minutes each. What it needs and does not find is told and skipped.
 test-slow: setup

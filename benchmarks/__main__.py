@@ -19,6 +19,7 @@ ALL = (
     "fleet_many_agents",
     "fleet_events",
     "fleet_growth",
+    "sark_jobs",
     "load_generator",
     "emit",
     "ui",

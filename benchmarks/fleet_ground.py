@@ -74,9 +74,9 @@ def fresh(url: str, like: str = "template1") -> str:
 
 
 @contextmanager
-def prony_server(home: Path, database: str = "") -> Iterator[Serving]:
-    """Run a server in a process of its own while the block runs."""
-    command = [sys.executable, "-m", "prony", "server", "--port", "0", "--log-level", "warning"]
+def prony_server(home: Path, database: str = "", options: Sequence[str] = ()) -> Iterator[Serving]:
+    """Run a server in a process of its own while the block runs; `options` are further ones of its command."""
+    command = [sys.executable, "-m", "prony", "server", "--port", "0", "--no-auth", "--log-level", "warning", *options]
     command += ["--database", database] if database else []
     home.parent.mkdir(parents=True, exist_ok=True)
     log = home.with_suffix(".log")

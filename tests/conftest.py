@@ -10,22 +10,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 
+import httpx
 import pytest
 
 from prony.ports import plugins
 from servers.binaries import AbsentError
-from servers.needs import lack
+from servers.needs import count_missing, lack
 from servers.postgres import Postgres
 from servers.shared import Shared, shared, wait_ended
 
 # What one process has compiled the next one reads, whatever the surroundings say: the tests start thousands.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# A question that names no limit of its own waits as long as a busy machine needs; httpx would give up after 5 s.
+for _part in ("connect", "read", "write", "pool"):
+    setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, _part, 60.0)
 FAULTY = Path(__file__).parent / "faulty"
 # What `make servers` installed is found by whoever looks for a server's program; last, for it has a python too.
 os.environ["PATH"] = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(__file__).parents[1] / '.venv-servers' / 'bin'}"
@@ -65,6 +69,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_turn)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+    """Say last, in a line for each thing that was missing, how many tests it cost and how to bring it."""
+    yield
+    skipped = terminalreporter.getreports("skipped")
+    reasons = [report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)]
+    for line in count_missing(reasons):
+        terminalreporter.write_line(line)
+
+
 def _turn(item: pytest.Item) -> int:
     place = item.path.relative_to(Path(__file__).parent).as_posix()
     return next((at for at, part in enumerate(LONGEST_FIRST) if place.startswith(part)), len(LONGEST_FIRST))
@@ -73,10 +87,11 @@ def _turn(item: pytest.Item) -> int:
 @pytest.fixture(scope="session")
 def torch_python() -> str:
     """Return an interpreter that has PyTorch; without one the test is skipped, or fails where it must be there."""
+    made = Path(__file__).parents[1] / ".venv-torch"
     found = os.environ.get("PRONY_TEST_TORCH_PYTHON") or (sys.executable if find_spec("torch") else "")
-    if not found:
-        lack("torch", "no PyTorch here: `make torch`, and PRONY_TEST_TORCH_PYTHON=.venv-torch/bin/python")
-    return found
+    if not found and not (made / ".ready").exists():
+        lack("torch", f"neither here nor in {made.name}, and PRONY_TEST_TORCH_PYTHON names no interpreter that has it")
+    return found or str(made / "bin" / "python")
 
 
 def _servers(factory: pytest.TempPathFactory) -> Path:

@@ -88,6 +88,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "change": ("ack",),
     "ack": ("ack",),
     "comparison": ("compare",),
+    "login_link": ("server",),
 }
 AN_AGENT_S = "only an agent asks this, and it has a connection of its own"
 IN_THE_DATABASE = "prony tokens works on the database, so that it needs no server and no first token"

@@ -20,6 +20,7 @@ Api = dict[str, tuple[str, str, Any]]
 # What a command asks and no page can, and why a browser cannot do it.
 NOT_IN_A_BROWSER = {
     "keep_scripts": "it brings a folder from the disk of whoever types; a page cannot read one",
+    "login_link": "it logs a browser in, and one that shows the pages has done so",
 }
 # What commands call a client, or whoever stands for one on this machine.
 CALLED = ("client", "book", "keeper")

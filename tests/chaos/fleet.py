@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,8 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import psutil
+
+from servers.ports import free_port
 
 # Every process of one fleet carries this, so that whoever is left over can be found.
 MARK = "FLEET_MARK"
@@ -58,7 +59,7 @@ class Process:
             return 0
         if self.child.poll() is None:
             self.child.send_signal(sent)
-        return self.child.wait(60)
+        return self.child.wait(120)
 
 
 @dataclass
@@ -93,7 +94,8 @@ class Fleet:
 
     def add_server(self, *, port: int | None = None, home: Path | None = None, options: Sequence[str] = ()) -> Process:
         program = [str(_CLOCKED)] if "FLEET_CLOCK" in self.extra else ["-m", "prony"]
-        command = [sys.executable, *program, "server", "--port", str(port or self.port)]
+        # Who asks is no subject of these tests, and their agents have homes of their own.
+        command = [sys.executable, *program, "server", "--port", str(port or self.port), "--no-auth"]
         command += ["--lease-ttl", self.lease_ttl, "--log-format", "json", *options]
         command += ["--database", self.database] if self.database else []
         environment = self.environment(home or self.server_home) | self.server_extra
@@ -109,7 +111,7 @@ class Fleet:
         self.agents.append(agent)
         return agent
 
-    def wait_ready(self, *, within_s: float = 60.0, port: int | None = None) -> None:
+    def wait_ready(self, *, within_s: float = 120.0, port: int | None = None) -> None:
         wait_for(lambda: answers(f"http://127.0.0.1:{port or self.port}/api/v1/health"), "the server", within_s)
 
     def leftovers(self) -> list[str]:
@@ -142,22 +144,16 @@ def fleet(folder: Path, **settings: str) -> Iterator[Fleet]:
 
 def answers(url: str) -> bool:
     try:
-        with urlopen(url, timeout=2) as answer:
+        with urlopen(url, timeout=30) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False
 
 
-def wait_for(is_so: Callable[[], bool], what: str, within_s: float = 30.0) -> None:
+def wait_for(is_so: Callable[[], bool], what: str, within_s: float = 90.0) -> None:
     """Wait until something is so, and say what was not when it takes too long."""
     deadline = time.monotonic() + within_s
     while not is_so():
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {within_s:g} s for {what}")
         time.sleep(0.05)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

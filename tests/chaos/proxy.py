@@ -41,7 +41,7 @@ class Proxy:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
-        self._ready.wait(10)
+        self._ready.wait(60)
 
     @property
     def url(self) -> str:
@@ -59,7 +59,7 @@ class Proxy:
     def close(self) -> None:
         self.cut_all()
         self._loop.call_soon_threadsafe(self._end)
-        self._thread.join(10)
+        self._thread.join(60)
 
     def _end(self) -> None:
         for task in asyncio.all_tasks(self._loop):
@@ -67,7 +67,7 @@ class Proxy:
         self._loop.call_soon(self._loop.stop)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     def _work(self) -> None:
         asyncio.set_event_loop(self._loop)

@@ -201,7 +201,8 @@ def test_benchmarks_of_different_numbers_of_clients_are_a_sweep(bench: Bench, tm
         names = [{"name": f"client-{number}"} for number in range(clients)]
         benchmark(tmp_path / "results" / f"BM-{clients}", rows(100 * clients), clients=names)
     found = bench.sweep_report([one.id for one in bring_in(bench.store, tmp_path)])
-    assert [level.load for curve in found.curves for level in curve.levels] == [1, 2, 4]
+    (curve,) = found.curves
+    assert [level.load for level in curve.levels] == [1, 2, 4]
 
 
 def test_torn_lines_are_counted_and_told(bench: Bench, tmp_path: Path) -> None:

@@ -10,10 +10,12 @@ import yaml
 
 from prony.app.api import check_names
 from prony.app.targets import check_target
+from prony.cli.main import main
 from prony.errors import InputError, RecipeError
 from prony.recipe import Loaded, load, loads
 from prony.recipe.dialects.ai_factory_clients import CLIENTS
 from prony.recipe.dialects.ai_factory_nouns import SERVICES
+from servers.ai_factory import recipes, sweep
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "recipes" / "ai-factory").glob("*.yaml"))
 FIRST = {kind: name for name, (kind, _) in reversed(CLIENTS.items())}
@@ -57,7 +59,8 @@ def test_every_client_type_becomes_a_driver_with_options_that_it_takes(name: str
     check_names([job])
     assert job.service.service == CLIENTS[name][0]
     assert job.load.users.concurrency == 2
-    assert (job.load.requests or 0) % 2 == 0
+    assert job.load.requests is None
+    assert job.load.asked_requests == 2 * (job.load.users.requests or 0)
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -67,7 +70,7 @@ def test_every_service_type_starts_by_its_own_defaults(name: str) -> None:
 
 def test_the_requests_of_all_clients_are_one_load_of_as_many_users() -> None:
     (job,) = redis(num_requests=300, key_size_bytes=24, value_size_bytes=99).jobs("x1")
-    assert (job.load.users.concurrency, job.load.requests) == (2, 2 * 2 * 300)
+    assert (job.load.users.concurrency, job.load.users.requests, job.load.asked_requests) == (2, 600, 1200)
     assert job.service.options == {
         "operation": "mixed", "get_share": 0.5, "key_count": 300, "key_size": 24, "value_size": 99,
     }  # fmt: skip
@@ -76,21 +79,30 @@ def test_the_requests_of_all_clients_are_one_load_of_as_many_users() -> None:
 @pytest.mark.parametrize("kind", ["nginx", "chroma"])
 def test_the_only_request_of_a_health_check_counts(kind: str) -> None:
     (job,) = read({"type": kind}, {"type": f"{kind}_healthcheck"}, num_clients=3).jobs("x")
-    assert (job.load.requests, job.load.warmup) == (3, "none")
+    assert (job.load.asked_requests, job.load.warmup) == (3, "none")
 
 
 def test_a_smoke_test_sends_as_many_requests_as_it_is_told() -> None:
     client = {"type": "vllm_smoke", "settings": {"num_requests": 100, "max_tokens": 50}}
     (job,) = read({"type": "vllm"}, client).jobs("x1")
-    assert job.load.requests == 200
+    assert job.load.asked_requests == 200
     assert job.service.prompts == {"texts": ["Hello"], "output_tokens": 50}
     assert job.service.options == {"model": "facebook/opt-125m"}
 
 
 def test_concurrent_requests_of_a_client_are_users_of_their_own() -> None:
-    (job,) = read({"type": "vllm"}, {"type": "vllm_stress", "settings": {"concurrent_requests": 8}}).jobs("x1")
-    assert job.load.users.concurrency == 16
-    assert job.load.requests == 100
+    loaded = read({"type": "vllm"}, {"type": "vllm_stress", "settings": {"concurrent_requests": 5}})
+    (job,) = loaded.jobs("x1")
+    assert job.load.users.concurrency == 10
+    assert (job.load.users.requests, job.load.asked_requests) == (10, 100)
+    assert loaded.users_of_client == 5
+
+
+def test_requests_that_cannot_be_shared_evenly_are_shared_by_all_and_that_is_told() -> None:
+    loaded = read({"type": "vllm"}, {"type": "vllm_stress", "settings": {"concurrent_requests": 8}})
+    (job,) = loaded.jobs("x1")
+    assert (job.load.users.concurrency, job.load.users.requests, job.load.requests) == (16, None, 100)
+    assert any("cannot be shared evenly by 8 at once" in note for note in loaded.notes)
 
 
 def test_an_apostrophe_in_a_prompt_is_only_a_letter() -> None:
@@ -116,14 +128,22 @@ def test_the_variables_of_env_environment_and_capital_settings_all_arrive() -> N
     assert job.service.settings == {"environment": {"A": "1", "MINIO_ROOT_USER": "me", "B_C": "x"}}
 
 
-def test_a_delay_between_clients_is_a_ramp() -> None:
-    client = {"type": "redis_stress", "time_limit": "00:01:00"}
-    loaded = read({"type": "redis"}, client, num_clients=4, client_delay=5)
-    assert any("who comes late sends fewer" in note for note in loaded.notes)
+def test_clients_that_send_for_a_time_come_one_after_the_other() -> None:
+    client = {"type": "pgbench", "settings": {"duration": 60}}
+    loaded = read({"type": "postgres"}, client, num_clients=4, client_delay=5)
     (job,) = loaded.jobs("x1")
-    ramp, rest = job.load.stages or ()
-    assert (ramp.duration, ramp.concurrency, ramp.ramp) == (15 * 10**9, 4, True)
-    assert (rest.duration, rest.concurrency, rest.ramp) == (45 * 10**9, 4, False)
+    assert (job.load.users.concurrency, job.load.users.stagger, job.load.duration) == (4, 5 * 10**9, 60 * 10**9)
+    assert not any("client_delay" in note for note in loaded.notes)
+
+
+def test_a_delay_that_would_leave_each_client_alone_is_told_with_the_option_that_honours_it() -> None:
+    text = written({"type": "redis"}, {"type": "redis_stress"}, num_clients=4, client_delay=5)
+    loaded = loads(text, "yaml", "their.yaml")
+    (told,) = [note for note in loaded.notes if "client_delay" in note]
+    assert "clients begin together" in told
+    option = told.partition("--set ")[2].split()[0]
+    (job,) = loads(text, "yaml", "their.yaml", [option]).jobs("x1")
+    assert (job.load.users.concurrency, job.load.users.stagger) == (4, 5 * 10**9)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("00:10:00", 600), ("10:00:00", 36_000), ("1-00:00:01", 86_401)])
@@ -137,7 +157,7 @@ def test_a_time_limit_is_the_same_with_and_without_quotes(text: str, seconds: in
 def test_pgbench_runs_its_transactions_on_its_threads() -> None:
     client = {"type": "pgbench", "settings": {"transactions": 2000, "threads": 4}}
     (job,) = read({"type": "postgres", "image": "postgres:15-alpine"}, client, num_clients=10).jobs("x1")
-    assert (job.load.requests, job.load.users.concurrency, job.load.clients.processes) == (20_000, 10, 4)
+    assert (job.load.asked_requests, job.load.users.concurrency, job.load.clients.processes) == (20_000, 10, 4)
     assert job.service.options["operation"] == "tpcb"
     (job,) = read({"type": "postgres"}, client, num_clients=2).jobs("x1")
     assert job.load.clients.processes == 2
@@ -146,7 +166,7 @@ def test_pgbench_runs_its_transactions_on_its_threads() -> None:
 def test_a_batch_is_never_empty() -> None:
     client = {"type": "qdrant_stress", "settings": {"num_points": 512, "batch_size": 256, "num_queries": 8}}
     (job,) = read({"type": "qdrant"}, client, num_clients=1).jobs("x1")
-    assert job.load.requests == 2 + 8
+    assert job.load.asked_requests == 2 + 8
     assert job.service.options["query_share"] == 0.8
 
 
@@ -182,11 +202,43 @@ def test_a_raw_command_is_the_service_and_the_client_says_what_speaks_to_it() ->
     assert any("the command beside it wins" in note for note in loaded.notes)
 
 
-def test_a_sweep_over_clients_is_one_option() -> None:
-    loaded = loads(
-        written({"type": "redis"}, {"type": "redis_stress"}), overrides=["matrix.load.closed.concurrency=[1,2,4]"]
-    )
-    assert [job.load.users.concurrency for job in loaded.jobs("x1")] == [1, 2, 4]
+def test_a_sweep_over_clients_has_the_same_requests_for_each_client() -> None:
+    client = {"type": "redis_stress", "settings": {"num_requests": 500}}
+    loaded = loads(written({"type": "redis"}, client), overrides=["matrix.load.closed.concurrency=[1,2,4,8]"])
+    assert [job.load.users.concurrency for job in loaded.jobs("x1")] == [1, 2, 4, 8]
+    assert [job.load.asked_requests for job in loaded.jobs("x1")] == [1000, 2000, 4000, 8000]
+
+
+# All that it ships
+
+
+SHIPPED = recipes()
+
+
+def test_its_folders_have_62_recipes() -> None:
+    assert len(SHIPPED) == 16 + 12 + 34
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_recipe_that_it_ships_is_accepted_for_this_machine(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(SHIPPED[name])
+    code = main(["check", str(path), "--on", "local"])
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    assert said.out.endswith(": 1 service job\n")
+    assert main(["check", str(path)]) == 2  # its own target is a cluster
+    assert "--on local" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["redis", "postgres", "chroma", "ollama"])
+def test_the_recipes_of_a_sweep_differ_in_their_clients_alone(kind: str) -> None:
+    loaded = {clients: loads(text) for clients, text in sweep(kind).items()}
+    loads_of = {clients: one.jobs("x1")[0].load for clients, one in loaded.items()}
+    assert {clients: load.users.concurrency for clients, load in loads_of.items()} == {one: one for one in loaded}
+    assert len({load.users.requests for load in loads_of.values()}) == 1
 
 
 def test_settings_that_are_empty_are_no_crash() -> None:

@@ -33,6 +33,7 @@ def main() -> int:
     start.add_argument("--mode", choices=("real", "recorded"), default="real")
     start.add_argument("--heartbeat", type=float, default=10.0)
     start.add_argument("--idle", type=float, default=1.0)
+    start.add_argument("--work", type=float, default=0.0, help="seconds that each job takes at least")
     start.add_argument("--fault", default="")
     start.add_argument("--gate", type=Path, default=Path("gate"))
     options = parser.parse_args()
@@ -59,7 +60,7 @@ def _worker(options: Namespace) -> Worker:
         tuple(options.capability) or _capabilities(),
         measured if options.mode == "real" else recorded,
         Fault.read(options.fault, options.gate),
-        Pace(options.heartbeat, options.idle),
+        Pace(options.heartbeat, options.idle, options.work),
     )
 
 

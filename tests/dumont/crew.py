@@ -28,7 +28,7 @@ class Hand:
     def said(self) -> str:
         return self.log.read_text(errors="replace")
 
-    def wait_said(self, pattern: str, *, within_s: float = 30.0) -> str:
+    def wait_said(self, pattern: str, *, within_s: float = 120.0) -> str:
         """Wait until it has said something like this; return what."""
         deadline = time.monotonic() + within_s
         while (found := re.search(pattern, self.said())) is None:
@@ -48,9 +48,9 @@ class Hand:
 
     def stop(self, sent: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(sent)
-        return self.process.wait(30)
+        return self.process.wait(120)
 
-    def ended(self, *, within_s: float = 30.0) -> int:
+    def ended(self, *, within_s: float = 120.0) -> int:
         return self.process.wait(within_s)
 
 

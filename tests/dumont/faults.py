@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 DEATHS = ("die-after-pop", "die-after-fetch", "die-before-result", "die-after-result")
-NAMES = (*DEATHS, "hang", "late", "held", "fail", "lost", "twice", "unknown", "malformed")
+# As urllib says it where a model's server is away: word for word the same each time.
+NO_DOWNLOAD = "Failed to download model: <urlopen error [Errno 111] Connection refused>"
+NAMES = (*DEATHS, "hang", "late", "held", "fail", "no-download", "lost", "twice", "unknown", "malformed")
 
 
 @dataclass
@@ -51,3 +53,5 @@ class Fault:
         self.is_mute = False
         if self.strikes("fail"):
             raise RuntimeError("Benchmark task failed: it was told to")
+        if self.strikes("no-download"):
+            raise OSError(NO_DOWNLOAD)

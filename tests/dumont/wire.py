@@ -24,16 +24,16 @@ class Orchestrator:
         self._host = host
 
     def register(self, body: dict[str, Any]) -> tuple[int, Any]:
-        return self._call("POST", "/api/register", body, timeout_s=10)
+        return self._call("POST", "/api/register", body, timeout_s=60)
 
     def heartbeat(self, worker_id: str, timestamp: float) -> int:
-        return self._call("POST", f"/api/workers/{worker_id}/heartbeat", {"timestamp": timestamp}, timeout_s=5)[0]
+        return self._call("POST", f"/api/workers/{worker_id}/heartbeat", {"timestamp": timestamp}, timeout_s=60)[0]
 
     def status(self, worker_id: str, status: str) -> int:
-        return self._call("PUT", f"/api/workers/{worker_id}/status", {"status": status}, timeout_s=5)[0]
+        return self._call("PUT", f"/api/workers/{worker_id}/status", {"status": status}, timeout_s=60)[0]
 
     def job(self, job_id: str) -> tuple[int, Any]:
-        return self._call("GET", f"/api/jobs/{job_id}", None, timeout_s=10)
+        return self._call("GET", f"/api/jobs/{job_id}", None, timeout_s=60)
 
     def _call(self, method: str, path: str, body: Any, *, timeout_s: float) -> tuple[int, Any]:
         there = urlsplit(self._host + path)
@@ -59,7 +59,9 @@ class Queues:
     """Whatever goes wrong with Redis is taken for `nothing there`, or for `not done`."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._redis = redis.Redis(host=host, port=port, db=0, decode_responses=True, socket_connect_timeout=5)
+        self._redis = redis.Redis(
+            host=host, port=port, db=0, decode_responses=True, socket_connect_timeout=60, socket_timeout=60
+        )
 
     def is_connected(self) -> bool:
         try:

@@ -118,7 +118,7 @@ def lab(tmp_path: Path, faulty: Callable[[str], Path]) -> Iterator[Lab]:
             made.add_versions()
             made.use("1.0")
             agent.start()
-            wait_for(lambda: "enrolled" in agent.said(), "the agent", 90)
+            wait_for(lambda: "enrolled" in agent.said(), "the agent", 180)
             yield made
 
 

@@ -20,7 +20,7 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: str | Path, code: int = 0) -> tuple[dict[str, Any], str]:
-    command = [sys.executable, "-m", "prony", "run", "--json", "--no-report", *map(str, arguments)]
+    command = [sys.executable, "-m", "prony", "run", "--json", "--no-report", "--no-container", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
     assert done.returncode == code, done.stdout + done.stderr
     return json.loads(done.stdout) if done.stdout else {}, done.stderr
@@ -55,6 +55,64 @@ def test_a_distributed_run_has_two_processes_that_tell_their_ranks() -> None:
     assert job["state"] == "complete"
     (repetition,) = job["result"]["repetitions"]
     assert sorted(end["rank"] for end in repetition["ends"]) == [0, 1]
+
+
+SCRIPT_MODE = """
+spec_version = "0.1.0"
+[info]
+description = "script mode"
+[hardware]
+instance_type = "t3.small"
+strategy = "single_node"
+[env]
+docker_image = "python:3-alpine"
+[ml]
+benchmark_code = "$(BAI_SCRIPTS_PATH)/CODE"
+"""
+
+
+def test_script_mode_keeps_the_name_of_the_folder_and_runs_an_entrypoint_that_is_no_program(tmp_path: Path) -> None:
+    """As `anubis --submit descriptor-script-mode.toml --script src` does."""
+    descriptor, source = tmp_path / "descriptor-script-mode.toml", tmp_path / "src"
+    descriptor.write_text(SCRIPT_MODE.replace("CODE", "src/entrypoint.sh"))
+    source.mkdir()
+    entrypoint = source / "entrypoint.sh"
+    entrypoint.write_text("#!/bin/sh\npython3 $BAI_SCRIPTS_PATH/src/hello.py\n")
+    entrypoint.chmod(0o644)
+    (source / "hello.py").write_text("from benchmarkai import emit\nemit({'accuracy': 0.5})\n")
+    found, said = run(descriptor, "--script", source)
+    (job,) = found["jobs"]
+    assert (job["state"], job["estimates"]["accuracy.p50"]["value"]) == ("complete", 0.5)
+    assert "note: image python:3-alpine is not used: the command runs with the programs of this machine" in said
+
+
+def test_script_mode_takes_one_file_too(tmp_path: Path) -> None:
+    descriptor, script = tmp_path / "descriptor.toml", tmp_path / "hello.py"
+    descriptor.write_text(SCRIPT_MODE.replace("$(BAI_SCRIPTS_PATH)/CODE", "python3 $(BAI_SCRIPTS_PATH)/hello.py"))
+    script.write_text("import os\nfrom benchmarkai import emit\nemit({'files': len(os.listdir('.'))})\n")
+    (job,) = run(descriptor, "--script", script)[0]["jobs"]
+    assert (job["state"], job["estimates"]["files.p50"]["value"]) == ("complete", 1)
+
+
+def test_without_an_engine_a_descriptor_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
+    environment = os.environ | {"PATH": "/nowhere"}
+    descriptor = EXAMPLES / "hello-world" / "descriptor.toml"
+
+    def prony(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "prony", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    done = prony("run", str(descriptor))
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "image python:3 needs a container engine, and no container engine is on the path" in done.stderr
+    assert "--no-container" in done.stderr
+    checked = prony("check", str(descriptor))
+    assert checked.returncode == 0
+    assert "prony run refuses this here: image python:3 needs a container engine" in checked.stderr
+    allowed = prony("check", str(descriptor), "--no-container")
+    assert "image python:3 is not used: the command runs with the programs of this machine" in allowed.stderr
+    assert "refuses" not in allowed.stderr
+    assert json.loads(prony("list", "--json").stdout) == []
 
 
 def test_a_wrong_descriptor_is_told_with_its_lines_and_exits_2(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-WITHIN_S = 60
+WITHIN_S = 180
 
 
 def started(*arguments: str) -> subprocess.Popen[str]:

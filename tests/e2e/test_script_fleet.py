@@ -44,7 +44,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         found.wait_ready()
         agent = found.add_agent(found.url, options=("--kinds", "script"))
         agent.start()
-        wait_for(lambda: "enrolled" in agent.said(), "the agent", 90)
+        wait_for(lambda: "enrolled" in agent.said(), "the agent", 180)
         yield found
 
 
@@ -80,12 +80,52 @@ def test_what_is_not_what_its_name_says_is_not_kept(lab: Fleet, tmp_path: Path) 
 
 def test_a_descriptor_of_benchmark_ai_travels_with_its_scripts_too(lab: Fleet) -> None:
     descriptor = Path(__file__).parents[2] / "recipes" / "benchmark-ai" / "hello-world" / "descriptor.toml"
-    command = [sys.executable, "-m", "prony", "run", str(descriptor), "--server", lab.url, "--json"]
+    command = [sys.executable, "-m", "prony", "run", str(descriptor), "--server", lab.url, "--json", "--no-container"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "note: image python:3 is not used: the command runs with the programs of the agent's machine" in done.stderr
     (job,) = json.loads(done.stdout)["jobs"]
     assert job["result"]["script"]["directory"].startswith("sha256:")
     assert job["metrics"]
+
+
+SCHEDULED = """
+spec_version = "0.1.0"
+[info]
+description = "every night"
+scheduling = "0 3 * * *"
+labels = {task_name = "nightly"}
+[hardware]
+instance_type = "local"
+strategy = "single_node"
+[env]
+docker_image = "python:3"
+[ml]
+benchmark_code = "$(BAI_SCRIPTS_PATH)/src/entrypoint.sh"
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("--detach",)], ids=["followed", "detached"])
+def test_a_scheduled_descriptor_says_which_schedule_it_made(lab: Fleet, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Its folder of scripts keeps its name on the way, and an entrypoint that is no program is run all the same."""
+    descriptor, name = tmp_path / "nightly.toml", f"nightly{len(words)}"
+    descriptor.write_text(SCHEDULED.replace("nightly", name))
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "entrypoint.sh").write_text("#!/bin/sh\necho '{\"answer\": 44}'\n")
+    command = [sys.executable, "-m", "prony", "run", str(descriptor), "--script", str(tmp_path / "src")]
+    command += ["--no-container", "--server", lab.url, "--json", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    with Client(lab.url) as client:
+        made = client.schedule(name)
+        client.pause_schedule(name)
+    assert (told["schedule"]["id"], told["schedule"]["name"]) == (made.id, name)
+    assert told["experiment"]["schedule_id"] == made.id
+    assert told["schedule"]["timing"]["cron"] == "0 3 * * *"
+    assert f"note: schedule {name} ({made.id}) runs it again at '0 3 * * *'; next at " in done.stderr
+    if not words:
+        assert told["jobs"][0]["estimates"]["answer.p50"]["value"] == 44
 
 
 def test_a_schedule_of_the_home_keeps_the_folder_as_it_was_and_the_server_there_runs_it(

@@ -16,15 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from chaos.fleet import Fleet, fleet, free_port, wait_for
+from chaos.fleet import Fleet, fleet, wait_for
 from chaos.proxy import Odds, Proxy
 from chaos.work import asked, check_everything, record, submit
+from servers.ports import free_port
 from servers.postgres import Postgres
 
 JOBS = os.environ.get("PRONY_TEST_FAULT_JOBS")
 SEED = int(os.environ.get("PRONY_TEST_FAULT_SEED", "1"))
 AGENTS = 4
-PATIENCE_S = 240.0
+PATIENCE_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -129,9 +130,9 @@ def test_every_job_ends_once_whatever_is_killed(
         check_everything(running, experiments, recording)
         for process in (*running.agents, *running.servers):
             process.stop()
-        wait_for(lambda: not running.leftovers(), f"processes to end: {running.leftovers()}", 20)
-        for proxy in proxies:
-            assert {"twice", "cut_after", "delay"} <= proxy.counts.keys()
+        wait_for(lambda: not running.leftovers(), f"processes to end: {running.leftovers()}")
+        # Each by chance, so that of a few requests through one of them none may have been hit.
+        assert {"twice", "cut_after", "delay"} <= {fate for proxy in proxies for fate in proxy.counts}
         unsent = list(tmp_path.glob("a*/**/result.tar"))
         assert unsent == [], f"results that were never taken in: {unsent}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from chaos.work import asked, check_everything, record, submit
 from prony.client import Client
 
 JOBS = 40
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
+FULL_S = 30.0
+MOST_TRIES = 30  # of two agents; each begins with half a second and doubles it
 
 
 @pytest.fixture(scope="module")
@@ -86,10 +89,44 @@ def test_a_full_disk_stops_nothing_for_good(tmp_path: Path, small_disk: Path, re
         check_everything(running, [experiment], recording)
 
 
+@pytest.mark.parametrize("what", ["everything", "results"])
+def test_agents_ask_a_full_server_seldom_and_more_and_more_so(
+    tmp_path: Path, small_disk: Path, recording: Path, what: str
+) -> None:
+    """Counted, not timed: growing pauses leave room for a dozen tries, a loop without them makes hundreds."""
+    with fleet(tmp_path) as running:
+        if what == "everything":
+            running.home = small_disk
+        else:  # the database has room, so jobs are lent all the time
+            running.server_home.mkdir()
+            for name in ("results", "uploads"):
+                (small_disk / name).mkdir()
+                (running.server_home / name).symlink_to(small_disk / name)
+        running.server_extra = {"PRONY_HOME": str(running.server_home)}
+        experiment = begin(running, recording)
+        wait_done(running, experiment, 5)
+        ballast = small_disk / "ballast"
+        with pytest.raises(OSError, match="No space"):
+            fill(ballast)
+
+        def tries() -> int:
+            logs = [agent.log.read_text(errors="replace") for agent in running.agents]
+            return sum(text.count("result not sent yet") for text in logs)
+
+        wait_for(lambda: tries() > 0, "an agent to be refused", PATIENCE_S)
+        begun_s = time.monotonic()
+        wait_for(lambda: time.monotonic() - begun_s > FULL_S, "the disk to be full for a while", 2 * FULL_S)
+        assert tries() <= MOST_TRIES, running.agents[0].said()
+        ballast.unlink()
+        wait_done(running, experiment, JOBS)
+        check_everything(running, [experiment], recording)
+
+
 def test_a_clock_that_is_set_makes_nobody_late(tmp_path: Path, recording: Path) -> None:
     clock = tmp_path / "clock"
     clock.write_text("0")
-    with fleet(tmp_path) as running:
+    # Far longer than a busy machine keeps an agent from its sign of life, and far shorter than the clock is set by.
+    with fleet(tmp_path, lease_ttl="60s") as running:
         running.extra = {"FLEET_CLOCK": str(clock)}
         experiment = begin(running, recording)
         for done, offset_s in ((4, 2 * 86400), (12, -3 * 86400), (20, 3600), (28, -1)):

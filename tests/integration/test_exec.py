@@ -22,6 +22,7 @@ from prony.app.results import mend, summary_of
 from prony.model.job import Job
 from prony.model.recipe import Limits, Measure, ModelWorkload
 from prony.model.result import Result, ResultState
+from servers.process import wait_all_gone
 
 Model = Callable[[str], Path]
 
@@ -30,7 +31,12 @@ def job(model: Path, number: int = 0, **measure: Any) -> Job:
     workload = ModelWorkload(kind="model", model=str(model), engine="faulty")
     plan = Measure(**({"runs": 20, "warmup": 2, "repeats": 3, "check": False} | measure))
     return Job(
-        id=f"x-{number:03d}", experiment_id="x", name="t", workload=workload, measure=plan, limits=Limits(timeout="5s")
+        id=f"x-{number:03d}",
+        experiment_id="x",
+        name="t",
+        workload=workload,
+        measure=plan,
+        limits=Limits(timeout="120s"),
     )
 
 
@@ -61,13 +67,12 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def all_gone(processes: list[psutil.Process]) -> bool:
-    _, alive = psutil.wait_procs(processes, timeout=10)
-    return all(process.status() == psutil.STATUS_ZOMBIE for process in alive if process.is_running())
+    return not wait_all_gone(processes)
 
 
 def test_a_folder_is_whole_and_progress_is_json_lines(faulty: Model, tmp_path: Path) -> None:
     runner = start([job(faulty("check:fine"))], tmp_path)
-    out, _ = runner.communicate(timeout=60)
+    out, _ = runner.communicate(timeout=180)
     assert runner.returncode == 0
     events = [json.loads(line) for line in out.splitlines()]
     assert [event["kind"] for event in events][-1] == "finished"
@@ -86,14 +91,14 @@ def test_a_folder_is_whole_and_progress_is_json_lines(faulty: Model, tmp_path: P
 def test_an_import_is_timed_only_where_nothing_of_ours_ran_beside_it(
     faulty: Model, tmp_path: Path, isolation: str, told: bool
 ) -> None:
-    start([job(faulty("check:fine"), isolation=isolation)], tmp_path).communicate(timeout=60)
+    start([job(faulty("check:fine"), isolation=isolation)], tmp_path).communicate(timeout=180)
     assert {item.import_ns is not None for item in result_in(tmp_path / "out").repetitions} == {told}
 
 
 def test_jobs_that_belong_together_take_turns(faulty: Model, tmp_path: Path) -> None:
     model = faulty("check:fine")
     runner = start([job(model, number) for number in range(3)], tmp_path)
-    out, _ = runner.communicate(timeout=60)
+    out, _ = runner.communicate(timeout=180)
     events = [json.loads(line) for line in out.splitlines()]
     turns = [event["job_id"] for event in events if event["kind"] == "repetition" and "state" in event]
     assert {frozenset(turns[i : i + 3]) for i in (0, 3, 6)} == {frozenset({"x-000", "x-001", "x-002"})}
@@ -101,7 +106,7 @@ def test_jobs_that_belong_together_take_turns(faulty: Model, tmp_path: Path) -> 
 
 def test_a_crash_is_its_repetition_s_failure_and_the_exit_code_says_so(faulty: Model, tmp_path: Path) -> None:
     runner = start([job(faulty("first:segfault"))], tmp_path)
-    runner.communicate(timeout=60)
+    runner.communicate(timeout=180)
     assert runner.returncode == 1
     result = result_in(tmp_path / "out")
     assert result.state is ResultState.FAILED
@@ -116,7 +121,7 @@ def test_one_broken_job_does_not_touch_its_sibling(faulty: Model, tmp_path: Path
         update={"id": "x-001", "workload": good.workload.model_copy(update={"model": "nowhere.faulty"})}
     )
     runner = start([good, bad], tmp_path)
-    runner.communicate(timeout=60)
+    runner.communicate(timeout=180)
     assert result_in(tmp_path / "out/x-000").state is ResultState.COMPLETE
     failure = result_in(tmp_path / "out/x-001").failure
     assert failure is not None
@@ -127,7 +132,7 @@ def test_results_are_never_overwritten(faulty: Model, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "precious").write_text("keep")
     runner = start([job(faulty("check:fine"))], tmp_path)
-    _, err = runner.communicate(timeout=60)
+    _, err = runner.communicate(timeout=180)
     assert runner.returncode == 2
     assert b"not empty" in err
     assert (tmp_path / "out" / "precious").read_text() == "keep"
@@ -154,7 +159,7 @@ def test_a_stop_keeps_what_was_measured_and_marks_it_partial(
     everyone = family(runner.pid)
     runner.send_signal(number)
     runner.stdout.read()
-    assert runner.wait(timeout=20) == 1
+    assert runner.wait(timeout=60) == 1
     assert all_gone(everyone)
     result = result_in(tmp_path / "out")
     assert result.state is ResultState.PARTIAL
@@ -173,7 +178,7 @@ def test_a_stop_does_not_wait_for_a_server_that_is_silent(tmp_path: Path, number
         with connection:
             connection.recv(4096)
             runner.send_signal(number)
-            runner.communicate(timeout=20)
+            runner.communicate(timeout=60)
     assert runner.returncode == 1
     result = result_in(tmp_path / "out")
     assert result.state is ResultState.PARTIAL
@@ -196,7 +201,7 @@ def test_a_runner_killed_at_a_random_instant_leaves_no_orphan_and_a_folder_that_
     for _ in range(rng.randrange(200_000)):
         pass
     runner.kill()
-    runner.wait(timeout=10)
+    runner.wait(timeout=60)
     assert all_gone(everyone)
     for folder in (tmp_path / "out").iterdir():
         kept = result_in(folder)
@@ -218,13 +223,13 @@ def test_a_folder_is_mended_only_after_its_runner_has_ended(faulty: Model, tmp_p
             mending.result(timeout=0.3)
         runner.send_signal(signal.SIGINT)
         runner.stdout.read()
-        runner.wait(timeout=20)
-        mending.result(timeout=20)
+        runner.wait(timeout=60)
+        mending.result(timeout=60)
     assert kept_rows(tmp_path / "out") == measured_count(tmp_path / "out") > 0
 
 
 def test_a_folder_whose_runner_was_killed_while_it_cleaned_up_keeps_its_samples(faulty: Model, tmp_path: Path) -> None:
-    start([job(faulty("check:fine"))], tmp_path).communicate(timeout=60)
+    start([job(faulty("check:fine"))], tmp_path).communicate(timeout=180)
     (tmp_path / "out" / "parts").mkdir()
     mend(tmp_path / "out")
     assert not (tmp_path / "out" / "parts").exists()
@@ -233,7 +238,7 @@ def test_a_folder_whose_runner_was_killed_while_it_cleaned_up_keeps_its_samples(
 
 def test_a_runner_whose_parent_is_gone_already_stops_at_once(faulty: Model, tmp_path: Path) -> None:
     runner = start([job(faulty("check:fine"), repeats=1000)], tmp_path, "--parent", "1")
-    runner.communicate(timeout=20)
+    runner.communicate(timeout=60)
     assert result_in(tmp_path / "out").state is ResultState.PARTIAL
 
 
@@ -245,7 +250,7 @@ def test_the_spawner_killed_in_the_middle_is_a_recorded_failure(faulty: Model, t
             break
     spawner = psutil.Process(runner.pid).children()[0]
     spawner.kill()
-    runner.communicate(timeout=60)
+    runner.communicate(timeout=180)
     assert runner.returncode == 1
     failures = [item.failure for item in result_in(tmp_path / "out").repetitions if item.failure]
     assert failures

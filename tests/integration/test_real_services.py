@@ -13,12 +13,14 @@ import socket
 import subprocess
 import tarfile
 from contextlib import AbstractContextManager, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from chaos.fleet import wait_for
 from prony.errors import NotFoundError, SutError
 from prony.plugins.services.asking import ask, told
 from prony.plugins.services.chroma import Chroma
@@ -48,11 +50,14 @@ def serving(service: Service, log: Path, **settings: Any) -> AbstractContextMana
     reason = service.available(options)
     if reason is not None:
         lack(service.name, reason)
-    return started(service, options, log=log, base=log.parent, timeout_s=60)
+    return started(service, options, log=log, base=log.parent, timeout_s=180)
 
 
-def processes(running: Running) -> list[psutil.Process]:
-    return [psutil.Process(running.pid), *psutil.Process(running.pid).children(recursive=True)]
+def processes(running: Running, least: int = 1) -> list[psutil.Process]:
+    """Return a server's processes, when there are so many: one that answers may still be starting some of them."""
+    root = psutil.Process(running.pid)
+    wait_for(lambda: len(root.children(recursive=True)) + 1 >= least, f"{least} processes of {root}", 60)
+    return [root, *root.children(recursive=True)]
 
 
 def is_alive(process: psutil.Process) -> bool:
@@ -64,7 +69,7 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def assert_gone(running: Running, of_it: list[psutil.Process]) -> None:
-    assert [process for process in of_it if is_alive(process)] == []
+    wait_for(lambda: not any(map(is_alive, of_it)), f"the end of {of_it}", 60)
     assert not running.folder.exists()
     with closing(socket.socket()) as probe:
         assert probe.connect_ex((running.endpoint.host, running.endpoint.port)) != 0
@@ -97,8 +102,7 @@ class TestRedis:
 class TestPostgres:
     def test_its_settings_are_applied_and_read_back(self, log: Path) -> None:
         with serving(Postgres(), log, config={"shared_buffers": "24MB", "fsync": False}) as running:
-            of_it = processes(running)
-            assert len(of_it) > 3
+            of_it = processes(running, 4)
             assert (running.facts["shared_buffers"], running.facts["fsync"]) == ("24MB", "off")
             assert running.facts["version"] == rows(running.endpoint, "SHOW server_version")[0][0]
             assert rows(running.endpoint, "SELECT 1, NULL, 'ä'") == [["1", None, "ä"]]
@@ -120,10 +124,10 @@ class TestPostgres:
 class TestNginx:
     def test_it_serves_a_file_of_the_size(self, log: Path) -> None:
         with serving(Nginx(), log, size="4KiB", workers=2, config={"gzip": True}) as running:
-            of_it = processes(running)
+            of_it = processes(running, 3)
             assert len(of_it) == 3
-            assert len(ask(running.endpoint, "/file").body) == 4096
-            assert len(ask(running.endpoint, "/").body) == 4096
+            assert len(ask(running.endpoint, "/file", timeout_s=60).body) == 4096
+            assert len(ask(running.endpoint, "/", timeout_s=60).body) == 4096
             assert (running.facts["worker_processes"], running.facts["gzip"]) == ("2", "on")
             assert running.facts["version"].startswith("1.")
         assert_gone(running, of_it)
@@ -132,13 +136,13 @@ class TestNginx:
         with serving(Nginx(), log, size="1KiB") as behind:
             url = f"http://127.0.0.1:{behind.endpoint.port}"
             with serving(Nginx(), tmp_path / "front.log", proxy=url) as running:
-                assert len(ask(running.endpoint, "/file").body) == 1024
+                assert len(ask(running.endpoint, "/file", timeout_s=60).body) == 1024
                 assert running.facts["proxy_pass"] == url
 
     def test_its_workers_are_gone_even_if_the_watchdog_was_killed(self, log: Path) -> None:
         # Its workers forget their environment, and go on when their master is killed.
         with serving(Nginx(), log, workers=2) as running:
-            of_it = processes(running)
+            of_it = processes(running, 3)
             os.kill(running.usage.root, signal.SIGKILL)
         assert_gone(running, of_it)
 
@@ -163,12 +167,13 @@ class TestSeaweedfs:
     def test_it_stores_what_its_owner_puts_and_refuses_others(self, log: Path) -> None:
         with serving(Seaweedfs(), log, program=program("weed")) as running:
             of_it = processes(running)
-            assert asked(running.endpoint, "PUT", "/bucket").status == 200
-            assert asked(running.endpoint, "PUT", "/bucket/thing", b"content").status == 200
-            assert asked(running.endpoint, "GET", "/bucket/thing").body == b"content"
-            assert b"prony-ready" not in asked(running.endpoint, "GET", "/").body
+            owner = partial(asked, running.endpoint, timeout_s=60)
+            assert owner("PUT", "/bucket").status == 200
+            assert owner("PUT", "/bucket/thing", b"content").status == 200
+            assert owner("GET", "/bucket/thing").body == b"content"
+            assert b"prony-ready" not in owner("GET", "/").body
             stranger = Endpoint(running.endpoint.host, running.endpoint.port, user="x", password="y")
-            assert asked(stranger, "GET", "/bucket/thing").status == 403
+            assert asked(stranger, "GET", "/bucket/thing", timeout_s=60).status == 403
             assert running.endpoint.password not in " ".join(running.command)
             assert running.facts["volumes_most"] == "20"
         assert_gone(running, of_it)
@@ -184,7 +189,7 @@ class TestLlamacpp:
             assert running.facts["parallel"] == "2"
             assert running.facts["context_of_slot"] == "256"
             assert running.facts["model_path"] == str(model)
-            assert b"llamacpp:" in ask(running.endpoint, "/metrics").body
+            assert b"llamacpp:" in ask(running.endpoint, "/metrics", timeout_s=60).body
             assert running.metrics_url.endswith("/metrics")
             # Of random weights, now and then one says at once that it has ended.
             asking = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 4, "ignore_eos": True}
@@ -237,7 +242,7 @@ def redis_image(folder: Path) -> str:
 
 
 def posted(endpoint: Endpoint, path: str, document: Any) -> Any:
-    connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=30)
+    connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=60)
     with closing(connection):
         connection.request("POST", path, json.dumps(document), {"Content-Type": "application/json"})
         return json.loads(connection.getresponse().read())

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from chaos.work import record
+from dumont.faults import NO_DOWNLOAD
 from dumont.house import House, house
 from prony.model.sark import CSV_COLUMNS
 from servers.binaries import AbsentError
@@ -135,6 +136,19 @@ def test_a_model_that_fails_is_a_result_and_is_not_tried_again(sark: House) -> N
     assert worker.said().count("Got job") == 1
 
 
+def test_a_worker_that_fails_again_in_the_same_words_is_believed_each_time(either: House) -> None:
+    before = either.dropped().get("duplicate", 0)
+    worker = either.worker("no-download")
+    campaign_id = either.campaign()
+    assert told(either.ended(campaign_id)) == ("completed", 1, 0, 1)
+    job = either.prony(f"jobs/{campaign_id}-job-0")
+    tries = [(one["state"], one["reason"]) for one in job["attempts"]]
+    assert tries == [("failed", NO_DOWNLOAD)] * 3  # none of them was given up because no report came
+    assert either.ask("GET", f"/api/jobs/{campaign_id}-job-0")["job"]["reason"] == NO_DOWNLOAD
+    assert either.dropped().get("duplicate", 0) == before
+    assert worker.said().count("Got job") == 3
+
+
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real run of a real model; the model lies in the home beside it."""
@@ -194,7 +208,7 @@ def test_a_worker_killed_right_after_its_result_has_delivered_it(sark: House) ->
 
 def test_a_worker_that_lives_and_hangs_loses_the_job_when_its_time_is_over(sark: House) -> None:
     hung = sark.worker("hang")
-    campaign_id = sark.campaign(timeout_seconds=3)
+    campaign_id = sark.campaign(timeout_seconds=8)
     hung.wait_said("Executing job")
     sark.worker()
     check_all_once(sark, campaign_id, 1)
@@ -241,7 +255,7 @@ def test_a_worker_that_is_slow_but_alive_keeps_its_job(sark: House) -> None:
         """Has it been heard of for longer than a silent worker would keep its job?"""
         job = sark.ask("GET", f"/api/jobs/{campaign_id}-job-0")["job"]
         worker = sark.ask("GET", f"/api/workers/{slow.worker_id()}")
-        return bool(worker["last_seen"] - job.get("started_at", worker["last_seen"]) > 3)
+        return bool(worker["last_seen"] - job.get("started_at", worker["last_seen"]) > 8)
 
     sark.wait(is_old, "the slow worker to be slow", campaign_id)
     slow.open_gate()

@@ -85,7 +85,7 @@ class Sark:
         self.agents.append(agent)
         return agent
 
-    def result(self, *, within_s: float = 30.0) -> WorkerResult:
+    def result(self, *, within_s: float = 120.0) -> WorkerResult:
         popped = self.redis.brpop("results", within_s)
         assert popped is not None, self.said()
         return WorkerResult.read_json(popped[1])
@@ -97,7 +97,7 @@ class Sark:
         return [json.loads(one.body)["status"] for one in self.orchestrator.requests if one.path.endswith("/status")]
 
     def wait(self, is_so: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not is_so():
             assert time.monotonic() < deadline, f"waited for {what}; the agent said:\n{self.said()}"
             time.sleep(0.02)
@@ -143,7 +143,7 @@ def test_a_job_of_a_capability_is_measured_and_reported_in_sarks_fields(sark: Sa
     assert sark.statuses() == ["busy", "cleanup", "active"]
     assert sark.redis.keys("jobs:*") == []
     agent.send_signal(signal.SIGTERM)
-    assert agent.wait(20) == 0
+    assert agent.wait(120) == 0
 
 
 def test_an_agent_killed_in_the_middle_of_a_job_takes_it_up_again_and_reports_it_once(sark: Sark) -> None:
@@ -164,7 +164,7 @@ def test_an_agent_that_is_stopped_puts_its_job_back_for_the_others(sark: Sark) -
     agent = sark.start("--drain-timeout", "100ms", seconds=60)
     sark.wait(lambda: "job begins" in sark.said(), "the job to begin")
     agent.send_signal(signal.SIGTERM)
-    assert agent.wait(30) == 0
+    assert agent.wait(120) == 0
     assert sark.redis.lrange(QUEUE, 0, -1) == ["campaign-1-job-2", "campaign-1-job-1"]
     assert sark.redis.keys() == [QUEUE]
 
@@ -174,7 +174,7 @@ def test_a_job_for_this_worker_alone_stays_with_it_when_it_is_stopped(sark: Sark
     agent = sark.start("--drain-timeout", "100ms", seconds=60)
     sark.wait(lambda: "job begins" in sark.said(), "the job to begin")
     agent.send_signal(signal.SIGTERM)
-    assert agent.wait(30) == 0
+    assert agent.wait(120) == 0
     assert sark.redis.lrange(f"jobs:{ID}", 0, -1) == ["campaign-1-job-0"]
 
 
@@ -182,7 +182,7 @@ def test_a_result_waits_on_the_disk_while_redis_is_away(sark: Sark) -> None:
     job_id = sark.tells("campaign-1-job-0")
     with redis_server() as url:
         sark.port = port_of(url)
-        with redis.Redis.from_url(url) as client:
+        with redis.Redis.from_url(url, socket_timeout=None) as client:
             client.lpush(QUEUE, job_id)
         sark.start(seconds=1)
         sark.wait(lambda: "job begins" in sark.said(), "the job to begin")

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -35,8 +36,8 @@ workload: {kind: model, model: "zoo:noop", engine: onnxruntime}
 measure: {runs: 5, repeats: 1, warmup: 1}
 """
 FACTS = {"kinds": "model", "schemes": "zoo", "engine": "onnxruntime", "engine.onnxruntime.unit": "cpu"}
-# How long a server may take to end, whatever is going on.
-SOON_S = 8
+# How long a server may take to end, whatever is going on: half of what those who wait for it were promised.
+SOON_S = 30
 
 
 @dataclass
@@ -57,13 +58,17 @@ def command(*options: str) -> list[str]:
 
 @contextmanager
 def running(folder: Path, *options: str, token: str = "") -> Iterator[Running]:
-    """A server that takes requests; it ends with the block."""
+    """A server that takes requests; it ends with the block. Without a `token` it asks nobody who they are."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "server.log"
     environment = os.environ | {"PRONY_HOME": str(folder / "home")}
     with log.open("w") as errors:
         process = subprocess.Popen(
-            command("--port", "0", *options), stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+            command("--port", "0", *([] if token else ["--no-auth"]), *options),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=environment,
         )
     try:
         assert process.stdout is not None
@@ -71,7 +76,7 @@ def running(folder: Path, *options: str, token: str = "") -> Iterator[Running]:
         found = re.match(r"serving at (http://\S+)", first)
         assert found, first + log.read_text()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        with httpx.Client(base_url=found[1], headers=headers, timeout=30, trust_env=False) as client:
+        with httpx.Client(base_url=found[1], headers=headers, timeout=60, trust_env=False) as client:
             yield Running(process, found[1], client, log)
     finally:
         if process.poll() is None:
@@ -90,7 +95,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def refused(folder: Path, *options: str) -> tuple[int, str]:
     """Start a server that will not start; return its exit code and what it says."""
     environment = os.environ | {"PRONY_HOME": str(folder / "home")}
-    done = subprocess.run(command(*options), capture_output=True, text=True, check=False, env=environment, timeout=60)
+    done = subprocess.run(command(*options), capture_output=True, text=True, check=False, env=environment, timeout=120)
     return done.returncode, done.stderr
 
 
@@ -116,7 +121,7 @@ def measure(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, Any
         (folder / "job.json").write_text(json.dumps(job))
         exec_ = [sys.executable, "-m", "prony", "exec", str(folder / "job.json"), "--out", str(folder / "result")]
         environment = os.environ | {"PRONY_HOME": str(folder / "home")}
-        subprocess.run(exec_, check=True, capture_output=True, env=environment, timeout=120)
+        subprocess.run(exec_, check=True, capture_output=True, env=environment, timeout=300)
         pack(folder / "result", folder / "result.tar")
         return (folder / "result.tar").read_bytes()
 
@@ -159,7 +164,7 @@ def test_a_job_goes_from_submission_to_report_over_http(
     assert client.put(finish, content=tar, headers=sha256(tar)).json()["accepted"] is False
 
     assert client.get(f"/api/v1/experiments/{experiment_id}").json()["experiment"]["state"] == "complete"
-    watching.join(10)
+    watching.join(60)
     assert events[0] == "snapshot"
     assert {"job", "experiment"} <= set(events)
     detail = client.get(f"/api/v1/jobs/{job_id}").json()
@@ -248,12 +253,10 @@ def test_an_upload_that_breaks_off_goes_on_where_it_was(server: Running) -> None
 
 
 def soon(condition: Callable[[], bool]) -> None:
-    never = threading.Event()
-    for _ in range(500):
-        if condition():
-            return
+    never, deadline = threading.Event(), time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
         never.wait(0.02)
-    pytest.fail("it never came true")
 
 
 def test_the_log_is_json_with_the_ids_of_what_it_is_about(server: Running) -> None:
@@ -311,15 +314,11 @@ def test_it_ends_soon_whoever_still_waits(tmp_path: Path, number: int, code: int
         for text in (b"", b"POST /api/v1/experiments HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"):
             connection = stack.enter_context(socket.create_connection((host, int(port))))
             connection.sendall(text)
-        assert begun.wait(10)
-        soon(
-            lambda: (
-                'operation="leases"' in server.client.get("/metrics").text or bool(server.client.get("/api/v1/leases"))
-            )
-        )
+        assert begun.wait(60)
+        soon(lambda: "prony_open_waits 3.0" in server.client.get("/metrics").text)
         assert server.stop(number) == code
         for thread in threads:
-            thread.join(5)
+            thread.join(60)
     lease_answer, logs = answers["lease"], answers["logs"]
     assert isinstance(lease_answer, httpx.Response)
     assert lease_answer.status_code == 204
@@ -371,10 +370,11 @@ def test_an_option_that_is_wrong_is_told(tmp_path: Path, options: tuple[str, ...
     assert "Traceback" not in said
 
 
-def test_where_others_could_reach_it_an_admin_must_be_there_first(tmp_path: Path) -> None:
-    code, said = refused(tmp_path, "--host", "0.0.0.0", "--port", "0")
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_where_others_could_reach_it_somebody_is_always_asked(tmp_path: Path, host: str) -> None:
+    code, said = refused(tmp_path, "--host", host, "--port", "0", "--no-auth")
     assert code == 2
-    assert "prony tokens add NAME --role admin" in said
+    assert "--no-auth makes everybody an admin" in " ".join(said.split())
 
 
 def test_where_others_can_reach_it_every_request_needs_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -386,13 +386,13 @@ def test_where_others_can_reach_it_every_request_needs_a_token(tmp_path: Path, m
         assert server.client.get("/api/v1/experiments", headers={"Host": "any.example"}).is_success
 
 
-def test_on_loopback_no_token_is_needed_unless_one_is_asked_for(
+def test_on_loopback_a_token_is_needed_unless_somebody_says_that_nobody_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = admin(tmp_path, monkeypatch)
-    with running(tmp_path) as server:
+    with running(tmp_path, "--no-auth") as server:
         assert server.client.get("/api/v1/tokens").is_success
-    with running(tmp_path, "--require-tokens", token=secret) as server:
+    with running(tmp_path, token=secret) as server:
         assert httpx.get(f"{server.url}/api/v1/tokens").status_code == 401
         assert server.client.get("/api/v1/tokens").is_success
 
@@ -410,14 +410,14 @@ def test_many_agents_wait_at_once_and_all_are_served(server: Running) -> None:
     found = list[int]()
 
     def poll(agent_id: str) -> None:
-        found.append(httpx.post(f"{server.url}/api/v1/leases", json=asked(agent_id, 20), timeout=30).status_code)
+        found.append(httpx.post(f"{server.url}/api/v1/leases", json=asked(agent_id, 60), timeout=90).status_code)
 
     threads = [threading.Thread(target=poll, args=(agent_id,), daemon=True) for agent_id in ids]
     for thread in threads:
         thread.start()
     submit(client, RECIPE + f"matrix: {{workload.inputs.seed: {list(range(40))}}}\n")
     for thread in threads:
-        thread.join(30)
+        thread.join(90)
     assert found == [200] * 40
 
 
@@ -432,11 +432,12 @@ def test_two_servers_share_a_database_and_wake_each_others_agents(tmp_path: Path
         agent_id = enrol(one.client, "shared")
         found = list[httpx.Response]()
         asking = threading.Thread(
-            target=lambda: found.append(one.client.post("/api/v1/leases", json=asked(agent_id, 30))), daemon=True
+            target=lambda: found.append(one.client.post("/api/v1/leases", json=asked(agent_id, 60), timeout=90)),
+            daemon=True,
         )
         asking.start()
         experiment_id = submit(two.client)
-        asking.join(20)
+        asking.join(90)
         assert found[0].json()["job"]["experiment_id"] == experiment_id
         events = list[str]()
         watching = threading.Thread(target=lambda: events.extend(watch(one.url, experiment_id)), daemon=True)
@@ -445,7 +446,7 @@ def test_two_servers_share_a_database_and_wake_each_others_agents(tmp_path: Path
         lease_id = found[0].json()["id"]
         two.client.delete(f"/api/v1/leases/{lease_id}").raise_for_status()
         two.client.post(f"/api/v1/experiments/{experiment_id}/cancel").raise_for_status()
-        watching.join(20)
+        watching.join(60)
         assert "experiment" in events
         assert one.client.get(f"/api/v1/experiments/{experiment_id}").json()["experiment"]["state"] == "cancelled"
         assert two.stop() == 0

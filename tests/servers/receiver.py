@@ -36,7 +36,7 @@ class Receiver:
     def url(self, scheme: str = "webhook+http", path: str = "/hook/sEcReT") -> str:
         return f"{scheme}://127.0.0.1:{self.port}{path}"
 
-    def wait(self, count: int = 1, within_s: float = 30.0) -> list[Received]:
+    def wait(self, count: int = 1, within_s: float = 90.0) -> list[Received]:
         """Return everything that came, when so many more have."""
         for _ in range(count):
             assert self.came.acquire(timeout=within_s), f"only {len(self.received)} came"
@@ -54,7 +54,7 @@ def receiver() -> Iterator[Receiver]:
             made.received.append(Received(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
             status = made.statuses.pop(0) if made.statuses else 200
             made.came.release()
-            made.gate.wait(60)
+            made.gate.wait(120)
             self.send_response(status)
             if 300 <= status < 400:
                 self.send_header("Location", f"http://127.0.0.1:{made.port}/elsewhere")

@@ -19,7 +19,7 @@ from servers.certificates import Certificate
 from servers.ports import free_port
 from servers.process import dying_with_parent
 
-_READY_S = 20.0
+_READY_S = 120.0
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def redis_server(*options: str, tls: Certificate | None = None, port: int | None
         finally:
             process.terminate()
             with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=10)
+                process.wait(timeout=60)
             process.kill()
             process.wait()
 
@@ -89,7 +89,7 @@ def _started(
 def _answers(process: subprocess.Popen[bytes], port: int) -> bool:
     deadline = time.monotonic() + _READY_S
     while process.poll() is None and time.monotonic() < deadline:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
             connection.sendall(b"PING\r\n")
             if connection.recv(16).startswith(b"+PONG"):
                 return True

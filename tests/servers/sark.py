@@ -14,13 +14,15 @@ from typing import Any
 
 import httpx
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from prony.app.fleet import Fleet, FleetSettings
 from prony.app.sark import Bridge, SarkSettings
 from prony.server.sark.face import SarkOptions, opened_face, sark_served
 from prony.store.home import Home
 
-_LONGEST_S = 60.0
+_LONGEST_S = 120.0
 CPU = "CPU (ONNX)"
 MODEL = "https://example.org/models/tiny.onnx"
 # What a real Dumont sends, word for word.
@@ -71,7 +73,7 @@ class Sark:
 
     def steal(self) -> str | None:
         """Take a job as somebody of whom nothing is known."""
-        with redis.Redis.from_url(self.lists_url, decode_responses=True) as stranger:
+        with connect_redis(self.lists_url, decode_responses=True) as stranger:
             found = stranger.rpop("jobs:capability:cpu_onnx")
             return None if found is None else str(found)
 
@@ -107,6 +109,17 @@ class Sark:
         return self.until(look)
 
 
+def connect_redis(url: str, *, decode_responses: bool = False) -> redis.Redis:
+    """Return a client that waits for a busy server; by itself it gives up after five seconds."""
+    return redis.Redis.from_url(
+        url,
+        decode_responses=decode_responses,
+        socket_timeout=60,
+        socket_connect_timeout=60,
+        retry=Retry(NoBackoff(), 3),
+    )
+
+
 def complete(job_id: str, worker_id: str) -> dict[str, Any]:
     """Return what a Dumont reports of a job that went well."""
     device: dict[str, Any] = DUMONT["device_info"] | {"DeviceYear": "", "DiscreteGpu": "", "VRam": ""}
@@ -120,12 +133,15 @@ def complete(job_id: str, worker_id: str) -> dict[str, Any]:
 
 @contextmanager
 def served_sark(
-    folder: Path, *, redis_url: str = "", database: str = "", ttl_s: float = 30.0, **settings: float
+    folder: Path, *, redis_url: str = "", database: str = "", ttl_s: float = 300.0, **settings: float
 ) -> Iterator[Sark]:
-    """Serve a home until the block ends; without a Redis's URL the lists are the server's own."""
+    """Serve a home until the block ends; without a Redis's URL the lists are the server's own.
+
+    A worker has 10 s to say that it took a job, and as long to report it: a busy machine needs some of them. What waits
+    for that time to pass asks for less."""
     kept = FleetSettings(ttl_s=ttl_s, sweep_s=0.1, reconcile_s=0.5)
     fleet = Fleet.open(Home(folder).create(), url=database, settings=kept)
-    quick = SarkSettings(**({"claim_s": 0.5, "report_s": 2.0, "poll_s": 0.02, "look_s": 0.05} | settings))
+    quick = SarkSettings(**({"claim_s": 10.0, "report_s": 10.0, "poll_s": 0.02, "look_s": 0.05} | settings))
     ready, ending = threading.Event(), threading.Event()
     found: list[tuple[asyncio.AbstractEventLoop, Bridge]] = []
     options = SarkOptions(port=0, redis=redis_url, lists_port=0, settings=quick)
@@ -141,13 +157,13 @@ def served_sark(
 
         thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
         thread.start()
-        assert ready.wait(30)
-        lists = redis.Redis.from_url(face.lists_url)
+        assert ready.wait(120)
+        lists = connect_redis(face.lists_url)
         try:
-            with httpx.Client(base_url=face.url, timeout=30, trust_env=False) as http:
+            with httpx.Client(base_url=face.url, timeout=60, trust_env=False) as http:
                 yield Sark(http, lists, face.lists_url, fleet, found[0][1], found[0][0])
         finally:
             lists.close()
             ending.set()
-            thread.join(30)
+            thread.join(120)
             assert not thread.is_alive()

@@ -98,7 +98,7 @@ def shared(place: Path) -> Iterator[Shared]:
         os.close(users)  # gives the lock back too
 
 
-def wait_ended(place: Path, *, within_s: float = 30.0) -> bool:
+def wait_ended(place: Path, *, within_s: float = 120.0) -> bool:
     """Wait until the server of `place`, which nobody uses any more, has ended; False when it has not in that time."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:

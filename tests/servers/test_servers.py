@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from servers.binaries import AbsentError
+from servers.needs import lack
 from servers.postgres import Postgres
 from servers.process import is_alive, wait_gone
 from servers.redis import redis_server
@@ -109,8 +110,8 @@ def test_where_there_is_none_the_reason_is_told(tmp_path: Path) -> None:
 def test_a_redis_answers_at_its_url() -> None:
     redis = pytest.importorskip("redis")
     try:
-        with redis_server() as url, redis.Redis.from_url(url) as client:
+        with redis_server() as url, redis.Redis.from_url(url, socket_timeout=60) as client:
             client.set("key", "value")
             assert client.get("key") == b"value"
     except AbsentError as exc:
-        pytest.skip(str(exc))
+        lack("redis", str(exc))

@@ -41,7 +41,7 @@ class Handler(BaseHTTPRequestHandler):
         if page is None:
             self.send_error(404)
         elif page.hangs:
-            self.server.released.wait(30)
+            self.server.released.wait(120)
         elif page.statuses:
             self.send_error(page.statuses.pop(0))
         elif page.location:

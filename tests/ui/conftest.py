@@ -9,10 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
@@ -20,7 +22,15 @@ from prony.server.web import SITE
 from servers.needs import lack
 from servers.process import dying_with_parent
 
-_PATIENCE_MS = 30_000
+_PATIENCE_MS = 90_000
+# The home of every server that was started here, by its address.
+_homes: dict[str, Path] = {}
+
+
+class Opened(Protocol):
+    """Opens a server's pages in a fresh window, which has logged in by a link unless the test is about that."""
+
+    def __call__(self, url: str, *, logs_in: bool = True) -> Page: ...
 
 
 @contextmanager
@@ -34,20 +44,38 @@ def prony_server(home: Path, *options: str) -> Iterator[str]:
             preexec_fn=dying_with_parent(signal.SIGTERM),  # noqa: PLW1509 - it makes one system call
         )  # fmt: skip
     try:
-        yield _address(process, home)
+        url = _address(process, home)
+        _homes[url] = home
+        yield url
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=120)
 
 
 def _address(process: subprocess.Popen[bytes], home: Path) -> str:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while process.poll() is None and time.monotonic() < deadline:
         try:
             return str(json.loads((home / "server.json").read_text())["url"])
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # not there yet, or not whole
             time.sleep(0.02)
     raise AssertionError(f"prony server did not start: {(home / 'server-output.log').read_text()[-2000:]}")
+
+
+def owner_token(url: str) -> str:
+    """Return the owner's token of a server that was started here."""
+    return (_homes[url] / "owner-token").read_text().strip()
+
+
+def api(url: str) -> httpx.Client:
+    """Return a client of a server's API that asks as its owner."""
+    return httpx.Client(base_url=f"{url}/api/v1", headers={"Authorization": f"Bearer {owner_token(url)}"}, timeout=30)
+
+
+def login_link(url: str) -> str:
+    """Return a link that logs a browser in, as `prony server link` prints it."""
+    with api(url) as client:
+        return url + str(client.post("/login-links").raise_for_status().json()["path"])
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +98,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opened(browser: Browser) -> Iterator[Callable[[str], Page]]:
+def opened(browser: Browser) -> Iterator[Opened]:
     """Give a function that opens a server's pages in a fresh window, and fail where a page complained meanwhile.
 
     A complaint is an error in the console, a script that broke, or a request to anybody but the server.
@@ -78,13 +106,15 @@ def opened(browser: Browser) -> Iterator[Callable[[str], Page]]:
     complaints: list[str] = []
     made: list[Page] = []
 
-    def opened(url: str) -> Page:
+    def opened(url: str, *, logs_in: bool = True) -> Page:
         page = browser.new_context(viewport={"width": 1280, "height": 900}, base_url=url).new_page()
         page.set_default_timeout(_PATIENCE_MS)
         page.on("console", lambda message: complaints.extend(_complaint(message)))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: complaints.extend(_stranger(request, url)))
         made.append(page)
+        if logs_in:
+            page.goto(login_link(url))
         return page
 
     yield opened

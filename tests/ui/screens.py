@@ -24,7 +24,8 @@ from prony.store.store import Store
 
 from . import recorded
 from .agent import prony_agent
-from .conftest import prony_server
+from .conftest import api as owner_api
+from .conftest import login_link, prony_server
 from .recorded import Kind, history_ms, record
 
 Scheme = Literal["light", "dark"]
@@ -107,7 +108,7 @@ def _full(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
         ]  # fmt: skip
     kinds = ("--kinds", "model,service")
     with prony_server(home) as url, prony_agent(folder / "agent", url, "--name", "bench-2", *kinds):
-        api = httpx.Client(base_url=f"{url}/api/v1")
+        api = owner_api(url)
         api.post("/schedules", json={"submission": {"text": _NIGHTLY}}).raise_for_status()
         api.post("/alarms", json={"name": "lab", "when": "agent lost"}).raise_for_status()
         while not api.get("/agents", params={"state": "active"}).raise_for_status().json()["items"]:
@@ -126,6 +127,7 @@ def _submitted(api: httpx.Client, recipe: str) -> str:
 def _take(browser: Browser, scheme: Scheme, url: str, pages: dict[str, str], folder: Path) -> None:
     context = browser.new_context(viewport={"width": 1280, "height": 860}, base_url=url, color_scheme=scheme)
     page = context.new_page()
+    page.goto(login_link(url))
     for name, path in pages.items():
         _picture(page, path, folder / f"ui-{name}-{scheme}.png")
     context.close()
@@ -133,7 +135,9 @@ def _take(browser: Browser, scheme: Scheme, url: str, pages: dict[str, str], fol
 
 def _take_phone(browser: Browser, url: str, folder: Path) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, base_url=url, device_scale_factor=2)
-    _picture(context.new_page(), "/", folder / "ui-phone.png")
+    page = context.new_page()
+    page.goto(login_link(url))
+    _picture(page, "/", folder / "ui-phone.png")
     context.close()
 
 

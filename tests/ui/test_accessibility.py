@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -16,7 +15,7 @@ from prony.store.home import Home
 from prony.store.store import Store
 from servers.needs import lack
 
-from .conftest import prony_server
+from .conftest import api, prony_server
 from .recorded import Kind, history_ms, record
 
 UI = Path(__file__).parents[2] / "ui"
@@ -62,7 +61,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             record(
                 store, place, [2.5, 9.0, 30.0], Kind(name="batches", batches=(1, 4, 16), engine_version=f"1.{place}.0")
             )
-    with prony_server(home) as address, httpx.Client(base_url=f"{address}/api/v1") as client:
+    with prony_server(home) as address, api(address) as client:
         for path, body in (
             ("/schedules", {"submission": {"text": _RECIPE}, "cron": "0 3 * * *"}),
             ("/alarms", {"name": "ops", "when": "experiment failed"}),
@@ -75,7 +74,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def visited(page: Page, address: str, url: str) -> None:
     """Go there and wait until it shows what it has."""
     if "{series}" in address:
-        series = httpx.get(f"{url}/api/v1/series", params={"name": "nightly"}).json()["items"][0]["id"]
+        with api(url) as client:
+            series = client.get("/series", params={"name": "nightly"}).json()["items"][0]["id"]
         address = address.format(series=series)
     page.goto(address)
     expect(page.locator("main h1")).to_be_visible()

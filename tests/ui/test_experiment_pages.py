@@ -10,12 +10,11 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
 from .agent import prony_agent
-from .conftest import prony_server
+from .conftest import Opened, api, prony_server
 
 _SMALL = """name: small
 workload: {kind: model, model: "zoo:noop", engine: onnxruntime, threads: 1}
@@ -35,7 +34,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def submitted(url: str, text: str) -> str:
-    answer = httpx.post(f"{url}/api/v1/experiments", json={"text": text}).raise_for_status()
+    with api(url) as client:
+        answer = client.post("/experiments", json={"text": text}).raise_for_status()
     return str(answer.json()["experiment"]["id"])
 
 
@@ -97,12 +97,12 @@ def test_the_list_finds_by_words_and_labels_and_its_address_says_how(url: str, o
     expect(page.get_by_text("No experiment is like that")).to_be_visible()
 
 
-def test_who_has_no_token_is_asked_for_one_and_comes_in_with_it(tmp_path: Path, opened: Callable[[str], Page]) -> None:
+def test_who_has_no_token_is_asked_for_one_and_comes_in_with_it(tmp_path: Path, opened: Opened) -> None:
     home = tmp_path / "server"
     command = [sys.executable, "-m", "prony", "tokens", "add", "ann", "--role", "admin", "--json"]
     made = subprocess.run(command, env=os.environ | {"PRONY_HOME": str(home)}, check=True, capture_output=True)
-    with prony_server(home, "--require-tokens") as url:
-        page = opened(url)
+    with prony_server(home) as url:
+        page = opened(url, logs_in=False)
         page.goto("/")
         page.get_by_label("Token").fill(json.loads(made.stdout)["secret"])
         page.get_by_role("button", name="Enter").click()

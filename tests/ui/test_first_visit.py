@@ -24,7 +24,7 @@ def test_a_newcomer_runs_the_demo_from_the_empty_page_to_a_finished_report(
         page = opened(url)
         page.goto("/")
         expect(page.get_by_text("prony agent start --server")).to_be_visible()
-        with prony_agent(tmp_path / "agent", url):
+        with prony_agent(tmp_path / "server", url, is_at_home=True):
             expect(page.get_by_text("One agent is connected and can work.")).to_be_visible(timeout=_PATIENCE_MS)
             page.route("**/api/v1/experiments", _shortened)
             tabbed(page, "Run the demo")

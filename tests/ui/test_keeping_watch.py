@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from servers.receiver import receiver
 
-from .conftest import prony_server
+from .conftest import api, prony_server
 
 Opened = Callable[[str], Page]
 _RECIPE = 'name: nightly\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\nmeasure: {runs: 5, repeats: 1}\n'
@@ -54,7 +54,8 @@ def test_a_schedule_is_added_paused_resumed_run_at_once_and_removed(opened: Open
     page.get_by_role("button", name="Remove").click()
     page.get_by_role("button", name="Remove it").click()
     expect(page.get_by_role("heading", name="No schedule yet")).to_be_visible()
-    assert httpx.get(f"{url}/api/v1/experiments").json()["items"][0]["experiment"]["name"] == "nightly"
+    with api(url) as client:
+        assert client.get("/experiments").json()["items"][0]["experiment"]["name"] == "nightly"
 
 
 def test_an_alarm_is_added_tells_a_webhook_by_a_test_and_is_removed(opened: Opened, url: str) -> None:

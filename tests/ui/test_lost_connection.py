@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from playwright.sync_api import Page, expect
 
@@ -12,8 +11,9 @@ from prony.client import Client
 from prony.model.agent import Capabilities, Enrolment
 from prony.model.lease import LeaseRequest, Progress
 from prony.model.queue import Submission
+from servers.ports import free_port
 
-from .conftest import prony_server
+from .conftest import owner_token, prony_server
 
 _RECIPE = """name: long
 workload: {kind: model, model: "zoo:noop", engine: "null"}
@@ -28,11 +28,13 @@ def test_who_watches_an_experiment_is_told_that_it_is_cut_off_and_sees_what_happ
 ) -> None:
     home = tmp_path / "server"
     asked = Enrolment(name="rack", device_key="rack", incarnation="i1", capabilities=Capabilities(facts=_FACTS))
-    with prony_server(home) as url:
-        with Client(url) as client:
+    # The same port both times, and a lease that lasts until the server is back, however slow the machine is.
+    options = ("--port", str(free_port()), "--lease-ttl", "10m")
+    with prony_server(home, *options) as url:
+        with Client(url, owner_token(url)) as client:
             agent_id = client.enroll(asked).agent.id
             made = client.submit(Submission(text=_RECIPE)).experiment.id
-            lease = client.lease(LeaseRequest(agent_id=agent_id, incarnation="i1", wait_s=5))
+            lease = client.lease(LeaseRequest(agent_id=agent_id, incarnation="i1", wait_s=50))
             assert lease is not None
             client.progress(lease.id, Progress(log="first words\n"))
         page, other = opened(url), opened(url)
@@ -40,11 +42,12 @@ def test_who_watches_an_experiment_is_told_that_it_is_cut_off_and_sees_what_happ
         expect(page.get_by_label("Log of the job")).to_contain_text("first words")
         other.goto(f"/experiments/{made}")
         expect(other.get_by_text("1 running, 1 waiting")).to_be_visible()
+        token = owner_token(url)
     (home / "server.json").unlink(missing_ok=True)
     expect(page.get_by_text("not live")).to_be_visible()
     expect(page.get_by_text("Cut off from the server; it is asked again.")).to_be_visible()
     expect(page.get_by_label("Log of the job")).to_contain_text("first words")
-    with prony_server(home, "--port", str(urlsplit(url).port)) as again, Client(again) as client:
+    with prony_server(home, *options) as again, Client(again, token) as client:
         client.progress(lease.id, Progress(log="last words\n", log_offset=len("first words\n")))
         client.cancel_experiment(made)
         expect(page.get_by_text("live", exact=True)).to_be_visible()

@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from servers.process import dying_with_parent
 
 from .agent import prony_agent
-from .conftest import prony_server, tabbed
+from .conftest import api, prony_server, tabbed
 from .test_accessibility import faults
 
 Opened = Callable[[str], Page]
@@ -71,24 +70,26 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         load_id, script_id = (submitted(url, text) for text in (_LOAD.format(mock=told[0]), _SCRIPT))
         yield Bench(url, load_id, script_id)
     mock.terminate()
-    mock.wait(timeout=30)
+    mock.wait(timeout=120)
     mock.stdout.close()
 
 
 def submitted(url: str, text: str) -> str:
-    answer = httpx.post(f"{url}/api/v1/experiments", json={"text": text}).raise_for_status()
+    with api(url) as client:
+        answer = client.post("/experiments", json={"text": text}).raise_for_status()
     return str(answer.json()["experiment"]["id"])
 
 
 def ended(bench: Bench, experiment_id: str) -> None:
     """Wait until an experiment has ended well."""
     deadline = time.monotonic() + _PATIENCE_MS / 1000
-    while time.monotonic() < deadline:
-        view = httpx.get(f"{bench.url}/api/v1/experiments/{experiment_id}").raise_for_status().json()
-        if view["experiment"]["state"] not in ("running", "pending"):
-            assert view["experiment"]["state"] == "complete", view
-            return
-        time.sleep(0.2)
+    with api(bench.url) as client:
+        while time.monotonic() < deadline:
+            view = client.get(f"/experiments/{experiment_id}").raise_for_status().json()
+            if view["experiment"]["state"] not in ("running", "pending"):
+                assert view["experiment"]["state"] == "complete", view
+                return
+            time.sleep(0.2)
     raise AssertionError(f"{experiment_id} did not end")
 
 

@@ -76,6 +76,10 @@ export class FakeServer {
     return stream;
   }
 
+  logsOut(): this {
+    return this.#add("POST", "/logout", () => replied(undefined));
+  }
+
   /** How often, and with what, an operation was asked. */
   of(method: Method, path: Path): Asked[] {
     const pattern = patternOf(path);

@@ -19,7 +19,7 @@ from prony.agent.stopping import ended
 from prony.agent.worker import LEAVING, Worker
 from prony.client.wire import delays
 from prony.errors import ConflictError, PronyError, StoreError, TransportError
-from prony.model.agent import AgentState, Heartbeat, HeartbeatAnswer
+from prony.model.agent import AgentState, DiskShortage, Heartbeat, HeartbeatAnswer
 from prony.model.lease import Lease, LeaseRequest
 from prony.store.home import Home
 
@@ -54,6 +54,7 @@ class Agent:
         )
         self._is_polling = False
         self._must_enroll = False
+        self._shortage: DiskShortage | None = None
         self._rivals = 0
         self._pauses = delays(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
 
@@ -95,7 +96,7 @@ class Agent:
         await self.uploader.load()
         if self.uploader.unsent and self.membership.is_known:
             self.log.info("results of an earlier life wait to be sent", results=len(self.uploader.unsent))
-            await self.stopping.unless_asked(self.uploader.send_waiting())
+            await self.stopping.unless_asked(self.uploader.send_waiting(at_once=True))
 
     async def _salvage(self) -> None:
         self.worker.has_leftovers = False
@@ -173,13 +174,24 @@ class Agent:
         return None if self.stopping.is_asked else await self._poll()
 
     async def _has_room(self) -> bool:
+        """Is there room for a job? While there is none, heartbeats say so and no job is asked for."""
+        had_room = self._shortage is None
+        self._shortage = await asyncio.to_thread(self._find_shortage)
+        if self._shortage is None:
+            if not had_room:
+                self.log.info("there is room for jobs again")
+                self._pauses = delays(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+                await self.pulse.beat(self.membership.id)  # the server lends nothing until it knows
+            return True
+        self.log.alarm("no room for another job, waiting", reason=str(self._shortage), hint="make room on this disk")
+        await self.stopping.pause(next(self._pauses))
+        return False
+
+    def _find_shortage(self) -> DiskShortage | None:
         try:
-            await asyncio.to_thread(self.spool.check_room)
-        except StoreError as exc:
-            self.log.alarm("no room for another job, waiting", reason=exc.message, hint=exc.hint)
-            await self.stopping.pause(next(self._pauses))
-            return False
-        return True
+            return self.spool.shortage()
+        except StoreError:  # so full, or so broken, that not even a folder can be made
+            return DiskShortage(path=str(self.spool.root), free_bytes=0, needed_bytes=self.spool.least_free_bytes)
 
     async def _poll(self) -> Lease | None:
         self._is_polling = True
@@ -206,7 +218,7 @@ class Agent:
 
     def _request(self, wait_s: float) -> LeaseRequest:
         me = self.membership
-        return LeaseRequest(agent_id=me.id, incarnation=me.incarnation, holding=self.worker.holding, wait_s=wait_s)
+        return LeaseRequest(agent_id=me.id, incarnation=me.incarnation, holding=self.worker.known, wait_s=wait_s)
 
     def _refused(self, refused: Refused) -> None:
         if refused.is_dismissal:
@@ -241,7 +253,7 @@ class Agent:
     async def _emptied(self) -> None:
         pauses = delays(0.1, 2.0)
         while self.uploader.unsent:
-            if await self.uploader.send_waiting() is not None:
+            if await self.uploader.send_waiting(at_once=True) is not None:
                 await asyncio.sleep(next(pauses))
 
     # What the pulse tells and hears
@@ -252,7 +264,12 @@ class Agent:
         if self._is_polling and not holding:
             return None
         cleaning = self.condition.state is AgentState.CLEANUP
-        return Heartbeat(incarnation=self.membership.incarnation, leases=holding[:_MOST_BEATEN], cleaning=cleaning)
+        return Heartbeat(
+            incarnation=self.membership.incarnation,
+            leases=holding[:_MOST_BEATEN],
+            cleaning=cleaning,
+            disk=self._shortage,
+        )
 
     def _hear(self, answer: HeartbeatAnswer) -> None:
         attempt = self.worker.attempt

@@ -40,6 +40,7 @@ class Attempt:
         self.why: Why | None = None
         self._log = log
         self._asked = asyncio.Event()
+        self._has_ended = False
         self._grace_s = GRACE_S
         self._link = link
         self._reporter = Reporter(link, lease.id, Journal(work), on_cancel=self._cancel, log=log)
@@ -50,7 +51,9 @@ class Attempt:
             self.why = why
             self._grace_s = grace_s
             self._log.info("stopping the job", reason=why.value)
-            self._reporter.say(f"stopped: {why.value}")
+            # What has ended is stopped no more, and its folder may be on its way out: a line would leave it there.
+            if not self._has_ended:
+                self._reporter.say(f"stopped: {why.value}")
         self._asked.set()
 
     def _cancel(self, is_lost: bool) -> None:
@@ -76,6 +79,7 @@ class Attempt:
             await ended(reporting, hearing, exiting, asking)
             await messenger.close()
         await self._reporter.flush(_FLUSH_S)
+        self._has_ended = True
         return Ending(exit_code, cancelled=self.why is not None)
 
     async def _hear(self, runner: RunnerProcess, messenger: Messenger) -> None:

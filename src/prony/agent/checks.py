@@ -140,14 +140,11 @@ async def _token(owner: Owner, server: str) -> Check:
     """See whether the server knows this agent's token, or the one that it is to enrol with."""
     known = _slot(owner).identity()
     stored = known.token if known and known.server == server else None
-    token = stored or owner.token
     agent_id = known.id if known and known.id else "none"
-    if token is None:
-        said = "none is given: the server must listen on loopback"
-    else:
-        said = "the agent's own" if stored else "given, to enrol with"
-    async with Link(server, token) as link:
+    async with Link(server, stored or owner.token) as link:
         try:
+            if link.token is None:
+                link.token = await asyncio.to_thread(link.find_owner_token, owner.home)
             await link.agent(agent_id)
         except Refused as exc:
             # Whoever is known but may not look, or looks for an agent that is not there, is known all the same.
@@ -155,7 +152,15 @@ async def _token(owner: Owner, server: str) -> Check:
                 return Check("token", False, exc.error.message, exc.error.hint)
         except TransportError as exc:
             return Check("token", False, exc.message, exc.hint)
-    return Check("token", True, said)
+        return Check("token", True, _token_told(link.token, stored, owner.token))
+
+
+def _token_told(token: str | None, stored: str | None, given: str | None) -> str:
+    if token is None:
+        return "none is given, and the server asks for none"
+    if stored:
+        return "the agent's own"
+    return "given, to enrol with" if given else "the owner's, to enrol with: the server has the same home"
 
 
 async def _connection(server: str) -> Connection:

@@ -18,12 +18,14 @@ import httpx
 
 from prony import __version__
 from prony.client import wire
-from prony.client.connection import is_loopback
+from prony.client.owner import find_owner_token
 from prony.errors import PronyError, TransportError
 from prony.model.agent import Agent, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
 from prony.model.base import Noun
 from prony.model.gang import ClockReading, Meeting, Met
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer, UploadState
+from prony.model.loopback import is_loopback_url
+from prony.store.home import Home
 from prony.store.parcel import disk_told
 
 N = TypeVar("N", bound=Noun)
@@ -35,6 +37,7 @@ _ANSWER_S = 15.0
 _KEEP_S = 4.0
 # Of what a client is told it did wrong, these may be right the next time.
 _PASSING = frozenset({401, 403, 408, 425, 429})
+_TROUBLE = frozenset({429, 502, 503, 504, 507})
 
 
 class Refused(Exception):  # noqa: N818 - an answer, and not a fault of this side
@@ -50,6 +53,11 @@ class Refused(Exception):  # noqa: N818 - an answer, and not a fault of this sid
     def is_final(self) -> bool:
         """Would the same request be refused for ever?"""
         return 400 <= self.status < 500 and self.status not in _PASSING
+
+    @property
+    def is_trouble(self) -> bool:
+        """Is it the server that cannot, and not this request that is wrong: no room, too much to do, going down?"""
+        return self.status in _TROUBLE and self.error.code != "checksum_mismatch"
 
     @property
     def is_dismissal(self) -> bool:
@@ -68,7 +76,7 @@ class Link:
             headers={"User-Agent": f"prony-agent/{__version__}"},
             # Reading the certificates of the world takes longer than most requests.
             verify=base.startswith("https:"),
-            trust_env=not is_loopback(base),
+            trust_env=not is_loopback_url(base),
             limits=httpx.Limits(keepalive_expiry=_KEEP_S),
         )
 
@@ -81,6 +89,10 @@ class Link:
         await self._http.aclose()
 
     # This agent
+
+    def find_owner_token(self, home: Home) -> str | None:
+        """Return the token of the server's owner, where this home is the server's too."""
+        return find_owner_token(self.base, home, attempts=1)
 
     async def health(self) -> httpx.Response:
         """Return the answer as it came: its status, its head with the server's time, and how long it took."""

@@ -18,7 +18,10 @@ _TTL_S = 30.0
 
 
 class Membership:
-    """Who this agent is at its server. `given` is the token that its owner gave it, to enrol with."""
+    """Who this agent is at its server. `given` is the token that its owner gave it, to enrol with.
+
+    Where none was given, that of the server's owner is looked for: the server may have the same home.
+    """
 
     def __init__(
         self, slot: Slot, link: Link, abilities: Abilities, settings: AgentSettings, *, given: str | None, log: Log
@@ -52,13 +55,16 @@ class Membership:
     async def enroll(self) -> Enrolled:
         """Introduce this life of the agent; from now on its own token is used, if it got one."""
         await asyncio.to_thread(self._slot.keep, self.identity)
+        if self._link.token is None:
+            self._link.token = await self._find_owner_token()
         try:
             enrolled = await self._link.enroll(self._enrolment())
         except Refused as exc:
-            if exc.status != 401 or not self._given or self._link.token == self._given:
+            given = self._given or await self._find_owner_token()
+            if exc.status != 401 or not given or self._link.token == given:
                 raise
             self._log.warning("the stored token is not taken any more, enrolling with the one that was given")
-            self._link.token = self._given
+            self._link.token = given
             enrolled = await self._link.enroll(self._enrolment())
         token = enrolled.token or (self.identity.token if self._link.token == self.identity.token else None)
         self.identity = Identity(server=self.identity.server, id=enrolled.agent.id, token=token)
@@ -67,6 +73,9 @@ class Membership:
         self.ttl_s = enrolled.ttl_s
         self.is_known = True
         return enrolled
+
+    async def _find_owner_token(self) -> str | None:
+        return await asyncio.to_thread(self._link.find_owner_token, self._abilities.home)
 
     def _enrolment(self) -> Enrolment:
         return Enrolment(

@@ -31,6 +31,7 @@ from prony.model.job import Job
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer
 from prony.model.recipe import ModelWorkload
 from prony.model.sark import PLAIN_CPU, CampaignJob, WorkerResult, WorkerStatus, measure_of
+from prony.store.home import Home
 
 _POLL_S = 0.5
 # A SARK takes a worker for faulty that it has not heard of for a minute.
@@ -69,6 +70,10 @@ class SarkLink(Link):
         return self
 
     # This worker
+
+    @override
+    def find_owner_token(self, home: Home) -> str | None:
+        return None  # a SARK knows no tokens
 
     @override
     async def health(self) -> httpx.Response:

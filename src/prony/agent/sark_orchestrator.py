@@ -14,8 +14,8 @@ import httpx
 
 from prony import __version__
 from prony.agent.link import Refused
-from prony.client.connection import is_loopback
 from prony.errors import InputError, NotFoundError, PronyError, TransportError
+from prony.model.loopback import is_loopback_url
 from prony.model.sark import Registration, WorkerStatus
 
 _ANSWER_S = 10.0
@@ -31,7 +31,7 @@ class Orchestrator:
         self._http = httpx.AsyncClient(
             headers={"User-Agent": f"prony-agent/{__version__}"},
             verify=base.startswith("https:"),
-            trust_env=not is_loopback(base),
+            trust_env=not is_loopback_url(base),
             timeout=httpx.Timeout(_ANSWER_S, connect=5.0),
         )
 

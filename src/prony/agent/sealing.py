@@ -17,7 +17,7 @@ from prony.model.job import Job
 from prony.model.result import Failure, Result, ResultState
 from prony.ports.clock import SystemClock
 from prony.run.environment import look_around
-from prony.run.folder import ResultFolder
+from prony.run.folder import ResultFolder, decline
 from prony.store.folder import ENVIRONMENT, RESULT, read_noun
 from prony.store.home import Home
 
@@ -122,14 +122,9 @@ def _add_log(work: Work) -> None:
             return
 
 
-def decline(work: Work, job: Job, home: Home, failure: Failure) -> Result:
-    """Write the folder of a job that is not run here at all."""
-    now = SystemClock().now()
-    made = ResultFolder.begin(work.folder, job, prony_version=__version__, started_at=now)
-    made.write_environment(look_around(work.path, home.root))
-    made.update(failure=failure)
-    made.finish(ResultState.FAILED, now, [])
-    return made.result
+def decline_work(work: Work, job: Job, home: Home, failure: Failure) -> Result:
+    """Write the folder of a job that this agent does not even start."""
+    return decline(work.folder, job, look_around(work.path, home.root), failure, SystemClock().now())
 
 
 def salvage(spool: Spool, work: Work) -> bool:

@@ -89,7 +89,7 @@ def model_policy(
     if "PRONY_MODEL_SCHEMES" in environment:
         policy = replace(policy, schemes=given.schemes)
     if "PRONY_MODEL_PRIVATE" in environment:
-        policy = replace(policy, private=given.private)
+        policy = replace(policy, private=given.private, private_plain=given.private_plain)
     if "PRONY_MODEL_MAX_BYTES" in environment:
         policy = replace(policy, max_bytes=given.max_bytes)
     if "PRONY_MODEL_FOLDERS" in environment:
@@ -100,7 +100,7 @@ def model_policy(
     if schemes is not None:
         policy = replace(policy, schemes=tuple(filter(None, map(str.strip, schemes.split(",")))))
     if private is not None:
-        policy = replace(policy, private=private == "allow")
+        policy = replace(policy, private=private != "refuse", private_plain=private == "plain")
     if max_bytes is not None:
         policy = replace(policy, max_bytes=max_bytes)
     return policy

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.errors import NotFoundError, StoreError
+from prony.model.agent import DiskShortage
 from prony.model.base import Noun
 from prony.model.lease import Lease
 from prony.store.folder import read_noun
@@ -88,7 +89,7 @@ class Spool:
     def __init__(self, root: Path, *, least_free_bytes: int = LEAST_FREE_BYTES) -> None:
         self.root = root
         self.refused = root / "refused"
-        self._least_free_bytes = least_free_bytes
+        self.least_free_bytes = least_free_bytes
 
     def begin(self, lease: Lease) -> Work:
         """Make a place for an attempt and write down what it is; one that is packed already is returned as it is."""
@@ -163,15 +164,18 @@ class Spool:
 
     def check_room(self) -> None:
         """Refuse to begin where what is begun could not be kept."""
+        shortage = self.shortage()
+        if shortage is not None:
+            raise StoreError(str(shortage), hint="make room on this disk", code="disk_full")
+
+    def shortage(self) -> DiskShortage | None:
+        """Return by how much this disk is too full to begin a job, if it is."""
         with disk_told(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(self.root).free
-        if free < self._least_free_bytes:
-            raise StoreError(
-                f"{free / 2**20:.0f} MiB are free at {self.root}, {self._least_free_bytes / 2**20:.0f} MiB are needed",
-                hint="make room on this disk",
-                code="disk_full",
-            )
+        if free >= self.least_free_bytes:
+            return None
+        return DiskShortage(path=str(self.root), free_bytes=free, needed_bytes=self.least_free_bytes)
 
     def _works(self) -> list[Work]:
         if not self.root.is_dir():

@@ -7,6 +7,7 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
+from prony.agent.backoff import Backoff
 from prony.agent.link import Link, Refused
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
@@ -18,6 +19,7 @@ from prony.store.parcel import measured
 
 SMALL_BYTES = 2**20
 PIECE_BYTES = 4 * 2**20
+FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 _MOST_REFUSALS = 5
 
@@ -36,6 +38,16 @@ class Uploader:
         self.settled.set()
         self.unsent: dict[str, Meta] = {}  # by lease
         self._refusals: Counter[str] = Counter()
+        # Where the server is in trouble nothing is sent before its time, however much comes in; where it does not take
+        # one result, the others are sent meanwhile.
+        self._server = _backoff()
+        self._results: dict[str, Backoff] = {}  # by lease
+        self._is_server_full = False
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Return the leases whose results wait here: the server need not lend them again."""
+        return tuple(lease_id for lease_id, meta in self.unsent.items() if not meta.late)
 
     @property
     def answered_for(self) -> tuple[str, ...]:
@@ -62,61 +74,94 @@ class Uploader:
 
     async def deliver(self, work: Work, meta: Meta, *, ask_next: bool) -> FinishAnswer | None:
         """Send a result now if nothing older waits; what is not accepted at once is sent some time."""
-        if self.unsent:
+        if self.unsent or self._server.wait_s > 0:
             self.offer(meta)
             return None
         self._note(meta)
         try:
             async with self._turn:
-                return await self._send(work, meta, ask_next=ask_next)
+                answer = await self._send(work, meta, ask_next=ask_next)
         except (TransportError, StoreError, Refused) as exc:
-            self._told(meta, exc.error if isinstance(exc, Refused) else exc)
+            self._fail(meta, exc)
             self.offer(meta)
             return None
+        self._succeed()
+        return answer
 
     async def run(self) -> None:
         """Send what waits for as long as this is not cancelled."""
-        pauses = delays(0.5, LONGEST_PAUSE_S)
         while True:
             if not self.unsent:
                 self.settled.set()
                 self._offered.clear()
                 await self._offered.wait()
-            pause_s = await self.send_waiting()
-            if pause_s is None:
-                pauses = delays(0.5, LONGEST_PAUSE_S)
-                continue
-            self.settled.set()  # the server is away or cannot take it: nobody is to wait for that
+            if self._server.wait_s > 0:
+                self._let_go()
+                await asyncio.sleep(self._server.wait_s)  # a new result does not shorten it
             self._offered.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(max(pause_s, next(pauses))):
-                    await self._offered.wait()
+            pause_s = await self.send_waiting()
+            if pause_s is not None and self._server.wait_s == 0:
+                self._let_go()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause_s):
+                        await self._offered.wait()
 
-    async def send_waiting(self) -> float | None:
-        """Send all that waits, oldest first; return None, or how long to wait at least before the rest is tried again.
+    async def send_waiting(self, *, at_once: bool = False) -> float | None:
+        """Send all that waits, oldest first; return None, or how long to wait before the rest is tried again.
 
-        One that is not taken now does not keep the others from being sent; a server that is away does.
+        One that is not taken now does not keep the others from being sent; a server in trouble does. `at_once`: pauses
+        that are not over do not count.
         """
         async with self._turn:
-            pause_s: float | None = None
+            if self._server.wait_s > 0 and not at_once:  # somebody else has just tried
+                return self._server.wait_s
+            pauses: list[float] = []
             waiting = await asyncio.to_thread(self._spool.waiting)
             if not waiting:
                 self.unsent.clear()
                 self._count()
             for work, meta in waiting:
                 self._note(meta)
+                own = self._results.get(meta.lease_id)
+                if own is not None and own.wait_s > 0 and not at_once:
+                    pauses.append(own.wait_s)
+                    continue
                 try:
                     await self._send(work, meta, ask_next=False)
-                except Refused as exc:
-                    self._refusals[meta.lease_id] += 1
-                    self._told(meta, exc.error)
-                    pause_s = max(pause_s or 0.0, exc.retry_after_s or 0.0)
-                except (TransportError, StoreError) as exc:
-                    self._told(meta, exc)
-                    return 0.0
-            return pause_s
+                except (Refused, TransportError, StoreError) as exc:
+                    pauses.append(self._fail(meta, exc))
+                    if self._server.wait_s > 0:
+                        break
+                else:
+                    self._succeed()
+            return min(pauses, default=None)
 
     # Inside
+
+    def _let_go(self) -> None:
+        """Let whoever waits for `settled` go on: the server is away, or does not take what waits.
+
+        Not where it has no room: a job more would be a result more that it cannot take."""
+        if not self._is_server_full:
+            self.settled.set()
+
+    def _fail(self, meta: Meta, exc: Refused | TransportError | StoreError) -> float:
+        """Note that a result was not taken; return the pause before the next try."""
+        error = exc.error if isinstance(exc, Refused) else exc
+        self._told(meta, error)
+        at_least_s = (exc.retry_after_s or 0.0) if isinstance(exc, Refused) else 0.0
+        if isinstance(exc, Refused) and not exc.is_trouble:
+            self._refusals[meta.lease_id] += 1
+            backoff = self._results.setdefault(meta.lease_id, _backoff())
+        else:
+            self._is_server_full = isinstance(exc, Refused) and error.code == "disk_full"
+            backoff = self._server
+        backoff.fail(at_least_s)
+        return backoff.wait_s
+
+    def _succeed(self) -> None:
+        self._is_server_full = False
+        self._server.succeed()
 
     async def _send(self, work: Work, meta: Meta, *, ask_next: bool) -> FinishAnswer | None:
         """Send one; return the answer, or None where the server refused it for good. Raises where it may go better."""
@@ -181,11 +226,16 @@ class Uploader:
     def _done(self, meta: Meta) -> None:
         self.unsent.pop(meta.lease_id, None)
         self._refusals.pop(meta.lease_id, None)
+        self._results.pop(meta.lease_id, None)
         self._count()
 
     def _count(self) -> None:
         self._metrics.set("spool_results", len(self.unsent))
         self._metrics.set("spool_bytes", sum(meta.size for meta in self.unsent.values()))
+
+
+def _backoff() -> Backoff:
+    return Backoff(lambda: delays(FIRST_PAUSE_S, LONGEST_PAUSE_S))
 
 
 def _piece(path: Path, offset: int) -> bytes:

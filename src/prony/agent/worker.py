@@ -11,7 +11,7 @@ from prony.agent.link import Link, Refused, insisted
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
 from prony.agent.scripts import fetch_scripts
-from prony.agent.sealing import Ending, decline, seal
+from prony.agent.sealing import Ending, decline_work, seal
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import Meta, Spool, Work
 from prony.agent.stopping import Stopping, ended
@@ -49,8 +49,16 @@ class Worker:
     @property
     def holding(self) -> tuple[str, ...]:
         """Return every lease that this agent answers for: the one that runs and those whose results wait here."""
+        return self._with_running(self.uploader.answered_for)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Return every lease that this agent has heard of and not brought to its end."""
+        return self._with_running(self.uploader.known)
+
+    def _with_running(self, lease_ids: tuple[str, ...]) -> tuple[str, ...]:
         running = (self.attempt.lease.id,) if self.attempt else ()
-        return tuple(dict.fromkeys((*running, *self.uploader.answered_for)))
+        return tuple(dict.fromkeys((*running, *lease_ids)))
 
     async def carry_out(self, lease: Lease) -> Lease | None:
         """Run one job and see to its result; return the next lease where the server gave it with the answer.
@@ -96,14 +104,14 @@ class Worker:
                 hint="the agent's owner may allow it: `prony agent start --kinds`",
                 whose="capacity",
             )
-            result = await asyncio.to_thread(decline, work, lease.job, self.home, failure)
+            result = await asyncio.to_thread(decline_work, work, lease.job, self.home, failure)
             return await self._kept(work, result, log)
         try:
             await fetch_scripts(lease.job, self.link, self.home)
         except (Refused, InputError) as exc:  # asked again, the answer would be the same
             error = exc.error if isinstance(exc, Refused) else exc
             failure = Failure(code=error.code, message=error.message, hint=error.hint, phase="prepare", whose="input")
-            result = await asyncio.to_thread(decline, work, lease.job, self.home, failure)
+            result = await asyncio.to_thread(decline_work, work, lease.job, self.home, failure)
             return await self._kept(work, result, log)
         self.attempt = Attempt(lease, work, self.link, log)
         log.info("job begins", title=lease.job.title, lease_id=lease.id)

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from prony.app import dossiers, results
-from prony.app.scripts import anchored_script, check_script
+from prony.app.scripts import anchored_script, check_containers, check_script
 from prony.app.services import anchored_service, check_alone, check_service
 from prony.app.targets import check_target
 from prony.errors import ConflictError
@@ -101,6 +101,7 @@ class Bench:
         jobs = [_anchored(job, folder) for job in loaded.jobs(experiment_id)]
         check_names(jobs)
         check_alone(jobs)
+        check_containers(jobs)
         if loaded.recipe.place.where:
             from prony.app.here import check_place
 
@@ -237,9 +238,9 @@ class Bench:
 
     def export_requests(self, text: str, export_format: str, to: Path) -> tuple[Path, ...]:
         """Write the requests of an experiment's loads into a folder, in a format of other programs."""
-        from prony.report.exports import export
+        from prony.app.exports import export_loads
 
-        return export(self.dossier(text), export_format, to)
+        return export_loads(self.dossier(text), export_format, to)
 
     def import_(self, path: Path) -> Experiment:
         from prony.store import transfer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import math
 from collections import OrderedDict, deque
+from functools import lru_cache
 from threading import Lock
 
 from prony.errors import AccessError
@@ -32,7 +33,7 @@ class Failures:
     def check(self, address: str, digest: str) -> None:
         """Refuse an address with more than `MOST` failures within the window; refusals count for nothing."""
         with self._lock:
-            times = self._failed.get(_network(address))
+            times = self._failed.get(network_of(address))
             if digest in self._trusted or times is None or len(times) <= MOST:
                 return
             left_ns = times[0] + _WINDOW_NS - self._clock.monotonic_ns()
@@ -45,7 +46,7 @@ class Failures:
 
     def add(self, address: str, digest: str) -> None:
         """Count a failure; whatever was thought of this secret is forgotten."""
-        network = _network(address)
+        network = network_of(address)
         with self._lock:
             self._trusted.pop(digest, None)
             times = self._failed.setdefault(network, deque(maxlen=MOST + 1))
@@ -63,7 +64,8 @@ class Failures:
                 self._trusted.popitem(last=False)
 
 
-def _network(address: str) -> str:
+@lru_cache(maxsize=4096)
+def network_of(address: str) -> str:
     """Return whom an address stands for: one that has IPv6 has at least 2**64 addresses of it."""
     try:
         found = ipaddress.ip_address(address)

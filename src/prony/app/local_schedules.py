@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from prony.app.fleet import timetable
 from prony.app.fleet.scripts import keep
+from prony.app.fleet.submission import order_for, read_recipe
 from prony.app.local import database, whoever
 from prony.model.queue import Page
 from prony.model.schedule import Fire, NewSchedule, Schedule
@@ -36,7 +37,8 @@ class LocalSchedules:
         self._clock = SystemClock()
 
     def add_schedule(self, new: NewSchedule) -> Schedule:
-        found = timetable.asked(new, home(), now=self._clock.now(), who=whoever())
+        read = read_recipe(order_for(new.submission))
+        found = timetable.asked(new, read, home(), now=self._clock.now(), who=whoever())
         self._write(lambda desk: rows.add(desk.connection, found))
         return found
 
@@ -65,7 +67,8 @@ class LocalSchedules:
     def run_schedule(self, schedule_id: str) -> Fire:
         """Queue its recipe now; it runs as soon as a server is up in this home."""
         found, now = self.schedule(schedule_id), self._clock.now()
-        plan = timetable.planned(found, dict, now=now)
+        read = read_recipe(order_for(found.submission))
+        plan = timetable.planned(found, read, dict, now=now)
         return self._write(lambda desk: timetable.run_now(desk, found, plan, now=now))
 
     def remove_schedule(self, schedule_id: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from prony.errors import InputError
+from prony.errors import CapacityError, InputError
 from prony.model.job import Job
-from prony.model.script import ScriptSource
+from prony.model.script import ScriptSource, ScriptWorkload
+from prony.run.containers import find_engine, no_engine
 
 
 def check_script(job: Job) -> None:
@@ -21,6 +23,31 @@ def check_script(job: Job) -> None:
             hint="start the server yourself where all nodes reach it, and name it in workload.environment",
             code="recipe",
         )
+
+
+def check_containers(jobs: Sequence[Job]) -> None:
+    """Refuse to run images here where no container engine works: never on the machine itself, unless it was allowed."""
+    images = [image for job in jobs if isinstance(job.workload, ScriptWorkload) for image in job.workload.used_images]
+    if images:
+        engine, reason = find_engine()
+        if engine is None:
+            raise no_engine(images[0], reason)
+
+
+def unused_image_notes(jobs: Sequence[Job], machine: str) -> tuple[str, ...]:
+    """Say which images are not used because that was allowed, and whose programs run in their stead."""
+    works = [job.workload for job in jobs if isinstance(job.workload, ScriptWorkload) and not job.workload.container]
+    images = dict.fromkeys(one.image for work in works for one in (work, work.server) if one is not None and one.image)
+    return tuple(f"image {image} is not used: the command runs with the programs of {machine}" for image in images)
+
+
+def engine_notes(jobs: Sequence[Job]) -> tuple[str, ...]:
+    """Say what `prony run` would refuse here for want of a container engine."""
+    try:
+        check_containers(jobs)
+    except CapacityError as exc:
+        return (f"prony run refuses this here: {exc.message}; {exc.hint}",)
+    return ()
 
 
 def anchored_script(job: Job, base: Path) -> Job:

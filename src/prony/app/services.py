@@ -15,6 +15,9 @@ from prony.model.script import ScriptWorkload
 from prony.ports import plugins
 from prony.run.loads import chosen
 
+# The marks of options that are one path and nothing else.
+_WHOLE = (True, "slash", "there")
+
 
 def check_service(job: Job) -> None:
     """Refuse what no plug-in is called, or what it does not take, before anything is stored."""
@@ -62,9 +65,8 @@ def anchored_service(job: Job, base: Path) -> Job:
 
 
 def _anchored(options: dict[str, Option], kind: Any, base: Path) -> dict[str, Option]:
-    paths = {
-        name: way for name, field in kind.model_fields.items() if (way := (field.json_schema_extra or {}).get("path"))
-    }
+    marks = {name: (field.json_schema_extra or {}).get("path") for name, field in kind.model_fields.items()}
+    paths = {name: way for name, way in marks.items() if way in _WHOLE}
     return {
         name: _absolute(value, base, paths[name]) if name in paths and isinstance(value, str) and value else value
         for name, value in options.items()

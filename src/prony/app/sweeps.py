@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from prony.app.results import with_runs
@@ -39,9 +39,22 @@ def sweep_over(entries: Sequence[Entry], slo: Mapping[str, float] | None = None)
     levels = {job.level for job in (loaded(entry, {}) for entry in mine)}
     if len(levels) < 2:
         hint = "prony run RECIPE --clients 1,2,4,8,16 makes a sweep; or name several experiments"
-        what = "no job loads a service" if not mine else "no two jobs differ in how much load there was"
-        raise InputError(f"{what}, so there is no sweep", hint=hint, code="no_sweep")
+        raise InputError(f"{_why_none(entries, mine, levels)}, so there is no sweep", hint=hint, code="no_sweep")
     return sweep_report([loaded(entry, entry.job.load.slo if slo is None else slo) for entry in mine], slo)
+
+
+def _why_none(entries: Sequence[Entry], mine: Sequence[Entry], levels: Collection[float]) -> str:
+    """Say why these jobs are no levels of a sweep."""
+    others = [entry.job.load.way for entry in entries if entry.job.workload.kind == "service" and entry not in mine]
+    ways = ", ".join(f"load.{way}" for way in dict.fromkeys(others))
+    aside = f" ({len(others)} more have no level: {ways})" if others else ""
+    if not mine:
+        return f"no job has a level of load{aside}" if others else "no job loads a service"
+    if len(mine) == 1:
+        return f"there is only one job with a level of load{aside}"
+    (level,) = levels
+    noun = "requests a second" if mine[0].job.load.open is not None else "user" if level == 1 else "users"
+    return f"all {len(mine)} jobs had the same load, {level:g} {noun}{aside}"
 
 
 def slo_of(texts: Iterable[str]) -> dict[str, float] | None:

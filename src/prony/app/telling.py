@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import logging
 import re
 import time
@@ -19,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 from prony import __version__
 from prony.errors import CapacityError, InputError
 from prony.model.alarm import Message, Severity
+from prony.model.loopback import is_loopback_url
 
 WEBHOOK = ("webhook+https", "webhook+http")
 DELIVERY = "Prony-Delivery"
@@ -119,7 +119,7 @@ def _post(letter: Letter) -> Outcome:
     }
     try:
         with (
-            httpx.Client(timeout=TIMEOUT_S, follow_redirects=False, trust_env=not _is_loopback(url)) as client,
+            httpx.Client(timeout=TIMEOUT_S, follow_redirects=False, trust_env=not is_loopback_url(url)) as client,
             client.stream("POST", url, content=body, headers=headers) as response,  # whatever it says is not read
         ):
             status = response.status_code
@@ -141,15 +141,6 @@ def _why(exc: Exception) -> str:
             return found.strerror.lower()
         found = found.__cause__ or found.__context__
     return f"no answer within {TIMEOUT_S:g} s" if "Timeout" in type(exc).__name__ else type(exc).__name__
-
-
-def _is_loopback(url: str) -> bool:
-    """Is it this machine, which no proxy reaches?"""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _notify(letter: Letter) -> Outcome:

@@ -84,6 +84,13 @@ def add_experiments(parser: ArgumentParser) -> None:
     )
 
 
+def add_no_container(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-container", action="append_const", dest="set", const="workload.container=false",
+        help="of a script with an image: run its command with the programs of the machine itself, in no container",
+    )  # fmt: skip
+
+
 def add_server(parser: ArgumentParser, *, inner: bool = False) -> None:
     """Add where the server is and who asks; the token itself is never written on a command line, where others read."""
     default = SUPPRESS if inner else None

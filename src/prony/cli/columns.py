@@ -108,6 +108,14 @@ def schedule_cells(schedule: Schedule) -> Cells:
     )
 
 
+def format_next(schedule: Schedule) -> str:
+    """Return when it fires next, as the end of a sentence; nothing of one that is paused."""
+    if schedule.next_at is None:
+        return ""
+    zone = schedule.timing.zone
+    return f"; next at {schedule.next_at.astimezone(zone_of(zone)):%Y-%m-%d %H:%M} {zone}"
+
+
 def fire_cells(fire: Fire) -> Cells:
     due = _at(fire.due_at)
     return _shown(due, _at(fire.fired_at), fire.cause, fire.experiment_id or "-", fire.missed, fire.reason or "-")

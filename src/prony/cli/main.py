@@ -11,6 +11,7 @@ from io import TextIOWrapper
 from typing import Any
 
 from prony.errors import InputError, PronyError, StoreError, exit_code
+from prony.report.safe import for_terminal
 
 # name -> (module under prony.cli.commands, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -161,7 +162,7 @@ def _complain(error: Exception, *, as_json: bool) -> int:
 
 def _write(text: str, stream: Any = None) -> None:
     try:
-        (stream or sys.stdout).write(text + "\n")
+        (stream or sys.stdout).write(for_terminal(text) + "\n")
     except OSError:  # nobody can hear it; the exit code still tells
         return
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from prony.cli.output import print_note, print_text, terminal
+from prony.cli.output import print_json, print_note, print_text, terminal
 from prony.model.dossier import Dossier
 from prony.model.experiment import ExperimentState
 from prony.model.gate_outcome import GateReport
@@ -33,14 +34,15 @@ def finish(
     report: Callable[[Dossier], Path] | None,
     again: str = "",
     failed: int = 0,
+    beside: Mapping[str, Any] | None = None,
 ) -> int:
     """Show what came out; return 0 where every job has its numbers and passes its gates, else 1, 130 where stopped.
 
     `report` writes one where it is wanted; `again` is what a command needs to reach the same server; `failed` are the
-    jobs that failed and left no result.
+    jobs that failed and left no result; `beside` is added to what `--json` prints.
     """
     with suppress(BrokenPipeError):  # a reader who has gone changes nothing about how the run ended
-        show(dossier, as_json=options.json)
+        show(dossier, as_json=options.json, beside=beside)
     written = report(dossier) if report is not None and dossier.entries else None
     with suppress(BrokenPipeError):
         if written is not None:
@@ -68,7 +70,7 @@ def _is_strict(options: Namespace) -> bool:
     return getattr(options, "gates", "lenient") == "strict"
 
 
-def finish_there(ended: Ended, options: Namespace) -> int:
+def finish_there(ended: Ended, options: Namespace, *, beside: Mapping[str, Any] | None = None) -> int:
     """Show what came out on a server, as `finish` does; one that is away just then is waited for."""
     from prony.cli.remote import again, connect, keep_report
     from prony.cli.watching import why_ended
@@ -87,7 +89,7 @@ def finish_there(ended: Ended, options: Namespace) -> int:
         return keep_report(dossier.experiment.id, document or b"")
 
     wanted = report if document else None
-    return finish(dossier, options, report=wanted, again=again(options), failed=len(failed))
+    return finish(dossier, options, report=wanted, again=again(options), failed=len(failed), beside=beside)
 
 
 def exit_code_there(view: ExperimentView) -> int:
@@ -106,12 +108,15 @@ def _exit_code(dossier: Dossier, failed: int) -> int:
     return 1 if failed or dossier.experiment.state is ExperimentState.FAILED else 0
 
 
-def show(dossier: Dossier, *, as_json: bool) -> None:
+def show(dossier: Dossier, *, as_json: bool, beside: Mapping[str, Any] | None = None) -> None:
     if as_json:
         from prony.report import render
 
         content = render(dossier, "json")
-        print_text(content if isinstance(content, str) else content.decode())
+        if beside:
+            print_json(json.loads(content) | beside)
+        else:
+            print_text(content if isinstance(content, str) else content.decode())
         return
     from prony.report.terminal import print_dossier
 

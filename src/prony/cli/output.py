@@ -7,25 +7,34 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from prony.report.safe import for_terminal
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
 
 N = TypeVar("N", bound="BaseModel")
+# JSON leaves these as they are, and terminals obey some of them.
+CONTROLS = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 
 
 def print_json(value: Any) -> None:
     """Print one JSON document."""
-    sys.stdout.write(json.dumps(value, indent=1, default=str, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(value, indent=1, default=str, ensure_ascii=False).translate(CONTROLS) + "\n")
 
 
 def print_text(text: str) -> None:
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    """Print text; what is in it of models, scripts and other people acts on no terminal."""
+    _write(for_terminal(text))
 
 
 def print_note(text: str) -> None:
     """Say something that is not the command's answer, so that the answer can be piped."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(for_terminal(text) + "\n")
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
 def print_answer(value: BaseModel | dict[str, str], text: str, *, as_json: bool) -> int:
@@ -65,7 +74,7 @@ def print_columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows under their heads without importing anything: this is on the path of commands that must start fast."""
     widths = [max(len(str(row[i])) for row in (heads, *rows)) for i in range(len(heads))]
     bold, plain = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
-    print_text(bold + _line(heads, widths) + plain)
+    _write(bold + for_terminal(_line(heads, widths)) + plain)
     for row in rows:
         print_text(_line(row, widths))
 

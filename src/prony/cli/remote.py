@@ -5,7 +5,6 @@ Standard library only until a client is made: commands that work without a serve
 
 from __future__ import annotations
 
-import json
 import os
 from argparse import Namespace
 from collections.abc import Callable, Iterator
@@ -17,9 +16,7 @@ from prony.errors import InputError
 
 if TYPE_CHECKING:
     from prony.client import Client
-    from prony.store.home import Home
 
-SERVER_FILE = "server.json"
 Local = TypeVar("Local")
 
 
@@ -31,15 +28,18 @@ def address(options: Namespace) -> str | None:
 def connect(options: Namespace, *, attempts: int = 4) -> Client:
     """Return a client of the server that was named, or else of the one that runs on this machine in the same home."""
     from prony.client import Client
+    from prony.client.owner import find_owner_token
     from prony.store.home import home
+    from prony.store.serving import running_server
 
-    url = address(options) or _running_here(home())
+    url = address(options) or running_server(home())
     if url is None:
         raise InputError(
             "no server is named, and none runs here",
             hint="--server URL or PRONY_SERVER says where one is; `prony server` starts one",
         )
-    return Client(url, _token(options), attempts=attempts)
+    token = _token(options) or find_owner_token(url, home(), attempts=attempts)
+    return Client(url, token, attempts=attempts)
 
 
 @contextmanager
@@ -56,8 +56,9 @@ def kept(options: Namespace, here: Callable[[], AbstractContextManager[Local]]) 
 def is_served() -> bool:
     """Does a server run in this home, as far as the file that it leaves there tells?"""
     from prony.store.home import home
+    from prony.store.serving import running_server
 
-    return _running_here(home()) is not None
+    return running_server(home()) is not None
 
 
 def note_unserved(options: Namespace) -> None:
@@ -71,16 +72,6 @@ def note_unserved(options: Namespace) -> None:
 def again(options: Namespace) -> str:
     """Return what must be added to a command that is to reach the same server."""
     return f" --server {options.server}" if options.server else ""
-
-
-def _running_here(place: Home) -> str | None:
-    """Return the address that a running server left in the home; it takes the file away when it ends."""
-    try:
-        found = json.loads((place.root / SERVER_FILE).read_bytes())
-        url = found["url"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return url if isinstance(url, str) else None
 
 
 def _token(options: Namespace) -> str | None:

@@ -19,6 +19,7 @@ def run_here(loaded: Loaded, options: Namespace, *, base: Path | None = None) ->
     """Run a recipe to its end; relative paths in it are relative to `base`, or else to its own folder."""
     tell_notes(loaded.notes)
     _note_server_only(loaded)
+    _note_containers(loaded)
     with _clients_ahead(loaded.recipe) as clients:  # first of all: they import while this process does
         with uncollected():
             from prony.app.api import Bench
@@ -51,6 +52,14 @@ def _note_server_only(loaded: Loaded) -> None:
                    f"prony run {path} --server URL")  # fmt: skip
     if loaded.recipe.alarms:
         print_note(f"note: nobody is told of what happens here; alarms need a server: prony run {path} --server URL")
+
+
+def _note_containers(loaded: Loaded) -> None:
+    """Say which images are not used, before anything runs."""
+    if loaded.recipe.workload.kind == "script":
+        from prony.app.scripts import unused_image_notes
+
+        tell_notes(unused_image_notes(loaded.jobs("run"), "this machine"))
 
 
 @contextmanager

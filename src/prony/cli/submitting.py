@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from prony.app.scripts import unused_image_notes
 from prony.cli.bringing import brought
+from prony.cli.columns import format_next
 from prony.cli.outcome import finish_there
 from prony.cli.output import print_json, print_note, print_text
 from prony.cli.remote import again, connect
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from prony.recipe import Loaded
 
 _MOST = 100
+AGENTS_MACHINE = "the agent's machine"
 
 
 def submit(loaded: Loaded, options: Namespace) -> int:
@@ -31,11 +34,12 @@ def submit(loaded: Loaded, options: Namespace) -> int:
     with connect(options) as client:
         overrides = [*options.set, *brought(client, loaded)]
         view = client.submit(submission_of(loaded, overrides, priority=options.priority))
-        tell_notes(view.experiment.notes)
+        tell_notes((*view.experiment.notes, *unused_image_notes(loaded.jobs("run"), AGENTS_MACHINE)))
         if not options.detach:
             return see_through(client, view, options)
+        schedule = note_schedule(client, view, options)
     if options.json:
-        print_json(view.model_dump(mode="json"))
+        print_json(view.model_dump(mode="json") | schedule)
     else:
         print_text(view.experiment.id)
         print_note(f"submitted; prony watch {view.experiment.id}{again(options)} follows it")
@@ -50,12 +54,23 @@ def submission_of(loaded: Loaded, overrides: Sequence[str], *, priority: int | N
 
 def see_through(client: Client, view: ExperimentView, options: Namespace) -> int:
     """Follow an experiment that was just made to its end; return the exit code."""
-    if view.experiment.schedule_id is not None:
-        print_note(f"note: and again by its schedule: prony schedule show {view.experiment.name}{again(options)}")
+    schedule = note_schedule(client, view, options)
     for model in _paths(view):
         print_note(f"note: {model} is a path: it must lie on the agents too, and they must allow it; zoo: and https:// "
                    "work everywhere")  # fmt: skip
-    return finish_there(follow(client, view.experiment.id, cancels=True), options)
+    return finish_there(follow(client, view.experiment.id, cancels=True), options, beside=schedule)
+
+
+def note_schedule(client: Client, view: ExperimentView, options: Namespace) -> dict[str, Any]:
+    """Say which schedule was made with an experiment, where one was; return it as `--json` tells it."""
+    if view.experiment.schedule_id is None:
+        return {}
+    made = client.schedule(view.experiment.schedule_id)
+    print_note(
+        f"note: schedule {made.name} ({made.id}) runs it again at {made.timing.cron!r}{format_next(made)}: "
+        f"prony schedule show {made.name}{again(options)}"
+    )
+    return {"schedule": made.model_dump(mode="json", exclude={"submission"})}
 
 
 def _paths(view: ExperimentView) -> list[str]:

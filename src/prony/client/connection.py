@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ipaddress
+import hmac
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urlsplit
 
 from prony.client import wire
 from prony.errors import PronyError, StoreError, TransportError
 from prony.model.base import Noun
+from prony.model.loopback import is_loopback_url
+from prony.store.owner_token import CHALLENGE, PROOF, prove
 
 if TYPE_CHECKING:
     import httpx
@@ -76,7 +77,7 @@ class Connection:
             # Reading the certificates of the world takes longer than most requests.
             verify=self.base.startswith("https:"),
             # A proxy does not reach this machine's own loopback.
-            trust_env=not is_loopback(self.base),
+            trust_env=not is_loopback_url(self.base),
         )
 
     def send(self, call: Call) -> httpx.Response:
@@ -85,6 +86,17 @@ class Connection:
 
     def read(self, noun: type[N], call: Call) -> N:
         return wire.read(noun, self.send(call).content, self.base)
+
+    def knows(self, secret: str, *, nonce: str) -> bool:
+        """Does whoever answers at this address have the secret? It is not sent: they prove it."""
+
+        def is_proven(response: httpx.Response) -> bool:
+            address, port = response.extensions["network_stream"].get_extra_info("server_addr")[:2]
+            said = response.headers.get(PROOF, "")
+            return hmac.compare_digest(said.encode(), prove(secret, nonce, address, port).encode())
+
+        asked = Call("GET", ("health",), headers={CHALLENGE: nonce}, is_safe=True, expected=frozenset({503}))
+        return self._tried(asked, is_proven)
 
     def download(self, call: Call, to: Path) -> Path:
         """Write the answer's body to a file that appears when it is whole; begin again when the connection breaks."""
@@ -172,14 +184,6 @@ class Connection:
 def _whole(response: httpx.Response) -> httpx.Response:
     response.read()
     return response
-
-
-def is_loopback(base: str) -> bool:
-    host = urlsplit(base).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _text(value: Asked) -> str:

@@ -9,7 +9,7 @@ from prony.client.asking import Asking
 from prony.client.connection import Call
 from prony.client.watching import changes
 from prony.model.about import About
-from prony.model.access import AuditEntry, MadeToken, NewToken, Token
+from prony.model.access import AuditEntry, LoginLink, MadeToken, NewToken, Token
 from prony.model.event import Changed
 from prony.model.gang import ClockReading
 from prony.model.queue import Compatibility, Health, Page, Queue, Stats, Submission
@@ -52,6 +52,10 @@ class House(Asking):
 
     def revoke_token(self, token_id: str) -> None:
         self._do("DELETE", "tokens", token_id)
+
+    def login_link(self) -> LoginLink:
+        """Make a link that logs a browser in, one time."""
+        return self._send(LoginLink, "POST", "login-links")
 
     def audit(self, *, limit: int = 100, cursor: str | None = None) -> Page[AuditEntry]:
         return self._get(Page[AuditEntry], "audit", limit=limit, cursor=cursor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit, urlunsplit
 
 from prony.errors import InputError, TransportError
+from prony.model.loopback import is_loopback
 from prony.ports.driver import Endpoint
 
 # The port that a scheme means where none is written, and whether it is TLS.
@@ -139,12 +139,7 @@ def _unix(url: str, parts: SplitResult) -> Endpoint:
 
 def is_local(endpoint: Endpoint) -> bool:
     """Does it lead to another server on each machine?"""
-    if endpoint.path or endpoint.host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(endpoint.host).is_loopback
-    except ValueError:
-        return False
+    return bool(endpoint.path) or is_loopback(endpoint.host)
 
 
 def resolve(endpoint: Endpoint) -> tuple[int, Any]:

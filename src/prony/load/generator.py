@@ -149,6 +149,7 @@ def _common(ground: Ground, *, has_sessions: bool) -> dict[str, Any]:
         "duration_ns": schedule.duration_ns,
         "limit_ns": schedule.limit_ns,
         "count": schedule.count,
+        "each": schedule.each,
         "at_least": schedule.at_least,
         "timeout_ns": ground.load.timeout,
         "drain_ns": ground.load.drain,
@@ -249,8 +250,7 @@ class _Client:
         return self
 
     def say(self, line: str) -> None:
-        if not self._process.say(line):
-            self.is_gone = True
+        self._process.say(line)
 
     def hear(self) -> None:
         data = os.read(self.output, 2**16)
@@ -329,11 +329,13 @@ def _outcome(written: list[Order], clients: list[_Client], begin_ns: int, *, was
     problems = [text for client in clients if client.facts and (text := client.facts["spool_problem"])]
     if problems:
         raise MeasurementError(f"replies could not be kept: {problems[0]}", hint="is the disk full?")
+    full = [until for client in clients if client.facts and (until := int(client.facts["full_until_ns"]))]
     return Outcome(
         records=merged([order.file("records") for order in written]),
         clients=facts,
         begin_ns=begin_ns,
         end_ns=max((int(client.facts["end_ns"]) for client in clients if client.facts), default=time.perf_counter_ns()),
+        full_until_ns=min(full, default=None),
         was_stopped=was_stopped,
         spools=[order.file("spool") for order in written],
     )

@@ -54,6 +54,12 @@ class Site:
         self.keeps = False
         self.opened = 0  # connections that stood, each one
 
+    def with_wire(self, wire: type[Wire]) -> Site:
+        """Return the same place for lines of another protocol; their connections are counted apart."""
+        other = Site(self.address, self.poll, wire, self.options)
+        other.axis = self.axis
+        return other
+
 
 class Line:
     """One connection, one request at a time. `user` belongs to the owner."""
@@ -93,6 +99,10 @@ class Line:
         self.first_ns = self.end_ns = self.status = self.cause = self.bytes_in = self.lag_ns = self.reads = 0
         self.pieces: list[bytes] = []
         self.stamps: list[int] = []
+
+    def beside(self, wire: type[Wire], owner: Owner) -> Line:
+        """Return another line to the same place, which speaks otherwise and belongs to somebody else."""
+        return type(self)(self._site.with_wire(wire), owner)
 
     # The hot path
 

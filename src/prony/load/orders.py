@@ -44,6 +44,7 @@ class Order:
     duration_ns: int | None = None
     limit_ns: int | None = None
     count: int | None = None
+    each: int | None = None  # requests of each user
     at_least: int = 0
     most_in_flight: int | None = None
     lines: int = 1  # opened before the load begins

@@ -43,6 +43,7 @@ class Outcome:
     clients: tuple[ClientFacts, ...]
     begin_ns: int
     end_ns: int  # of sending
+    full_until_ns: int | None = None  # when the first user had sent all of its requests, before the others
     was_stopped: bool = False
     spools: Sequence[Path] = field(default=())
 

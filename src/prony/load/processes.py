@@ -5,6 +5,7 @@ Only the standard library is imported here, for whoever starts one early has imp
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -37,13 +38,10 @@ class ClientProcess:
     def output(self) -> int:
         return _pipe(self._process.stdout).fileno()
 
-    def say(self, line: str) -> bool:
-        """Return whether anybody was there to hear it."""
-        try:
+    def say(self, line: str) -> None:
+        """Tell it something; that it is gone shows on its output, where its last words may still be waiting."""
+        with contextlib.suppress(BrokenPipeError):
             os.write(_pipe(self._process.stdin).fileno(), os.fsencode(line) + b"\n")
-        except BrokenPipeError:
-            return False
-        return True
 
     def code(self) -> int:
         """Return how it ended, which it must be about to do."""

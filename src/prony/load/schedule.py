@@ -36,14 +36,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Open where it has dues, else closed. Sending ends when `count` are sent or `duration_ns` has passed, whichever
-    comes first; `duration_ns` waits for `at_least` requests, and `limit_ns` for nothing."""
+    """Open where it has dues, else closed. Sending ends when `count` are sent, when each user has sent `each`, or when
+    `duration_ns` has passed, whichever comes first; `duration_ns` waits for `at_least` requests, `limit_ns` for none.
+    """
 
     dues_ns: Stamps | None = None  # when request i is due after the start, ascending
     steps: tuple[Step, ...] = ()  # of a closed load, the first at 0
     think_ns: int = 0
     duration_ns: int | None = None
     count: int | None = None
+    each: int | None = None  # of a closed load: requests of each user
     most_in_flight: int | None = None  # those beyond are dropped, and counted
     lengths: Stamps | None = None  # of a trace: (n, 2) input and output tokens, -1 where it does not say
     stages: tuple[tuple[int, int, str], ...] = ()  # begin, end and label, for the reports
@@ -54,7 +56,10 @@ class Schedule:
     @property
     def total(self) -> int | None:
         """How many requests there are at most; None where time alone decides."""
-        return self.count if self.dues_ns is None else len(self.dues_ns)
+        if self.dues_ns is not None:
+            return len(self.dues_ns)
+        of_all = None if self.each is None else self.each * max((step.users for step in self.steps), default=0)
+        return min((count for count in (self.count, of_all) if count is not None), default=None)
 
 
 def plan(load: Load, *, base: Path) -> Schedule:
@@ -69,12 +74,21 @@ def plan(load: Load, *, base: Path) -> Schedule:
         return _mlperf(load, load.mlperf)
     if load.search is not None:
         raise InputError("a search has no schedule of its own", hint="each of its probes has one")
+    users = load.users
     return Schedule(
-        steps=(Step(0, load.users.concurrency),),
-        think_ns=load.users.think or 0,
+        steps=_staggered(users.concurrency, users.stagger or 0),
+        think_ns=users.think or 0,
         duration_ns=load.duration_ns,
         count=load.requests,
+        each=users.requests,
     )
+
+
+def _staggered(users: int, stagger_ns: int) -> tuple[Step, ...]:
+    """Return the steps of users who come one after another, or all at once."""
+    if not stagger_ns:
+        return (Step(0, users),)
+    return tuple(Step(number * stagger_ns, number + 1) for number in range(users))
 
 
 def _open(load: Load, way: Open) -> Schedule:

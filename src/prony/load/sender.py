@@ -51,6 +51,7 @@ class Sender:
         self.asked_again = 0
         self.begin_ns = 0
         self.end_ns = 0
+        self.full_until_ns = 0  # when the first user was done; 0 where none was before the end
         self.is_sending = False
         self.is_real_time = False  # does this process run before ordinary ones?
         self._secrets = _secrets(order.endpoint, site.wire.tls_protocols)
@@ -282,6 +283,7 @@ class Sender:
             "sent": self.sent,
             "begin_ns": self.begin_ns,
             "end_ns": self.end_ns,
+            "full_until_ns": self.full_until_ns,
             "wall_s": (clock() - self.begin_ns) / 1e9 if self.begin_ns else 0.0,
             "cpu_s": cpu_s,
             "connections_opened": self.site.opened,

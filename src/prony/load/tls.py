@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from prony.load.line import GREETING, Line, Owner, Site
+from prony.load.wire import Wire
 from prony.ports.driver import Cause, Endpoint
 
 _PLAIN_BYTES = 2**16
@@ -48,6 +49,9 @@ class TlsLine(Line):
     def __init__(self, site: Site, owner: Owner, secrets: Secrets) -> None:
         super().__init__(site, owner)
         self._secrets = secrets
+
+    def beside(self, wire: type[Wire], owner: Owner) -> TlsLine:
+        return TlsLine(self._site.with_wire(wire), owner, self._secrets)
 
     def _stands(self) -> None:
         asking = self._site.wire.tls_asking

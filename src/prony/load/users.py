@@ -17,12 +17,14 @@ _MOST_TOGETHER = 16
 
 
 class User:
-    """`lines` are as many as the user sends requests at once; `left` is what of a session is still to be asked."""
+    """`lines` are as many as the user sends requests at once; `left` is what of a session is still to be asked, and
+    `unsent` how many requests the user may still send."""
 
-    __slots__ = ("fresh", "index", "left", "lines", "number", "pending", "was_refused")
+    __slots__ = ("fresh", "index", "left", "lines", "number", "pending", "unsent", "was_refused")
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, unsent: int) -> None:
         self.number = number
+        self.unsent = unsent
         self.lines: list[Line] = []
         self.left: tuple[int, ...] = ()
         self.index = 0  # of the first that is left
@@ -40,6 +42,8 @@ class Users(Sender):
         self._next = order.process
         self._stride = order.processes
         self._limit = _NEVER if order.count is None else order.count
+        self._each = _NEVER if order.each is None else order.each
+        self._most_users = len(range(order.process, max((users for _, users in order.steps), default=0), self._stride))
         self._sessions = sessions_of(order) if order.sessions else []
         self._next_session = 0
         if self._sessions:
@@ -76,7 +80,9 @@ class Users(Sender):
             and line.state == IDLE
             and line.end_ns < self._until_ns
             and line.user.number < self._wanted
+            and line.user.unsent
         ):
+            line.user.unsent -= 1
             self._next = index + self._stride
             line.index = index
             lines = self._answered_lines
@@ -121,7 +127,7 @@ class Users(Sender):
         if not self.is_sending:
             return
         before, self._wanted = self._wanted, len(range(self.order.process, users, self._stride))
-        self._users += [User(number) for number in range(len(self._users), self._wanted)]
+        self._users += [User(number, self._each) for number in range(len(self._users), self._wanted)]
         for user in self._users[before : self._wanted]:
             if not user.lines:
                 self._enter(user)
@@ -135,6 +141,8 @@ class Users(Sender):
         self._turn(user)
 
     def _leave(self, user: User) -> None:
+        if not user.unsent and not self.full_until_ns:
+            self.full_until_ns = clock()
         for line in user.lines:
             self.drop_line(line)
         user.lines = []
@@ -143,7 +151,8 @@ class Users(Sender):
             self.end()
 
     def _is_spent(self) -> bool:
-        return self._next >= self._limit or self._has_least()
+        has_sent = self._each < _NEVER and len(self._users) >= self._most_users
+        return has_sent or self._next >= self._limit or self._has_least()
 
     def _has_least(self) -> bool:
         """Have the time passed and the least count been sent, where both were asked for?"""
@@ -190,9 +199,12 @@ class Users(Sender):
     def _take(self, user: User) -> tuple[int, int] | None:
         """Return index and request of what the user sends next, in a session the next turn; None where all is sent."""
         index = self._next
+        if not user.unsent:
+            return None
         if not self._sessions:
             if index >= self._limit:
                 return None
+            user.unsent -= 1
             self._next += self._stride
             return index, index % self.requests
         if not user.left:
@@ -202,6 +214,7 @@ class Users(Sender):
         if user.index >= self._limit:
             user.left = ()
             return None
+        user.unsent -= 1
         number, user.left, user.index = user.left[0], user.left[1:], user.index + 1
         return user.index - 1, number
 

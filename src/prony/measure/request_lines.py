@@ -85,19 +85,20 @@ class Log:
 
 def read_log(paths: Sequence[Path]) -> Log:
     """Read files as one log; each file is a client of its own unless its lines say who sent them."""
-    found = Log()
+    found = []
     for number, path in enumerate(paths):
         with path.open(encoding="utf-8", errors="replace") as file:
-            found = _joined(found, _read(file, number))
-    return found
+            found.append(_read(file, number))
+    return joined_logs(found)
 
 
-def _joined(one: Log, other: Log) -> Log:
+def joined_logs(logs: Sequence[Log]) -> Log:
+    """Return several logs as one, in their order."""
     return Log(
-        one.lines + other.lines,
-        one.headers + other.headers,
-        one.unread + other.unread,
-        one.service_type or other.service_type,
+        tuple(line for one in logs for line in one.lines),
+        tuple(header for one in logs for header in one.headers),
+        sum(one.unread for one in logs),
+        next((one.service_type for one in logs if one.service_type), ""),
     )
 
 

@@ -76,6 +76,7 @@ def find_window(sent: Sent, load: Load) -> Window:
     if isinstance(load.warmup, int):
         return Window(min(begin + load.warmup, end), end)
     after = begin if is_open(load) else _first_round(sent, sent.users or load.users.concurrency)
+    after = max(after, begin + (load.users.stagger or 0) * (load.users.concurrency - 1))
     judged = sent.begin_ns.size >= FEWEST * _LEAST_IN_BLOCK
     if after > begin + _LATEST * (end - begin):
         return Window(begin, end, steady=False if judged else None)

@@ -59,6 +59,13 @@ class MadeToken(Noun):
     secret: str
 
 
+class LoginLink(Noun):
+    """Where a browser logs in, one time: `path` follows the server's address."""
+
+    path: str
+    expires_at: datetime
+
+
 class AuditEntry(Noun):
     id: int
     at: datetime

@@ -27,6 +27,7 @@ class AgentState(StrEnum):
     FAULTY = "faulty"
     LOST = "lost"
     DRAINING = "draining"
+    DISK_FULL = "disk_full"
 
 
 class Capabilities(Noun):
@@ -86,12 +87,25 @@ class Enrolled(Noun):
     ttl_s: float
 
 
+class DiskShortage(Noun):
+    """Too little room on an agent's disk to begin a job."""
+
+    path: Annotated[str, Field(max_length=4096)]
+    free_bytes: Annotated[int, Field(ge=0)]
+    needed_bytes: Annotated[int, Field(ge=0)]
+
+    def __str__(self) -> str:
+        free, needed = self.free_bytes / 2**20, self.needed_bytes / 2**20
+        return f"{free:.0f} MiB are free at {self.path}, {needed:.0f} MiB are needed"
+
+
 class Heartbeat(Noun):
-    """`leases` are those that the agent believes to hold."""
+    """`leases` are those that the agent believes to hold; `disk` is why it takes no job now."""
 
     incarnation: Name
     leases: tuple[Name, ...] = ()
     cleaning: bool = False
+    disk: DiskShortage | None = None
 
 
 class HeartbeatAnswer(Noun):

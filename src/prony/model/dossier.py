@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from prony.model.base import Noun
 from prony.model.calibration import Calibration
@@ -23,6 +24,17 @@ class Entry(Noun):
     summary: Summary
     environment: Environment
     folder: Path
+
+    @property
+    def ended_early(self) -> Literal["", "cut", "stopped"]:
+        """Whether a load that counts ended before it had sent all requests: its time limit cut it, or its user stopped
+        it; empty where neither did."""
+        if self.job.workload.kind != "service":
+            return ""
+        counted = [one for one in self.result.repetitions if one.index in self.summary.used]
+        if any(one.stopped_by == "stop" for one in counted):
+            return "stopped"
+        return "cut" if any(one.stopped_by == "time" for one in counted) else ""
 
 
 class Dossier(Noun):

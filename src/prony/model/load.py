@@ -18,6 +18,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 REQUEST_LIMITS = ("e2e_ms", "service_ms", "ttfb_ms", "ttft_ms", "ttft_content_ms", "tpot_ms", "itl_ms")
 # What a search may hold: a gap is no single number of a request, so its percentiles are not shares of requests.
 SEARCHED = tuple(metric for metric in REQUEST_LIMITS if metric != "itl_ms")
+MOST_REQUESTS = 2 * 10**9
 WAYS = ("closed", "open", "stages", "replay", "mlperf", "search")
 
 
@@ -32,6 +33,18 @@ class Closed(Noun):
 
     concurrency: int = Field(default=1, ge=1, le=100_000, description="requests in flight")
     think: DurationNs | None = Field(default=None, description="what a user waits before the next request")
+    requests: int | None = Field(
+        default=None, ge=1, le=100_000_000, description="how many requests each user sends; then that user is done"
+    )
+    stagger: DurationNs | None = Field(
+        default=None, description="time between the start of one user and of the next; default: all start together"
+    )
+
+    @model_validator(mode="after")
+    def _can_be_numbered(self) -> Self:
+        if self.requests is not None and self.requests * self.concurrency > MOST_REQUESTS:
+            raise ValueError(f"{self.concurrency} users with {self.requests} requests each are more than 2 billion")
+        return self
 
 
 class Open(Noun):
@@ -69,7 +82,7 @@ class Stage(Noun):
 class Replay(Noun):
     """A trace: when each request came, and how long it and its answer were."""
 
-    file: str = Field(min_length=1, description="the trace: a path")
+    file: str = Field(min_length=1, description="the trace: a path", json_schema_extra={"path": True})
     layout: Literal["auto", "jsonl", "mooncake", "burstgpt"] = Field(
         default="auto", description="its columns; auto: told by its first line"
     )
@@ -213,8 +226,21 @@ class Load(Noun):
         return self.closed or Closed()
 
     @property
+    def asked_requests(self) -> int | None:
+        """How many requests were asked for in numbers, of all users together; None where none were."""
+        each = self.users.requests if self.way == "closed" else None
+        of_all = None if each is None else each * self.users.concurrency
+        return min((count for count in (self.requests, of_all) if count is not None), default=None)
+
+    def is_cut_at(self, sent: int) -> bool:
+        """Did its time limit end it before as many requests were sent as were asked for?"""
+        asked = self.asked_requests
+        return self.duration is not None and self.way in ("closed", "open") and asked is not None and sent < asked
+
+    @property
     def duration_ns(self) -> int | None:
         """How long requests are sent; None where a count, the stages, the trace or the scenario decides."""
-        if self.duration is None and self.requests is None and self.way in ("closed", "open"):
+        is_counted = self.requests is not None or self.users.requests is not None
+        if self.duration is None and not is_counted and self.way in ("closed", "open"):
             return 30 * 10**9
         return self.duration

@@ -39,7 +39,9 @@ class Values(Noun):
     constant: Finite | str | bool | None = Field(default=None, description="the same value everywhere")
     low: Finite | None = Field(default=None, description="smallest of the random values; goes with high")
     high: Finite | None = Field(default=None, description="the random values lie below it; goes with low")
-    file: str | None = Field(default=None, min_length=1, description="a .npy file with the whole tensor")
+    file: str | None = Field(
+        default=None, min_length=1, description="a .npy file with the whole tensor", json_schema_extra={"path": True}
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -70,6 +72,7 @@ class ModelWorkload(Noun):
         min_length=1,
         description="zoo:NAME, a path, https://, s3:// or ftp://",
         examples=["zoo:mobilenet-v2", "models/mine.onnx"],
+        json_schema_extra={"path": "reference"},
     )
     checksum: str | None = Field(
         default=None,
@@ -98,7 +101,9 @@ class ModelWorkload(Noun):
         default="default", description="precision to compute in; default: whatever the engine chooses, and it is shown"
     )
     inputs: Inputs = Field(default=Inputs(), description="sizes and contents for what the model leaves open")
-    options: dict[str, Scalar] = Field(default={}, description="handed to the engine as they are")
+    options: dict[str, Scalar] = Field(
+        default={}, description="handed to the engine as they are", json_schema_extra={"path": "words"}
+    )
 
     @property
     def subject(self) -> str:
@@ -127,6 +132,7 @@ class ServiceWorkload(Noun):
         min_length=1,
         description="where a server runs already, as a URL; a unix socket is unix:///path",
         examples=["http://127.0.0.1:8000", "redis://127.0.0.1:6379/0"],
+        json_schema_extra={"path": "url"},
     )
     driver: str | None = Field(
         default=None,

@@ -44,6 +44,12 @@ def _environment(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
+def _plain_name(value: str) -> str:
+    if not value or value in (".", "..") or any(one in value for one in "/\\\0") or len(value) > 255:
+        raise ValueError("must be the plain name of a folder, as src")
+    return value
+
+
 def _pattern(value: str) -> str:
     try:
         groups = re.compile(value).groups
@@ -108,6 +114,7 @@ class ScriptSource(Noun):
         min_length=1,
         description="http(s)://, s3://, ftp://, file:// or a path",
         examples=["https://example.org/mnist.npz"],
+        json_schema_extra={"path": "reference"},
     )
     path: str = Field(
         min_length=1, description="where the script finds it: relative to the folder it runs in, or whole"
@@ -168,7 +175,12 @@ class ScriptServer(Noun):
     )
     environment: Variables = Field(default={}, description="variables of its environment, over those of Prony")
     readiness: Readiness | None = Field(default=None, description="when it may be asked; default: when it listens")
-    image: str | None = Field(default=None, min_length=1, description="container image, where an engine is at hand")
+    image: str | None = Field(
+        default=None,
+        min_length=1,
+        description="container image that it runs in",
+        json_schema_extra={"path": "name"},
+    )
     metrics: Annotated[tuple[ScriptMetric, ...], Field(max_length=1000)] = Field(
         default=(), description="numbers that it tells"
     )
@@ -189,12 +201,24 @@ class ScriptWorkload(Noun):
     directory: str | None = Field(
         default=None,
         min_length=1,
-        description="folder of the script's files, or a .tar of it, in a copy of which it runs; default: an empty one",
+        description="folder of the script's files, a .tar of it or one file; it runs in a copy; default: an empty one",
         examples=["scripts"],
+        json_schema_extra={"path": "scripts"},
+    )
+    directory_name: Annotated[str, AfterValidator(_plain_name)] | None = Field(
+        default=None,
+        description="its files lie in a folder of this name in the one that it runs in; default: in that one itself",
+        examples=["src"],
     )
     environment: Variables = Field(default={}, description="variables of its environment, over those of Prony")
     image: str | None = Field(
-        default=None, min_length=1, description="container image, where an engine is at hand; else it is a process"
+        default=None,
+        min_length=1,
+        description="container image that it runs in; needs a container engine",
+        json_schema_extra={"path": "name"},
+    )
+    container: bool = Field(
+        default=True, description="false: no image is used, and commands run with the programs of the machine itself"
     )
     metrics: Annotated[tuple[ScriptMetric, ...], Field(max_length=1000)] = Field(
         default=(), description="units, directions and patterns of the numbers it tells; the first is the headline"
@@ -222,6 +246,12 @@ class ScriptWorkload(Noun):
         return self.launch.kind
 
     @property
+    def used_images(self) -> tuple[str, ...]:
+        """The images that containers are made of, its own and its server's; none where it does without."""
+        found = [self.image, self.server.image if self.server is not None else None]
+        return tuple(dict.fromkeys(one for one in found if one is not None)) if self.container else ()
+
+    @property
     def all_metrics(self) -> tuple[ScriptMetric, ...]:
         """Those of the script, then those of its server."""
         return (*self.metrics, *(self.server.metrics if self.server is not None else ()))
@@ -231,6 +261,8 @@ class ScriptWorkload(Noun):
         for whose, one in (("", self), ("server: ", self.server)):
             if one is not None and one.command is None and one.image is None:
                 raise ValueError(f"{whose}there is neither a command nor an image")
+            if one is not None and one.command is None and not self.container:
+                raise ValueError(f"{whose}there is no command, and without a container its image runs nothing")
         return self
 
     @model_validator(mode="after")

@@ -34,18 +34,20 @@ EXPERIMENT: dict[ExperimentState, frozenset[ExperimentState]] = {
 }
 
 AGENT: dict[AgentState, frozenset[AgentState]] = {
-    AgentState.ACTIVE: frozenset({AgentState.BUSY, AgentState.FAULTY, AgentState.LOST, AgentState.DRAINING}),
+    AgentState.ACTIVE: frozenset(AgentState) - {AgentState.ACTIVE, AgentState.CLEANUP},
     AgentState.BUSY: frozenset(AgentState) - {AgentState.BUSY},
     AgentState.CLEANUP: frozenset(AgentState) - {AgentState.CLEANUP},
     # Only a person makes a faulty agent active again: `prony agents reset`.
     AgentState.FAULTY: frozenset({AgentState.ACTIVE}),
     AgentState.LOST: frozenset({AgentState.ACTIVE, AgentState.DRAINING, AgentState.FAULTY}),
     AgentState.DRAINING: frozenset({AgentState.ACTIVE, AgentState.LOST, AgentState.FAULTY}),
+    # Active again by itself, as soon as it says that there is room.
+    AgentState.DISK_FULL: frozenset({AgentState.ACTIVE, AgentState.LOST, AgentState.FAULTY, AgentState.DRAINING}),
 }
 
 ENDED = frozenset({JobState.COMPLETE, JobState.PARTIAL, JobState.FAILED, JobState.CANCELLED})
 # Agents in these states are given nothing.
-IDLE_ONLY = frozenset({AgentState.FAULTY, AgentState.LOST, AgentState.DRAINING})
+IDLE_ONLY = frozenset({AgentState.FAULTY, AgentState.LOST, AgentState.DRAINING, AgentState.DISK_FULL})
 
 
 def check(table: dict[S, frozenset[S]], noun: str, now: S, wanted: S) -> None:

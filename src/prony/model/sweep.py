@@ -63,6 +63,8 @@ class Level(Noun):
     errors: Estimate | None = None
     checks: tuple[LimitCheck, ...] = ()
     grade: Grade
+    # Whether a load here ended before it had sent all requests.
+    ended_early: Literal["", "cut", "stopped"] = ""
     bottleneck: Bottleneck | None = None
     # Why this level takes no part in the claims; empty where it does.
     excluded: str = ""

@@ -15,6 +15,10 @@ from prony.errors import InputError
 Progress = Callable[[int, int | None], None]
 
 
+# Whether a model may come out of a private network: never, by https alone, or by plain http as well.
+PRIVATE_WORDS = ("refuse", "allow", "plain")
+
+
 @dataclass(frozen=True)
 class ModelFiles:
     """A model on disk. `files` holds every file it needs, the main one first. Never written to by a reader."""
@@ -28,11 +32,12 @@ class ModelPolicy:
     """What may be fetched here. By default everything: who sits at a machine may read its files and its network.
 
     `schemes` and `folders` are None where any will do. `private` says whether a URL may lead into a private network,
-    this machine's own addresses among them.
+    this machine's own addresses among them, and `private_plain` whether it may do so by plain http.
     """
 
     schemes: tuple[str, ...] | None = None
     private: bool = True
+    private_plain: bool = False
     max_bytes: int | None = None
     folders: tuple[Path, ...] | None = None
 
@@ -43,7 +48,7 @@ class ModelPolicy:
             raise InputError(f"a folder with {os.pathsep!r} in its name cannot be allowed", hint="rename it")
         given = {
             "PRONY_MODEL_SCHEMES": None if self.schemes is None else ",".join(self.schemes),
-            "PRONY_MODEL_PRIVATE": "allow" if self.private else "refuse",
+            "PRONY_MODEL_PRIVATE": _private_word(self),
             "PRONY_MODEL_MAX_BYTES": None if self.max_bytes is None else str(self.max_bytes),
             "PRONY_MODEL_FOLDERS": None if folders is None else os.pathsep.join(folders),
         }
@@ -56,6 +61,28 @@ class ModelPolicy:
             shown = " and ".join(self.schemes) or "nothing"
             raise refused(f"{reference} is not fetched here: of all kinds of models, {shown} may be", "--model-schemes")
 
+    def check_path(self, path: Path, named: str) -> None:
+        """Refuse a path that lies outside every allowed folder, links followed, in the same words whether it exists."""
+        if self.folders is None:
+            return
+        try:
+            place = path.expanduser().resolve()
+            inside = any(place.is_relative_to(folder.resolve()) for folder in self.folders)
+        except (OSError, RuntimeError, ValueError):  # too long, closed, links in a circle, a NUL, no such user
+            inside = False
+        if not inside:
+            raise InputError(
+                f"{named} is not read here: it lies in no folder that may be",
+                hint="the agent's owner may allow it: `prony agent start --model-folders FOLDER`",
+                code="path_refused",
+            )
+
+
+def _private_word(policy: ModelPolicy) -> str:
+    if not policy.private:
+        return "refuse"
+    return "plain" if policy.private_plain else "allow"
+
 
 # What an agent allows unless its owner says otherwise: its jobs come from others.
 AGENT_POLICY = ModelPolicy(schemes=("zoo", "https"), private=False, max_bytes=20 * 2**30, folders=())
@@ -67,13 +94,14 @@ def policy_of(environment: Mapping[str, str]) -> ModelPolicy:
     private = environment.get("PRONY_MODEL_PRIVATE", "allow")
     most = environment.get("PRONY_MODEL_MAX_BYTES")
     folders = environment.get("PRONY_MODEL_FOLDERS")
-    if private not in ("refuse", "allow"):
-        raise InputError(f"PRONY_MODEL_PRIVATE is {private!r}", hint="write refuse or allow")
+    if private not in PRIVATE_WORDS:
+        raise InputError(f"PRONY_MODEL_PRIVATE is {private!r}", hint="write refuse, allow or plain")
     if most is not None and not re.fullmatch("[0-9]{1,18}", most):
         raise InputError(f"PRONY_MODEL_MAX_BYTES is {most!r}", hint="write a number of bytes")
     return ModelPolicy(
         schemes=None if schemes is None else tuple(filter(None, map(str.strip, schemes.split(",")))),
-        private=private == "allow",
+        private=private != "refuse",
+        private_plain=private == "plain",
         max_bytes=None if most is None else int(most),
         folders=None if folders is None else tuple(map(Path, filter(None, folders.split(os.pathsep)))),
     )

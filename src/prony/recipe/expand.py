@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -12,13 +13,14 @@ from pydantic import ValidationError
 from prony.model.job import Job
 from prony.model.recipe import Duet, Recipe, Scalar
 from prony.recipe.marks import Marks, problem_at, with_value
-from prony.recipe.matrix import combinations, duet_problems, matrix_problems
+from prony.recipe.matrix import MOST_JOBS, combinations, duet_problems, matrix_problems
 from prony.recipe.problems import Problem, recipe_error
 from prony.recipe.shape import follow
 from prony.recipe.validate import problems_of, validated
 
 Cell = dict[str, Scalar]
 Side = Literal["a", "b"]
+MOST_JOB_BYTES = 2**28
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,10 @@ def expand(recipe: Recipe, experiment_id: str, marks: Marks | None = None, *, ap
 def recipe_pieces(recipe: Recipe, marks: Marks) -> list[Piece]:
     """Return each combination with the whole recipe that it makes; whatever is wrong is raised, all at once."""
     document = recipe.model_dump(mode="json", exclude={"matrix", "duet"})
-    problems = matrix_problems(recipe.matrix, document, marks)
-    problems += duet_problems(recipe.duet, document, marks) if recipe.duet is not None else []
+    problems = _size_problems(recipe, marks)
+    if not problems:
+        problems = matrix_problems(recipe.matrix, document, marks)
+        problems += duet_problems(recipe.duet, document, marks) if recipe.duet is not None else []
     if problems:
         raise recipe_error(problems)
     pieces: list[Piece] = []
@@ -61,6 +65,16 @@ def recipe_pieces(recipe: Recipe, marks: Marks) -> list[Piece]:
     if problems:
         raise recipe_error(problems)
     return pieces
+
+
+def _size_problems(recipe: Recipe, marks: Marks) -> list[Problem]:
+    """Refuse jobs that are too large together: each holds all of the recipe but its matrix."""
+    size = len(recipe.model_dump_json(exclude={"matrix", "duet"}))
+    count = math.prod(len(values) for values in recipe.matrix.axes.values())
+    if size * count <= MOST_JOB_BYTES or count > MOST_JOBS:  # too many are told as such
+        return []
+    message = f"{count:,} jobs of {size:,} bytes each are too much: the most is {MOST_JOB_BYTES // 2**20} MiB together"
+    return [problem_at(marks, ("matrix",), message, "shorten the texts of the recipe, or split it")]
 
 
 def _combined(recipe: Recipe) -> Iterator[tuple[Cell, Side | None]]:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Literal
 
 from prony.errors import InputError
+from prony.recipe.limits import DEEPEST, TOO_DEEP, check_limits
 from prony.recipe.marks import Parsed, problem_at
 from prony.recipe.problems import Problem, recipe_error
 
 Format = Literal["yaml", "toml", "json"]
 SUFFIXES: dict[str, Format] = {".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".json": "json"}
-LARGEST_BYTES = 2**20
-DEEPEST = 64
 
 
 def format_of(path: Path) -> Format:
@@ -30,12 +29,12 @@ def format_of(path: Path) -> Format:
 
 def parse(text: str, form: Format, name: str) -> Parsed:
     """Parse one text; what is no document of that format at all is raised as RecipeError."""
-    if len(text.encode(errors="replace")) > LARGEST_BYTES:
-        raise recipe_error([Problem("", "is too large for a recipe: the most is 1 MiB", source=name)])
-    parsed = _parser(form)(text.removeprefix("\ufeff"), name)
+    parser = _parser(form)
+    check_limits(text, form, name)
+    parsed = parser(text.removeprefix("\ufeff"), name)
     deepest = max(parsed.marks, key=len)
     if len(deepest) > DEEPEST:
-        raise recipe_error([problem_at(parsed.marks, deepest[:3], "is nested too deeply")])
+        raise recipe_error([problem_at(parsed.marks, deepest[:3], TOO_DEEP)])
     if not isinstance(parsed.document, dict):
         empty = parsed.document is None
         message = "is empty" if empty else "is not a map of keys and values"

@@ -15,7 +15,8 @@ from prony.model.recipe import Matrix, Recipe
 from prony.recipe.dialects import recognise
 from prony.recipe.dialects.draft import Translation
 from prony.recipe.expand import expand, recipe_pieces
-from prony.recipe.formats import LARGEST_BYTES, SUFFIXES, Format, format_of, parse
+from prony.recipe.formats import SUFFIXES, Format, format_of, parse
+from prony.recipe.limits import LARGEST_BYTES
 from prony.recipe.marks import Marks, Parsed
 from prony.recipe.matrix import matrix_problems
 from prony.recipe.nested import filled, flattened
@@ -31,7 +32,8 @@ from prony.recipe.where import where_problems
 class Loaded:
     """A valid recipe: `text` as it was written, `document` as it was read, with the overrides set.
 
-    `dialect` is whose format the text is in, where it is not Prony's own; `notes` say what of it was not honoured.
+    `dialect` is whose format the text is in, where it is not Prony's own; `notes` say what of it was not honoured, and
+    `users_of_client` how many users one client of that format is.
     """
 
     recipe: Recipe
@@ -41,6 +43,7 @@ class Loaded:
     marks: Marks = field(default_factory=dict, repr=False, compare=False)
     dialect: str = ""
     notes: tuple[str, ...] = ()
+    users_of_client: int = 1
 
     def jobs(self, experiment_id: str, *, apart: bool = False) -> list[Job]:
         """Return the jobs of one submission of this recipe; `apart` where each run of a duet is handed out alone."""
@@ -70,7 +73,10 @@ def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> Loade
             raise recipe_error(problems)
         raise recipe_error(map(translation.as_written, problems), f"it was read as {dialect.title}")
     notes = tuple(note.told for note in translation.notes)
-    return Loaded(recipe, text, None, parsed.document, parsed.marks, dialect.name if dialect else "", notes)
+    return Loaded(
+        recipe, text, None, parsed.document, parsed.marks, dialect.name if dialect else "", notes,
+        translation.users_of_client,
+    )  # fmt: skip
 
 
 def _checked(parsed: Parsed) -> tuple[Recipe | None, list[Problem]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
 
 from prony.model.recipe import Duet, Matrix, Scalar
+from prony.recipe.limits import MOST_AXES
 from prony.recipe.marks import Keys, Mark, Marks, problem_at, with_value
 from prony.recipe.problems import Problem
 from prony.recipe.shape import axis_trouble, follow, nearest
@@ -17,32 +19,41 @@ from prony.recipe.validate import problems_of, validated
 from prony.recipe.wording import shown
 
 MOST_JOBS = 10_000
+_Values = tuple[tuple[bool, Scalar], ...]
+_COUNTABLE = 10**18
+# Nobody reads more, and each of them is looked up among all keys of a recipe.
+_MOST_TOLD = 100
 
 
 def matrix_problems(matrix: Matrix, document: Mapping[str, Any], marks: Marks) -> list[Problem]:
     """Find every axis that leads nowhere or holds a value that does not fit, and every idle `exclude`."""
+    if len(matrix.axes) > MOST_AXES:
+        message = f"{len(matrix.axes):,} axes are too many: the most is {MOST_AXES}"
+        return [problem_at(marks, ("matrix",), message, "split it into several recipes")]
     count = math.prod(len(values) for values in matrix.axes.values())
     if count > MOST_JOBS:
-        message = f"{count:,} combinations are too many: the most is {MOST_JOBS:,}"
+        shown_count = f"{count:,}" if count < _COUNTABLE else f"more than {_COUNTABLE:,}"
+        message = f"{shown_count} combinations are too many: the most is {MOST_JOBS:,}"
         return [problem_at(marks, ("matrix",), message, "split it into several recipes")]
-    found = [
-        problem
-        for path, values in matrix.axes.items()
-        for problem in _axis(("matrix", path), path, values, document, marks)
-    ]
+    return list(islice(_matrix_problems(matrix, document, marks), _MOST_TOLD))
+
+
+def _matrix_problems(matrix: Matrix, document: Mapping[str, Any], marks: Marks) -> Iterator[Problem]:
+    for path, values in matrix.axes.items():
+        yield from _axis(("matrix", path), path, values, document, marks)
     for index, entry in enumerate(matrix.exclude):
-        found += _exclusion(index, entry, matrix.axes, marks)
-    return found
+        yield from _exclusion(index, entry, matrix.axes, marks)
 
 
 def duet_problems(duet: Duet, document: Mapping[str, Any], marks: Marks) -> list[Problem]:
     """Find every path of a side that leads nowhere, and every value that does not fit."""
-    return [
-        problem
-        for side in ("a", "b")
-        for path, value in getattr(duet, side).items()
-        for problem in _axis(("duet", side, path), path, [value], document, marks)
-    ]
+    return list(islice(_duet_problems(duet, document, marks), _MOST_TOLD))
+
+
+def _duet_problems(duet: Duet, document: Mapping[str, Any], marks: Marks) -> Iterator[Problem]:
+    for side in ("a", "b"):
+        for path, value in getattr(duet, side).items():
+            yield from _axis(("duet", side, path), path, [value], document, marks)
 
 
 def _axis(place: Keys, path: str, values: list[Scalar], document: Mapping[str, Any], marks: Marks) -> Iterator[Problem]:
@@ -87,14 +98,18 @@ def _exclusion(
 
 def combinations(matrix: Matrix) -> Iterator[dict[str, Scalar]]:
     """Yield what `exclude` leaves of the product, the last axis turning fastest."""
+    excluded: dict[tuple[str, ...], set[_Values]] = {}  # by the paths that an entry names
+    for entry in matrix.exclude:
+        excluded.setdefault(tuple(entry), set()).add(_values(entry, entry))
     for values in itertools.product(*matrix.axes.values()):
         cell = dict(zip(matrix.axes, values, strict=True))
-        if not any(_matches(cell, entry) for entry in matrix.exclude):
+        if not any(_values(cell, paths) in entries for paths, entries in excluded.items()):
             yield cell
 
 
-def _matches(cell: Mapping[str, Scalar], entry: Mapping[str, Scalar]) -> bool:
-    return all(same(cell[path], value) for path, value in entry.items())
+def _values(cell: Mapping[str, Scalar], paths: Iterable[str]) -> _Values:
+    """Return the values of these paths, such that those are equal which are the `same`."""
+    return tuple((isinstance(cell[path], bool), cell[path]) for path in paths)
 
 
 def same(one: Scalar, other: Scalar) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
+from prony.recipe.limits import MOST_AXES
 from prony.recipe.marks import Keys, Mark, Marks, Parsed, problem_at, value_at, with_value
 from prony.recipe.problems import Problem
 from prony.recipe.shape import follow
@@ -86,7 +88,7 @@ def filled(parsed: Parsed) -> Parsed:
     """Return the document with what is needed and stands only in the matrix taken from its first value there."""
     matrix = parsed.document.get("matrix")
     document, marks = parsed.document, dict(parsed.marks)
-    for path, values in matrix.items() if isinstance(matrix, dict) else ():
+    for path, values in islice(matrix.items(), MOST_AXES) if isinstance(matrix, dict) else ():
         route = follow(path)
         is_needed = route.node is not None and "default" not in route.node and _is_field(route.keys, document)
         if is_needed and isinstance(values, list) and values and not value_at(document, route.keys)[0]:

@@ -16,7 +16,7 @@ from prony.recipe.wording import advice, expected, shown, words
 
 Details = Mapping[str, Any]
 # Nobody reads more, and finding the nearest key for each of a hundred thousand would take minutes.
-_MOST = 1000
+_MOST = 200
 
 
 def validated(document: Mapping[str, Any]) -> Recipe:

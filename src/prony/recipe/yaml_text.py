@@ -13,13 +13,12 @@ from typing import Any
 
 import yaml
 
+from prony.recipe.limits import DEEPEST, MOST_VALUES, TOO_DEEP, TOO_MANY
 from prony.recipe.marks import Keys, Mark, Parsed, problem_at
 from prony.recipe.problems import Problem, syntax_error
 
 # libyaml where PyYAML was built with it: the same events, many times faster.
 LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-DEEPEST = 64
-MOST_VALUES = 100_000
 _TAG = "tag:yaml.org,2002:"
 _NULL = re.compile(r"null|Null|NULL|~|")
 _TRUE = re.compile(r"true|True|TRUE")
@@ -114,8 +113,7 @@ class _Builder:
     def _node(self, event: Any, events: Iterator[yaml.Event], depth: int) -> _Node:
         self.written += 1
         if depth > DEEPEST or self.written > MOST_VALUES:
-            fault = "is nested too deeply" if depth > DEEPEST else f"holds more than {MOST_VALUES:,} values"
-            raise self._refused(event, f"it {fault}")
+            raise self._refused(event, f"it {TOO_DEEP if depth > DEEPEST else TOO_MANY}")
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
                 raise self._refused(event, f"no anchor &{event.anchor} stands before this")
@@ -174,6 +172,8 @@ class _Builder:
         """Return the pairs of a map by key: its own before merged ones, an earlier merge before a later."""
         own: dict[str, _Node] = {}
         lent: dict[str, _Node] = {}
+        if depth:  # a map is copied for every merge of it
+            self._count_merge(node, len(node.value), depth)
         for key, value in node.value:
             if key.is_merge:
                 lent = lent | self._lent(value, keys, depth)
@@ -185,9 +185,7 @@ class _Builder:
     def _lent(self, node: _Node, keys: Keys, depth: int) -> dict[str, _Node]:
         """Return what `<<` brings in from one map or from a list of them."""
         lenders = node.value if isinstance(node.value, list) and not isinstance(node.value, _Pairs) else [node]
-        self.count += len(lenders)
-        if self.count > MOST_VALUES or depth > DEEPEST:
-            raise self._refused(node, f"its merges unfold to more than {MOST_VALUES:,} values or too deep a nest")
+        self._count_merge(node, len(lenders), depth)
         lent: dict[str, _Node] = {}
         for lender in lenders:
             if isinstance(lender.value, _Pairs):
@@ -196,6 +194,11 @@ class _Builder:
                 mark = Mark(self.name, lender.line, lender.column)
                 self.problems.append(problem_at({keys: mark}, keys, "<< merges maps, and this is none"))
         return lent
+
+    def _count_merge(self, node: _Node, count: int, depth: int) -> None:
+        self.count += count
+        if self.count > MOST_VALUES or depth > DEEPEST:
+            raise self._refused(node, f"its merges unfold to more than {MOST_VALUES:,} values or too deep a nest")
 
     def _is_sound_key(self, key: _Node, own: dict[str, _Node], keys: Keys) -> bool:
         mark = Mark(self.name, key.line, key.column)

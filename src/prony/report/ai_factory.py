@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import shutil
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from prony.model.result import Repetition
 from prony.report.ai_factory_metrics import logs_summary, metrics_text
 from prony.report.ai_factory_pages import write_report
 from prony.report.ai_factory_summary import summary_of
+from prony.report.exported import ExportedLoad
 from prony.report.load_series import requests_of
 
 ORIGIN = "origin"  # of a result folder that was imported: its files as they came
@@ -30,13 +32,18 @@ _MOST_CLIENTS = 10_000
 _TYPES = {
     "openai-chat": "vllm", "openai-completions": "vllm", "openai-embeddings": "vllm", "s3": "minio", "http": "nginx",
 }  # fmt: skip
+# Their clients write SET and GET, PUT and GET, INSERT and QUERY; those of the others have small letters.
+_IN_CAPITALS = {"redis", "minio", "qdrant"}
+# Of a service and of its clients: what the recipe says of the cluster they ran on.
+_OF_A_JOB = ("partition", "num_gpus", "time_limit", "account")
 _OWN = {"redis", "postgres", "chroma", "vllm", "ollama", "nginx", "minio", "qdrant"}
 
 
-def write(entry: Entry, to: Path) -> list[Path]:
+def write(load: ExportedLoad, to: Path) -> list[Path]:
     """Write both folders of every run that has requests."""
+    entry = load.entry
     if (entry.folder / ORIGIN).is_dir():
-        return _as_it_came(entry, to)
+        return _as_it_came(load, to)
     frame = requests_of(entry)
     if frame is None:
         raise NotFoundError(f"the requests of job {entry.job.id} cannot be read", hint=f"look in {entry.folder}")
@@ -51,9 +58,9 @@ def write(entry: Entry, to: Path) -> list[Path]:
         folder.mkdir(parents=True)
         _write_requests(folder / "requests.jsonl", part, entry, run)
         log = read_log([folder / "requests.jsonl"])
-        (folder / "run.json").write_text(_json(_run_of(entry, run, identity)))
+        (folder / "run.json").write_text(_json(_run_of(load, run, identity)))
         _copy_logs(entry.folder / "logs", folder / "logs")
-        made += _written(entry, to, identity, log)
+        made += _written(load, to, identity, log)
     return made
 
 
@@ -66,14 +73,15 @@ def service_type(entry: Entry) -> str:
     return _TYPES.get(driver, driver or "unknown")
 
 
-def _written(entry: Entry, to: Path, identity: str, log: Log) -> list[Path]:
+def _written(load: ExportedLoad, to: Path, identity: str, log: Log) -> list[Path]:
     """Write what is computed from the requests that were written; return the files that a person opens first."""
+    entry = load.entry
     folder = to / "results" / identity
     summary = summary_of(log, service_type(entry)) | {"prony": _judged(entry)}
     if not (folder / "summary.json").exists():  # one that came with it is left as it came
         (folder / "summary.json").write_text(_json(summary))
     run = json.loads((folder / "run.json").read_text()) if (folder / "run.json").exists() else {}
-    report = write_report(to / "reports" / identity, entry, identity, summary, run, log)
+    report = write_report(to / "reports" / identity, load, identity, summary, run, log)
     clients = run.get("clients")
     count = len(clients) if isinstance(clients, list) else None
     (report.parent / "metrics.txt").write_text(metrics_text(identity, summary, count))
@@ -81,8 +89,9 @@ def _written(entry: Entry, to: Path, identity: str, log: Log) -> list[Path]:
     return [folder / "run.json", folder / "requests.jsonl", folder / "summary.json", report]
 
 
-def _as_it_came(entry: Entry, to: Path) -> list[Path]:
+def _as_it_came(load: ExportedLoad, to: Path) -> list[Path]:
     """Give back what was imported, byte for byte, and compute the rest anew."""
+    entry = load.entry
     # It came from elsewhere, and may be no name of a folder.
     identity = re.sub(r"[^A-Za-z0-9._-]+", "-", entry.job.labels.get("benchmark_id", "")).lstrip(".-") or entry.job.id
     folder = to / "results" / identity
@@ -90,7 +99,7 @@ def _as_it_came(entry: Entry, to: Path) -> list[Path]:
     logs = sorted(folder.glob("requests*.jsonl"))
     if not logs:
         return [folder / "summary.json"]
-    return _written(entry, to, identity, read_log(logs))
+    return _written(load, to, identity, read_log(logs))
 
 
 def _write_requests(path: Path, part: Any, entry: Entry, run: Repetition) -> None:
@@ -98,6 +107,7 @@ def _write_requests(path: Path, part: Any, entry: Entry, run: Repetition) -> Non
     phase = run.phases["measure"]
     began = run.started_at.timestamp()
     kind = service_type(entry)
+    word = str.upper if kind in _IN_CAPITALS else str
     header = {"benchmark_id": entry.job.id, "service_type": kind, "test_start": run.started_at.isoformat()}
     with path.open("w", encoding="utf-8") as file:
         file.write(json.dumps(header) + "\n")
@@ -107,7 +117,7 @@ def _write_requests(path: Path, part: Any, entry: Entry, run: Repetition) -> Non
             told: dict[str, Any] = {
                 "request_id": row["index"], "client": row["client"], "timestamp_start": start,
                 "timestamp_end": round(start + latency, 6), "latency_s": latency, "success": row["cause"] == OK,
-                "service_type": kind, "operation_type": row["operation"], "operation": row["operation"],
+                "service_type": kind, "operation_type": word(row["operation"]), "operation": word(row["operation"]),
                 "http_status": row["status"] or None,
             }  # fmt: skip
             told |= {} if row["cause"] == OK else {"error": row["cause"]}
@@ -117,16 +127,19 @@ def _write_requests(path: Path, part: Any, entry: Entry, run: Repetition) -> Non
             file.write(json.dumps(told) + "\n")
 
 
-def _run_of(entry: Entry, run: Repetition, identity: str) -> dict[str, Any]:
+def _run_of(load: ExportedLoad, run: Repetition, identity: str) -> dict[str, Any]:
     """Return `run.json`: what ran, where and from when to when. A key that names no secret has no secret in it."""
+    entry = load.entry
+    service, sends = (_section(load, name) for name in ("service", "client"))
     job, result, device = entry.job, entry.result, entry.environment.device
     workload = job.service
     facts = result.service
     phase = run.phases["measure"]
     ended = run.started_at + timedelta(microseconds=(phase.end_ns - phase.begin_ns) // 1000)
-    recipe = _recipe_of(entry)
-    clients = min(job.load.users.concurrency, _MOST_CLIENTS)
+    recipe = _recipe_of(load)
+    clients = min(_clients(load), _MOST_CLIENTS)
     client = {"job_id": job.id, "hostname": device.name, "command": workload.driver or workload.service}
+    client |= {name: sends.get(name) for name in _OF_A_JOB}
     git = entry.environment.git
     return {
         "benchmark_id": identity,
@@ -141,10 +154,12 @@ def _run_of(entry: Entry, run: Repetition, identity: str) -> dict[str, Any]:
             "type": service_type(entry),
             "job_id": job.id,
             "hostname": device.name,
-            "image": workload.settings.get("image"),
+            "image": workload.settings.get("image") or service.get("image"),
             "port": None,
             "command": " ".join(facts.command) if facts is not None else None,
             "version": facts.version if facts is not None else None,
+            "env": service.get("env") or service.get("environment"),
+            **{name: service.get(name) for name in _OF_A_JOB},
         },
         "clients": [{"name": f"client-{job.name}-{number + 1}"} | client for number in range(clients)],
         "environment": {"target": "local", "framework_version": f"prony {__version__}", "device": device.name,
@@ -153,14 +168,32 @@ def _run_of(entry: Entry, run: Repetition, identity: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _recipe_of(entry: Entry) -> dict[str, Any]:
-    """Return the job in its four sections, and below them as Prony has it: from that it can be run again."""
-    job, workload = entry.job, entry.job.service
+def _section(load: ExportedLoad, name: str) -> Mapping[str, Any]:
+    """Return a section of the recipe as it was written; empty where there is none."""
+    found = load.written.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _clients(load: ExportedLoad) -> int:
+    """Return how many clients there were; one of them may be several users."""
+    settings = _section(load, "client").get("settings")
+    each = settings.get("concurrent_requests", 1) if isinstance(settings, Mapping) else 1
+    return max(load.entry.job.load.users.concurrency // each, 1)
+
+
+def _recipe_of(load: ExportedLoad) -> dict[str, Any]:
+    """Return the four sections as they were written, or else the job in them; `raw_data` is what it can be run from
+    again."""
+    job, workload = load.entry.job, load.entry.job.service
     kept = job.model_dump(mode="json", include={"name", "workload", "load", "limits", "labels"}, exclude_defaults=True)
     kept["workload"]["kind"] = workload.kind
+    if load.written:
+        sections = {name: dict(_section(load, name)) for name in ("configuration", "service", "client", "benchmarks")}
+        sections["benchmarks"]["num_clients"] = _clients(load)
+        return sections | {"raw_data": dict(load.written), "prony": kept}
     return {
         "configuration": {"target": "local"},
-        "service": {"type": service_type(entry), "name": job.name, "settings": workload.settings},
+        "service": {"type": service_type(load.entry), "name": job.name, "settings": workload.settings},
         "client": {"type": workload.driver, "settings": workload.options},
         "benchmarks": {"num_clients": job.load.users.concurrency, "metrics": []},
         "raw_data": kept,

@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prony.measure.request_lines import Log
-from prony.model.dossier import Entry
 from prony.model.estimate import Grade
+from prony.model.sweep import Bottleneck
+from prony.report.exported import ExportedLoad
 from prony.report.load_findings import load_findings
 from prony.report.markdown_text import escaped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_BOUND = {
+    "cpu": "cpu-bound", "gpu": "gpu-bound", "gpu memory": "memory-bound", "memory": "memory-bound",
+    "queue": "queueing", "network": "network-bound", "disk": "disk-bound",
+}  # fmt: skip
 _VERDICTS = {Grade.VALID: "PASS", Grade.SUSPECT: "ACCEPTABLE", Grade.VOID: "FAIL"}
 _LATENCIES = ("avg", "min", "max", "std", "p50", "p90", "p95", "p99")
 _RATES = (
@@ -30,9 +35,10 @@ _RATES = (
 
 
 def write_report(
-    folder: Path, entry: Entry, identity: str, summary: Mapping[str, Any], run: Mapping[str, Any], log: Log
+    folder: Path, load: ExportedLoad, identity: str, summary: Mapping[str, Any], run: Mapping[str, Any], log: Log
 ) -> Path:
     """Write the folder; return the page."""
+    entry = load.entry
     (folder / "plots").mkdir(parents=True, exist_ok=True)
     if log.lines:
         _draw(folder / "plots", summary, log)
@@ -43,15 +49,32 @@ def write_report(
         "summary": summary,
         "findings": load_findings([entry]),
         "recommendations": [reason.text for reason in entry.summary.verdict.reasons if reason.grade is not Grade.VALID],
+        "bottleneck": _bottleneck(load.bottleneck),
         "run_metadata": run,
     }
     (folder / "report.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     page = folder / "report.md"
-    page.write_text("\n".join(_page(entry, identity, summary)), encoding="utf-8")
+    page.write_text("\n".join(_page(load, identity, summary)), encoding="utf-8")
     return page
 
 
-def _page(entry: Entry, identity: str, summary: Mapping[str, Any]) -> list[str]:
+def _bottleneck(found: Bottleneck | None) -> dict[str, Any]:
+    """Return what limited the load: its word for it, and what was seen."""
+    if found is None:
+        return {"classification": "unknown"}
+    return {"classification": _classified(found)} | found.model_dump(mode="json")
+
+
+def _classified(found: Bottleneck) -> str:
+    """Return the nearest of its words: GPU-bound, CPU-bound, Memory-bound, Queueing, Healthy."""
+    if found.where == "others":
+        return "disturbed"
+    return {"none": "healthy", "unknown": "unknown"}.get(found.where) or _BOUND.get(found.what, "unknown")
+
+
+def _page(load: ExportedLoad, identity: str, summary: Mapping[str, Any]) -> list[str]:
+    entry = load.entry
+    limit = _bottleneck(load.bottleneck)
     grade = entry.summary.verdict.grade
     told = [
         f"- {'note' if reason.grade is Grade.VALID else reason.grade.value}: {escaped(reason.text)}"
@@ -79,6 +102,10 @@ def _page(entry: Entry, identity: str, summary: Mapping[str, Any]) -> list[str]:
         "",
         *_table("rate", "value", rates),
         *(["## Errors", "", *_table("error", "requests", errors)] if errors else []),
+        "## Bottleneck",
+        "",
+        f"**{limit['classification']}**. {escaped(limit.get('text', ''))}",
+        "",
         "## Method",
         "",
         "Every request of the run counts here, its warm-up too, and percentiles lie between neighbours: so the format"

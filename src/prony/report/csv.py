@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from prony.model.dossier import Dossier, Entry
 from prony.model.recipe import ModelWorkload, Workload
 from prony.report import pick
+from prony.report.safe import visible
 
 # What identifies the row and its circumstances; empty where unknown.
 FACTS: tuple[str, ...] = (
@@ -94,6 +95,7 @@ def _numbers(entry: Entry, keys: Sequence[str]) -> list[str]:
 
 
 def safe_text(cell: str) -> str:
-    """Return text that a spreadsheet shows and never executes; blanks in front do not keep one from it."""
+    """Return text that a spreadsheet shows and never executes, nor a terminal; blanks in front keep neither from it."""
+    cell = visible(cell)
     is_formula = cell.startswith(_FORMULA) or cell.lstrip().startswith(_FORMULA)
     return f"'{cell}" if is_formula and not _NUMBER.fullmatch(cell) else cell

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
 from prony.errors import InputError
-from prony.model.dossier import Dossier
+from prony.model.dossier import Dossier, Entry
 from prony.report import pick
+from prony.report.exported import ExportedLoad
 
 # What a person writes after --format, and the module whose `write` makes it; imported only when it is asked for.
 EXPORTS: dict[str, str] = {
@@ -30,8 +32,15 @@ def check_format(written: str) -> str:
     return name
 
 
-def export(dossier: Dossier, format: str, to: Path) -> tuple[Path, ...]:  # noqa: A002 - the word that people write
-    """Write the requests of every load into a folder, and return the files; those of these names are replaced."""
+def export(
+    dossier: Dossier,
+    format: str,  # noqa: A002 - the word that people write
+    to: Path,
+    complete: Callable[[Entry], ExportedLoad] = ExportedLoad,
+) -> tuple[Path, ...]:
+    """Write the requests of every load into a folder, and return the files; those of these names are replaced.
+
+    `complete` adds to an entry what only some formats have room for."""
     name = check_format(format)
     loads = [entry for entry in dossier.entries if pick.is_load(entry)]
     if not loads:
@@ -39,4 +48,4 @@ def export(dossier: Dossier, format: str, to: Path) -> tuple[Path, ...]:  # noqa
         raise InputError("no job of this experiment is a load, so there are no requests", hint=hint)
     to.mkdir(parents=True, exist_ok=True)
     module = import_module(EXPORTS[name])
-    return tuple(path for entry in loads for path in module.write(entry, to))
+    return tuple(path for entry in loads for path in module.write(complete(entry), to))

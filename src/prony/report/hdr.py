@@ -9,6 +9,7 @@ from prony.errors import NotFoundError
 from prony.measure.seconds import NS_PER_S
 from prony.measure.window import Window, window_of
 from prony.model.dossier import Entry
+from prony.report.exported import ExportedLoad
 from prony.report.hdr_histogram import Histogram
 from prony.report.load_series import requests_of
 
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 _NS_PER_MS = 1e6
 
 
-def write(entry: Entry, to: Path) -> list[Path]:
+def write(load: ExportedLoad, to: Path) -> list[Path]:
     """Write `JOB-runN.hgrm` for each run (the requests that count) and `JOB.hlog` (all successes, by the second)."""
+    entry = load.entry
     frame = requests_of(entry)
     if frame is None:
         raise NotFoundError(f"the requests of job {entry.job.id} cannot be read", hint=f"look in {entry.folder}")

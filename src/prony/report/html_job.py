@@ -46,7 +46,8 @@ def _not_drawn() -> Html:
 
 def _article(entry: Entry, place: int, drawn: Html) -> Html:
     verdict = entry.summary.verdict
-    badge = tag("span", f"{pick.SYMBOLS[verdict.grade]} {verdict.grade}", class_=f"verdict {verdict.grade}")
+    said = pick.verdict_text(verdict.grade, entry.ended_early)
+    badge = tag("span", said, class_=f"verdict {verdict.grade}")
     head = tag("header", tag("h3", pick.label(entry)), badge, tag("span", entry.job.id, class_="muted"))
     reasons = [tag("li", _mark(one.grade), one.text) for one in verdict.reasons]
     listed = tag("ul", *reasons, class_="notes") if reasons else None

@@ -84,8 +84,9 @@ def _load_protocol(dossier: Dossier) -> Html:
     limits = ", ".join(f"{key} {limit:g}" for key, limit in load.slo.items())
     lasting = "as the load says" if load.duration_ns is None else duration_text(load.duration_ns)
     warmup = load.warmup if isinstance(load.warmup, str) else duration_text(load.warmup)
+    asked = load.asked_requests
     return pairs([
-        ("load", load.way), ("lasting", lasting), ("requests", None if load.requests is None else str(load.requests)),
+        ("load", load.way), ("lasting", lasting), ("requests", None if asked is None else str(asked)),
         ("runs", str(load.repeats)), ("warm-up", warmup), ("drain", duration_text(load.drain)),
         ("time-out of a request", duration_text(load.timeout)), ("limits", limits or "none"),
         ("seeds", f"arrivals {load.seeds.arrivals}, prompts {load.seeds.prompts}, lengths {load.seeds.lengths}"),

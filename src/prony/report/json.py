@@ -66,6 +66,7 @@ def _job(entry: Entry) -> dict[str, Any]:
         "workload": entry.job.workload.model_dump(mode="json"),
         "state": str(result.state),
         "verdict": summary.verdict.model_dump(mode="json"),
+        "ended_early": entry.ended_early,
         "estimates": {key: _number(one, verdict_on(summary, key)) for key, one in summary.estimates.items()},
         "missing": [one.model_dump(mode="json") | {"unit": _unit(summary, one.metric)} for one in summary.missing],
         "outliers": [one.model_dump(mode="json") | {"unit": _unit(summary, one.metric)} for one in summary.outliers],

@@ -13,6 +13,7 @@ from prony.measure.window import window_of
 from prony.model.dossier import Entry
 from prony.model.load import Mlperf
 from prony.model.metric import key_of
+from prony.report.exported import ExportedLoad
 from prony.report.load_series import requests_of
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ class Judged:
         return int(self.latencies[min(int(self.latencies.size * share), self.latencies.size - 1)])
 
 
-def write(entry: Entry, to: Path) -> list[Path]:
+def write(load: ExportedLoad, to: Path) -> list[Path]:
     """Write `JOB-runN/mlperf_log_summary.txt` and `mlperf_log_detail.txt`; a failed request makes a run invalid."""
+    entry = load.entry
     mlperf = entry.job.load.mlperf
     if mlperf is None:
         hint = "its recipe would say `load: {mlperf: {scenario: server, rate: 100}}`"

@@ -43,6 +43,12 @@ def missing(summary: Summary, key: str) -> Missing | None:
     return next((one for one in summary.missing if one.metric == key), None)
 
 
+def verdict_text(grade: Grade, ended_early: str, *, is_ascii: bool = False) -> str:
+    """Return the sign and the word of a grade, and how a load ended that did not send all that was asked for."""
+    symbol = (ASCII_SYMBOLS if is_ascii else SYMBOLS)[grade]
+    return f"{symbol} {grade}, {ended_early}" if ended_early else f"{symbol} {grade}"
+
+
 def failures(entry: Entry) -> list[tuple[Repetition | None, Failure]]:
     """Return every failure: of the whole job (with None), then of single repetitions."""
     found: list[tuple[Repetition | None, Failure]] = []

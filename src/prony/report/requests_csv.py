@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from prony.errors import NotFoundError
-from prony.model.dossier import Entry
 from prony.report.csv import safe_text
+from prony.report.exported import ExportedLoad
 from prony.report.load_series import requests_of
 
 
-def write(entry: Entry, to: Path) -> list[Path]:
+def write(load: ExportedLoad, to: Path) -> list[Path]:
     """Write `JOB.requests.csv`: the recorded columns, the stamps of tokens as their count, and latencies in ms.
 
     Latencies of failed requests are empty: they have none.
     """
+    entry = load.entry
     import polars as pl
 
     frame = requests_of(entry)

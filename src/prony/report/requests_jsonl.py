@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from prony.errors import NotFoundError
-from prony.model.dossier import Entry
+from prony.report.exported import ExportedLoad
 from prony.report.load_series import requests_of
 
 
-def write(entry: Entry, to: Path) -> list[Path]:
+def write(load: ExportedLoad, to: Path) -> list[Path]:
     """Write `JOB.requests.jsonl`; instants are nanoseconds of one monotonic clock, unknown is null."""
+    entry = load.entry
     import polars as pl
 
     frame = requests_of(entry)

@@ -13,6 +13,11 @@ def visible(text: str) -> str:
     return _UNSHOWN.sub("", text)
 
 
+def for_terminal(text: str) -> str:
+    """Return text that moves no cursor and colours nothing; the line ends of other systems stay whole."""
+    return "\r\n".join(visible(line) for line in text.split("\r\n"))
+
+
 def unknown(value: object) -> str:
     """Return a value as text, or say that nobody told it."""
     return "unknown" if value is None else str(value)

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Mapping
 
 from prony.model.sark import CSV_COLUMNS
+from prony.report.safe import visible
 
 # A spreadsheet takes a cell that begins so for a formula, and these come from whoever registered.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -25,6 +26,7 @@ def sark_csv(rows: Iterable[Mapping[str, object]]) -> str:
 def _cell(value: object) -> object:
     if value is None:
         return ""
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
+    if isinstance(value, str):
+        text = visible(value)
+        return f"'{text}" if text.startswith(_FORMULA) else text
     return value

@@ -77,7 +77,7 @@ def _cells(curve: Curve, level: Level) -> tuple[str, ...]:
     errors = number.DASH if level.errors is None else number.share(level.errors.value)
     goodput = (_text(level.goodput),) if _optional(curve) else ()
     judged = (_slo(level),) if _judged(curve) else ()
-    verdict = f"{pick.SYMBOLS[level.grade]} {level.grade}"
+    verdict = pick.verdict_text(level.grade, level.ended_early)
     return (f"{level.load:g}", _text(level.throughput), *goodput, _text(level.p50), _text(level.p99), errors, *judged,
             limited(level), verdict)  # fmt: skip
 

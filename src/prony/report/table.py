@@ -137,7 +137,7 @@ def _labels(dossier: Dossier, key: str) -> dict[str, Cell]:
         verdict = entry.summary.verdict
         if key == "verdict":
             reasons = "; ".join(one.text for one in verdict.reasons)
-            made[entry.job.id] = Cell(f"{pick.SYMBOLS[verdict.grade]} {verdict.grade}", note=reasons)
+            made[entry.job.id] = Cell(pick.verdict_text(verdict.grade, entry.ended_early), note=reasons)
         elif key == "title":
             made[entry.job.id] = Cell(entry.summary.title)
         elif key in entry.job.cell:

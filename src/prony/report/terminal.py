@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from prony.model.dossier import Dossier
+from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Grade
 from prony.model.gate_outcome import GateOutcome, GateState
 from prony.report import gate_tables, pick
@@ -93,7 +93,7 @@ def _dressed(column: Column, rows: Sequence[Row], console: Console) -> list[Text
     from rich.text import Text
 
     if column.key == "verdict":
-        return [_verdict(row.entry.summary.verdict.grade, console) for row in rows]
+        return [_verdict(row.entry, console) for row in rows]
     cells = [row.cells[column.key] for row in rows]
     texts = [one_line(cell.text) for cell in cells]
     if column.is_number:
@@ -117,10 +117,11 @@ def _style(column: Column, row: Row) -> str:
     return "bold" if column.is_headline else ""
 
 
-def _verdict(grade: Grade, console: Console) -> Text:
+def _verdict(entry: Entry, console: Console) -> Text:
     from rich.text import Text
 
-    return Text(f"{_symbol(grade, console)} {grade}", style=_STYLES[grade])
+    grade, is_ascii = entry.summary.verdict.grade, "utf" not in console.encoding.lower()
+    return Text(pick.verdict_text(grade, entry.ended_early, is_ascii=is_ascii), style=_STYLES[grade])
 
 
 def _symbol(grade: Grade, console: Console) -> str:

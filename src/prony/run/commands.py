@@ -1,4 +1,4 @@
-"""A command and how many users in, every request that they wrote down out; or each run of it as one request.
+"""A command and how many users in, every request that they wrote down out.
 
 A user is one run of the command, with an empty folder for its requests (`BENCHMARK_OUTPUT_DIR`): a file of JSON lines
 there is read, whatever it is called. All of them end with this process, however it ends, or when their time is over.
@@ -15,13 +15,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from prony.errors import InputError, SutError
-from prony.measure.request_lines import Line, Log, placed, read_log
+from prony.measure.request_lines import Log, joined_logs, placed, read_log
 from prony.measure.requests import Array
 from prony.ports.driver import Endpoint
 from prony.run.services import reaper
@@ -45,6 +45,9 @@ class Order:
     name: str
     folder: Path
     logs: Path
+
+    def client_name(self, number: int) -> str:
+        return f"client-{self.name}-{number + 1}"
 
 
 @dataclass
@@ -74,7 +77,8 @@ class _Client:
 
 @dataclass(frozen=True)
 class Done:
-    """When the commands ran, what they wrote down, and why the run failed where it did."""
+    """When the commands ran, what they wrote down, and why the run failed where it did; `silent` is how many of them
+    wrote no request, and `is_cut`: some still ran when their time was over."""
 
     begin_ns: int
     end_ns: int
@@ -84,6 +88,8 @@ class Done:
     cpu_s: float
     failure: SutError | None = None
     notes: Mapping[str, str] = field(default_factory=dict)
+    silent: int = 0
+    is_cut: bool = False
 
 
 def run_commands(order: Order, stop_asked: Callable[[], bool], tick: Callable[[], None]) -> Done:
@@ -118,7 +124,7 @@ def _guarded() -> Iterator[str]:
 
 def _started(order: Order, number: int, token: str) -> _Client:
     """Start one client in a session of its own."""
-    name = f"client-{order.name}-{number + 1}"
+    name = order.client_name(number)
     output = order.folder / name
     output.mkdir(parents=True)
     order.logs.mkdir(parents=True, exist_ok=True)
@@ -168,30 +174,40 @@ def _end(clients: Sequence[_Client]) -> None:
 
 
 def _done(order: Order, clients: Sequence[_Client], offset_ns: int, *, is_late: bool) -> Done:
-    log = read_log(sorted(order.folder.rglob("*.jsonl")))
+    logs = [_written(order, client) for client in clients]
+    log = joined_logs(logs)
+    silent = sum(not one.lines for one in logs)
     cpu_s = sum(client.cpu_s for client in clients)
     begin_ns = min(client.begin_ns for client in clients)
     end_ns = max(client.end_ns or time.perf_counter_ns() for client in clients)
-    failure = _failure(order, clients, is_late=is_late)
+    failure = _failure(order, clients, is_late=is_late, has_requests=bool(log.lines))
+    notes = {"clients": _told_of(clients, log, silent)}
     if not log.lines:
-        log = Log(tuple(_as_request(client) for client in clients), unread=log.unread)
-        begins = np.array([client.begin_ns for client in clients], dtype=np.int64)
-        ends = np.array([client.end_ns or end_ns for client in clients], dtype=np.int64)
-        note = f"{len(clients)} runs of a command that wrote no requests down: each of them is one"
-        return Done(begin_ns, end_ns, log, begins, ends, cpu_s, failure, {"clients": note})
+        nothing = np.empty(0, dtype=np.int64)
+        return Done(begin_ns, end_ns, log, nothing, nothing, cpu_s, failure, notes, silent, is_late)
     begins, ends, window = placed(log, offset_ns=offset_ns)
+    begin_ns, end_ns = min(window[0], begin_ns), max(window[1], end_ns)
+    return Done(begin_ns, end_ns, log, begins, ends, cpu_s, failure, notes, silent, is_late)
+
+
+def _written(order: Order, client: _Client) -> Log:
+    """Return what one client wrote down."""
+    found = read_log(sorted((order.folder / order.client_name(client.number)).rglob("*.jsonl")))
+    return replace(found, lines=tuple(replace(line, client=client.number) for line in found.lines))
+
+
+def _told_of(clients: Sequence[_Client], log: Log, silent: int) -> str:
     unread = f", {log.unread} lines could not be read" if log.unread else ""
+    if not log.lines:
+        return f"{len(clients)} runs of a command wrote no request down{unread}: there are no numbers"
     coarse = ", their stamps are whole seconds" if log.has_whole_seconds else ""
-    note = f"{len(clients)} runs of a command wrote {len(log.lines)} requests down{coarse}{unread}"
-    return Done(min(window[0], begin_ns), max(window[1], end_ns), log, begins, ends, cpu_s, failure, {"clients": note})
+    none = f", {silent} of them none" if silent else ""
+    return f"{len(clients)} runs of a command wrote {len(log.lines)} requests down{none}{coarse}{unread}"
 
 
-def _as_request(client: _Client) -> Line:
-    seconds = (client.end_ns - client.begin_ns) / 1e9
-    return Line(0, seconds, seconds, client.status == 0, operation="command", client=client.number)
-
-
-def _failure(order: Order, clients: Sequence[_Client], *, is_late: bool) -> SutError | None:
+def _failure(order: Order, clients: Sequence[_Client], *, is_late: bool, has_requests: bool) -> SutError | None:
+    if is_late and has_requests:
+        return None  # a load that was cut: what was written down until then counts, and is told to be cut
     if is_late:
         said = f"clients still ran after {order.limit_s:g} s, and were ended"
         return SutError(said, hint="raise load.duration", code="client_failed")

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from prony.errors import CapacityError
 from prony.model.container import ENGINES, WITH_APPTAINER
 
 __all__ = ["ENGINES", "NO_ENGINE", "WITH_APPTAINER", "Box", "Engine", "engine_at_hand"]
@@ -109,6 +110,23 @@ def engine_at_hand(among: Sequence[str] = ENGINES, environment: Mapping[str, str
     """Return the first engine that is on the path."""
     found = next((path for name in among if (path := shutil.which(name, path=environment.get("PATH")))), None)
     return Engine(found) if found else None
+
+
+def find_engine(among: Sequence[str] = WITH_APPTAINER) -> tuple[Engine | None, str]:
+    """Return the engine that containers of scripts run by, or else why there is none that works."""
+    engine = engine_at_hand(among)
+    reason = "no container engine is on the path" if engine is None else engine.trouble() or ""
+    return (None if reason else engine), reason
+
+
+def no_engine(image: str, reason: str) -> CapacityError:
+    """Return what is raised where an image cannot be run: its command is never run on the machine itself instead."""
+    return CapacityError(
+        f"image {image} needs a container engine, and {reason}",
+        hint="install podman or docker; or allow its command to run with the programs of the machine itself: "
+        "--no-container, or workload.container: false",
+        code="no_container",
+    )
 
 
 def _words(box: Box) -> list[str]:

@@ -14,16 +14,19 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prony import __version__
 from prony.errors import ConflictError, StoreError
 from prony.measure.requests import joined
 from prony.measure.samples import SAMPLE_PHASES, SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.model.base import Noun
 from prony.model.device import Environment
 from prony.model.job import Job
-from prony.model.result import Repetition, Result, ResultState
+from prony.model.result import Failure, Repetition, Result, ResultState
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,6 +93,35 @@ class ResultFolder:
         self.update(state=state, ended_at=ended_at)
         self.save()
         shutil.rmtree(self.path / PARTS)
+
+    def finish_without_samples(self, state: ResultState, ended_at: datetime) -> None:
+        """The same of a job whose numbers came without samples: its sample files are there, and empty."""
+        for name, content in _empty_files():
+            with _replacing(self.path / name) as unfinished:
+                unfinished.write_bytes(content)
+        self.update(state=state, ended_at=ended_at)
+        self.save()
+        shutil.rmtree(self.path / PARTS)
+
+
+@cache
+def _empty_files() -> tuple[tuple[str, bytes], ...]:
+    """Return the sample files of a job without samples: written once, because a server may write thousands."""
+    found = []
+    for name, frame in ((TELEMETRY, telemetry_frame([])), (SAMPLES, sample_frame(()))):
+        content = BytesIO()
+        frame.write_parquet(content)
+        found.append((name, content.getvalue()))
+    return tuple(found)
+
+
+def decline(path: Path, job: Job, environment: Environment, failure: Failure, now: datetime) -> Result:
+    """Write the folder of a job that is not run here at all."""
+    made = ResultFolder.begin(path, job, prony_version=__version__, started_at=now)
+    made.write_environment(environment)
+    made.update(failure=failure)
+    made.finish(ResultState.FAILED, now, [])
+    return made.result
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -129,9 +129,12 @@ class LoadCourse:
         _keep_no_arrays()
         try:
             outcome, failure = _sent(ground, beside, seen, start_at)
+            outcome = _while_all_sent(outcome, load)
             timing = gang.timing(index) if gang is not None else None
             side = client_side(outcome, schedule).model_copy(update={"timing": timing})
             repetition = _repetition(outcome, side, index, started_at, stopped=seen.stop_asked())
+            if repetition.state == "ok" and gang is None and load.is_cut_at(len(outcome)):
+                repetition = repetition.model_copy(update={"stopped_by": "time"})
             users = None if level is None else round(level)
             taken = self._taken(outcome, schedule, load, index, users)
             _import_polars()
@@ -182,7 +185,8 @@ class LoadCourse:
             started_at=started_at,
             phases={"measure": phase},
             failure=failure,
-            stopped_by="stop" if stopped else None,
+            silent_clients=done.silent,
+            stopped_by="stop" if stopped else "time" if done.is_cut and failure is None else None,
         )
         return beside.told(repetition)
 
@@ -234,6 +238,15 @@ def _sent(ground: Ground, beside: Beside, seen: Seen, start_at: Callable[[], int
         outcome, failure = exc.rest, failure_of(exc, phase="load")
     beside.end(sum(one.cpu_s for one in outcome.clients))
     return outcome, failure
+
+
+def _while_all_sent(outcome: Outcome, load: Load) -> Outcome:
+    """End the part that may count when the first user is done: then fewer users load the service than were asked for.
+
+    Where everything counts, as of one request of each user, it ends with the last."""
+    if outcome.full_until_ns is None or load.warmup == "none":
+        return outcome
+    return replace(outcome, end_ns=min(outcome.full_until_ns, outcome.end_ns))
 
 
 def _repetition(outcome: Outcome, side: ClientSide, index: int, started_at: datetime, *, stopped: bool) -> Repetition:

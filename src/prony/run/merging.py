@@ -150,6 +150,12 @@ def _repetition(index: int, parts: Sequence[PartFolder], rows: pl.DataFrame, job
         [(part.offsets[index], one.phases["measure"]) for part, one, _ in placed if "measure" in one.phases]
     )
     if phase is not None:
+        if job.load.is_cut_at(phase.count) and changes["state"] == "ok":
+            changes["stopped_by"] = "time"
+        if job.load.users.requests is not None and job.load.warmup != "none":
+            # Each part ends when its first user is done; from the first of all on there are fewer users.
+            first = min(part.offsets[index] + one.phases["measure"].end_ns for part, one, _ in placed)
+            phase = phase.model_copy(update={"end_ns": first})
         mine = rows.filter(pl.col("repetition") == index)
         run = _Run(_records(mine), phase.begin_ns, phase.end_ns)
         members = [_member(part.agent, side, one) for part, one, side in placed]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
 
 from prony import __version__
+from prony.app.login import Logins
 from prony.server import pages
 from prony.server.directory import Directory
 from prony.server.edge import Edge
+from prony.server.forwarded import Network, Proxies
 from prony.server.gate import Gate
+from prony.server.login import LoginPages
 from prony.server.metrics import Metrics
 from prony.server.openapi import document
 from prony.server.operation import Operation
@@ -71,18 +75,23 @@ class Application(FastAPI):
         return document(self)
 
 
-def create_app(fleet: Fleet, *, open_to_all: bool) -> FastAPI:
-    """Return the server of a fleet that was started; `open_to_all`: only this machine can reach it.
+def create_app(fleet: Fleet, *, open_to_all: bool, owner_token: str = "", proxies: Sequence[Network] = ()) -> FastAPI:
+    """Return the server of a fleet that was started; `open_to_all`: it asks nobody who they are.
 
+    It proves to whoever asks that it has the `owner_token`. `proxies` are those whose word on addresses is taken.
     Its `state.waits` are the requests that wait: whoever runs it closes them before it goes.
     """
     app = Application(title="Prony", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
-    gate, metrics = Gate(fleet.access, is_open=open_to_all), Metrics(fleet)
+    waits = Waits()
+    gate, metrics = Gate(fleet.access, is_open=open_to_all), Metrics(fleet, waits)
     app.state.fleet = fleet
     app.state.gate = gate
+    app.state.logins = Logins(fleet.access, fleet.clock)
+    app.state.owner_token = owner_token
     app.state.metrics = metrics
-    app.state.waits = Waits()
+    app.state.waits = waits
     operations = [route for part in _PARTS for route in part.router.routes if isinstance(route, Operation)]
     app.router.routes = list(operations)
-    app.state.edge = Edge(gate, metrics, Directory(operations))
+    login = LoginPages(fleet, gate, app.state.logins)
+    app.state.edge = Edge(gate, metrics, Directory(operations), login=login, proxies=Proxies(proxies))
     return app

@@ -14,13 +14,13 @@ from prony.errors import AccessError, PronyError
 from prony.server import web
 from prony.server.body import header
 from prony.server.directory import Directory
+from prony.server.forwarded import Proxies
 from prony.server.gate import Gate, address_of
+from prony.server.login import LoginPages
 from prony.server.metrics import Metrics
-from prony.server.problems import ClientGoneError, fault, refusal
+from prony.server.problems import GONE, ClientGoneError, fault, refusal
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-# What nginx notes where a client went before its answer came.
-_GONE = 499
 HEADERS: dict[bytes, bytes] = {
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
@@ -37,23 +37,31 @@ _lines = logging.getLogger("prony.server")
 class Edge:
     """The outermost of our own layers: whatever happens inside, a client gets an answer that tells nothing of it."""
 
-    def __init__(self, gate: Gate, metrics: Metrics, directory: Directory) -> None:
+    def __init__(
+        self, gate: Gate, metrics: Metrics, directory: Directory, *, login: LoginPages, proxies: Proxies
+    ) -> None:
         self._gate = gate
         self._metrics = metrics
         self._directory = directory
+        self._login = login
+        self._proxies = proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin = time.perf_counter()
+        self._proxies.resolve(scope)
         answer = _Answer(send, _request_id(scope))
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=answer.request_id)
         try:
             await self._answer(scope, receive, answer)
         finally:
-            self._note(scope, answer.status or _GONE, time.perf_counter() - begin)
+            self._note(scope, answer.status or GONE, time.perf_counter() - begin)
 
     async def _answer(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         try:
+            if self._login.is_mine(scope):
+                await self._login.serve(scope, receive, answer.send)
+                return
             if web.is_page(scope):
                 await web.serve(scope, receive, answer.send)
                 return

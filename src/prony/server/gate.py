@@ -1,28 +1,28 @@
-"""A request in, who asks out: by token, or on this machine's own loopback as its owner; and what each may do."""
+"""Find out who asks, by token or by a browser's session, and what each may do."""
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import ParamSpec, TypeVar
-from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
 from prony.app.access import Access, require
 from prony.errors import AccessError
 from prony.model.access import Principal, Role
+from prony.model.loopback import is_loopback_url
 from prony.server.body import header
+from prony.server.session import check_same_origin, is_own_origin, read_session
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 HEALTH = "/api/v1/health"
-# Whoever can connect to the loopback of this machine.
+# Whoever reaches a server that was told to ask nobody.
 OWNER = Principal(name="local", role=Role.ADMIN)
 NOBODY = Principal(name="", role=Role.VIEWER)
 # Beyond what `Access` remembers itself: a token that another server revoked must stop within 5 s in all.
@@ -62,7 +62,7 @@ ROLES: dict[str, Role | None] = {
     **dict.fromkeys(
         (
             "reset", "remove", "add_token", "tokens", "revoke_token", "audit", "add_alarm", "remove_alarm",
-            "test_alarm",
+            "test_alarm", "login_link",
         ),
         Role.ADMIN,
     ),
@@ -70,7 +70,7 @@ ROLES: dict[str, Role | None] = {
 
 
 class Gate:
-    """`is_open`: who brings no token is this machine's owner, because only this machine can reach the server."""
+    """`is_open`: somebody said `--no-auth`, so whoever brings no token is the admin."""
 
     def __init__(self, access: Access, *, is_open: bool) -> None:
         self.access = access
@@ -89,10 +89,18 @@ class Gate:
         if self.is_open:
             check_is_local(scope)
             return OWNER
+        if read_session(scope):
+            return await self.admit_session(scope)
         raise AccessError(
-            "a token is needed", hint="send `Authorization: Bearer TOKEN`; `prony tokens add` makes one",
+            "a token is needed",
+            hint="send `Authorization: Bearer TOKEN`; `prony tokens add` makes one; browsers: `prony server link`",
             code="unauthorized",
-        )  # fmt: skip
+        )
+
+    async def admit_session(self, scope: Scope) -> Principal:
+        """Return whose browser asks; refuse what another site's page has it send."""
+        check_same_origin(scope)
+        return await self._authenticated(b"Bearer " + read_session(scope), scope)
 
     async def blocking(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do what waits for the database without keeping everybody else waiting."""
@@ -141,7 +149,7 @@ def check_is_local(scope: Scope, *, any_host: bool = False) -> None:
             code="foreign_host",
         )
     origin = header(scope, b"origin")
-    if origin and origin.lower() != f"{scope['scheme']}://".encode() + host.lower():
+    if origin and not is_own_origin(scope):
         raise AccessError(
             f"without a token, a page of {origin[:100].decode('latin-1')!r} may not ask here",
             hint="ask from the server's own pages, or send a token",
@@ -151,19 +159,4 @@ def check_is_local(scope: Scope, *, any_host: bool = False) -> None:
 
 @lru_cache(maxsize=256)
 def _is_loopback(host: bytes) -> bool:
-    try:
-        name = urlsplit(f"//{host.decode('ascii')}").hostname or ""
-    except (UnicodeDecodeError, ValueError):
-        return False
-    return is_loopback(name)
-
-
-def is_loopback(name: str) -> bool:
-    """Does this name, or this address, mean the machine itself and nothing else?"""
-    name = name.rstrip(".").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+    return is_loopback_url(f"//{host.decode('latin-1')}")

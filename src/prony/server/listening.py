@@ -6,6 +6,7 @@ import ipaddress
 import socket
 
 from prony.errors import CapacityError, InputError
+from prony.model.loopback import is_loopback
 
 BACKLOG = 4096
 
@@ -34,7 +35,7 @@ def listening_at(host: str, port: int, *, option: str = "--port") -> socket.sock
 
 
 def is_loopback_at(listening: socket.socket) -> bool:
-    return ipaddress.ip_address(listening.getsockname()[0]).is_loopback
+    return is_loopback(listening.getsockname()[0])
 
 
 def url_at(host: str, listening: socket.socket) -> str:

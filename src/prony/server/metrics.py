@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sized
 from typing import TYPE_CHECKING, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
@@ -27,7 +28,7 @@ _JOB_S = (0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200
 class Metrics:
     """Counts what passes, and asks the fleet for what is."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, waits: Sized) -> None:
         self._fleet = fleet
         self._asking = asyncio.Lock()
         self._asked_at = -_FRESH_S
@@ -52,6 +53,9 @@ class Metrics:
         )
         self._lease = Gauge("prony_oldest_lease_seconds", "how long the oldest lease has lasted", registry=registry)
         self._backlog = Gauge("prony_writer_backlog", "writes that wait for the database", registry=registry)
+        Gauge("prony_open_waits", "long polls and event streams that are open", registry=registry).set_function(
+            lambda: len(waits)
+        )
         self._results = Counter("prony_results", "results taken in", ("state", "code"), registry=registry)
         self._job_s = Histogram(
             "prony_job_duration_seconds",

@@ -7,8 +7,8 @@ thousand go it, and the general one costs several times as much.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, get_type_hints
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import structlog
 from fastapi.routing import APIRoute
@@ -23,13 +23,14 @@ from prony.ports.clock import SystemClock
 from prony.server.asked import ID_PATTERN, Asked, asked
 from prony.server.body import json_body
 from prony.server.gate import Gate, address_of, allow
-from prony.server.problems import refusal
+from prony.server.problems import GONE, ClientGoneError, refusal
 from prony.server.waiting import Waits
 from prony.store import audit
 
 if TYPE_CHECKING:
     from prony.app.fleet import Fleet
 
+T = TypeVar("T")
 _ID = re.compile(ID_PATTERN)
 # Strict for people, lenient for peers: an agent may be newer than its server.
 _PEERS = frozenset({"enroll", "heartbeat", "capabilities", "lease", "progress", "meet"})
@@ -52,6 +53,11 @@ def gate_of(request: Request) -> Gate:
 def waits_of(request: Request) -> Waits:
     waits: Waits = request.app.state.waits
     return waits
+
+
+async def while_asked(request: Request, work: Awaitable[T]) -> T:
+    """Return what the work returns; it is cancelled where whoever asked goes away before."""
+    return await waits_of(request).attend(request.receive, work, till_closing=False)
 
 
 def who_of(request: Request) -> Principal:
@@ -81,6 +87,10 @@ class Operation(APIRoute):
         try:
             allow(who_of(request), self._id)
             response: Response = await self.endpoint(**await self._arguments(request))
+        except ClientGoneError:
+            if self._is_recorded:  # it may have been done all the same
+                await self._record(request, Response(status_code=GONE))
+            raise
         except PronyError as exc:
             response = refusal(exc)
         if self._is_recorded:

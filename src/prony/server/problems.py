@@ -13,6 +13,8 @@ from starlette.responses import Response
 from prony.errors import CapacityError, InputError, PronyError, http_status
 from prony.model.problem import Problem
 
+# What nginx notes where a client went before its answer came.
+GONE = 499
 MEDIA_TYPE = "application/problem+json"
 _MOST_TOLD = 50
 # What a client does next, where the protocol has a word for it.

@@ -1,61 +1,250 @@
-"""Bytes of a connection in, requests out, as uvicorn reads them: heads have a limit, and refusals are problems.
+"""One connection as uvicorn reads it, with limits on the head, the trailers and the time that a head may take.
 
-The parser itself would take a head of any length, and uvicorn answers one that it cannot read as plain text.
+The parser itself takes a head of any length, and needs longer for each byte of it. uvicorn waits for the rest of a head
+for ever, and answers one that it cannot read as plain text.
 """
 
 from __future__ import annotations
 
 import asyncio
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from prony.server.connections import Connections, descriptor_limits
 from prony.server.edge import HEADERS
 from prony.server.problems import RequestError, refusal
 
 MOST_HEAD = 64 * 1024
+# Trailers and chunk extensions of one body, beyond the plain framing of its chunks.
+MOST_EXTRA = 16 * 1024
+_END_OF_HEAD = b"\r\n\r\n"
+_FRAMING = 16  # bytes that say where a chunk begins and ends
+# How long a client may take to send a head, and how long a body may bring nothing.
+HEAD_S = 20.0
+BODY_S = 120.0
 
 
-class _HeadError(Exception):
-    """Stops the parser."""
+_TOLD = {
+    400: "connection closed: what came is no HTTP request",
+    408: "connection closed: the head of its request did not come in time",
+    431: "connection closed: its request is over a limit",
+    503: "connection refused: too many are open",
+}
 
 
-class Protocol(HttpToolsProtocol):
-    """One connection."""
+class LimitedProtocol(HttpToolsProtocol):
+    """One connection. A subclass made by `protocol_for` counts it among those of its server."""
 
-    _head = 0
+    shared: ClassVar[Connections]
+    _deadline: asyncio.TimerHandle | None = None
+    _is_counted = False
+    _in_head = True  # no whole head has come since the last request
+    _in_body = False
+    _head = 0  # bytes of this head so far
+    _extra = 0  # bytes of this body so far that are none of its content
+    _last_s = 0.0  # when something came last
+    _pieces: list[bytes]  # of this body, since the parser was last fed
+    _cycles: list[RequestResponseCycle]  # requests that may not be answered yet
+
+    # The connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._cycles = []
         super().connection_made(transport)
-        # Who connects and says nothing is let go like who has said everything.
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        self._is_counted = self.shared.add(self, self._address)
+        if not self._is_counted:
+            error = RequestError("too many connections are open", status=503, code="busy", hint="come back in a moment")
+            self._refuse(error)
+            return
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._set_deadline(None)
+        if self._is_counted:
+            self._is_counted = False
+            self.shared.remove(self, self._address)
+        self._give_up_answers()
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+
+    def evict(self) -> None:
+        """Make room for another connection."""
+        self._abort()
+
+    def _abort(self) -> None:
+        self._give_up_answers()
+        self.transport.abort()
+
+    def _give_up_answers(self) -> None:
+        """Let nobody write to a connection that is closed; uvicorn itself tells only the last request of it."""
+        for cycle in self._cycles:
+            if not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+
+    @property
+    def _address(self) -> str:
+        return str(self.client[0]) if self.client else ""
+
+    # What comes in
+
+    def data_received(self, data: bytes) -> None:
+        self._last_s = self.loop.time()
+        if self._in_head and not self._head and self._is_answered:
+            self._begin_head()
+        at = 0
+        while at < len(data) and not self.transport.is_closing() and self.parser is not None:
+            until = at + MOST_HEAD
+            if self._in_head:
+                until += 1 - self._head
+                end = data.find(_END_OF_HEAD, at, until)
+                until = end + len(_END_OF_HEAD) if end >= 0 else until
+            self._receive(data[at:until])
+            at = until
+
+    def _receive(self, piece: bytes) -> None:
+        was_in_head, was_in_body = self._in_head, self._in_body
+        if was_in_head:
+            self._head += len(piece)
+        if was_in_body:
+            self._extra += len(piece)
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(piece)
+        except httptools.HttpParserError:
+            self.send_400_response("send a request of HTTP/1.1")
+        except httptools.HttpParserUpgrade:
+            pass  # it is answered as if it had not asked for another protocol
+        if self.transport.is_closing():
+            return
+        self._hand_on_body()
+        if was_in_head and self._in_head and self._head > MOST_HEAD:
+            self._refuse(_too_large(f"the head of a request may have {MOST_HEAD} bytes"))
+        elif was_in_body and self._in_body and self._extra > MOST_EXTRA:
+            self._refuse(_too_large(f"trailers and chunk extensions may have {MOST_EXTRA} bytes"))
 
     def on_message_begin(self) -> None:
-        self._head = 0
+        self._in_head = True
         super().on_message_begin()
 
-    def on_url(self, url: bytes) -> None:
-        self._count(len(url))
-        super().on_url(url)
-
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._count(len(name) + len(value) + 4)
+        if self._in_body:  # a trailer: nobody reads it, and the request's headers have been looked at
+            return
         super().on_header(name, value)
 
-    def _count(self, length: int) -> None:
-        self._head += length
-        if self._head > MOST_HEAD:
-            raise _HeadError
+    def on_headers_complete(self) -> None:
+        self._in_head, self._in_body = False, True
+        self._head = self._extra = 0
+        self._pieces = []
+        self.shared.note_busy(self, self._address)
+        self._set_deadline(BODY_S, self._check_body)
+        super().on_headers_complete()
+        self._cycles = [one for one in self._cycles if not one.response_complete]
+        self._cycles.append(self.cycle)
+
+    def on_chunk_header(self) -> None:
+        self._extra -= _FRAMING
+
+    def on_body(self, body: bytes) -> None:
+        # uvicorn adds each piece to a growing whole: a body in chunks of one byte would stall the event loop.
+        self._extra -= len(body)
+        self._pieces.append(body)
+
+    def _hand_on_body(self) -> None:
+        if self._in_body and self._pieces:
+            body, self._pieces = b"".join(self._pieces), []
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._hand_on_body()
+        self._in_head, self._in_body = True, False
+        self._set_deadline(None)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._is_answered or not self._in_head or self.transport.is_closing():
+            return
+        if self._head:
+            self._begin_head()
+        else:
+            self.shared.note_idle(self, self._address)
+
+    @property
+    def _is_answered(self) -> bool:
+        """Has everything that was asked here been answered?"""
+        return self._is_counted and self.cycle is not None and bool(self.cycle.response_complete)
+
+    def _begin_head(self) -> None:
+        self.shared.note_half_open(self, self._address)
+        self._await_head()
+
+    # Time
+
+    def _await_head(self) -> None:
+        self._set_deadline(HEAD_S, self._give_up_head)
+
+    def _set_deadline(self, after_s: float | None, action: Any = None) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(after_s, action) if after_s is not None else None
+
+    def _give_up_head(self) -> None:
+        if self.transport.is_closing():
+            return
+        if not self._head:  # it said nothing at all
+            self.transport.close()
+            return
+        self._refuse(
+            RequestError(f"the head of a request has {HEAD_S:g} s to come", status=408, code="too_slow",
+                         hint="send the whole request at once")
+        )  # fmt: skip
+
+    def _check_body(self) -> None:
+        """Let go of who has stopped sending; who waits until we read more has not."""
+        idle_s = self.loop.time() - self._last_s
+        if self.flow.read_paused or idle_s < BODY_S:
+            self._set_deadline(BODY_S - idle_s if idle_s < BODY_S else BODY_S, self._check_body)
+            return
+        self.shared.tell("connection closed: the body of its request did not come in time", self._address)
+        self._abort()
+
+    # Refusals
 
     def send_400_response(self, msg: str) -> None:
-        if self._head > MOST_HEAD:
-            error = RequestError(f"the head of a request may have {MOST_HEAD} bytes", status=431, code="too_large")
-        else:
-            error = RequestError("this is no HTTP request", status=400, code="malformed", hint=msg)
+        self._refuse(RequestError("this is no HTTP request", status=400, code="malformed", hint=msg))
+
+    def _refuse(self, error: RequestError) -> None:
+        if error.status in _TOLD:
+            self.shared.tell(_TOLD[error.status], self._address)
+        if any(one.response_started and not one.response_complete for one in self._cycles):
+            self._abort()  # half an answer is out: only closing tells
+            return
+        self._give_up_answers()
         response = refusal(error, {"Connection": "close"})
         head = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}\r\n".encode()]
         pairs: list[Any] = [*self.server_state.default_headers, *HEADERS.items(), *response.raw_headers]
         head += [b"%s: %s\r\n" % pair for pair in pairs]
         self.transport.write(b"".join([*head, b"\r\n", bytes(response.body)]))
         self.transport.close()
+
+
+def _too_large(message: str) -> RequestError:
+    return RequestError(message, status=431, code="too_large")
+
+
+def protocol_for(connections: Connections) -> type[LimitedProtocol]:
+    """Return the protocol of a server that counts its connections there."""
+
+    class Protocol(LimitedProtocol):
+        shared = connections
+
+    return Protocol
+
+
+def count_connections() -> Connections:
+    """Return a count for all ports of this process, with limits below its number of descriptors."""
+    return Connections(descriptor_limits())

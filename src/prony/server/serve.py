@@ -20,16 +20,20 @@ import structlog
 import uvicorn
 
 from prony import __version__
-from prony.app.access import opened
+from prony.app.access import OWNER
 from prony.app.fleet import Fleet, FleetSettings
-from prony.errors import AccessError, StoreError
+from prony.app.owner import ensure_owner_token
+from prony.errors import InputError, StoreError
 from prony.ports.clock import SystemClock
 from prony.server.app import create_app
+from prony.server.ending import end_within
+from prony.server.forwarded import Network
 from prony.server.listening import BACKLOG, is_loopback_at, listening_at, url_at
-from prony.server.protocol import Protocol
+from prony.server.protocol import count_connections, protocol_for
 from prony.server.sark.face import Face, SarkOptions, opened_face, sark_served
 from prony.store.home import Home, home
 from prony.store.lock import attempted
+from prony.store.serving import running_server, server_file
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 _KEEP_ALIVE_S = 75
 _GRACE_S = 5
 _MOST_OPENERS = 4
+_MOST_READERS = 4
 _WARNED = ("lease_lost", "round_failed", "not_delivered", "sark_lease_lost", "sark_result_dropped", "sark_queues")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _log = structlog.get_logger("prony.server")
@@ -49,7 +54,8 @@ class Options:
     port: int = 7337
     database: str = ""
     lease_ttl_s: float = 30.0
-    requires_tokens: bool = False
+    no_auth: bool = False
+    trusted_proxies: tuple[Network, ...] = ()
     alarm_window_s: float = 10.0
     confirm_runs_per_day: int = 100
     url: str = ""
@@ -60,13 +66,23 @@ class Options:
 
 @dataclass(frozen=True)
 class Serving:
-    """Where a server is; what `server.json` in its home says."""
+    """Where a server is, who may do what there, and the link that logs a browser in; none where nobody is asked.
+
+    `is_local`: only this machine can connect. `sark_is_local`: the same of SARK's face.
+    """
 
     url: str
     home: Path
-    is_open: bool
+    is_local: bool
+    login_link: str = ""
+    trusted_proxies: tuple[Network, ...] = ()
     sark_url: str = ""
     sark_lists: str = ""
+    sark_is_local: bool = True
+
+    @property
+    def is_open(self) -> bool:
+        return not self.login_link
 
 
 def serve(options: Options, say: Callable[[Serving], None]) -> int:
@@ -75,17 +91,21 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
     with ExitStack() as stack:
         listening = stack.enter_context(listening_at(options.host, options.port))
         is_local = is_loopback_at(listening)
-        is_open = is_local and not options.requires_tokens
+        if options.no_auth and not is_local:
+            raise InputError(
+                f"--no-auth makes everybody an admin, and {options.host} can be reached from outside of this machine",
+                hint="leave --no-auth away, or use --host 127.0.0.1",
+                code="no_auth_beyond_loopback",
+            )
         if not options.database.startswith("postgresql"):
             stack.enter_context(_alone(place))
         url = url_at(options.host, listening)
         face = stack.enter_context(opened_face(options.sark)) if options.sark is not None else None
-        if not is_open:
-            _require_admin(options.database, url)
         settings = FleetSettings(
             ttl_s=options.lease_ttl_s,
-            asks_tokens=not is_open,
+            asks_tokens=not options.no_auth,
             openers=min(_MOST_OPENERS, os.cpu_count() or 1),
+            readers=min(_MOST_READERS, os.cpu_count() or 1),
             alarm_window_s=options.alarm_window_s,
             confirm_runs_per_day=options.confirm_runs_per_day,
             url=options.url or url,
@@ -95,8 +115,10 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
         fleet = Fleet.open(place, url=options.database, settings=settings)
         fleet.hooks.append(_note)
         _raise_limit()
-        serving = Serving(url, place.root, is_open, *(face.url, face.lists_url) if face is not None else ())
-        app = create_app(fleet, open_to_all=is_open)
+        secret = "" if options.no_auth else ensure_owner_token(place, fleet.access)
+        app = create_app(fleet, open_to_all=options.no_auth, owner_token=secret, proxies=options.trusted_proxies)
+        link = "" if options.no_auth else url + app.state.logins.make_link(OWNER).path
+        serving = Serving(url, place.root, is_local, link, options.trusted_proxies, *_sark_told(face))
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             begin = partial(stack.enter_context, _told(serving, place, say))
             return runner.run(_run(fleet, app, listening, begin, face))
@@ -105,13 +127,15 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
 async def _run(
     fleet: Fleet, app: FastAPI, listening: socket.socket, on_start: Callable[[], object], face: Face | None
 ) -> int:
+    connections = count_connections()
     config = uvicorn.Config(
         app,
-        http=Protocol,
+        http=protocol_for(connections),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
+        proxy_headers=False,  # believed from named proxies alone, by our own edge
         server_header=False,
         backlog=BACKLOG,
         timeout_keep_alive=_KEEP_ALIVE_S,
@@ -122,7 +146,7 @@ async def _run(
     try:
         async with AsyncExitStack() as stack:
             if face is not None:
-                await stack.enter_async_context(sark_served(fleet, face))
+                await stack.enter_async_context(sark_served(fleet, face, connections))
             await server.serve(sockets=[listening])
     finally:
         await fleet.stop()
@@ -158,7 +182,9 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.ended_by = self.ended_by or sig
+        if self.ended_by is None:
+            self.ended_by = sig
+            end_within()
         super().handle_exit(sig, frame)
 
 
@@ -167,7 +193,7 @@ def _alone(place: Home) -> Iterator[None]:
     """Hold the home for this server; what SQLite keeps is one process's."""
     with attempted(place.root / "server.lock") as is_taken:
         if not is_taken:
-            known = _known(place)
+            known = running_server(place)
             where = f" at {known}" if known else ""
             raise StoreError(
                 f"another server{where} has the home {place.root}",
@@ -177,21 +203,14 @@ def _alone(place: Home) -> Iterator[None]:
         yield
 
 
-def _require_admin(database: str, url: str) -> None:
-    with opened(database) as access:
-        if access.has_admin():
-            return
-    raise AccessError(
-        f"others can reach {url}, so every request needs a token, and there is none of an admin yet",
-        hint="make one: `prony tokens add NAME --role admin` (with the same --database); or use --host 127.0.0.1",
-        code="no_admin",
-    )
+def _sark_told(face: Face | None) -> tuple[str, str, bool]:
+    return ("", "", True) if face is None else (face.url, face.lists_url, face.is_local)
 
 
 @contextmanager
 def _told(serving: Serving, place: Home, say: Callable[[Serving], None]) -> Iterator[None]:
     """Leave word in the home where this server is, for as long as it is there."""
-    path = place.root / "server.json"
+    path = server_file(place)
     said = {
         "url": serving.url,
         "pid": os.getpid(),
@@ -205,15 +224,8 @@ def _told(serving: Serving, place: Home, say: Callable[[Serving], None]) -> Iter
     try:
         yield
     finally:
-        if _known(place) == serving.url:
+        if running_server(place) == serving.url:
             path.unlink(missing_ok=True)
-
-
-def _known(place: Home) -> str:
-    try:
-        return str(json.loads((place.root / "server.json").read_text())["url"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
 
 
 def _note(happened: str, facts: dict[str, object]) -> None:

@@ -29,13 +29,15 @@ class Waits:
         for leave in tuple(self._leaving):
             leave(_closing())
 
-    async def attend(self, receive: Receive, work: Awaitable[T], *, after: asyncio.Event | None = None) -> T:
+    async def attend(
+        self, receive: Receive, work: Awaitable[T], *, after: asyncio.Event | None = None, till_closing: bool = True
+    ) -> T:
         """Return what the work returns; it is cancelled where nobody waits for it any longer.
 
         The request's body must have been read, or will have been when `after` is set: what is received then is that
-        the client has gone.
+        the client has gone. Without `till_closing` the work goes on when the server closes: it ends by itself.
         """
-        if self._closing:
+        if self._closing and till_closing:
             _drop(work)
             raise _closing()
         task, why = asyncio.current_task(), list[Exception]()
@@ -46,7 +48,8 @@ class Waits:
                 task.cancel()
 
         watch = asyncio.create_task(_watch(receive, leave, after))
-        self._leaving.add(leave)
+        if till_closing:
+            self._leaving.add(leave)
         try:
             return await work
         except asyncio.CancelledError:

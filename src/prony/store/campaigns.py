@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, exists, func, select
+from sqlalchemy import Connection, Row, Select, and_, bindparam, exists, func, select
 
 from prony.errors import NotFoundError
 from prony.model.job import Job
@@ -51,6 +51,14 @@ _JOBS: Select[Any] = (
 _WITH_RESULTS = _JOBS.add_columns(_R.c.document.label("result_document"), _R.c.ended_at.label("result_at")).outerjoin(
     _R, and_(_R.c.job_id == _Q.c.job_id, _R.c.stands)
 )
+# Made once: every job asks them, and to put a statement together takes longer than the database does.
+_ONE_JOB = _WITH_RESULTS.where(_Q.c.job_id == bindparam("job"), _Q.c.experiment_id.startswith(PREFIX, autoescape=True))
+_ATTEMPTS = (
+    select(_A, _R.c.document.label("result_document"))
+    .outerjoin(_R, and_(_R.c.job_id == _A.c.job_id, _R.c.attempt == _A.c.number))
+    .where(_A.c.job_id == bindparam("job"))
+    .order_by(_A.c.number)
+)
 _IN_ORDER = (_J.c.experiment_id, _J.c.position)
 
 
@@ -67,7 +75,7 @@ def results(connection: Connection, campaign_id: str | None = None) -> Sequence[
 
 def job(connection: Connection, job_id: str) -> Row[Any]:
     """Return one with the result that stands."""
-    found = connection.execute(_WITH_RESULTS.where(_Q.c.job_id == job_id, _of_campaign())).first()
+    found = connection.execute(_ONE_JOB, {"job": job_id}).first()
     if found is None:
         raise NotFoundError("Job not found")
     return found
@@ -110,12 +118,7 @@ def states(connection: Connection, job_ids: Sequence[str]) -> dict[str, str]:
 
 def attempts(connection: Connection, job_id: str) -> Sequence[Row[Any]]:
     """Return the leases of a job, each with the result that it brought, if it did."""
-    query = (
-        select(_A, _R.c.document.label("result_document"))
-        .outerjoin(_R, and_(_R.c.job_id == _A.c.job_id, _R.c.attempt == _A.c.number))
-        .where(_A.c.job_id == job_id)
-    )
-    return connection.execute(query.order_by(_A.c.number)).all()
+    return connection.execute(_ATTEMPTS, {"job": job_id}).all()
 
 
 def _is_queued() -> Any:

@@ -68,10 +68,9 @@ def unpack(tar: Path, to: Path, *, most_files: int = MOST_FILES, most_bytes: int
         raise StoreError(f"{to} is not empty", hint="a parcel is opened in a folder of its own")
     with disk_told(to), tar.open("rb") as source:
         to.mkdir(parents=True, exist_ok=True)
+        _check_count(source, most_files, most_bytes)
         folders = {to}
-        for number, (name, size) in enumerate(_members(source, most_bytes), start=1):
-            if number > most_files:
-                raise InputError(f"the parcel holds more than {most_files} files", hint=_HINT, code="too_large")
+        for name, size in _members(source, most_bytes):
             _extract(source, size, to / name, folders)
         for folder in folders:
             sync_folder(folder)
@@ -115,6 +114,14 @@ def _write(folder: Path, files: list[Path], out: IO[bytes]) -> None:
 
 
 # In
+
+
+def _check_count(source: IO[bytes], most_files: int, most_bytes: int) -> None:
+    """Read the headers alone, before anything is written: each file costs the disk more than its bytes."""
+    for number, _ in enumerate(_members(source, most_bytes), start=1):
+        if number > most_files:
+            raise InputError(f"the parcel holds more than {most_files} files", hint=_HINT, code="too_large")
+    source.seek(0)
 
 
 def _members(source: IO[bytes], most_bytes: int) -> Iterator[tuple[str, int]]:

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, update
 
 from prony.errors import InputError, NotFoundError
-from prony.model.access import Role, Token
+from prony.model.access import Token
 from prony.model.queue import Page
 from prony.store import tables
 
@@ -50,12 +50,6 @@ def by_hash(connection: Connection, digest: str) -> Token | None:
 def is_good(connection: Connection, token_id: str, now: datetime) -> bool:
     """Tell whether a token may still be used; until the transaction ends, nobody else revokes it."""
     query = select(_TABLE.c.id).where(_TABLE.c.id == token_id, _good(now)).with_for_update()
-    return connection.execute(query).first() is not None
-
-
-def has_role(connection: Connection, role: Role, now: datetime) -> bool:
-    """Tell whether there is a good token of this role."""
-    query = select(_TABLE.c.id).where(_TABLE.c.role == role.value, _good(now)).limit(1)
     return connection.execute(query).first() is not None
 
 

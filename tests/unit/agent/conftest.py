@@ -16,6 +16,7 @@ from prony.model.job import Job
 from prony.model.lease import Lease
 from prony.model.recipe import Measure, ModelWorkload
 from prony.store.home import Home
+from servers.ports import free_port
 
 from .small_server import SmallServer, small_server
 
@@ -41,7 +42,8 @@ def spool(slot: Slot) -> Spool:
 
 @pytest.fixture
 def server() -> Iterator[SmallServer]:
-    with small_server() as running:
+    # Not one of the system's: a server that is started again must find its port free.
+    with small_server(free_port()) as running:
         yield running
 
 

@@ -60,7 +60,7 @@ class Life:
         from dataclasses import replace
 
         log = Log(level="debug", form="json", out=self.said)
-        async with Link(self.server.url, answer_s=5.0) as link, asyncio.timeout(60):
+        async with Link(self.server.url, answer_s=60.0) as link, asyncio.timeout(240):
             settings = replace(self.settings, **changes)
             agent = Agent(self.slot, self.home, link, settings, given=self.given, log=log)
             living = asyncio.create_task(agent.run())
@@ -464,11 +464,23 @@ def test_nothing_is_asked_for_while_there_is_no_room(life: Life, server: SmallSe
 
     async def wait(_: Agent) -> None:
         await until(lambda: sum(line["event"].startswith("no room") for line in life.lines) >= 3)
-        await until(lambda: bool(server.beats))  # it lives, and says so
+        await until(lambda: any(beat.disk is not None for beat in server.beats))  # it lives, and says why
 
     life(wait, least_free_bytes=2**62)
     # The one request is that of leaving, which asks for nothing new.
     assert [one.wait_s for one in server.requests] == [0]
+    shortage = next(beat.disk for beat in server.beats if beat.disk is not None)
+    assert (shortage.path, shortage.needed_bytes) == (str(life.slot.spool), 2**62)
+
+
+def test_the_server_is_told_when_there_is_room_again(life: Life, server: SmallServer) -> None:
+    async def wait(agent: Agent) -> None:
+        await until(lambda: any(beat.disk is not None for beat in server.beats))
+        agent.spool.least_free_bytes = 0
+        await until(lambda: bool(server.requests))
+        assert server.beats[-1].disk is None
+
+    life(wait, least_free_bytes=2**62)
 
 
 def test_a_full_disk_hands_the_job_back_with_the_reason_and_sends_what_was_measured_later(

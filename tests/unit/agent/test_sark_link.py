@@ -64,7 +64,7 @@ def redis_url() -> Iterator[str]:
 
 @pytest.fixture
 def client(redis_url: str) -> Iterator[Any]:
-    with redis.Redis.from_url(redis_url, decode_responses=True) as found:
+    with redis.Redis.from_url(redis_url, decode_responses=True, socket_timeout=60) as found:
         found.flushall()
         yield found
 

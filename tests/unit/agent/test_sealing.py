@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from prony.agent.process import end_runners
-from prony.agent.sealing import Ending, decline, salvage, seal
+from prony.agent.sealing import Ending, decline_work, salvage, seal
 from prony.agent.spool import Spool, Work
 from prony.app.results import summary_of
 from prony.model.job import Job
@@ -23,6 +23,7 @@ from prony.model.result import Failure, ResultState
 from prony.store.folder import read_folder
 from prony.store.home import Home
 from prony.store.parcel import unpack
+from servers.process import wait_all_gone
 
 Model = Callable[[str], Path]
 
@@ -120,7 +121,7 @@ def test_the_jobs_log_travels_with_the_result(work: Work, home: Home, spool: Spo
 
 def test_a_job_that_is_not_allowed_here_has_a_folder_that_says_so(work: Work, home: Home) -> None:
     failure = Failure(code="kind_refused", message="not here", whose="capacity")
-    decline(work, work.lease().job, home, failure)
+    decline_work(work, work.lease().job, home, failure)
     assert read_folder(work.folder).result.failure == failure
 
 
@@ -170,6 +171,5 @@ def test_a_runner_of_an_earlier_life_is_ended_before_its_folder_is_touched(
     family = [psutil.Process(runner.pid), *psutil.Process(runner.pid).children(recursive=True)]
     end_runners(work.folder, grace_s=0.5)
     runner.communicate()
-    _, alive = psutil.wait_procs(family, timeout=10)
-    assert [one for one in alive if one.status() != psutil.STATUS_ZOMBIE] == []
+    assert wait_all_gone(family) == []
     shutil.rmtree(work.path)

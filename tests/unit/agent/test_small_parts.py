@@ -87,7 +87,7 @@ def test_every_metric_is_on_the_page_about_agents() -> None:
 def test_metrics_are_served_and_nothing_else_is(metrics: Metrics) -> None:
     def fetch(url: str, data: bytes | None = None) -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, data=data), timeout=10) as response:
+            with urllib.request.urlopen(urllib.request.Request(url, data=data), timeout=60) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as exc:
             return exc.code, ""

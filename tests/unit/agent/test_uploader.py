@@ -61,7 +61,7 @@ class Sender:
         async def run(uploader: Uploader) -> None:
             await uploader.load()
             running = asyncio.create_task(uploader.run())
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 while self.spool.waiting():
                     await asyncio.sleep(0.005)
             running.cancel()
@@ -156,7 +156,9 @@ def test_one_that_cannot_be_taken_now_does_not_keep_the_others(
     server.faults["PUT leases/result"] = [403]
     packed(spool, a_lease(1))
     packed(spool, a_lease(2))
-    assert sender(lambda uploader: uploader.send_waiting()) == 0.0
+    pause_s = sender(lambda uploader: uploader.send_waiting())
+    assert pause_s is not None
+    assert pause_s > 0
     assert list(server.results) == ["lease-2-1"]
     sender.all()
     assert set(server.results) == {"lease-1-1", "lease-2-1"}
@@ -227,7 +229,7 @@ def test_nobody_waits_for_a_server_that_is_away(
         await uploader.load()
         assert not uploader.settled.is_set()
         running = asyncio.create_task(uploader.run())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             await uploader.settled.wait()
         waiting = len(uploader.unsent)
         running.cancel()
@@ -246,10 +248,56 @@ def test_a_lease_whose_result_is_refused_again_and_again_is_not_held_for_ever(
     async def send(uploader: Uploader) -> list[tuple[str, ...]]:
         held = []
         for _ in range(5):
-            await uploader.send_waiting()
+            await uploader.send_waiting(at_once=True)
             held.append(uploader.answered_for)
-        await uploader.send_waiting()
+        assert uploader.known == ("lease-1-1",)  # else the server would lend it again and again
+        await uploader.send_waiting(at_once=True)
         return held
 
     assert sender(send) == [("lease-1-1",)] * 4 + [()]
     assert list(server.results) == ["lease-1-1"]
+
+
+FULL = [507, 503]
+
+
+@pytest.mark.parametrize("status", FULL)
+def test_what_comes_in_while_the_server_is_full_does_not_shorten_its_pauses(
+    server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "delays", lambda *_: delays(3600.0, 3600.0))
+    server.codes[status] = "disk_full"
+    server.faults["PUT leases/result"] = [status] * 1000
+
+    async def offer(uploader: Uploader) -> None:
+        running = asyncio.create_task(uploader.run())
+        for number in range(1, 21):
+            await uploader.deliver(*packed(spool, a_lease(number)), ask_next=True)
+            await asyncio.sleep(0.01)
+        assert not uploader.settled.is_set(), "a job more is a result more that the server cannot take"
+        assert len(uploader.answered_for) == 20, "its trouble is not theirs: their leases are renewed"
+        running.cancel()
+
+    sender(offer)
+    assert server.calls.count("PUT leases/result") == 1
+
+
+def test_pauses_grow_and_a_success_ends_them(
+    server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease
+) -> None:
+    server.faults["PUT leases/result"] = [503] * 6
+    packed(spool, a_lease(1))
+    packed(spool, a_lease(2))
+
+    async def send(uploader: Uploader) -> list[float]:
+        pauses = [await uploader.send_waiting(at_once=True) or 0.0 for _ in range(6)]
+        assert await uploader.send_waiting(at_once=True) is None
+        packed(spool, a_lease(3))
+        server.faults["PUT leases/result"] = [503]
+        return [*pauses, await uploader.send_waiting(at_once=True) or 0.0]
+
+    *grown, fresh = sender(send)
+    assert grown[5] > 8 * grown[0]  # doubled five times, scattered by half
+    assert fresh < grown[2]
+    # One try a round: a server that has no room for the first has none for the second.
+    assert server.calls.count("PUT leases/result") == 6 + 2 + 1

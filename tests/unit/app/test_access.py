@@ -207,19 +207,6 @@ def test_tokens_are_listed_without_their_secrets(access: Access) -> None:
     assert token.secret not in page.model_dump_json()
 
 
-def test_there_is_an_admin_while_a_token_of_one_is_good(access: Access, clock: Clock) -> None:
-    made(access, "submitter")
-    assert not access.has_admin()
-    token = made(access, "admin", expires_in_s=3600)
-    assert access.has_admin()
-    clock.passed_s = 3600
-    assert not access.has_admin()
-    other = made(access, "admin")
-    access.revoke_token(other.token.id)
-    assert not access.has_admin()
-    assert token.token.id != other.token.id
-
-
 # Enrolment
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from prony.cli.main import main
+from prony.cli.output import print_columns, print_json, print_note, print_text
 from prony.model.agent import AgentState
 from prony.model.dossier import Dossier
 from prony.model.place import Demand, Lack
@@ -178,6 +179,28 @@ def test_a_log_is_printed_as_far_as_it_goes(one_job: Canned, capfdbinary: pytest
     assert main(["logs", "e1-001", "--attempt", "2"]) == 0
     assert capfdbinary.readouterr().out == b"one\ntwo\n"
     assert one_job.requests[-1].query == {"attempt": ["2"], "offset": ["8"], "wait_s": ["0.0"]}
+
+
+def test_a_log_never_acts_on_a_terminal_even_behind_a_pipe(
+    one_job: Canned, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    cut = "caf\u00e9\r\n".encode()
+    pieces = [log("\x1b[2J\x1b]0;owned\x07red\u009b31m\b\n", 9), Answer(cut[:4], headers=log("", 13).headers)]
+    one_job.at("GET /jobs/e1-001/logs", *pieces, Answer(cut[4:], headers=log("", 17).headers), log("", 17))
+    assert main(["logs", "e1-001"]) == 0
+    assert capfdbinary.readouterr().out == b"[2J]0;ownedred31m\n" + cut
+
+
+def test_columns_notes_errors_and_json_never_act_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "a\x1b[31m\u009b2J\rb"
+    print_columns(["head"], [[hostile]])
+    print_text(hostile)
+    print_note(hostile)
+    print_json({"name": hostile})
+    assert main(["show", hostile]) != 0
+    said = "".join(capsys.readouterr())
+    assert not {"\x1b", "\u009b", "\r"} & set(said)
+    assert '"name": "a\\u001b[31m\\u009b2J\\rb"' in said
 
 
 def test_a_log_is_followed_to_its_end_through_silence_and_loss(

@@ -24,5 +24,5 @@ def pauses() -> list[float]:
 
 @pytest.fixture
 def client(server: Canned, pauses: list[float]) -> Iterator[Client]:
-    with Client(server.url, "secret", timeout_s=5, sleep=pauses.append) as made:
+    with Client(server.url, "secret", timeout_s=60, sleep=pauses.append) as made:
         yield made

@@ -110,11 +110,11 @@ def serving(
     thread = threading.Thread(target=main)
     thread.start()
     try:
-        assert ready.wait(20)
+        assert ready.wait(120)
         yield server
     finally:
         loop.call_soon_threadsafe(over[0].set)
-        thread.join(20)
+        thread.join(120)
         loop.close()
 
 

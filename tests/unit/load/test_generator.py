@@ -26,8 +26,12 @@ from prony.load.generator import LostClientError, default_processes, generate, l
 from prony.load.http import request_bytes
 from prony.load.limits import check_lines
 from prony.load.live import Live
+from prony.load.outcome import Outcome
+from prony.load.records import read_head
 from prony.load.schedule import Schedule, Step
 from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Request
+from servers.needs import lack
+from servers.ports import refusing_port
 
 from .house import OK, WIRE, Server, Visit, column, endless, ground_of, load_on, numbers_of, prepared, serving
 
@@ -66,7 +70,7 @@ def test_stamps_are_in_order_and_the_kernels_come_first(tmp_path: Path) -> None:
     if sys.platform.startswith("linux"):
         # What the process saw lies after what the kernel saw, by a little.
         assert (records["lag_ns"] > 0).all()
-        assert (records["lag_ns"] < 10**9).all()
+        assert (records["lag_ns"] < 60 * 10**9).all()
 
 
 def test_time_ends_a_load_and_what_is_in_flight_comes_home(tmp_path: Path) -> None:
@@ -75,10 +79,11 @@ def test_time_ends_a_load_and_what_is_in_flight_comes_home(tmp_path: Path) -> No
         visit.write(OK)
 
     with serving(slow) as server:
-        outcome = load_on(server, tmp_path, closed={"concurrency": 3}, duration="200ms")
+        outcome = load_on(server, tmp_path, closed={"concurrency": 3}, duration="1s")
     assert causes(column(outcome, "cause")) == {"OK": len(server.visits)}
-    assert (outcome.records["sent_ns"] < outcome.begin_ns + 300_000_000).all()
-    assert outcome.end_ns >= outcome.begin_ns + 200_000_000
+    # No user begins another request after the end; one that had just decided to may be late by as much as it likes.
+    assert (outcome.records["sent_ns"] >= outcome.begin_ns + 10**9).sum() <= 3
+    assert outcome.end_ns >= outcome.begin_ns + 10**9
 
 
 def test_two_processes_send_what_one_would(tmp_path: Path) -> None:
@@ -125,8 +130,8 @@ def test_users_come_and_go_in_steps(tmp_path: Path) -> None:
         await asyncio.sleep(0.01)
         visit.write(OK)
 
-    stages = [{"duration": "100ms", "concurrency": 1}, {"duration": "150ms", "concurrency": 4},
-              {"duration": "150ms", "concurrency": 1}]  # fmt: skip
+    stages = [{"duration": "500ms", "concurrency": 1}, {"duration": "2s", "concurrency": 4},
+              {"duration": "100ms", "concurrency": 1}]  # fmt: skip
     with serving(slow) as server:
         outcome = load_on(server, tmp_path, stages=stages)
     sent = outcome.records["sent_ns"] - outcome.begin_ns
@@ -138,12 +143,12 @@ def test_users_come_and_go_in_steps(tmp_path: Path) -> None:
         instants = sent[(sent >= begin) & (sent < until)]
         return max((int(((sent <= at) & (end > at)).sum()) for at in instants), default=0)
 
-    assert most_in_flight(0, 95_000_000) == 1
-    assert most_in_flight(110_000_000, 240_000_000) == 4
+    assert most_in_flight(0, 495_000_000) == 1
+    assert most_in_flight(510_000_000, 2_490_000_000) == 4
 
 
 def test_a_process_whose_users_come_later_is_not_waited_for(tmp_path: Path) -> None:
-    stages = [{"duration": "50ms", "concurrency": 1}, {"duration": "100ms", "concurrency": 3}]
+    stages = [{"duration": "50ms", "concurrency": 1}, {"duration": "2s", "concurrency": 3}]
     with serving() as server:
         outcome = load_on(server, tmp_path, processes=3, stages=stages, timeout="60s")
     assert [facts.connections_asked for facts in outcome.clients] == [1, 1, 1]
@@ -177,14 +182,14 @@ def test_a_duration_waits_for_the_least_count(tmp_path: Path) -> None:
 
 def test_requests_leave_when_they_are_due_and_not_before(tmp_path: Path) -> None:
     with serving() as server:
-        ground = ground_of(server, tmp_path, open={"rate": 200, "arrivals": "constant"}, duration="500ms")
+        ground = ground_of(server, tmp_path, open={"rate": 20, "arrivals": "constant"}, duration="3s")
         outcome = generate(ground)
     dues = ground.schedule.dues_ns
     assert dues is not None
     assert (outcome.records["due_ns"] - outcome.begin_ns).tolist() == dues.tolist()
     assert (outcome.records["sent_ns"] >= outcome.records["due_ns"]).all()
-    # Most by far within what a busy machine needs; the figures are the benchmark's.
-    assert np.median(outcome.records["sent_ns"] - outcome.records["due_ns"]) < 20_000_000
+    # All of them at the end would be late by half of it. How exact it is, is the benchmark's to say.
+    assert np.median(outcome.records["sent_ns"] - outcome.records["due_ns"]) < 750_000_000
     assert causes(column(outcome, "cause")) == {"OK": len(dues)}
 
 
@@ -210,7 +215,7 @@ def test_beyond_the_most_in_flight_requests_are_dropped_and_counted(tmp_path: Pa
     with serving(never) as server:
         outcome = load_on(
             server, tmp_path, open={"rate": 400, "arrivals": "constant", "most_in_flight": 8},
-            requests=40, drain="50ms",
+            requests=40, drain="2s",
         )  # fmt: skip
     assert causes(column(outcome, "cause")) == {"CUT": 8, "DROPPED": 32}
     assert len(server.visits) == 8
@@ -337,7 +342,7 @@ def test_a_reply_that_takes_too_long_is_a_timeout_and_its_line_is_not_used_again
         visit.write(OK)
 
     with serving(sometimes) as server:
-        assert one_by_one(server, tmp_path, 4, timeout="50ms") == {"OK": 2, "TIMEOUT": 2}
+        assert one_by_one(server, tmp_path, 4, timeout="2s") == {"OK": 2, "TIMEOUT": 2}
         assert server.connections == 2
 
 
@@ -346,21 +351,20 @@ def test_what_the_drain_does_not_bring_home_is_cut(tmp_path: Path) -> None:
         await asyncio.sleep(60)
 
     with serving(never) as server:
-        outcome = load_on(server, tmp_path, closed={"concurrency": 3}, duration="50ms", drain="50ms")
+        outcome = load_on(server, tmp_path, closed={"concurrency": 3}, duration="1s", drain="50ms")
     assert causes(column(outcome, "cause")) == {"CUT": 3}
 
 
 @pytest.mark.parametrize("way", ["closed", "open"])
 def test_a_server_that_refuses_is_asked_again_but_not_in_a_rush(tmp_path: Path, way: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
-    server = Server(Endpoint(host="127.0.0.1", port=port))
-    if way == "closed":
-        outcome = load_on(server, tmp_path, closed={"concurrency": 2}, duration="350ms")
-        assert 2 <= len(outcome) <= 10
-    else:
-        outcome = load_on(server, tmp_path, open={"rate": 200, "arrivals": "constant"}, requests=50)
-        assert len(outcome) == 50
+    with refusing_port() as port:
+        server = Server(Endpoint(host="127.0.0.1", port=port))
+        if way == "closed":
+            outcome = load_on(server, tmp_path, closed={"concurrency": 2}, duration="1s")
+            assert 2 <= len(outcome) <= 25
+        else:
+            outcome = load_on(server, tmp_path, open={"rate": 200, "arrivals": "constant"}, requests=50)
+            assert len(outcome) == 50
     assert set(causes(column(outcome, "cause"))) == {"REFUSED"}
     assert outcome.clients[0].connections_opened == 0
 
@@ -393,7 +397,7 @@ def test_whatever_a_server_does_every_request_is_one_row(tmp_path: Path, way: st
     with serving(faulty) as server:
         outcome = load_on(
             server, tmp_path, prepared(server.endpoint, 3, keeps=Keeps.REPLY),
-            processes=2, requests=120, timeout="40ms", drain="2s", **load,
+            processes=2, requests=120, timeout="1s", drain="5s", **load,
         )  # fmt: skip
     assert column(outcome, "index") == list(range(120))
     counted = causes(column(outcome, "cause"))
@@ -412,7 +416,7 @@ def test_streams_are_kept_piece_by_piece_with_the_time_of_each(tmp_path: Path) -
         visit.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         for chunk in CHUNKS:
             visit.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.2)
         visit.write(b"0\r\n\r\n")
 
     with serving(stream) as server:
@@ -426,8 +430,10 @@ def test_streams_are_kept_piece_by_piece_with_the_time_of_each(tmp_path: Path) -
         stamps = reply.stamps_ns
         assert (np.diff(stamps) >= 0).all()
         assert outcome.records["first_ns"][row] <= stamps[0] <= stamps[-1] <= outcome.records["end_ns"][row]
-        # The gaps between pieces are there, and no piece waited for the last.
-        assert stamps[-1] - stamps[0] > 5_000_000
+    # The gaps between pieces are there, and no piece waited for the last; a client that was held up may see one reply
+    # at once, but not most of them.
+    spans = [int(reply.stamps_ns[-1] - reply.stamps_ns[0]) for reply in replies.values()]
+    assert np.median(spans) > 5_000_000, spans
     assert [row for row, _ in outcome.replies([4, 1])] == [4, 1]
 
 
@@ -456,7 +462,7 @@ def test_a_unix_socket_is_an_endpoint(tmp_path: Path) -> None:
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
     openssl = shutil.which("openssl")
     if openssl is None:
-        pytest.skip("openssl is not here to make a certificate")
+        lack("openssl", "it makes the certificate")
     folder = tmp_path_factory.mktemp("tls")
     subprocess.run(
         [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
@@ -514,7 +520,7 @@ def test_the_live_figures_end_with_the_whole(tmp_path: Path) -> None:
     seen: list[Live] = []
     begun: list[int] = []
     with serving() as server:
-        ground = ground_of(server, tmp_path, closed={"concurrency": 2}, duration="600ms")
+        ground = ground_of(server, tmp_path, closed={"concurrency": 2}, duration="2s")
         outcome = generate(ground, on_tick=seen.append, on_start=begun.append)
     assert begun == [outcome.begin_ns]
     assert len(seen) >= 2
@@ -571,18 +577,23 @@ def clients_of(parent: int) -> list[int]:
 
 
 def signalled(scratch: Path, number: signal.Signals) -> tuple[Server, object]:
-    """Send a signal to one client process of two in the middle of its load; return what came of the load."""
+    """Send a signal to one client process of two when both have rows; return what came of the load.
+
+    The load would go on for long after that: it is stopped when the process that got the signal is gone."""
     hit: list[int] = []
 
-    def hurt(live: Live) -> None:
-        if live.done and not hit:
+    def hurt(_: Live) -> None:
+        if not hit and all(read_head(scratch / f"client-{client}.records")["rows"] for client in range(2)):
             hit.extend(sorted(clients_of(os.getpid()))[:1])
             os.kill(hit[0], number)
 
+    def is_gone() -> bool:
+        return bool(hit) and hit[0] not in clients_of(os.getpid())
+
     with serving() as server:
-        ground = ground_of(server, scratch, processes=2, closed={"concurrency": 4}, duration="1s")
+        ground = ground_of(server, scratch, processes=2, closed={"concurrency": 4}, duration="5m")
         try:
-            return server, generate(ground, on_tick=hurt)
+            return server, generate(ground, on_tick=hurt, stop_asked=is_gone)
         except MeasurementError as exc:
             return server, exc
 
@@ -593,8 +604,9 @@ linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="fi
 @linux_only
 def test_sigterm_ends_one_client_in_good_order(tmp_path: Path) -> None:
     server, outcome = signalled(tmp_path, signal.SIGTERM)
-    assert not isinstance(outcome, MeasurementError)
-    assert len(outcome) == len(server.visits)  # type: ignore[arg-type]
+    assert isinstance(outcome, Outcome)
+    assert outcome.was_stopped  # so the process that got the signal was gone before the load was over
+    assert len(outcome) == len(server.visits)
 
 
 @linux_only

@@ -28,7 +28,7 @@ from prony.load.mock_faults import Faults
 MS = 1_000_000
 INSTANT = Options(ttft_ns=0, itl_ns=0, tokens=40)
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "one two three"}]}
-WITHIN_S = 60.0
+WITHIN_S = 180.0
 
 
 @pytest.fixture(scope="module")
@@ -315,7 +315,7 @@ def test_a_reader_who_is_slow_gets_everything_in_the_end(ttft_ns: int) -> None:
     with serve(Options(ttft_ns=ttft_ns, itl_ns=0, tokens=50_000)) as mock, connected(mock) as sock:
         sock.sendall(post("/v1/chat/completions", CHAT | {"stream": True}))
         sock.recv(1)
-        assert mock.truth()["held_back"] == 1  # much more than any socket takes at once
+        eventually(mock, lambda truth: truth["held_back"] == 1)  # much more than any socket takes at once
         assert until(sock, b"0\r\n\r\n").count(b"data: ") == 50_000 + 3
 
 
@@ -347,11 +347,11 @@ def test_an_answer_that_is_not_streamed_comes_when_its_last_token_would() -> Non
 
 
 def test_a_stall_shows_in_the_largest_gap_alone() -> None:
-    with serve(Options(ttft_ns=0, itl_ns=MS, tokens=20, stall_ns=200 * MS)) as mock, asking(mock) as client:
+    with serve(Options(ttft_ns=0, itl_ns=MS, tokens=20, stall_ns=2000 * MS)) as mock, asking(mock) as client:
         streamed(client)
         gaps = mock.truth()["itl_ms"]
-    assert gaps["max"] >= 190  # the chunk before it may have been late
-    assert gaps["p50"] < 100
+    assert gaps["max"] >= 1000  # the chunk before it may have been late
+    assert gaps["p50"] < 500
 
 
 def test_several_tokens_may_come_in_one_chunk() -> None:
@@ -363,13 +363,13 @@ def test_several_tokens_may_come_in_one_chunk() -> None:
 
 
 def test_early_headers_come_before_the_first_token() -> None:
-    with serve(Options(ttft_ns=60_000 * MS, tokens=2, early_headers=True)) as mock, connected(mock) as sock:
+    with serve(Options(ttft_ns=600_000 * MS, tokens=2, early_headers=True)) as mock, connected(mock) as sock:
         sock.sendall(post("/v1/completions", {"stream": True}))
-        assert until(sock, b"\r\n\r\n").startswith(b"HTTP/1.1 200 OK")  # a minute before
+        assert until(sock, b"\r\n\r\n").startswith(b"HTTP/1.1 200 OK")  # minutes before
 
 
 def test_as_many_are_in_flight_as_were_sent_and_the_truth_can_be_begun_anew() -> None:
-    with serve(Options(ttft_ns=60_000 * MS)) as mock:
+    with serve(Options(ttft_ns=600_000 * MS)) as mock:
         socks = [connected(mock) for _ in range(8)]
         for sock in socks:
             sock.sendall(post("/v1/completions", {"stream": True}))

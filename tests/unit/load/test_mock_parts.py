@@ -48,7 +48,7 @@ async def turned() -> list[tuple[int, int]]:
     wheel.at(begin + 3 * MS, Beat(5, 2 * MS, done, ends[0]))
     wheel.at(begin + 2 * MS, Beat(5, 2 * MS, done, ends[1]))
     for end in ends:
-        await asyncio.wait_for(end.wait(), 60)
+        await asyncio.wait_for(end.wait(), 180)
     wheel.close()
     return done
 

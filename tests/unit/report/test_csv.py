@@ -8,8 +8,10 @@ import io
 import pytest
 
 from prony.model.dossier import Dossier
+from prony.model.sark import CSV_COLUMNS
 from prony.report import render
 from prony.report.csv import COLUMNS
+from prony.report.sark_csv import sark_csv
 
 
 def rows(dossier: Dossier) -> list[dict[str, str]]:
@@ -61,7 +63,7 @@ def named(dossier: Dossier, text: str) -> str:
      "＝1+1", "-", "--1"],
 )  # fmt: skip
 def test_text_that_a_spreadsheet_would_execute_is_marked_as_text(full: Dossier, text: str) -> None:
-    assert named(full, text) == f"'{text}"
+    assert named(full, text) == f"'{text.lstrip(chr(13))}"  # a lone carriage return acts on a terminal, and is left out
 
 
 @pytest.mark.parametrize("text", ["-5", "+5", "-0.25", "-1e-9", "12", "NVIDIA H200", "a=b", "x-1", "", " spaced"])
@@ -74,3 +76,15 @@ def test_a_failed_job_has_its_reason_and_no_numbers(partial: Dossier) -> None:
     assert failed["state"] == "failed"
     assert "SIGKILL" in failed["failure"]
     assert failed["inference_ms.p50"] == ""
+
+
+def test_no_cell_can_act_on_a_terminal(hostile: Dossier) -> None:
+    text = render(hostile, "csv")
+    assert isinstance(text, str)
+    assert not set(text) & set(map(chr, (*range(9), *range(11, 13), *range(14, 32), *range(127, 160))))
+
+
+def test_no_cell_of_a_campaign_can_act_on_a_terminal() -> None:
+    text = sark_csv([dict.fromkeys(CSV_COLUMNS, "a\x1b[31m\x9b2Jb\x07")])
+    assert "a[31m2Jb" in text
+    assert not {"\x1b", "\x9b", "\x07"} & set(text)

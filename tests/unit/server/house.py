@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,9 @@ from fastapi import FastAPI
 
 from prony.app.fleet import Fleet, FleetSettings
 from prony.server.app import create_app
+from prony.server.forwarded import Network
 from prony.server.listening import listening_at
-from prony.server.protocol import Protocol
+from prony.server.protocol import count_connections, protocol_for
 from prony.store.home import Home
 
 RECIPE = 'name: small\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\nmeasure: {runs: 5, repeats: 1}\n'
@@ -52,12 +53,15 @@ class House:
 
 
 @contextmanager
-def served(folder: Path, *, is_open: bool = True, **settings: Any) -> Iterator[House]:
+def served(
+    folder: Path, *, is_open: bool = True, owner_token: str = "", proxies: Sequence[Network] = (), **settings: Any
+) -> Iterator[House]:
     """Serve a home until the block ends."""
     fleet = Fleet.open(Home(folder).create(), settings=FleetSettings(asks_tokens=not is_open, **settings))
-    app = create_app(fleet, open_to_all=is_open)
-    config = uvicorn.Config(app, http=Protocol, ws="none", lifespan="off", log_config=None, access_log=False,
-                            server_header=False, timeout_graceful_shutdown=5)  # fmt: skip
+    app = create_app(fleet, open_to_all=is_open, owner_token=owner_token, proxies=proxies)
+    config = uvicorn.Config(app, http=protocol_for(count_connections()), ws="none", lifespan="off", log_config=None,
+                            access_log=False, server_header=False, proxy_headers=False,
+                            timeout_graceful_shutdown=5)  # fmt: skip
     server = uvicorn.Server(config)
     ready = threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []
@@ -76,14 +80,14 @@ def served(folder: Path, *, is_open: bool = True, **settings: Any) -> Iterator[H
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         thread = threading.Thread(target=lambda: asyncio.run(run(listening)), daemon=True)
         thread.start()
-        assert ready.wait(30)
+        assert ready.wait(120)
         try:
-            with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
+            with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
                 yield House(fleet, app, url, client, loops[0])
         finally:
             loops[0].call_soon_threadsafe(app.state.waits.close)
             server.should_exit = True
-            thread.join(30)
+            thread.join(120)
             assert not thread.is_alive()
 
 

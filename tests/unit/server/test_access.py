@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from prony.model.access import NewToken, Role
-from prony.server.gate import ROLES, is_loopback
+from prony.model.loopback import is_loopback
+from prony.server.gate import ROLES
 from prony.server.operation import Operation
 
 from .house import House, enrolment
@@ -22,10 +23,10 @@ def bearer(house: House, role: str, *, once: bool = False, name: str = "t") -> d
     return {"Authorization": f"Bearer {made.secret}"}
 
 
-# On loopback
+# Where nobody is asked
 
 
-def test_on_loopback_everybody_is_the_admin(house: House) -> None:
+def test_where_nobody_is_asked_everybody_is_the_admin(house: House) -> None:
     assert house.client.get("/api/v1/audit").is_success
 
 

@@ -116,6 +116,7 @@ def test_the_page_for_prometheus_tells_of_jobs_agents_and_requests(house: House)
         line.startswith('prony_http_request_duration_seconds_bucket{le="0.001",operation="submit"}') for line in lines
     )
     for name in ('prony_jobs{state="waiting"}', 'prony_agents{state="lost"}', "prony_oldest_waiting_seconds",
-                 "prony_oldest_lease_seconds", "prony_writer_backlog", "prony_leases_lost_total", "prony_experiments",
+                 "prony_oldest_lease_seconds", "prony_writer_backlog", "prony_open_waits",
+                 "prony_leases_lost_total", "prony_experiments",
                  'prony_info{version="'):  # fmt: skip
         assert any(line.startswith(name) for line in lines), name

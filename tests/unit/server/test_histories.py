@@ -38,7 +38,7 @@ def asked(place: str, lasting: dict[str, Path | House], monkeypatch: pytest.Monk
     if isinstance(there, House):
         monkeypatch.setenv("PRONY_HOME", str(tmp_path))
         monkeypatch.setenv("PRONY_SERVER", there.url)
-        wait_for(lambda: _is_judged(there), "the judgement", 60)
+        wait_for(lambda: _is_judged(there), "the judgement", 180)
     else:
         monkeypatch.setenv("PRONY_HOME", str(there))
     return place

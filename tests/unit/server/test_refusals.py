@@ -161,7 +161,7 @@ def raw(house: House, text: str | bytes) -> tuple[int, dict[str, str], bytes]:
     """Send bytes that no client library would, and return status, headers and body."""
     parts = urlsplit(house.url)
     assert parts.hostname is not None
-    with socket.create_connection((parts.hostname, parts.port or 80), timeout=10) as connection:
+    with socket.create_connection((parts.hostname, parts.port or 80), timeout=60) as connection:
         connection.sendall(text if isinstance(text, bytes) else text.encode("latin-1"))
         received = b""
         while piece := connection.recv(65536):
@@ -241,3 +241,20 @@ def test_a_fault_tells_nothing_of_what_is_inside(house: House, monkeypatch: pyte
     problem(response, 500, "internal")
     (fault,) = [line for line in lines if line["event"] == "fault"]
     assert isinstance(fault["exc_info"], RuntimeError)
+
+
+def chunked(house: House, rest: bytes) -> tuple[int, dict[str, str], bytes]:
+    head = f"POST {EXPERIMENTS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    return raw(house, f"{head}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n".encode() + rest)
+
+
+def test_a_body_in_small_chunks_is_put_together(house: House) -> None:
+    body = json.dumps({"text": "name: [", "name": "small.yaml"}).encode()
+    status, _, answer = chunked(house, b"".join(b"1;x=y\r\n%c\r\n" % one for one in body) + b"0\r\nX-End: x\r\n\r\n")
+    assert (status, json.loads(answer)["code"]) == (422, "recipe")
+
+
+@pytest.mark.parametrize("rest", [b"1;" + b"x" * 40_000, b"0\r\n" + b"X-Many: x\r\n" * 4000])
+def test_trailers_and_extensions_without_end_are_cut_off(house: House, rest: bytes) -> None:
+    status, _, answer = chunked(house, rest)
+    assert (status, json.loads(answer)["code"]) == (431, "too_large")

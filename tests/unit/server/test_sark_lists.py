@@ -32,10 +32,13 @@ def asked(body: Body, protocol: int = 3) -> None:
     """Run a conversation with a client of its own."""
 
     async def run() -> None:
-        async with served() as (lists, port), Redis(port=port, protocol=protocol, decode_responses=True) as client:
+        async with (
+            served() as (lists, port),
+            Redis(port=port, protocol=protocol, decode_responses=True, socket_timeout=60) as client,
+        ):
             await body(lists, client)
 
-    asyncio.run(asyncio.wait_for(run(), 30))
+    asyncio.run(asyncio.wait_for(run(), 120))
 
 
 def sent(*lines: bytes) -> bytes:
@@ -48,7 +51,7 @@ def sent(*lines: bytes) -> bytes:
             writer.write_eof()
             return await reader.read()
 
-    return asyncio.run(asyncio.wait_for(run(), 30))
+    return asyncio.run(asyncio.wait_for(run(), 120))
 
 
 @pytest.mark.parametrize("protocol", [2, 3])
@@ -95,7 +98,7 @@ def test_several_commands_are_one_step() -> None:
 def test_who_waits_gets_what_comes() -> None:
     async def body(lists: Lists, client: Any) -> None:
         assert await client.brpop("results", timeout=0.05) is None
-        waiting = asyncio.create_task(client.brpop(["a", "b"], timeout=20))
+        waiting = asyncio.create_task(client.brpop(["a", "b"], timeout=50))
         await asyncio.sleep(0)
         await lists.push("b", ["job"])
         assert await waiting in (["b", "job"], ("b", "job"))

@@ -120,6 +120,14 @@ def test_a_file_that_is_also_a_folder_is_refused(tmp_path: Path) -> None:
         unpack(tar_of(tmp_path / "it.tar", member("a/b"), member("a")), tmp_path / "two")
 
 
+def test_ten_thousand_and_one_tiny_files_are_refused_before_one_is_written(tmp_path: Path) -> None:
+    many = tar_of(tmp_path / "many.tar", *(member(f"f{number}") for number in range(10_001)))
+    with pytest.raises(InputError, match="more than 10000 files") as refused:
+        unpack(many, tmp_path / "to")
+    assert refused.value.code == "too_large"
+    assert list((tmp_path / "to").iterdir()) == []
+
+
 def test_too_many_files_and_too_many_bytes_are_refused(tmp_path: Path) -> None:
     many = tar_of(tmp_path / "many.tar", *(member(f"f{number}") for number in range(5)))
     with pytest.raises(InputError) as refused:

@@ -153,7 +153,7 @@ def test_who_ends_a_queued_job_and_who_deletes_its_experiment_do_not_wait_for_ea
             deleting = threads.submit(store.delete_experiment, job.experiment_id, force=True)
             _wait_until_somebody_waits(store)
             assert ledger.add_result(connection, result_row(contents, summary(job)), attempt=1, folder=job.id)
-        deleting.result(timeout=30)
+        deleting.result(timeout=120)
         assert store.experiments() == ()
 
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from prony.errors import InputError, NotFoundError
-from prony.model.access import AuditEntry, Role, Token
+from prony.model.access import AuditEntry, Token
 from prony.store import audit, tokens
 from prony.store.database import connected, reading, writing
 from prony.store.home import Home
@@ -121,14 +121,6 @@ def test_all_tokens_of_an_agent_end_together_and_no_other(engine: Engine) -> Non
         assert tokens.revoke_agent(connection, "agent-1", NOW) == 0
         assert tokens.is_good(connection, "b1", NOW)
         assert tokens.is_good(connection, "c1", NOW)
-
-
-def test_only_a_good_token_of_a_role_counts(engine: Engine) -> None:
-    kept(engine, token("a1", role="admin", expires_at=NOW), token("a2", role="admin", revoked_at=NOW), token("a3"))
-    with writing(engine) as connection:
-        assert not tokens.has_role(connection, Role.ADMIN, NOW)
-        tokens.add(connection, token("a4", role="admin", expires_at=LATER), tokens.hashed("x"))
-        assert tokens.has_role(connection, Role.ADMIN, NOW)
 
 
 def test_a_use_is_noted_unless_it_was_noted_of_late(engine: Engine) -> None:

@@ -22,7 +22,7 @@ from prony.store.writer import Desk, Note, Writer
 from servers.postgres import Postgres
 from servers.shared import Shared
 
-WAIT_S = 30
+WAIT_S = 120
 
 
 @pytest.fixture

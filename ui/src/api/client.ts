@@ -2,7 +2,7 @@
 import createClient from "openapi-fetch";
 
 import type { paths, Problem } from "./schema";
-import { currentToken, noteRefused } from "./token";
+import { currentToken, noteRefused, setToken } from "./token";
 
 export class Refusal extends Error {
   readonly status: number;
@@ -57,6 +57,12 @@ export async function got<T>(answer: Promise<{ data?: T; response: Response }>):
   const { data, response } = await answer;
   if (data === undefined && response.status !== 204) throw new Refusal(response.status, null);
   return data as T;
+}
+
+/** End this browser's session and forget the tab's token. */
+export async function logOut(): Promise<void> {
+  await asked(new Request(new URL("/logout", location.origin), { method: "POST" }));
+  setToken("");
 }
 
 /** Save an answer as a file: a link cannot carry a token. */

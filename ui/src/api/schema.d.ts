@@ -1180,6 +1180,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/login-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a link that logs a browser in
+         * @description It works once and for a short time; whoever follows it is an admin in that browser.
+         *
+         *     Role: admin.
+         */
+        post: operations["login_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/matrix": {
         parameters: {
             query?: never;
@@ -1838,7 +1860,7 @@ export interface components {
          * AgentState
          * @enum {string}
          */
-        AgentState: "active" | "busy" | "cleanup" | "faulty" | "lost" | "draining";
+        AgentState: "active" | "busy" | "cleanup" | "faulty" | "lost" | "draining" | "disk_full";
         /**
          * AgentTrouble
          * @description An agent that is not there, or not fit.
@@ -2364,6 +2386,16 @@ export interface components {
              */
             concurrency: number;
             /**
+             * Requests
+             * @description how many requests each user sends; then that user is done
+             */
+            requests?: number | null;
+            /**
+             * Stagger
+             * @description time between the start of one user and of the next; default: all start together
+             */
+            stagger?: string | null;
+            /**
              * Think
              * @description what a user waits before the next request
              */
@@ -2722,6 +2754,18 @@ export interface components {
              * @enum {string}
              */
             kind: "hardware" | "model" | "settings" | "software";
+            /** Path */
+            path: string;
+        };
+        /**
+         * DiskShortage
+         * @description Too little room on an agent's disk to begin a job.
+         */
+        DiskShortage: {
+            /** Free Bytes */
+            free_bytes: number;
+            /** Needed Bytes */
+            needed_bytes: number;
             /** Path */
             path: string;
         };
@@ -3580,7 +3624,7 @@ export interface components {
         };
         /**
          * Heartbeat
-         * @description `leases` are those that the agent believes to hold.
+         * @description `leases` are those that the agent believes to hold; `disk` is why it takes no job now.
          */
         Heartbeat: {
             /**
@@ -3588,6 +3632,7 @@ export interface components {
              * @default false
              */
             cleaning: boolean;
+            disk?: components["schemas"]["DiskShortage"] | null;
             /** Incarnation */
             incarnation: string;
             /**
@@ -4134,6 +4179,19 @@ export interface components {
              * @default auto
              */
             warmup: ("auto" | "none") | string;
+        };
+        /**
+         * LoginLink
+         * @description Where a browser logs in, one time: `path` follows the server's address.
+         */
+        LoginLink: {
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Path */
+            path: string;
         };
         /**
          * Lot
@@ -5280,6 +5338,12 @@ export interface components {
              * @default []
              */
             checks: components["schemas"]["LimitCheck"][];
+            /**
+             * Ended Early
+             * @default
+             * @enum {string}
+             */
+            ended_early: "" | "cut" | "stopped";
             errors?: components["schemas"]["Estimate"] | null;
             /**
              * Excluded
@@ -5779,6 +5843,11 @@ export interface components {
              */
             refused: components["schemas"]["Refusal"][];
             /**
+             * Silent Clients
+             * @default 0
+             */
+            silent_clients: number;
+            /**
              * Started At
              * Format: date-time
              */
@@ -6050,7 +6119,7 @@ export interface components {
             };
             /**
              * Image
-             * @description container image, where an engine is at hand
+             * @description container image that it runs in
              */
             image?: string | null;
             /**
@@ -6118,11 +6187,23 @@ export interface components {
              */
             command: string | string[] | null;
             /**
+             * Container
+             * @description false: no image is used, and commands run with the programs of the machine itself
+             * @default true
+             */
+            container: boolean;
+            /**
              * Directory
-             * @description folder of the script's files, or a .tar of it, in a copy of which it runs; default: an empty one
+             * @description folder of the script's files, a .tar of it or one file; it runs in a copy; default: an empty one
              * @example scripts
              */
             directory?: string | null;
+            /**
+             * Directory Name
+             * @description its files lie in a folder of this name in the one that it runs in; default: in that one itself
+             * @example src
+             */
+            directory_name?: string | null;
             /**
              * Environment
              * @description variables of its environment, over those of Prony
@@ -6133,7 +6214,7 @@ export interface components {
             };
             /**
              * Image
-             * @description container image, where an engine is at hand; else it is a process
+             * @description container image that it runs in; needs a container engine
              */
             image?: string | null;
             /**
@@ -7060,6 +7141,7 @@ export type Delivery = components['schemas']['Delivery'];
 export type Demand = components['schemas']['Demand'];
 export type Device = components['schemas']['Device'];
 export type Difference = components['schemas']['Difference'];
+export type DiskShortage = components['schemas']['DiskShortage'];
 export type Distribution = components['schemas']['Distribution'];
 export type Dossier = components['schemas']['Dossier'];
 export type DrawnRun = components['schemas']['DrawnRun'];
@@ -7119,6 +7201,7 @@ export type LimitState = components['schemas']['LimitState'];
 export type Listing = components['schemas']['Listing'];
 export type Live = components['schemas']['Live'];
 export type Load = components['schemas']['Load'];
+export type LoginLink = components['schemas']['LoginLink'];
 export type Lot = components['schemas']['Lot'];
 export type LotFit = components['schemas']['LotFit'];
 export type LotView = components['schemas']['LotView'];
@@ -12415,6 +12498,80 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a fault of the server, or it cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    login_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginLink"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

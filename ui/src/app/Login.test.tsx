@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import { describe, expect, it, vi } from "vitest";
 
-import { currentToken } from "@/api/token";
+import { currentToken, setToken } from "@/api/token";
 
 import { fakeGlance } from "../../tests/fakes/house";
 import { fakeServer } from "../../tests/server";
@@ -30,5 +30,23 @@ describe("a server that asks for a token", () => {
     await vi.waitFor(() => expect(server.current.of("GET", "/api/v1/overview")).toHaveLength(2));
     expect((await screen.findByLabelText<HTMLInputElement>(/^Token/)).value).toBe("");
     expect(currentToken()).toBe("prony_old");
+  });
+
+  it("says which command prints a link", async () => {
+    server.current.refuses("GET", "/api/v1/overview", { status: 401, detail: "a token is needed" });
+    await visit("/");
+    expect(await screen.findByText("prony server link")).toBeDefined();
+  });
+
+  it("is left by logging out: the session ends, the token is forgotten, and the page asks again", async () => {
+    setToken("prony_abc");
+    server.current.answers("GET", "/api/v1/overview", fakeGlance());
+    server.current.answers("GET", "/api/v1/about", { asks_tokens: true, grafana: "", prometheus: "", name: "owner", role: "admin", url: "", version: "1" });
+    server.current.logsOut();
+    const { user } = await visit("/");
+    await user.click(await screen.findByRole("button", { name: "Log out" }));
+    expect(await screen.findByLabelText(/^Token/)).toBeDefined();
+    expect(currentToken()).toBe("");
+    expect(server.current.asked.filter((one) => one.path === "/logout").map((one) => one.method)).toEqual(["POST"]);
   });
 });

@@ -1,4 +1,4 @@
-// Shown where the server wants a token: what one is, where it comes from, and a place for it.
+// Shown where the server wants to know who asks: the command that prints a link, and a place for a token.
 import { type SyntheticEvent, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
 
@@ -17,9 +17,9 @@ export function Login() {
       <form className="card" onSubmit={enter}>
         <div className="body stack">
           <h1>Prony</h1>
-          <p className="muted">
-            This server can be reached by others, so it asks for a token. Whoever runs it makes one with
-          </p>
+          <p className="muted">This server asks who you are. On its machine, print a link and open it here:</p>
+          <pre className="code">prony server link</pre>
+          <p className="muted">Or paste a token. Whoever runs the server makes one with</p>
           <pre className="code">prony tokens add NAME --role viewer</pre>
           <label className="field">
             <span>Token</span>

@@ -1,11 +1,14 @@
 // The frame around every page: where one can go, whether what is seen is live, light or dark.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { useState } from "react";
 
+import { logOut } from "@/api/client";
+import { aboutQuery } from "@/api/fleet";
 import { useConnection } from "@/api/live";
-import { useIsRefused } from "@/api/token";
+import { noteRefused, useIsRefused } from "@/api/token";
 import { chooseTheme, type Theme, useTheme } from "@/components/theme";
-import { Toasts } from "@/components/toasts";
+import { tell, Toasts } from "@/components/toasts";
 
 import { Login } from "./Login";
 import { NAVIGATION } from "./navigation";
@@ -50,6 +53,7 @@ export function Shell() {
         <div className="side-foot">
           <Liveness />
           <ThemeChoice />
+          <LogOut />
         </div>
       </aside>
       <main id="content" tabIndex={-1}>
@@ -86,6 +90,27 @@ function Liveness() {
     <span className={`liveness ${state}`} title={about} role="status">
       <i aria-hidden="true" /> {word}
     </span>
+  );
+}
+
+function LogOut() {
+  const client = useQueryClient();
+  const about = useQuery(aboutQuery());
+  if (!about.data?.asks_tokens) return null;
+  const leave = async (): Promise<void> => {
+    try {
+      await logOut();
+    } catch (error) {
+      tell(error instanceof Error ? `not logged out: ${error.message}` : "not logged out", true);
+      return;
+    }
+    client.clear();
+    noteRefused();
+  };
+  return (
+    <button type="button" className="button quiet slim" title={`Logged in as ${about.data.name}`} onClick={() => void leave()}>
+      Log out
+    </button>
   );
 }
 

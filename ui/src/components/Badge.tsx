@@ -9,7 +9,7 @@ const TONES: Record<string, Tone> = {
   complete: "good", valid: "good", active: "good", idle: "good", ok: "good", delivered: "good", pass: "good",
   improvement: "good", equivalent: "good", within: "good", different: "info", inconclusive: "warn",
   running: "info", leased: "info", busy: "info", cleanup: "info", sending: "info",
-  partial: "warn", suspect: "warn", draining: "warn", suspected: "warn", slower_than_expected: "warn",
+  partial: "warn", suspect: "warn", draining: "warn", disk_full: "bad", suspected: "warn", slower_than_expected: "warn",
   failed: "bad", void: "bad", lost: "bad", faulty: "bad", regression: "bad", fail: "bad",
 };
 const SHAPES: Record<Tone, ReactNode> = {

@@ -167,7 +167,7 @@ def no_steady_state(evidence: LoadEvidence) -> Iterator[Reason]:
         yield suspect(
             "no_steady_state",
             f"No steady state in {restless} of {runs_text(len(evidence.used))}: throughput or latency still changes "
-            f"near the end, so everything after the first requests counts. Make {_lasting(evidence)} longer.{behind}",
+            f"near the end, so everything after the first requests counts. {_lengthen(evidence)}{behind}",
         )
 
 
@@ -209,7 +209,7 @@ def too_short(evidence: LoadEvidence) -> Iterator[Reason]:
         why = f"the window of a run is {shortest_s:.3g} s long, and a request takes {median_s:.3g} s at the median"
     else:
         return
-    yield suspect("too_short", f"The load was too short: {why}. Make {_lasting(evidence)} longer.")
+    yield suspect("too_short", f"The load was too short: {why}. {_lengthen(evidence)}")
 
 
 def tokens_uncounted(evidence: LoadEvidence) -> Iterator[Reason]:
@@ -282,10 +282,13 @@ def _lag_ms(side: ClientSide) -> float:
     return side.kernel_lag_p99_ms if side.kernel_lag_p99_ms is not None else side.loop_lag_p99_ms or 0.0
 
 
-def _lasting(evidence: LoadEvidence) -> str:
-    """Return the key of the recipe that says how long it lasts."""
-    keys = {"search": "load.search.probe", "mlperf": "load.mlperf.min_duration", "stages": "load.stages"}
-    return keys.get(evidence.load.way, "load.duration")
+def _lengthen(evidence: LoadEvidence) -> str:
+    """Say which key of the recipe makes the load longer: the one that ended it."""
+    load, keys = evidence.load, {"search": "load.search.probe", "mlperf": "load.mlperf.min_duration"}
+    is_cut = any(one.stopped_by == "time" for one in evidence.selection.used)
+    if load.asked_requests is not None and not is_cut:
+        return f"Raise {'load.closed.requests' if load.users.requests is not None else 'load.requests'}."
+    return f"Make {(keys | {'stages': 'load.stages'}).get(load.way, 'load.duration')} longer."
 
 
 def _is_offline(evidence: LoadEvidence) -> bool:

@@ -51,10 +51,11 @@ def summarise_runs(
     """The same of runs that were taken out of their samples: whoever has many need not keep both."""
     if job.id != result.job_id:
         raise InputError(f"job {job.id} and the result of job {result.job_id} do not belong together")
-    known = {repetition.index: repetition for repetition in result.repetitions}
+    repetitions = _with_stopped(result.repetitions, runs) if job.load.search is None else result.repetitions
+    known = {repetition.index: repetition for repetition in repetitions}
     good = {index: run for index, run in runs.items() if index in known and known[index].state == "ok"}
-    searched = search_of(job.load, result.repetitions, good)
-    selection = _selected(job.load, result.repetitions, good, searched)
+    searched = search_of(job.load, repetitions, good)
+    selection = _selected(job.load, repetitions, good, searched)
     used = tuple(good[repetition.index] for repetition in selection.used)
     judged = used if searched is not None else tuple(good.values())
     figures, missing = load_estimates(used, job.load.slo)
@@ -77,6 +78,16 @@ def summarise_runs(
         used=tuple(run.repetition for run in used), excluded=selection.excluded,
         verdict=judge_load(evidence),
     )  # fmt: skip
+
+
+def _with_stopped(repetitions: Sequence[Repetition], runs: Mapping[int, Requests]) -> tuple[Repetition, ...]:
+    """Let a run that somebody stopped count where no other one does: its rows are as good, and only fewer."""
+    if any(one.state == "ok" for one in repetitions):
+        return tuple(repetitions)
+    return tuple(
+        one.model_copy(update={"state": "ok"}) if one.state == "cancelled" and one.index in runs else one
+        for one in repetitions
+    )
 
 
 def _selected(

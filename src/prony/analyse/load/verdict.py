@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from prony.analyse.evidence import Rule
-from prony.analyse.load import clocks, foreign, rules
+from prony.analyse.load import clocks, early_ends, foreign, rules
 from prony.analyse.load.evidence import LoadEvidence
 from prony.analyse.rules import machine, repetition, reported
 from prony.analyse.verdict import verdict_of
@@ -25,6 +25,10 @@ RULES: tuple[Callable[[LoadEvidence], Iterator[Reason]], ...] = (
     rules.late_client,
     rules.errors,
     rules.cut_requests,
+    early_ends.cut_by_time,
+    early_ends.users_apart,
+    early_ends.stopped_by_user,
+    early_ends.silent_clients,
     rules.sent_late,
     rules.busy_client,
     rules.unwatched_client,
@@ -55,7 +59,7 @@ RULES: tuple[Callable[[LoadEvidence], Iterator[Reason]], ...] = (
 def judge_load(evidence: LoadEvidence) -> Verdict:
     """Return the verdict with its reasons, the worst first; reasons of grade valid are notes."""
     told = [reason for rule in RULES for reason in rule(evidence)]
-    if not told or told[0].code != "all_failed":
-        # Where not one request was answered, that says it all.
+    if not {"all_failed", "no_requests"} & {reason.code for reason in told}:
+        # Where not one request was answered, or written down, that says it all.
         told += repetition.nothing_measured(evidence)
     return verdict_of([*told, *(reason for rule in _SHARED for reason in rule(evidence))])

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 # The ways of load that have a level, where it stands in a recipe, and how a person says it.
 LEVELS = {"closed": ("load.closed.concurrency", "users"), "open": ("load.open.rate", "requests a second")}
+_LEVEL_PATHS = {path for path, _ in LEVELS.values()}
+# Of a load: what says how long and how often it is carried out, and not what it is.
+_LENGTHS: dict[str, Any] = dict.fromkeys(("duration", "requests", "slo", "repeats", "seeds"), True)
+_LENGTH_AXES = ("load.duration", "load.requests", "load.closed.requests", "load.clients.processes")
 
 
 @dataclass(frozen=True)
@@ -109,11 +113,18 @@ def grouped(jobs: Iterable[Loaded]) -> list[tuple[str, str, list[Group]]]:
 
 
 def _sameness(job: Loaded) -> str:
-    """Return all that must be equal for two jobs to stand on one curve."""
+    """Return all that must be equal for two jobs to stand on one curve.
+
+    How long a load lasts is not: requests may be so many of each user, and then all users together send more. Where a
+    recipe sweeps over that too, its axis tells the curves apart."""
     one = job.entry.job
-    load = one.load.model_dump(mode="json", exclude={"closed": {"concurrency"}, "open": {"rate"}, "slo": True,
-                                                     "repeats": True, "seeds": True})  # fmt: skip
-    same: list[Any] = [one.load.way, load, one.workload.model_dump(mode="json")]
+    load = one.load.model_dump(
+        mode="json",
+        exclude={"closed": {"concurrency", "requests"}, "open": {"rate"}, "clients": {"processes"}} | _LENGTHS,
+    )
+    load["closed"] = load["closed"] or {"think": None, "stagger": None}
+    axes = {path: one.cell.get(path) for path in _LENGTH_AXES}
+    same: list[Any] = [one.load.way, load, axes, one.workload.model_dump(mode="json")]
     return json.dumps([*same, job.entry.environment.device.hardware_id], sort_keys=True)
 
 
@@ -131,10 +142,9 @@ def _titles(curves: Sequence[Sequence[Loaded]]) -> list[str]:
 
 
 def _facts(entry: Entry) -> dict[str, str]:
-    levels = {path for path, _ in LEVELS.values()}
     cell = ", ".join(
         f"{path.rpartition('.')[2].replace('_', ' ')} {value}" for path, value in entry.job.cell.items()
-        if path not in levels
+        if path not in _LEVEL_PATHS
     )  # fmt: skip
     return {"name": entry.job.name, "subject": entry.job.workload.subject, "cell": cell,
             "device": entry.environment.device.name}  # fmt: skip

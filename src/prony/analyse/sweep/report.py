@@ -38,11 +38,12 @@ def _curve(title: str, noun: str, groups: Sequence[Group], slo: Mapping[str, flo
 
 def _level(group: Group, slo: Mapping[str, float]) -> Level:
     excluded = "" if group.counted else group.jobs[0].excluded
+    ended_early = max((job.entry.ended_early for job in group.counted or group.jobs), default="")
     return Level(
         load=group.level, jobs=tuple(job.entry.job.id for job in group.jobs),
         throughput=group.estimate(THROUGHPUT), goodput=goodput(group, slo),
         p50=group.estimate("e2e_ms.p50"), p99=group.estimate("e2e_ms.p99"),
         errors=group.jobs[0].entry.summary.estimates.get("error_rate.mean"),
-        checks=checks(group, slo), grade=group.grade, excluded=excluded,
+        checks=checks(group, slo), grade=group.grade, ended_early=ended_early, excluded=excluded,
         bottleneck=bottleneck_of([(job.entry, job.telemetry) for job in group.counted or group.jobs]),
     )  # fmt: skip

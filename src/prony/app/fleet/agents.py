@@ -15,7 +15,16 @@ from prony.app.fleet.happenings import agent_found, agent_lost
 from prony.dispatch.retry import pause_s
 from prony.errors import AccessError, ConflictError
 from prony.model.access import Principal, Role
-from prony.model.agent import Agent, AgentState, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
+from prony.model.agent import (
+    Agent,
+    AgentState,
+    Capabilities,
+    DiskShortage,
+    Enrolled,
+    Enrolment,
+    Heartbeat,
+    HeartbeatAnswer,
+)
 from prony.model.queue import JobState, Page
 from prony.model.result import Failure
 from prony.model.states import AGENT, check
@@ -79,12 +88,31 @@ class Agents(Gangs):
         """Renew the leases that it names; answer which of them are not its any more, or not wanted any more."""
         card = await self.sign_of_life(await self.card_of(agent_id, heartbeat.incarnation, who))
         card.is_cleaning = heartbeat.cleaning
+        card = await self._note_disk(card, heartbeat.disk)
         unsure = [lease_id for lease_id in heartbeat.leases if not self.is_wanted(lease_id, agent_id)]
         # Not in mind: another server may have lent them, or they are fresher than the last round.
         wanted = await self.read(lambda connection: lease_rows.wanted_of(connection, agent_id)) if unsure else set()
         stop = [lease_id for lease_id in unsure if lease_id not in wanted or lease_id in self.unwanted]
         self.renewed |= dict.fromkeys(set(heartbeat.leases).difference(stop), self.now())
         return HeartbeatAnswer(cancel=tuple(stop), drain=card.state is AgentState.DRAINING)
+
+    async def _note_disk(self, card: Card, shortage: DiskShortage | None) -> Card:
+        """Lend nothing to an agent whose disk is full, and go on when it says that there is room."""
+        before = AgentState.DISK_FULL if shortage is None else AgentState.ACTIVE
+        if card.state is not before:
+            return card
+        after, reason = (
+            (AgentState.ACTIVE, "") if shortage is None else (AgentState.DISK_FULL, f"disk full: {shortage}")
+        )
+
+        def act(desk: Desk) -> Row[Any]:
+            row = rows.row(desk.connection, card.id, locked=True)
+            if row.state == before:  # else somebody drained it meanwhile, or called it faulty
+                rows.change(desk.connection, card.id, state=after.value, reason=reason)
+                desk.tell("agent", card.id)
+            return rows.row(desk.connection, card.id)
+
+        return self.keep_card(await self.write(act))
 
     def is_wanted(self, lease_id: str, agent_id: str) -> bool:
         held = self.floor.held.get(lease_id)
@@ -171,7 +199,7 @@ class Agents(Gangs):
 
         def act(desk: Desk) -> None:
             row = rows.row(desk.connection, agent_id, locked=True)
-            if row.state in (AgentState.ACTIVE, AgentState.DRAINING):
+            if row.state in (AgentState.ACTIVE, AgentState.DRAINING, AgentState.DISK_FULL):
                 why = f"{row.reason}; {reason}" if row.reason else reason
                 rows.change(desk.connection, agent_id, state=AgentState.LOST.value, reason=why)
                 self.siren.report(desk, agent_lost(agent_id, why, self.clock.now()))

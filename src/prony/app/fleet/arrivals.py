@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import shutil
 from collections.abc import AsyncIterator, Sequence
@@ -13,7 +14,7 @@ from sqlalchemy import Connection, Row, bindparam, select
 from prony.app.fleet import uploads
 from prony.app.fleet.floor import Card, Held
 from prony.app.fleet.leases import Asked, Claimed, Leases
-from prony.app.fleet.opening import Arrived, Order
+from prony.app.fleet.opening import Arrived, Order, summarise_written
 from prony.dispatch.retry import STRIKES, is_tried_again
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.access import Principal
@@ -24,6 +25,7 @@ from prony.model.queue import JobState
 from prony.model.result import ResultState
 from prony.store import agents as agent_rows
 from prony.store import confirmations, ledger, parcel, queue, tables
+from prony.store.folder import FolderContents
 from prony.store.home import safe_id
 from prony.store.writer import Desk
 
@@ -80,6 +82,20 @@ class Arrivals(Leases):
             lease = await self._follow(held, wait_s, who)
         return FinishAnswer(accepted=accepted, lease=lease)
 
+    async def finish_written(self, lease_id: str, written: FolderContents, *, who: Principal) -> bool:
+        """Record a result that this process wrote to a folder beside the results; False where it was recorded before.
+
+        No other process is started for it: nothing is unpacked, and there are no samples to look through.
+        """
+        held = await self._own(lease_id, who)
+
+        async def take_in() -> bool:
+            arrived = await asyncio.to_thread(summarise_written, written)
+            row, _ = await self._keep_result(held, arrived, None, ())
+            return row is not None
+
+        return await self.through(take_in())
+
     async def _follow(self, held: Held, wait_s: float, who: Principal) -> Lease | None:
         """Lend the next job to whoever brought a result, unless it is at another already."""
         self.floor.release(held.lease_id)
@@ -126,16 +142,22 @@ class Arrivals(Leases):
             return await self._take_in_part(held, arrived), None
         card = self.floor.cards.get(held.agent_id) if with_next else None
         asked = self.asked_for(card) if card is not None else ()
+        row, claimed = await self._keep_result(held, arrived, card, asked)
+        self._part(held.lease_id).unlink(missing_ok=True)
+        return row is not None, self.settle(claimed) if claimed is not None else None
+
+    async def _keep_result(
+        self, held: Held, arrived: Arrived, card: Card | None, asked: Sequence[Asked]
+    ) -> tuple[Row[Any] | None, Claimed | None]:
+        """Record what has arrived, and count it; see `record`."""
         try:
             row, claimed = await self.write(lambda desk: self.record(desk, held.lease_id, arrived, card, asked))
         finally:
             shutil.rmtree(arrived.folder, ignore_errors=True)
-        self._part(held.lease_id).unlink(missing_ok=True)
-        if row is None:
-            return False, None
-        self.count(row, arrived)
-        self.floor.release(held.lease_id)
-        return True, self.settle(claimed) if claimed is not None else None
+        if row is not None:
+            self.count(row, arrived)
+            self.floor.release(held.lease_id)
+        return row, claimed
 
     def part_place(self, job_id: str) -> Path:
         """Return where a part of a load lies until all parts are here."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
 
@@ -25,13 +24,14 @@ class Checking(Overview):
     async def check(self, submission: Submission) -> RecipeCheck:
         """Say what is wrong with a recipe; of one that is right, its jobs, who could run them, and how long."""
         try:
-            loaded, cells = await asyncio.to_thread(submissions.cells_of, submission)
+            read = await self.read_recipe(submissions.ReadOrder(submission), is_check=True)
         except RecipeError as exc:
             return RecipeCheck(problems=tuple(RecipeProblem.read(one) for one in exc.problems))
         except InputError as exc:  # a name that no plug-in has, or too many jobs: it stands nowhere in particular
             return RecipeCheck(problems=(RecipeProblem(message=exc.message, hint=exc.hint),))
+        loaded, cells = read.loaded, read.cells
         cards = list(self.floor.cards.values())
-        lots, runnable = await asyncio.to_thread(self.fits, loaded, cells, cards)
+        lots, runnable = await self.checkers.in_thread(self.fits, loaded, cells, cards)
         machines, shared = _machines(cards, lots)
         looked = partial(expected, jobs=cells, machines=machines, shared=1 if _is_each(loaded) else shared)
         return RecipeCheck(

@@ -63,12 +63,20 @@ class Experiments(Watching):
     ) -> tuple[ExperimentView, bool]:
         now = self.clock.now()
         rerun_of = earlier.id if earlier is not None else None
-        made = await asyncio.to_thread(
-            submissions.plan, submission, self.offers(), now=now, who=who.name, rerun_of=rerun_of
+        read = await self.read_recipe(submissions.order_for(submission))
+        made = await self.readers.in_thread(
+            submissions.plan, read, self.offers(), now=now, who=who.name, rerun_of=rerun_of
         )
         made = made.noted_as(earlier) if earlier is not None else made
-        await asyncio.to_thread(check_scripts, made.jobs, self.store.home)
-        digest = submissions.digest(submission, rerun_of)
+        await self.readers.in_thread(check_scripts, made.jobs, self.store.home)
+        # From here on it is carried out, even where whoever asked goes away.
+        return await self.through(self._keep_submission(submission, made, key=key, who=who, is_first=is_first))
+
+    async def _keep_submission(
+        self, submission: Submission, made: submissions.Plan, *, key: str | None, who: Principal, is_first: bool
+    ) -> tuple[ExperimentView, bool]:
+        now = made.experiment.created_at
+        digest = submissions.digest(submission, made.experiment.rerun_of)
 
         def keep(desk: Desk) -> str | None:
             if key:
@@ -135,15 +143,16 @@ class Experiments(Watching):
         view = await self.experiment(experiment_id)
         made = None
         if modification.submission is not None:
-            made = await asyncio.to_thread(
+            read = await self.read_recipe(submissions.order_for(modification.submission, view.experiment))
+            made = await self.readers.in_thread(
                 submissions.plan,
-                modification.submission,
+                read,
                 self.offers(),
                 now=view.experiment.created_at,
                 who=view.experiment.submitted_by,
                 replaced=view.experiment,
             )
-        await self.write(lambda desk: self._modify(desk, experiment_id, modification, made))
+        await self.through(self.write(lambda desk: self._modify(desk, experiment_id, modification, made)))
         self.hook("modified", experiment=experiment_id, who=who.name)
         return await self.experiment(experiment_id)
 

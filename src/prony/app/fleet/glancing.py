@@ -14,7 +14,7 @@ from prony.store import alarms, listing, series
 
 _NEWS = timedelta(days=14)
 _MOST = 12
-_TROUBLED = frozenset({AgentState.LOST, AgentState.FAULTY})
+_TROUBLED = frozenset({AgentState.LOST, AgentState.FAULTY, AgentState.DISK_FULL})
 _ABLE = frozenset({AgentState.ACTIVE, AgentState.BUSY, AgentState.CLEANUP})
 
 

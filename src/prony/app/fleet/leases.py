@@ -86,7 +86,10 @@ class Leases(Agents):
         return await self.through(self._take(card, holding, asked))
 
     async def _take(self, card: Card, holding: Sequence[str], asked: Sequence[Asked]) -> Lease | None:
-        return await self._settled(lambda desk: self._claim(desk, card, holding, asked))
+        lease = await self._settled(lambda desk: self._claim(desk, card, holding, asked))
+        if lease is not None:
+            self.spawn(self.openers.warm())
+        return lease
 
     def asked_for(self, card: Card) -> tuple[Asked, ...]:
         """Return the lots to ask on behalf of an agent whose device is free, in their order."""
@@ -99,7 +102,6 @@ class Leases(Agents):
         if claimed.held is not None:
             self.floor.hold(claimed.held)
         if claimed.lease is not None:
-            self.spawn(self.openers.warm())
             self.renewed[claimed.lease.id] = self.now()
         for held in claimed.others:
             self.floor.hold(held)

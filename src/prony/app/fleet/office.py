@@ -21,6 +21,8 @@ from prony.app.fleet.floor import Card, Floor
 from prony.app.fleet.happenings import experiment_ended
 from prony.app.fleet.meetings import Meetings
 from prony.app.fleet.openers import Openers
+from prony.app.fleet.reading import Readers
+from prony.app.fleet.submission import ReadOrder, ReadRecipe
 from prony.app.fleet.wire import Listener, send_notes
 from prony.errors import PronyError, StoreError
 from prony.model.agent import AgentState, Capabilities
@@ -51,9 +53,10 @@ _IN_THE_WAY = ("40P01", "40001", "23505")
 class FleetSettings:
     """`ttl_s`: how long a lease lasts without a sign of life. `sweep_s`: how often a server looks around.
 
-    `openers`: how many processes open results; 0 is a thread of the server's own. What happens within `alarm_window_s`
-    an alarm tells as one message; `url` is where people find this server. `confirm_runs_per_day`: so many runs a day
-    decide what histories suspect; 0 is none. `prometheus` and `grafana` are where people find the server's figures.
+    `openers`: how many processes open results, `readers` read recipes; 0 is a thread of the server's own. What happens
+    within `alarm_window_s` an alarm tells as one message; `url` is where people find this server.
+    `confirm_runs_per_day`: so many runs a day decide what histories suspect; 0 is none.
+    `prometheus` and `grafana` are where people find the server's figures.
     """
 
     ttl_s: float = 30.0
@@ -62,6 +65,7 @@ class FleetSettings:
     max_upload_bytes: int = 8 * 2**30
     asks_tokens: bool = False
     openers: int = 0
+    readers: int = 0
     alarm_window_s: float = 10.0
     confirm_runs_per_day: int = 100
     url: str = ""
@@ -98,6 +102,8 @@ class Office:
         self.lives: dict[str, dict[str, Live]] = {}  # load that several send -> how it goes for each
         self.settling: set[str] = set()  # loads that are being put together
         self.openers = Openers(settings.openers)
+        self.readers = Readers(settings.readers)
+        self.checkers = Readers(min(1, settings.readers))
         self.engine = store.engine
         self.access = Access(self.engine, self.clock)
         self.siren = Siren(settings.alarm_window_s)
@@ -159,6 +165,10 @@ class Office:
                 return question(connection)
 
         return await asyncio.to_thread(ask)
+
+    async def read_recipe(self, order: ReadOrder, *, is_check: bool = False) -> ReadRecipe:
+        """Read a recipe within limits of time and memory. Checks have a process of their own: many may ask for them."""
+        return await (self.checkers if is_check else self.readers).do(order)
 
     async def through(self, work: Coroutine[Any, Any, T]) -> T:
         """Carry something to its end, even where whoever waits for it goes away."""

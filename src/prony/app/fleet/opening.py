@@ -1,25 +1,20 @@
 """The parcel of a result in, its folder out, checked, summarised and on the disk; as a function, and as a process.
 
 Opening is most of what a result costs a server, and it reads what others wrote. A process that runs `main` does it
-beside the server: an order a message in, an answer a message out, until its input ends, which it also does
-when the server is killed.
+beside the server.
 """
 
 from __future__ import annotations
 
 import errno
-import gc
-import pickle
 import shutil
-import signal
-import struct
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
+from prony.app.fleet.work_process import work
 from prony.app.results import summarised
-from prony.errors import InputError, NotFoundError, PronyError, StoreError, TransportError
+from prony.errors import InputError, NotFoundError, StoreError, TransportError
+from prony.measure.samples import sample_frame
 from prony.model.estimate import Summary
 from prony.model.job import Job
 from prony.model.result import Failure, Result, ResultState
@@ -28,8 +23,6 @@ from prony.run.parts import PartFolder
 from prony.store import parcel
 from prony.store.folder import FolderContents, read_folder, read_nouns
 from prony.store.rows import Values, result_row
-
-LENGTH = struct.Struct(">Q")
 
 
 @dataclass(frozen=True)
@@ -100,6 +93,14 @@ def opened(order: Order) -> Arrived:
     return Arrived(order.folder, row, contents.result.state, failure_of(contents.result))
 
 
+def summarise_written(contents: FolderContents) -> Arrived:
+    """Summarise a folder that this process wrote itself, of numbers that others told: there is nothing to unpack, and
+    no samples were told that could be damaged."""
+    row = result_row(contents, _summary(replace(contents, samples=sample_frame(()))))
+    parcel.sync_tree(contents.path)
+    return Arrived(contents.path, row, contents.result.state, failure_of(contents.result))
+
+
 def merged(order: MergeOrder) -> Arrived:
     """Put the parts of a load together, and summarise the whole."""
     found = [PartFolder(one.agent, one.folder, read_nouns(one.folder).result) for one in order.parts]
@@ -161,30 +162,9 @@ def carried_out(order: Order | MergeOrder) -> Arrived:
 # As a process
 
 
-def message(thing: object) -> bytes:
-    """Return what goes through the pipe: the two ends are one program, so it is pickled."""
-    body = pickle.dumps(thing, protocol=pickle.HIGHEST_PROTOCOL)
-    return LENGTH.pack(len(body)) + body
-
-
-def answer(orders: BinaryIO, answers: BinaryIO) -> None:
-    """Open what is ordered, one after the other, until no more orders can come."""
-    while len(head := orders.read(LENGTH.size)) == LENGTH.size:
-        order = pickle.loads(orders.read(*LENGTH.unpack(head)))
-        try:
-            done: Arrived | PronyError = carried_out(order)
-        except PronyError as exc:
-            done = exc
-        answers.write(message(done))
-        answers.flush()
-
-
 def main() -> None:
     import polars  # noqa: F401 - what every order needs, before the first one comes
 
     import prony.analyse.summary  # noqa: F401
 
-    for number in (signal.SIGINT, signal.SIGTERM):  # meant for the server, which ends us when it has no more orders
-        signal.signal(number, signal.SIG_IGN)
-    gc.freeze()  # what was imported stays, and need not be looked through again and again
-    answer(sys.stdin.buffer, sys.stdout.buffer)
+    work(carried_out)

@@ -42,6 +42,8 @@ from prony.store.lots import LotCount
 _LEAST_FREE = 100 * 2**20
 _MOST_NAMED = 3
 _SOON = "about to be leased"
+# States that a sentence has other words for than their names.
+_STATES = {AgentState.DISK_FULL: "out of disk space"}
 
 
 class Overview(Jobs, Leases):
@@ -64,14 +66,16 @@ class Overview(Jobs, Leases):
         working = [card for card in fitting if card.state in (AgentState.ACTIVE, AgentState.BUSY)]
         if not working:
             states = Counter(card.state for card in fitting)
-            told = ", ".join(f"{count} {state}" for state, count in states.items())
+            told = ", ".join(f"{count} {_STATES.get(state, state)}" for state, count in states.items())
             return f"no agent that fits is there: {told}"
         # One that takes jobs by other means than asking holds them under names of their own.
         holding = {held.agent_id for held in list(self.floor.held.values())}
         busy = [card for card in working if card.device_key in self.floor.devices or card.id in holding]
         if lot.demand.agents > 1:
             return self._reason_gang(lot.demand.agents, {card.device_key for card in working})
-        return f"{len(busy)} of {len(working)} agents that fit are busy" if busy else _SOON
+        full = sum(card.state is AgentState.DISK_FULL for card in fitting)
+        more = f", {full} more out of disk space" if full else ""
+        return f"{len(busy)} of {len(working)} agents that fit are busy{more}" if busy else _SOON
 
     def _reason_gang(self, wanted: int, devices: set[str]) -> str:
         there, free = len(devices), len(devices - self.floor.devices.keys())
@@ -87,7 +91,7 @@ class Overview(Jobs, Leases):
         if lacking:
             return f"agent {card.name} fits no longer: {'; '.join(map(str, lacking))}"
         if card.state is not AgentState.ACTIVE:
-            return f"agent {card.name} is {card.state}"
+            return f"agent {card.name} is {_STATES.get(card.state, card.state)}"
         return f"agent {card.name} is busy" if card.device_key in self.floor.devices else _SOON
 
     async def queue(self) -> Queue:
@@ -134,13 +138,10 @@ class Overview(Jobs, Leases):
 
     async def compatibility(self, submission: Submission) -> Compatibility:
         """Say for each agent whether it could run each lot of a recipe, and what it lacks."""
+        read = await self.read_recipe(submissions.ReadOrder(submission), is_check=True)
         cards = list(self.floor.cards.values())
-
-        def compare() -> Compatibility:
-            lots, runnable = self.fits(*submissions.cells_of(submission), cards)
-            return Compatibility(lots=lots, runnable=runnable)
-
-        return await asyncio.to_thread(compare)
+        lots, runnable = await self.checkers.in_thread(self.fits, read.loaded, read.cells, cards)
+        return Compatibility(lots=lots, runnable=runnable)
 
     def fits(self, loaded: Loaded, cells: Sequence[Job], cards: Sequence[Card]) -> tuple[tuple[LotFit, ...], bool]:
         """Hold each lot against each agent; True where all lots could run. May be asked from any thread."""

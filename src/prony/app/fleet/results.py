@@ -127,14 +127,14 @@ class Results(Gathering):
             raise ConflictError(f"experiment {experiment_id} is {state}", hint="wait for it, or cancel it")
 
     def _export(self, experiment_id: str, export_format: str) -> Path:
-        from prony.report.exports import export
+        from prony.app.exports import export_loads
 
         with tempfile.TemporaryDirectory(prefix="prony-export-") as scratch:
             folder = Path(scratch) / experiment_id
             if export_format == "folder":
                 transfer.export(self.store, experiment_id, folder)
             else:
-                export(dossiers.gathered(self.store, experiment_id), export_format, folder)
+                export_loads(dossiers.gathered(self.store, experiment_id), export_format, folder)
             descriptor, name = tempfile.mkstemp(prefix="prony-export-", suffix=".tar")
             with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w") as tar:
                 tar.add(folder, arcname=experiment_id)

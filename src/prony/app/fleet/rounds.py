@@ -33,7 +33,7 @@ from prony.store import lots, parts, queue, schedules
 from prony.store.writer import Desk
 
 _LOST_AFTER = 3  # times the life of a lease
-_LAST_WORK_S = 10.0
+_LAST_WORK_S = 2.0  # a server ends within 10 s of its signal, and requests have 5 s of them
 _DAY_S = 86_400.0
 # How long what has ended is kept of alarms and schedules; experiments stay until somebody deletes them.
 _KEPT = timedelta(days=90)
@@ -76,7 +76,7 @@ class Rounds(Confirming, Alarming, Gating, Agents):
             self.publish(experiment_id, None)
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=_LAST_WORK_S)
-        await self.openers.close()
+        await asyncio.gather(self.openers.close(), self.readers.close(), self.checkers.close())
         if self.listener is not None:
             await asyncio.to_thread(self.listener.close)
         await asyncio.to_thread(self.writer.close)
@@ -215,7 +215,7 @@ class Rounds(Confirming, Alarming, Gating, Agents):
             if row.state == AgentState.LOST:
                 if has_beaten:
                     await self.find_agent(row.id)
-            elif now - at > patience and row.state in (AgentState.ACTIVE, AgentState.DRAINING):
+            elif now - at > patience and row.state in (AgentState.ACTIVE, AgentState.DRAINING, AgentState.DISK_FULL):
                 await self.lose_agent(row.id, f"not heard of for {patience:g} s")
         self._agent_beats = seen
         self.seen = {agent_id: at for agent_id, at in self.seen.items() if agent_id in seen}

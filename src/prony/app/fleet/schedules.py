@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime
 from typing import TypeVar
 
 from prony.app.fleet import timetable
 from prony.app.fleet.experiments import Experiments
 from prony.app.fleet.happenings import fired
-from prony.app.fleet.submission import Plan
+from prony.app.fleet.submission import Plan, order_for
 from prony.errors import PronyError
 from prony.model.access import Principal
 from prony.model.queue import Page
@@ -26,8 +27,10 @@ class Schedules(Experiments):
     """Made, listed, paused, fired."""
 
     async def add_schedule(self, new: NewSchedule, *, who: Principal) -> Schedule:
-        found = await asyncio.to_thread(timetable.asked, new, self.store.home, now=self.clock.now(), who=who.name)
-        await self.write(lambda desk: rows.add(desk.connection, found))
+        read = await self.read_recipe(order_for(new.submission))
+        home, now = self.store.home, self.clock.now()
+        found = await self.readers.in_thread(timetable.asked, new, read, home, now=now, who=who.name)
+        await self.through(self.write(lambda desk: rows.add(desk.connection, found)))
         self.hook("scheduled", schedule=found.id, name=found.name, who=who.name)
         return found
 
@@ -58,8 +61,9 @@ class Schedules(Experiments):
         """Submit its recipe now, beside the plan."""
         found = await self.schedule(schedule_id)
         now = self.clock.now()
-        plan = await asyncio.to_thread(timetable.planned, found, self.offers(), now=now)
-        fire = await self._keep_plan(plan, lambda desk: timetable.run_now(desk, found, plan, now=now))
+        plan = await self._plan_of(found, now)
+        keep = self._keep_plan(plan, lambda desk: timetable.run_now(desk, found, plan, now=now))
+        fire = await self.through(keep)
         self.hook("fired", schedule=found.id, experiment=fire.experiment_id, who=who.name)
         return fire
 
@@ -76,7 +80,7 @@ class Schedules(Experiments):
         now = self.clock.now()
         plan = None
         if turn.cause != "skipped":
-            plan = await asyncio.to_thread(timetable.planned, found, self.offers(), now=now)
+            plan = await self._plan_of(found, now)
 
         def act(desk: Desk) -> Fire | None:
             fire = timetable.take(desk, found, turn, plan, now=now)
@@ -89,6 +93,14 @@ class Schedules(Experiments):
         if fire is not None:
             told = fire.model_dump(include={"cause", "missed", "reason"})
             self.hook("fired", schedule=found.id, experiment=fire.experiment_id, **told)
+
+    async def _plan_of(self, found: Schedule, now: datetime) -> Plan | PronyError:
+        """Return the experiment that a schedule makes now, or why there is none."""
+        try:
+            read = await self.read_recipe(order_for(found.submission))
+        except PronyError as exc:
+            return exc
+        return await self.readers.in_thread(timetable.planned, found, read, self.offers(), now=now)
 
     async def _keep_plan(self, plan: Plan | PronyError | None, operation: Callable[[Desk], T]) -> T:
         """Write with the plan's lots in mind, so that whoever waits is offered them at once."""

@@ -24,6 +24,7 @@ from prony.recipe import Loaded, loads
 from prony.recipe.formats import format_of
 
 MOST_JOBS = 20_000
+MOST_DEMANDS = 200
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,24 @@ class Offer:
 
 # By agent; asked for only where each device is meant, because there may be thousands.
 Offers = Callable[[], Mapping[str, Offer]]
+
+
+@dataclass(frozen=True)
+class ReadOrder:
+    """A recipe to be read; its jobs get ids of this experiment. `apart`: each run of a duet is a job of its own."""
+
+    submission: Submission
+    identity: str = "compatibility"
+    apart: bool = False
+
+
+@dataclass(frozen=True)
+class ReadRecipe:
+    """What was read of a recipe: it without its marks, and the jobs that it becomes."""
+
+    order: ReadOrder
+    loaded: Loaded
+    cells: list[Job]
 
 
 @dataclass(frozen=True)
@@ -74,8 +93,25 @@ def digest(submission: Submission, rerun_of: str | None) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def order_for(submission: Submission, replaced: Experiment | None = None) -> ReadOrder:
+    """Return the order to read a recipe for a new experiment, or for one that gets another recipe."""
+    return ReadOrder(submission, replaced.id if replaced else new_id(time.time(), chance=6), apart=True)
+
+
+def read_recipe(order: ReadOrder) -> ReadRecipe:
+    """Read the recipe and return the jobs that it becomes; nobody has submitted them yet."""
+    submission = order.submission
+    loaded = loads(submission.text, format_of(Path(submission.name)), submission.name, submission.overrides)
+    check_target(loaded)
+    cells = loaded.jobs(order.identity, apart=order.apart)
+    _check_size(len(cells))
+    check_names(cells)
+    _check_demands(loaded.recipe, cells)
+    return ReadRecipe(order, replace(loaded, marks={}, document={}), cells)
+
+
 def plan(
-    submission: Submission,
+    read: ReadRecipe,
     offers: Offers,
     *,
     now: datetime,
@@ -83,15 +119,10 @@ def plan(
     replaced: Experiment | None = None,
     rerun_of: str | None = None,
 ) -> Plan:
-    """Read the recipe and lay out its jobs; `replaced` is an experiment that gets another recipe."""
-    loaded = loaded_of(submission)
-    check_target(loaded)
+    """Lay out the jobs of a recipe that was read; `replaced` is an experiment that gets another recipe."""
+    loaded, cells, submission, identity = read.loaded, read.cells, read.order.submission, read.order.identity
     priority = loaded.recipe.place.priority if submission.priority is None else submission.priority
-    identity = replaced.id if replaced else new_id(time.time(), chance=6)
     recipe = loaded.recipe
-    cells = loaded.jobs(identity, apart=True)
-    _check_size(len(cells))
-    check_names(cells)
     # Lots of another recipe are other lots: who has the old ones in mind must not take them for these.
     prefix = f"{identity}.{new_id(time.time(), chance=2)}" if replaced else identity
     kind = partial(Lot, experiment_id=identity, priority=priority, created_at=now)
@@ -113,16 +144,6 @@ def plan(
     return Plan(experiment, jobs, lots)
 
 
-def cells_of(submission: Submission) -> tuple[Loaded, list[Job]]:
-    """Read the recipe and return the jobs that it becomes, which nobody has submitted yet."""
-    loaded = loaded_of(submission)
-    check_target(loaded)
-    cells = loaded.jobs("compatibility")
-    _check_size(len(cells))
-    check_names(cells)
-    return loaded, cells
-
-
 def demands(loaded: Loaded, cells: Sequence[Job]) -> list[tuple[Demand, int]]:
     """Return what the recipe's jobs want, each with how many want it."""
     found: dict[str, tuple[Demand, int]] = {}
@@ -130,11 +151,6 @@ def demands(loaded: Loaded, cells: Sequence[Job]) -> list[tuple[Demand, int]]:
         demand = demand_of(job, loaded.recipe.place)
         found[demand.id] = (demand, found.get(demand.id, (demand, 0))[1] + 1)
     return list(found.values())
-
-
-def loaded_of(submission: Submission) -> Loaded:
-    """Read the recipe."""
-    return loads(submission.text, format_of(Path(submission.name)), submission.name, submission.overrides)
 
 
 def _placed(
@@ -145,10 +161,14 @@ def _placed(
     jobs: list[Job] = []
     lots: dict[str, Lot] = {}
     known: dict[tuple[str, str | None], Lot] = {}
+    places: dict[str, list[str | None]] = {}  # by demand
     offered = offers() if recipe.place.devices == "each" else {}
     for cell in cells:
         demand = demand_of(cell, recipe.place)
-        for number, agent_id in enumerate(_places(demand, recipe, offered)):
+        if demand.id not in places:
+            places[demand.id] = _places(demand, recipe, offered)
+        _check_size(len(jobs) + len(places[demand.id]))
+        for number, agent_id in enumerate(places[demand.id]):
             key = (demand.id, agent_id)
             if key not in known:
                 known[key] = make(len(known), demand=demand, agent_id=agent_id)
@@ -197,6 +217,18 @@ def _check_size(count: int) -> None:
         raise InputError(
             f"this recipe makes {count} jobs, more than the {MOST_JOBS} that a server takes at once",
             hint="submit it in parts: leave values out of the matrix, or exclude some",
+            code="too_many_jobs",
+        )
+
+
+def _check_demands(recipe: Recipe, cells: Sequence[Job]) -> None:
+    """Refuse jobs that want too many different things of a device: each of them is held against every agent."""
+    count = len({demand_of(cell, recipe.place).id for cell in cells})
+    if count > MOST_DEMANDS:
+        raise InputError(
+            f"the jobs of this recipe ask for {count} different combinations of engine, unit and precision; the most "
+            f"is {MOST_DEMANDS}",
+            hint="submit it in parts",
             code="too_many_jobs",
         )
 

@@ -14,7 +14,7 @@ from itertools import islice, takewhile
 from prony.app.api import new_id
 from prony.app.fleet import keeping
 from prony.app.fleet.scripts import check_scripts
-from prony.app.fleet.submission import Offers, Plan, loaded_of, plan
+from prony.app.fleet.submission import Offers, Plan, ReadRecipe, plan
 from prony.errors import ConflictError, InputError, PronyError
 from prony.model.queue import Submission
 from prony.model.schedule import Fire, NewSchedule, Schedule, ScheduleState
@@ -30,9 +30,9 @@ MOST_COUNTED = 10_000
 MOST_MADE_UP = 100
 
 
-def asked(new: NewSchedule, home: Home, *, now: datetime, who: str) -> Schedule:
+def asked(new: NewSchedule, read: ReadRecipe, home: Home, *, now: datetime, who: str) -> Schedule:
     """Return the schedule that somebody asks for, with its recipe checked as if it were submitted now."""
-    recipe = loaded_of(new.submission).recipe
+    recipe = read.loaded.recipe
     given = {name: value for name in ("cron", "zone", "missed") if (value := getattr(new, name)) is not None}
     own = recipe.schedule.model_dump() if recipe.schedule is not None else {}
     if "cron" not in given | own:
@@ -41,7 +41,7 @@ def asked(new: NewSchedule, home: Home, *, now: datetime, who: str) -> Schedule:
             hint="as in --cron '0 3 * * *' --zone Europe/Paris",
             code="no_time",
         )
-    check_scripts(plan(new.submission, dict, now=now, who=who).jobs, home)
+    check_scripts(plan(read, dict, now=now, who=who).jobs, home)
     timing = Timing.model_validate(own | given)
     named = new.name or recipe.name
     return schedule_of(named, recipe.name, timing, new.submission, now=now, who=who)
@@ -133,10 +133,10 @@ def turns(timing: Timing, begin: datetime, now: datetime) -> list[Turn]:
     return [replace(turn, begin=one, next_at=end) for turn, one, end in zip(found, begins, ends, strict=True)]
 
 
-def planned(schedule: Schedule, offers: Offers, *, now: datetime) -> Plan | PronyError:
+def planned(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: datetime) -> Plan | PronyError:
     """Return the experiment that a schedule makes now, or why there is none."""
     try:
-        found = plan(schedule.submission, offers, now=now, who=schedule.created_by)
+        found = plan(read, offers, now=now, who=schedule.created_by)
     except PronyError as exc:
         return exc
     return found.of_schedule(schedule.id)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -21,10 +21,9 @@ from prony.model.job import Job
 from prony.model.queue import JobState
 from prony.model.result import Result
 from prony.model.sark import WorkerResult
-from prony.store import campaigns, parcel
+from prony.store import campaigns
 
 _LONGEST = 2**20
-_PIECE = 2**20
 
 
 class Intake:
@@ -56,7 +55,9 @@ class Intake:
         except NotFoundError:
             self._drop("unknown_job", told.job_id)
             return
-        lease_id = None if _is_here(tried, original) else await self._lease_of(row, tried, told)
+        # Of a job that is lent again, the same words are a new failure: what came before belongs to an earlier try.
+        is_second_copy = row.state != JobState.LEASED and _is_here(tried, original)
+        lease_id = None if is_second_copy else await self._lease_of(row, tried, told)
         if lease_id is None:
             self._drop("duplicate", told.job_id)
             return
@@ -95,16 +96,11 @@ class Intake:
         worker_id = told.worker_id or row.agent_id or "unknown"
         report = Report(told, original, worker_id, row.leased_at or now, now)
         place = fleet.home.uploads / f"sark.{secrets.token_hex(8)}"
-        tar = place.with_suffix(".tar")
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_report(place, Job.read_json(row.document), report)
-            packed = parcel.pack(place, tar)
-            answer = await fleet.finish(lease_id, _pieces(tar), sha256=packed.sha256, who=WHO)
+            written = await asyncio.to_thread(write_report, place, Job.read_json(row.document), report)
+            return await fleet.finish_written(lease_id, written, who=WHO)
         finally:
             shutil.rmtree(place, ignore_errors=True)
-            tar.unlink(missing_ok=True)
-        return answer.accepted
 
 
 def _parsed(raw: bytes) -> tuple[WorkerResult, str]:
@@ -136,9 +132,3 @@ def _is_here(tried: Sequence[Row[Any]], original: str) -> bool:
     """Was this very report recorded before?"""
     documents = [Result.read_json(one.result_document) for one in tried if one.result_document is not None]
     return any(one.reported is not None and one.reported.original == original for one in documents)
-
-
-async def _pieces(path: Path) -> AsyncIterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            yield piece

@@ -14,6 +14,7 @@ from prony.model.job import Job
 from prony.model.result import Failure, Reported, ResultState
 from prony.model.sark import WorkerResult
 from prony.run.folder import ResultFolder
+from prony.store.folder import FolderContents
 
 BY = "a SARK worker"
 # The keys of estimates, and the field that each is told in. Its load is one single sample: a median and nothing more.
@@ -46,11 +47,12 @@ class Report:
     received_at: datetime
 
 
-def write_report(folder: Path, job: Job, report: Report) -> None:
-    """Write a folder as the runner would: whole, with no samples, because none were told."""
+def write_report(folder: Path, job: Job, report: Report) -> FolderContents:
+    """Write a folder as the runner would: whole, with no samples, because none were told. Return what it holds."""
     told = report.result
     made = ResultFolder.begin(folder, job, prony_version=__version__, started_at=report.leased_at)
-    made.write_environment(_environment(report))
+    environment = _environment(report)
+    made.write_environment(environment)
     figures = {key: getattr(told, name) for key, name in _FIGURES.items()}
     known = {key: float(value) for key, value in figures.items() if value is not None}
     failure = _failure(told, known)
@@ -58,7 +60,8 @@ def write_report(folder: Path, job: Job, report: Report) -> None:
         reported=Reported(by=BY, figures={} if failure else known, count=job.measure.runs, original=report.original),
         failure=failure,
     )
-    made.finish(ResultState.FAILED if failure else ResultState.COMPLETE, report.received_at, [])
+    made.finish_without_samples(ResultState.FAILED if failure else ResultState.COMPLETE, report.received_at)
+    return FolderContents(folder, job, made.result, environment)
 
 
 def _failure(told: WorkerResult, figures: dict[str, float]) -> Failure | None:

@@ -71,8 +71,7 @@ class Staff:
             status = WorkerStatus(str(body.get("status")))
         except ValueError as exc:
             raise InputError("Invalid status") from exc
-        agent = await self._agent(worker_id)
-        await self._hear(agent)
+        await self._hear(worker_id, await self._incarnation(worker_id))
         self._said[worker_id] = status
         if status is WorkerStatus.BUSY:
             await self.bridge.worker_is_busy(worker_id, address)
@@ -89,7 +88,7 @@ class Staff:
             await self._enrol(self._dismissed[worker_id])
         agent = agent or await self._agent(worker_id)
         before = self._status(agent)
-        await self._hear(agent)
+        await self._hear(worker_id, agent.incarnation)
         if agent.state is AgentState.FAULTY:
             self._said.pop(worker_id, None)
             await self.fleet.reset(worker_id, who=WHO)
@@ -116,7 +115,7 @@ class Staff:
         self._said.pop(worker_id, None)
         if agent.state in (AgentState.FAULTY, AgentState.LOST):
             await self.fleet.reset(worker_id, who=WHO)
-        await self._hear(agent)
+        await self._hear(worker_id, agent.incarnation)
         return {"worker_id": worker_id, "status": "active", "message": "Worker reset successfully"}
 
     async def dismiss(self, worker_id: str) -> None:
@@ -134,10 +133,17 @@ class Staff:
 
     # Inside
 
-    async def _hear(self, agent: Agent) -> None:
+    async def _incarnation(self, worker_id: str) -> str:
+        """Return the life of a worker that is known: as this process has it in mind, or as the database has it."""
+        card = self.fleet.floor.cards.get(worker_id)
+        if card is not None and is_worker(card.capabilities):
+            return card.incarnation
+        return (await self._agent(worker_id)).incarnation
+
+    async def _hear(self, worker_id: str, incarnation: str) -> None:
         """Renew what it holds; what of it was cancelled ends, because it cannot be told."""
-        beat = Heartbeat(incarnation=agent.incarnation, leases=self.bridge.leases_of(agent.id))
-        answer = await self.fleet.heartbeat(agent.id, beat, who=WHO)
+        beat = Heartbeat(incarnation=incarnation, leases=self.bridge.leases_of(worker_id))
+        answer = await self.fleet.heartbeat(worker_id, beat, who=WHO)
         await self.bridge.release_cancelled(answer.cancel)
 
     async def _call_faulty(self, worker_id: str) -> None:

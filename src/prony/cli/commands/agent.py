@@ -83,7 +83,9 @@ def _add_policy(parser: ArgumentParser) -> None:
     parser.add_argument("--kinds", metavar="KINDS", default="model", help="kinds of workload that may run here (model)")
     parser.add_argument("--model-schemes", metavar="SCHEMES", help="where models may come from (zoo,https)")
     parser.add_argument(
-        "--model-private", choices=("refuse", "allow"), help="whether a URL may lead into a private network (refuse)"
+        "--model-private",
+        choices=("refuse", "allow", "plain"),
+        help="whether a URL may lead into a private network (refuse); plain: by plain http too",
     )
     parser.add_argument("--model-max-bytes", metavar="SIZE", help="how large a model may be (20GiB)")
     parser.add_argument(
@@ -92,7 +94,7 @@ def _add_policy(parser: ArgumentParser) -> None:
         default=[],
         metavar="FOLDER",
         type=Path,
-        help="read model files below it; repeatable",
+        help="models and other files that jobs name may lie below it; repeatable",
     )
 
 

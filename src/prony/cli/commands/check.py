@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_json, add_server
+from prony.cli.arguments import add_json, add_no_container, add_server
 
 if TYPE_CHECKING:
     from prony.model.check import RecipeCheck
@@ -19,6 +19,8 @@ def arguments(parser: ArgumentParser) -> None:
     """
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
+    parser.add_argument("--on", metavar="TARGET", help="where its processes would run: local, the only target there is")
+    add_no_container(parser)
     add_json(parser)
     add_server(parser)
 
@@ -28,6 +30,7 @@ def command(options: Namespace) -> int:
     from prony.cli.remote import address
     from prony.cli.running import tell_notes
 
+    options.set = [*options.set, *([f"place.on={options.on}"] if options.on else [])]
     is_there = address(options) is not None
     found = _there(options) if is_there else _here(options)
     if options.json:
@@ -42,6 +45,7 @@ def command(options: Namespace) -> int:
 
 def _here(options: Namespace) -> RecipeCheck:
     from prony.app.api import check_names
+    from prony.app.scripts import engine_notes, unused_image_notes
     from prony.app.targets import check_target
     from prony.model.check import Planned, RecipeCheck
     from prony.recipe import load
@@ -53,24 +57,26 @@ def _here(options: Namespace) -> RecipeCheck:
     recipe = loaded.recipe
     planned = tuple(Planned(title=job.title, cell=job.cell) for job in jobs)
     return RecipeCheck(
-        name=recipe.name, kind=recipe.workload.kind, dialect=loaded.dialect, notes=loaded.notes, jobs=len(jobs),
-        planned=planned,
+        name=recipe.name, kind=recipe.workload.kind, dialect=loaded.dialect, jobs=len(jobs), planned=planned,
+        notes=(*loaded.notes, *unused_image_notes(jobs, "this machine"), *engine_notes(jobs)),
     )  # fmt: skip
 
 
 def _there(options: Namespace) -> RecipeCheck:
+    from prony.app.scripts import unused_image_notes
     from prony.cli.remote import connect
-    from prony.cli.submitting import submission_of
+    from prony.cli.submitting import AGENTS_MACHINE, submission_of
     from prony.errors import InputError
     from prony.recipe import load
 
-    submission = submission_of(load(options.recipe, options.set), options.set)
+    loaded = load(options.recipe, options.set)
     with connect(options) as client:
-        found = client.check(submission)
+        found = client.check(submission_of(loaded, options.set))
     if found.problems:  # what is right here and wrong there: another version, or a plug-in that it lacks
         first = found.problems[0]
         raise InputError(f"the server says: {first.message}", hint=first.hint, code="recipe")
-    return found
+    notes = unused_image_notes(loaded.jobs("check"), AGENTS_MACHINE)
+    return found.model_copy(update={"notes": (*found.notes, *notes)})
 
 
 def _show_there(found: RecipeCheck) -> None:

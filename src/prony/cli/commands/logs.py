@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -33,10 +34,10 @@ def command(options: Namespace) -> int:
 
     with connect(options) as client:
         job_id = job_named(client, options.job)
-        offset = 0
+        offset, show = 0, _Printer()
         while True:
             piece = _piece(client, job_id, offset, options)
-            _print(piece.text)
+            show(piece.text)
             if piece.ended or (not options.follow and piece.next_offset == offset):
                 return 0
             offset = piece.next_offset
@@ -58,7 +59,7 @@ def _here(options: Namespace) -> int:
         print_note("nothing was printed: there is no log")
     for title, path in files:
         print_note(f"== {title}")
-        _print(path.read_bytes())
+        _Printer()(path.read_bytes())
     return 0
 
 
@@ -78,10 +79,14 @@ def _piece(client: Client, job_id: str, offset: int, options: Namespace) -> LogP
     raise AssertionError  # pauses never end
 
 
-def _print(text: bytes) -> None:
-    if sys.stdout.isatty():  # what an engine prints must not move the cursor of whoever reads it
-        from prony.report.safe import visible
+class _Printer:
+    """Prints a log piece by piece; what an engine or a script printed never acts on a terminal, even behind a pipe."""
 
-        text = visible(text.decode(errors="replace")).encode()
-    sys.stdout.buffer.write(text)
-    sys.stdout.flush()
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a letter may be cut in two
+
+    def __call__(self, piece: bytes) -> None:
+        from prony.report.safe import for_terminal
+
+        sys.stdout.write(for_terminal(self._decoder.decode(piece)))
+        sys.stdout.flush()

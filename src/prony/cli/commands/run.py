@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from prony.cli.arguments import add_gates, add_json, add_report, add_server
+from prony.cli.arguments import add_gates, add_json, add_no_container, add_report, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -17,9 +17,10 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--on", metavar="TARGET", help="where its processes run: local, the only target there is")
     parser.add_argument(
-        "--script", type=Path, metavar="PATH", help="of a script: its folder, or a .tar of it; the same as --set "
-        "workload.directory=PATH, from here"
+        "--script", type=Path, metavar="PATH", help="of a script: its folder, a .tar of it or one file; the same as "
+        "--set workload.directory=PATH, from here; of a descriptor the folder keeps its name"
     )  # fmt: skip
+    add_no_container(parser)
     add_json(parser)
     add_report(parser)
     add_gates(parser)
@@ -40,23 +41,30 @@ def command(options: Namespace) -> int:
     with uncollected():
         from prony.recipe import load
     on = [f"place.on={options.on}"] if options.on else []
-    options.set = [*options.set, *_clients(options.clients), *_script(options.script), *on]
+    options.set = [*options.set, *on]
+    loaded = load(options.recipe, options.set)
+    if options.script is not None:
+        # Benchmark AI lays a folder of scripts down under the folder's own name.
+        named = loaded.dialect == "benchmark-ai"
+        options.set = [*_script(options.script, is_named=named), *options.set]
+        loaded = load(options.recipe, options.set)
+    if options.clients is not None:
+        options.set = [*options.set, *_clients(options.clients, loaded.users_of_client)]
+        loaded = load(options.recipe, options.set)
     if address(options) is not None:
         from prony.cli.submitting import submit
 
-        return submit(load(options.recipe, options.set), options)
+        return submit(loaded, options)
     _check_here(options)
-    return run_here(load(options.recipe, options.set), options)
+    return run_here(loaded, options)
 
 
-def _clients(text: str | None) -> list[str]:
+def _clients(text: str, users_of_client: int) -> list[str]:
     """Return the overrides that `--clients 1,2,4` stands for."""
     from prony.errors import InputError
 
-    if text is None:
-        return []
     try:
-        counts = [int(word) for word in text.split(",")]
+        counts = [int(word) * users_of_client for word in text.split(",")]
     except ValueError as exc:
         raise InputError(f"--clients {text}: not whole numbers", hint="as in --clients 1,2,4,8") from exc
     if len(counts) == 1:
@@ -64,11 +72,13 @@ def _clients(text: str | None) -> list[str]:
     return [f"matrix.load.closed.concurrency={counts}"]
 
 
-def _script(path: Path | None) -> list[str]:
-    """Return the override that `--script PATH` stands for: relative to here, as paths of a command line are."""
+def _script(path: Path, *, is_named: bool) -> list[str]:
+    """Return the overrides that `--script PATH` stands for: relative to here, as paths of a command line are."""
     import json
 
-    return [] if path is None else [f"workload.directory={json.dumps(str(path.expanduser().absolute()))}"]
+    place = path.expanduser().absolute()
+    named = [f"workload.directory_name={json.dumps(place.resolve().name)}"] if is_named and place.is_dir() else []
+    return [f"workload.directory={json.dumps(str(place))}", *named]
 
 
 def _check_here(options: Namespace) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from prony.app.local_schedules import LocalSchedules
     from prony.client import Client
-    from prony.model.schedule import NewSchedule, Schedule
+    from prony.model.schedule import NewSchedule
 
     Book = Client | LocalSchedules
 
@@ -63,11 +63,12 @@ def _here() -> AbstractContextManager[LocalSchedules]:
 
 
 def _add(book: Book, options: Namespace) -> int:
+    from prony.cli.columns import format_next
     from prony.cli.output import print_answer
     from prony.cli.remote import note_unserved
 
     made = book.add_schedule(_wanted(options, book))
-    print_answer(made, f"{made.name} ({made.id}) is {made.state}{_next(made)}", as_json=options.json)
+    print_answer(made, f"{made.name} ({made.id}) is {made.state}{format_next(made)}", as_json=options.json)
     note_unserved(options)
     return 0
 
@@ -96,11 +97,12 @@ def _list(book: Book, options: Namespace) -> int:
 
 
 def _move(book: Book, options: Namespace) -> int:
+    from prony.cli.columns import format_next
     from prony.cli.output import print_answer
 
     act = book.pause_schedule if options.action == "pause" else book.resume_schedule
     found = act(options.schedule)
-    return print_answer(found, f"{found.name} is {found.state}{_next(found)}", as_json=options.json)
+    return print_answer(found, f"{found.name} is {found.state}{format_next(found)}", as_json=options.json)
 
 
 def _show(book: Book, options: Namespace) -> int:
@@ -139,12 +141,3 @@ def _remove(book: Book, options: Namespace) -> int:
 
     book.remove_schedule(options.schedule)
     return print_answer({"removed": options.schedule}, f"removed {options.schedule}", as_json=options.json)
-
-
-def _next(found: Schedule) -> str:
-    from prony.model.cron import zone_of
-
-    if found.next_at is None:
-        return ""
-    zone = found.timing.zone
-    return f"; next at {found.next_at.astimezone(zone_of(zone)):%Y-%m-%d %H:%M} {zone}"

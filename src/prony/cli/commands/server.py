@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from prony.cli.arguments import add_json, add_server
 from prony.errors import CapacityError, InputError
 
 if TYPE_CHECKING:
@@ -22,7 +24,15 @@ def arguments(parser: ArgumentParser) -> None:
         "--alarm-window", metavar="TIME", default="10s", help="what happens within it, an alarm tells as one (10s)"
     )
     parser.add_argument("--url", default="", help="where people find this server, for links in messages of alarms")
-    parser.add_argument("--require-tokens", action="store_true", help="ask for tokens on this machine's loopback too")
+    parser.add_argument(
+        "--no-auth",
+        action="store_true",
+        help="ask nobody who they are; only on loopback, whose every user is an admin then",
+    )
+    parser.add_argument(
+        "--trusted-proxy", metavar="ADDRESS", action="append", default=[],
+        help="a proxy, or a network of them, whose X-Forwarded-For is believed; repeatable (none)",
+    )  # fmt: skip
     sark = parser.add_argument_group("SARK's API, for Dumont workers and SARK's clients")
     sark.add_argument("--sark", action="store_true", help="serve it too, without tokens, on this machine alone")
     sark.add_argument("--sark-bind", metavar="ADDRESS", default="127.0.0.1", help="the address (127.0.0.1)")
@@ -48,9 +58,33 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--log-format", choices=("console", "json"), default="console", help="how the log is written")
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(info)")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    link = actions.add_parser(
+        "link", help="print a link that logs a browser in at a running server, one time", allow_abbrev=False
+    )
+    add_json(link)
+    add_server(link)
 
 
 def command(options: Namespace) -> int:
+    return _link(options) if options.action == "link" else _serve(options)
+
+
+def _link(options: Namespace) -> int:
+    from prony.cli.output import print_json, print_text
+    from prony.cli.remote import connect
+
+    with connect(options) as client:
+        made = client.login_link()
+        url = client.url + made.path
+    if options.json:
+        print_json({"url": url, "expires_at": made.expires_at.isoformat()})
+    else:
+        print_text(url)
+    return 0
+
+
+def _serve(options: Namespace) -> int:
     if not 0 <= options.port <= 65535:
         raise InputError(f"{options.port} is no port", hint="a port is a number from 0 to 65535")
     ttl_s = _seconds(options.lease_ttl, "--lease-ttl", "30s")
@@ -60,6 +94,7 @@ def command(options: Namespace) -> int:
     window_s = _seconds(options.alarm_window, "--alarm-window", "10s")
     try:
         from prony.server import logs, serve
+        from prony.server.forwarded import read_network
     except ModuleNotFoundError as exc:
         raise CapacityError(f"{exc.name} is not installed", hint="pip install 'prony[server]'") from exc
     logs.configure(options.log_format, options.log_level)
@@ -68,7 +103,8 @@ def command(options: Namespace) -> int:
         options.port,
         options.database,
         lease_ttl_s=ttl_s,
-        requires_tokens=options.require_tokens,
+        no_auth=options.no_auth,
+        trusted_proxies=tuple(map(read_network, options.trusted_proxy)),
         alarm_window_s=window_s,
         confirm_runs_per_day=_runs_per_day(),
         url=options.url.rstrip("/"),
@@ -148,7 +184,29 @@ def _say(serving: Serving) -> None:
     print_text(f"serving at {serving.url}")
     print_text(f"  home    {serving.home}")
     print_text(f"  API     {serving.url}/docs")
-    print_text(f"  access  {'this machine only, no token needed' if serving.is_open else 'by token'}")
-    if serving.sark_url:
-        print_text(f"  SARK    {serving.sark_url}/api, no token asked; workers' lists at {serving.sark_lists}")
+    for line in _access(serving):
+        print_text(line)
     sys.stdout.flush()
+
+
+def _access(serving: Serving) -> Iterator[str]:
+    """Say who may do what."""
+    from prony.app.login import LINK_S
+    from prony.store.home import Home
+    from prony.store.owner_token import owner_token_file
+
+    if serving.trusted_proxies:
+        yield f"  proxies X-Forwarded-For is believed from {', '.join(map(str, serving.trusted_proxies))}"
+    if serving.sark_url:
+        who = "anyone on this machine" if serving.sark_is_local else "ANYONE who reaches the port"
+        yield f"  SARK    {serving.sark_url}/api: {who} may use it, no token is asked"
+        yield f"          workers' lists at {serving.sark_lists}"
+    reach = "only this machine can connect" if serving.is_local else "other machines can connect"
+    if serving.is_open:
+        yield f"  access  {reach}; --no-auth: whoever connects is an admin, whoever comes through a proxy too"
+    else:
+        yield f"  access  {reach}; every request needs a token or a browser that has logged in"
+        yield f"  owner   {owner_token_file(Home(serving.home))} holds an admin's token"
+        yield "          commands and agents with this home use it by themselves"
+        yield f"  log in  {serving.login_link}"
+        yield f"          works once, within {LINK_S // 60} minutes; `prony server link` prints another"

@@ -39,13 +39,14 @@ def _print_updates(client: Client, experiment_id: str) -> int:
     import json
 
     from prony.cli.outcome import exit_code_there
+    from prony.cli.output import CONTROLS
     from prony.client.watching import Snapshot, kind_of
     from prony.model.queue import ExperimentView
 
     code = 0
     for update in client.watch(experiment_id):
         line = {"kind": kind_of(update), "data": update.model_dump(mode="json")}
-        sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(line, ensure_ascii=False).translate(CONTROLS) + "\n")
         sys.stdout.flush()
         if isinstance(update, Snapshot | ExperimentView):
             code = exit_code_there(update.experiment if isinstance(update, Snapshot) else update)

@@ -34,7 +34,10 @@ class OllamaOptions(Noun):
     )
     headers: dict[str, str] = Field(default={}, description="more headers of every request")
     tokenizer: str | None = Field(
-        default=None, min_length=1, description="a tokenizer.json that counts tokens where the server does not"
+        default=None,
+        min_length=1,
+        description="a tokenizer.json that counts tokens where the server does not",
+        json_schema_extra={"path": True},
     )
 
 

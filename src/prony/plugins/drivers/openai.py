@@ -43,7 +43,10 @@ class TextOptions(OpenAiOptions):
         "false for a server that refuses fields that OpenAI does not have",
     )
     tokenizer: str | None = Field(
-        default=None, min_length=1, description="a tokenizer.json that counts tokens where the server does not"
+        default=None,
+        min_length=1,
+        description="a tokenizer.json that counts tokens where the server does not",
+        json_schema_extra={"path": True},
     )
 
 

@@ -1,13 +1,13 @@
-"""A Redis (or what speaks as one does) in, SET and GET commands and what became of them out."""
+"""Load a Redis, or what speaks as one does: SET and GET commands, and messages that are published."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from prony.model.base import Noun
 from prony.plugins.drivers.amounts import how_many, picked, shared_out
@@ -18,6 +18,8 @@ from prony.plugins.drivers.sockets import with_password
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants
 
 WIRE = "prony.plugins.drivers.redis_wire:RedisWire"
+PUBSUB_WIRE = "prony.plugins.drivers.redis_pubsub_wire:SubscriberWire"
+_CHANNEL = b"prony:channel"
 _PREFIX = "prony:"
 _DELETED_AT_ONCE = 500
 
@@ -25,10 +27,16 @@ _DELETED_AT_ONCE = 500
 class RedisOptions(Noun):
     """What is asked of a Redis."""
 
-    operation: Literal["set", "get", "mixed"] = Field(default="mixed", description="which commands are sent")
+    operation: Literal["set", "get", "mixed", "publish", "pubsub"] = Field(
+        default="mixed",
+        description="what is sent: SETs, GETs or both; publish: messages, timed until the server has taken them; "
+        "pubsub: until their subscriber, on another connection, has them",
+    )
     get_share: float = Field(default=0.5, ge=0, le=1, description="of mixed: which share of the requests are GETs")
     pipeline: int = Field(default=1, ge=1, le=10_000, description="commands in one request, sent and answered together")
-    value_size: int = Field(default=256, ge=0, le=512 * 1024**2, description="bytes of a value, random ones")
+    value_size: int = Field(
+        default=256, ge=0, le=512 * 1024**2, description="bytes of a value, or of a message; random ones"
+    )
     key_size: int = Field(default=32, ge=12, le=65_536, description="bytes of a key, its prefix included")
     key_count: int = Field(default=10_000, ge=1, le=100_000_000, description="keys; for GETs all are set beforehand")
     keys: Literal["uniform", "zipf"] = Field(default="uniform", description="how keys are chosen")
@@ -38,6 +46,16 @@ class RedisOptions(Noun):
     distinct: int = Field(
         default=10_000, ge=1, le=1_000_000, description="requests made beforehand; they are used again after that"
     )
+
+    @model_validator(mode="after")
+    def _subscribes_in_version_2(self) -> Self:
+        if self.operation == "pubsub" and self.protocol == 3:
+            raise ValueError("pubsub is spoken in version 2 of the protocol: leave protocol away, or write 2")
+        return self
+
+    @property
+    def has_keys(self) -> bool:
+        return self.operation not in ("publish", "pubsub")
 
 
 class RedisDriver:
@@ -57,13 +75,14 @@ class RedisDriver:
         endpoint = with_password(wants.endpoint, options.password_env)
         with cleared(self.finish), RedisSession(endpoint) as session:
             about = session.ask(command(b"INFO", b"server"))
-            self._made = (endpoint, options)
-            if options.operation != "set":
+            if options.has_keys:
+                self._made = (endpoint, options)
+            if options.operation in ("get", "mixed"):
                 session.ask_each(_filling(options, wants.seed))
         first = greeting(endpoint, resp3=options.protocol == 3)
         return Prepared(
             requests=_requests(wants, options),
-            wire=WIRE,
+            wire=PUBSUB_WIRE if options.operation == "pubsub" else WIRE,
             wire_options={
                 "depth": options.pipeline,
                 "greeting": b"".join(first).decode("latin-1"),
@@ -74,7 +93,7 @@ class RedisDriver:
             keeps=Keeps.NOTHING,
             notes={
                 "server": _version(about),
-                "keys": f"{options.key_count} of {options.key_size} bytes, values of {options.value_size} bytes",
+                **_about(options),
                 "pipeline": f"{options.pipeline} commands in one request",
             },
         )
@@ -95,6 +114,16 @@ class RedisDriver:
                 numbers = range(at, min(at + _DELETED_AT_ONCE, options.key_count))
                 session.ask(command(b"DEL", *(_key(number, options) for number in numbers)))
         self._made = None
+
+
+def _about(options: RedisOptions) -> dict[str, str]:
+    """Return what the requests are about, in words."""
+    if options.operation == "publish":
+        return {"messages": f"of {options.value_size} bytes to {_CHANNEL.decode()}, where nobody listens"}
+    if options.operation == "pubsub":
+        of_each = "a channel of each user, with one subscriber on a connection of its own"
+        return {"messages": f"of {options.value_size} bytes to {of_each}"}
+    return {"keys": f"{options.key_count} of {options.key_size} bytes, values of {options.value_size} bytes"}
 
 
 def _key(number: int, options: RedisOptions) -> bytes:
@@ -138,6 +167,10 @@ def _requests(wants: Wants, options: RedisOptions) -> list[Request]:
 def _content(operation: str, numbers: list[int], options: RedisOptions, values: _Values) -> bytes:
     if operation == "get":
         return b"".join([command(b"GET", _key(number, options)) for number in numbers])
+    if operation == "publish":
+        return b"".join([command(b"PUBLISH", _CHANNEL, values.value(number)) for number in numbers])
+    if operation == "pubsub":  # its wire knows the channel, and adds the rest of the command
+        return b"".join([b"$%d\r\n%b\r\n" % (options.value_size, values.value(number)) for number in numbers])
     return b"".join([command(b"SET", _key(number, options), values.value(number)) for number in numbers])
 
 

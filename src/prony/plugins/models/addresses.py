@@ -24,6 +24,23 @@ _SPECIAL = tuple(
 )
 
 
+# What people give to the machines of their own network, and this machine's own; 100.64.0.0/10 is also a VPN's.
+_OWN = tuple(
+    map(
+        ipaddress.ip_network,
+        ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "127.0.0.0/8", "fc00::/7", "::1/128"),
+    )
+)
+# Where a cloud tells its machines their secrets, by plain http, though the address looks like one of an own network.
+_METADATA = frozenset(map(ipaddress.ip_address, ("fd00:ec2::254", "fd20:ce::254", "100.100.100.200")))
+
+
+def is_own(address: Address) -> bool:
+    """Tell whether an address is one of a network of one's own: a machine that somebody there has set up."""
+    networks = [network for network in _OWN if network.version == address.version]
+    return address not in _METADATA and any(address in network for network in networks)
+
+
 def is_public(address: Address) -> bool:
     """Tell whether an address is one that anybody on the internet could reach."""
     if isinstance(address, IPv6Address):

@@ -66,6 +66,7 @@ class Fetching:
             pause=self.pause,
             is_checked=self.options.checksum is not None,
             may_be_plain=self.options.may_be_plain,
+            is_plain_within=self.options.policy.private_plain,
         )
 
     def _found(self, reference: str, filename: str, blobs: Blobs) -> tuple[Path, ...]:

@@ -19,13 +19,13 @@ class FileSource:
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
         # First of all: what lies outside the allowed folders must not even be known to exist.
-        _check_allowed(named(reference, options.base), reference, options.policy)
+        options.policy.check_path(named(reference, options.base), reference)
         path = located(reference, options.base)
         check_ending(path.name, options.formats)
         try:
             files = _inside(path) if path.is_dir() else (path, *_beside(path))
             for item in files:
-                _check_allowed(item, reference, options.policy)
+                options.policy.check_path(item, reference)
             size = sum(item.stat().st_size for item in files)
             _check_size(size, reference, options.policy)
             verify(files, options.checksum, source=str(path))
@@ -66,18 +66,6 @@ def located(reference: str, base: Path) -> Path:
 
 def _lost(reference: str, reason: Exception) -> InputError:
     return InputError(f"{reference!r} cannot be looked for: {reason}", hint="write the path of a model file")
-
-
-def _check_allowed(path: Path, reference: str, policy: ModelPolicy) -> None:
-    """Refuse a path that lies outside every allowed folder, links followed."""
-    if policy.folders is None:
-        return
-    try:
-        inside = any(path.resolve().is_relative_to(folder.resolve()) for folder in policy.folders)
-    except (OSError, RuntimeError):  # a name that is too long, a folder that is closed, links in a circle
-        inside = False
-    if not inside:
-        raise refused(f"{reference} is not read here: it lies in no folder that may be", "--model-folders FOLDER")
 
 
 def _check_size(size: int, reference: str, policy: ModelPolicy) -> None:

@@ -11,6 +11,7 @@ from typing import ClassVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from prony.errors import InputError, NotFoundError
+from prony.model.loopback import is_loopback
 from prony.plugins.models.addresses import Address, is_public, refusal, resolved
 from prony.plugins.models.fetching import Fetching
 from prony.plugins.models.transfer import (
@@ -18,7 +19,6 @@ from prony.plugins.models.transfer import (
     Limits,
     Validators,
     check_size,
-    is_loopback,
     persistently,
     read_note,
     write_note,

@@ -24,5 +24,5 @@ class HttpsSource:
         self._may_reach = may_reach
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
-        check_url(reference, may_be_plain=options.may_be_plain)
+        check_url(reference, may_be_plain=options.may_be_plain or options.policy.private_plain)
         return Fetching(download, options, progress, self._pause, self._may_reach).files(reference)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
 import time
@@ -13,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.errors import InputError, NotFoundError, TransportError
-from prony.plugins.models.addresses import Address, refusal, resolved
+from prony.model.loopback import is_loopback
+from prony.plugins.models.addresses import Address, is_own, refusal, resolved
 from prony.ports.models import refused
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class Limits:
 
     `is_checked` says that a checksum will tell whether all of it came, should the server not. `allowed_bytes` is what
     the policy allows of it. `may_reach` says which addresses may be connected to; None: whatever the system chooses.
-    `may_be_plain`: it may come by plain http. `headers` are those that a request to an address needs.
+    `may_be_plain`: it may come by plain http; `is_plain_within`: it may where it comes out of a private network.
+    `headers` are those that a request to an address needs.
     """
 
     max_bytes: int
@@ -49,6 +50,7 @@ class Limits:
     allowed_bytes: int | None = None
     may_reach: Callable[[Address], bool] | None = None
     may_be_plain: bool = False
+    is_plain_within: bool = False
     headers: Callable[[str], Mapping[str, str]] = lambda _: {}
 
 
@@ -84,7 +86,8 @@ def check_url(url: str, *, may_be_plain: bool = False) -> None:
         return
     raise InputError(
         f"{url} is not fetched: a model comes by https, so that nobody on the way can change it",
-        hint="use https://; plain http is for this machine's own addresses only",
+        hint="use https://; of a server in a private network the owner of this machine may allow plain http: "
+        "`prony agent start --model-private plain`, or PRONY_MODEL_PRIVATE=plain",
         code="insecure_url",
     )
 
@@ -92,14 +95,6 @@ def check_url(url: str, *, may_be_plain: bool = False) -> None:
 def shown(url: str) -> str:
     """Return a URL as it may be shown: without who asks."""
     return re.sub(r"//[^/@]*@", "//", url)
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine, by its address or its usual name."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def download(url: str, part: Path, limits: Limits, known: Validators | None = None) -> Validators | None:
@@ -176,7 +171,7 @@ def _answer(url: str, headers: dict[str, str], limits: Limits) -> Iterator[httpx
 
     try:
         for _ in range(_REDIRECTS + 1):
-            check_url(url, may_be_plain=limits.may_be_plain)
+            check_url(url, may_be_plain=limits.may_be_plain or limits.is_plain_within)
             asked = httpx.URL(url)
             with _sent(asked, headers | dict(limits.headers(url)), limits) as response:
                 if not response.has_redirect_location:
@@ -199,7 +194,8 @@ def _sent(url: httpx.URL, headers: dict[str, str], limits: Limits) -> Iterator[h
     """Ask one server, without following where it sends us."""
     import httpx
 
-    if limits.may_reach is None:
+    is_within = url.scheme == "http" and limits.is_plain_within and not limits.may_be_plain
+    if limits.may_reach is None and not is_within:
         # A proxy has no business between this machine and itself.
         with (
             httpx.Client(timeout=limits.timeout_s, trust_env=not is_loopback(url.host)) as client,
@@ -207,7 +203,7 @@ def _sent(url: httpx.URL, headers: dict[str, str], limits: Limits) -> Iterator[h
         ):
             yield response
         return
-    addresses = _reachable(url, limits.may_reach)
+    addresses = _private_addresses(url) if is_within else _reachable(url, limits.may_reach or (lambda _: True))
     # No proxy: it would look the name up again, and go where that leads. Certificates of the owner's choice still hold.
     with httpx.Client(timeout=limits.timeout_s, trust_env=False, verify=httpx.create_ssl_context()) as client:
         response = _first_answer(client, url, headers, addresses)
@@ -219,14 +215,30 @@ def _sent(url: httpx.URL, headers: dict[str, str], limits: Limits) -> Iterator[h
 
 def _reachable(url: httpx.URL, may_reach: Callable[[Address], bool]) -> tuple[Address, ...]:
     """Return the addresses of a URL's host, all of which may be connected to."""
-    host = url.raw_host.decode("ascii")
-    try:
-        addresses = resolved(host, url.port or (443 if url.scheme == "https" else 80))
-    except (OSError, ValueError) as exc:  # ValueError: a name that cannot be one, or an address of an unknown form
-        raise BrokenError(f"no connection to {url.host}: {exc}") from exc
+    addresses = _addresses(url)
     if not all(map(may_reach, addresses)):
         raise refusal(url.host)
     return addresses
+
+
+def _private_addresses(url: httpx.URL) -> tuple[Address, ...]:
+    """Return the addresses of a host that is asked by plain http, all of them in a private network: on the way to
+    any other one, somebody could change what comes."""
+    addresses = _addresses(url)
+    if not all(map(is_own, addresses)):
+        raise InputError(
+            f"{url.host} is not asked by plain http: it is in no private network, and somebody could change what comes",
+            hint="use https://; plain http is for addresses such as 10.0.0.5 or 192.168.0.5",
+            code="insecure_url",
+        )
+    return addresses
+
+
+def _addresses(url: httpx.URL) -> tuple[Address, ...]:
+    try:
+        return resolved(url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80))
+    except (OSError, ValueError) as exc:  # ValueError: a name that cannot be one, or an address of an unknown form
+        raise BrokenError(f"no connection to {url.host}: {exc}") from exc
 
 
 def _first_answer(

@@ -1,4 +1,4 @@
-"""A path in, what a server says there out, within a second; no proxy is ever asked.
+"""A path in, what a server says there out; no proxy is ever asked.
 
 `ready` is called hundreds of times while a server starts, so that this is the standard library's plain client.
 """
@@ -14,7 +14,9 @@ from typing import Any
 from prony.errors import SutError
 from prony.ports.driver import Endpoint
 
-_TIMEOUT_S = 0.9
+READY_S = 0.9
+# A server that is ready is asked for its settings once, and what it does not tell is missing from the result.
+SETTINGS_S = 20.0
 
 
 class SilentError(SutError):
@@ -42,7 +44,7 @@ def ask(
     method: str = "GET",
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
-    timeout_s: float = _TIMEOUT_S,
+    timeout_s: float = READY_S,
 ) -> Answer:
     """Ask once, on a connection of its own."""
     connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=timeout_s)
@@ -71,7 +73,7 @@ def lacks(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = Non
 def told(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = None) -> Any:
     """Return the JSON document at a path, or None where there is none."""
     try:
-        answer = ask(endpoint, path, headers=headers)
+        answer = ask(endpoint, path, headers=headers, timeout_s=SETTINGS_S)
     except SilentError:
         return None
     return answer.document() if answer.status == 200 else None

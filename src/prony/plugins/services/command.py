@@ -32,7 +32,9 @@ class CommandOptions(Noun):
         examples=["python server.py --port {port}"],
         json_schema_extra={"starts": "program"},
     )
-    endpoint: str = Field(default="http://127.0.0.1:{port}", description="where requests go")
+    endpoint: str = Field(
+        default="http://127.0.0.1:{port}", description="where requests go", json_schema_extra={"path": "url"}
+    )
     ready: str = Field(
         default="tcp", description="`tcp`: its port takes connections; or a URL that answers with success when it is"
     )

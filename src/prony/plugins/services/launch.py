@@ -30,17 +30,21 @@ class ServiceOptions(Noun):
         description="its program: a name, or a path; default: found on PATH",
         json_schema_extra={"path": "slash", "starts": "program"},
     )
-    arguments: list[Scalar] = Field(default=[], description="more words for its command line")
+    arguments: list[Scalar] = Field(
+        default=[], description="more words for its command line", json_schema_extra={"path": "words"}
+    )
     environment: dict[str, Scalar] = Field(default={}, description="more variables of its environment")
     before: list[str] = Field(default=[], description="commands that are run to their end before it")
     image: str | None = Field(
         default=None,
         min_length=1,
         description="run this image in a container (podman or docker) instead of a program",
-        json_schema_extra={"starts": "image"},
+        json_schema_extra={"path": "name", "starts": "image"},
     )
     container_arguments: list[Scalar] = Field(
-        default=[], description="more words for `podman run` or `docker run`: limits, GPUs"
+        default=[],
+        description="more words for `podman run` or `docker run`: limits, GPUs",
+        json_schema_extra={"path": "mounts"},
     )
 
 

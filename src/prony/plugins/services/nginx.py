@@ -66,7 +66,9 @@ class NginxOptions(ServiceOptions):
     )
     workers: int | None = Field(default=None, ge=1, description="its processes; default: one for each core")
     connections: int = Field(default=16384, ge=16, le=1_000_000, description="that each worker may have")
-    config: dict[str, Scalar] = Field(default={}, description="more directives of its `http` block")
+    config: dict[str, Scalar] = Field(
+        default={}, description="more directives of its `http` block", json_schema_extra={"path": "words"}
+    )
 
 
 class Nginx:

@@ -7,9 +7,9 @@ import struct
 from typing import BinaryIO
 
 from prony.errors import SutError
+from prony.plugins.services.asking import SETTINGS_S
 from prony.ports.driver import Endpoint
 
-_TIMEOUT_S = 0.9
 _VERSION = 196608  # 3.0
 _CLEARTEXT = 3
 
@@ -18,10 +18,10 @@ class RefusedError(SutError):
     """The server said no; the message is its own."""
 
 
-def rows(endpoint: Endpoint, query: str) -> list[list[str | None]]:
+def rows(endpoint: Endpoint, query: str, *, timeout_s: float = SETTINGS_S) -> list[list[str | None]]:
     """Connect, ask once, and hang up."""
     where = (endpoint.host, endpoint.port)
-    with socket.create_connection(where, timeout=_TIMEOUT_S) as connection, connection.makefile("rb") as file:
+    with socket.create_connection(where, timeout=timeout_s) as connection, connection.makefile("rb") as file:
         _log_in(connection, file, endpoint)
         connection.sendall(_message(b"Q", query.encode() + b"\0"))
         found = []

@@ -16,6 +16,7 @@ from pydantic import Field
 from prony.errors import NotFoundError
 from prony.model.recipe import Scalar
 from prony.plugins.services import programs
+from prony.plugins.services.asking import READY_S
 from prony.plugins.services.launch import Server, ServiceOptions, lacking, start_of, text
 from prony.plugins.services.pgquery import RefusedError, rows
 from prony.ports.driver import Endpoint
@@ -43,7 +44,9 @@ Setting = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")]
 
 class PostgresOptions(ServiceOptions):
     config: dict[Setting, Scalar] = Field(
-        default={}, description="its settings, as in postgresql.conf; default: the server's own"
+        default={},
+        description="its settings, as in postgresql.conf; default: the server's own",
+        json_schema_extra={"path": "words"},
     )
 
 
@@ -105,7 +108,7 @@ class Postgres:
 
     def ready(self, endpoint: Endpoint, options: PostgresOptions) -> str | None:  # noqa: ARG002 - the port's signature
         try:
-            rows(endpoint, "SELECT 1")
+            rows(endpoint, "SELECT 1", timeout_s=READY_S)
         except (OSError, RefusedError) as exc:
             return f"a query is not answered: {exc}"
         return None

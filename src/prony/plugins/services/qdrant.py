@@ -23,6 +23,7 @@ class QdrantOptions(ServiceOptions):
         default={},
         description="its configuration by dotted name",
         examples=[{"storage.performance.max_search_threads": 4}],
+        json_schema_extra={"path": "words"},
     )
 
 

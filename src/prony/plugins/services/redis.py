@@ -11,6 +11,7 @@ from pydantic import Field
 
 from prony.errors import SutError
 from prony.model.recipe import Scalar
+from prony.plugins.services.asking import READY_S, SETTINGS_S
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, Site, Start
@@ -23,12 +24,13 @@ _DEFAULTS: dict[str, Scalar] = {"save": "", "appendonly": False}
 _TOLD = ("save", "appendonly", "appendfsync", "maxmemory", "maxmemory-policy", "maxclients", "io-threads", "databases")
 _SECRET = ("requirepass", "masterauth", "tls-key-file-pass")
 _INFO = ("redis_version", "valkey_version", "redis_mode", "arch_bits", "multiplexing_api", "gcc_version", "io_threads")
-_TIMEOUT_S = 0.9
 
 
 class RedisOptions(ServiceOptions):
     config: dict[str, Scalar] = Field(
-        default={}, description="its configuration, as in redis.conf; default: nothing is kept on the disk"
+        default={},
+        description="its configuration, as in redis.conf; default: nothing is kept on the disk",
+        json_schema_extra={"path": "words"},
     )
 
 
@@ -59,7 +61,7 @@ class Redis:
 
     def ready(self, endpoint: Endpoint, options: RedisOptions) -> str | None:  # noqa: ARG002 - the port's signature
         try:
-            with _Line(endpoint) as line:
+            with _Line(endpoint, READY_S) as line:
                 answer = line.ask("PING")
         except (OSError, SutError) as exc:
             return f"PING is not answered: {exc}"
@@ -67,7 +69,7 @@ class Redis:
 
     def facts(self, endpoint: Endpoint, options: RedisOptions) -> Mapping[str, str]:
         found: dict[str, str] = {}
-        with _Line(endpoint) as line:
+        with _Line(endpoint, SETTINGS_S) as line:
             info = dict(row.split(":", 1) for row in str(line.ask("INFO", "server")).splitlines() if ":" in row)
             found |= {name: info[name] for name in _INFO if name in info}
             for name in dict.fromkeys((*_TOLD, *options.config)):
@@ -101,8 +103,8 @@ def _shown(name: str, value: Any) -> str:
 class _Line:
     """One connection, one question after the other, in RESP."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._socket = socket.create_connection((endpoint.host, endpoint.port), timeout=_TIMEOUT_S)
+    def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
+        self._socket = socket.create_connection((endpoint.host, endpoint.port), timeout=timeout_s)
         self._file: BinaryIO = self._socket.makefile("rb")
         self._password = endpoint.password
 

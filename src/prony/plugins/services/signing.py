@@ -5,18 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from prony.plugins.s3_sign import Signer
-from prony.plugins.services.asking import Answer, SilentError, ask
+from prony.plugins.services.asking import READY_S, Answer, SilentError, ask
 from prony.ports.driver import Endpoint
 
 _REGION = "us-east-1"
 
 
-def asked(endpoint: Endpoint, method: str, path: str, body: bytes = b"") -> Answer:
+def asked(endpoint: Endpoint, method: str, path: str, body: bytes = b"", *, timeout_s: float = READY_S) -> Answer:
     """Ask as the owner of the store."""
     host = f"{endpoint.host}:{endpoint.port}"
     signer = Signer(endpoint.user, endpoint.password, _REGION, host, datetime.now(UTC))
     headers = signer.headers(method, path, body=body)
-    return ask(endpoint, path, method=method, headers=headers, body=body or None)
+    return ask(endpoint, path, method=method, headers=headers, body=body or None, timeout_s=timeout_s)
 
 
 def cannot_store(endpoint: Endpoint) -> str | None:

@@ -21,7 +21,11 @@ from prony.ports.driver import Prompt, Stamps
 class DatasetOptions(Noun):
     """Where the prompts stand."""
 
-    file: str = Field(min_length=1, description="a .jsonl, .json, .csv or .parquet file, relative to the recipe")
+    file: str = Field(
+        min_length=1,
+        description="a .jsonl, .json, .csv or .parquet file, relative to the recipe",
+        json_schema_extra={"path": True},
+    )
     prompt: str = Field(default="prompt", min_length=1, description="the column that holds the prompt, or its messages")
     expected: str | None = Field(
         default=None, min_length=1, description="a column with the right answer: quality is the share of exact matches"
@@ -32,7 +36,10 @@ class DatasetOptions(Noun):
     system: str | None = Field(default=None, min_length=1, description="a system message before every prompt")
     order: Literal["file", "shuffled"] = Field(default="file", description="in which order prompts are asked")
     tokenizer: str | None = Field(
-        default=None, min_length=1, description="a Hugging Face tokenizer.json that counts the tokens of prompts"
+        default=None,
+        min_length=1,
+        description="a Hugging Face tokenizer.json that counts the tokens of prompts",
+        json_schema_extra={"path": True},
     )
 
 

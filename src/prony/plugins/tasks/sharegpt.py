@@ -28,6 +28,7 @@ class ConversationsOptions(Noun):
         min_length=1,
         description="a .json, .jsonl or .parquet file with `conversations` of `from` and `value`, "
         "or `messages` of `role` and `content`; relative to the recipe",
+        json_schema_extra={"path": True},
     )
     output_tokens: Spread | None = Field(
         default=None,
@@ -38,7 +39,10 @@ class ConversationsOptions(Noun):
     )
     order: Literal["file", "shuffled"] = Field(default="shuffled", description="in which order they are asked")
     tokenizer: str | None = Field(
-        default=None, min_length=1, description="a Hugging Face tokenizer.json that counts tokens"
+        default=None,
+        min_length=1,
+        description="a Hugging Face tokenizer.json that counts tokens",
+        json_schema_extra={"path": True},
     )
 
 

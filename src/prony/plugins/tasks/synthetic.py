@@ -41,7 +41,10 @@ class SyntheticOptions(Noun):
         default=0, ge=0, description="words that all prompts have in common, where there is no tokenizer"
     )
     tokenizer: str | None = Field(
-        default=None, min_length=1, description="a Hugging Face tokenizer.json: a path, relative to the recipe"
+        default=None,
+        min_length=1,
+        description="a Hugging Face tokenizer.json: a path, relative to the recipe",
+        json_schema_extra={"path": True},
     )
 
     @model_validator(mode="after")

@@ -24,7 +24,10 @@ class TextsOptions(Noun):
     output_tokens: Spread = Field(default="128", description="the most tokens of an answer")
     exact: bool = Field(default=False, description="ask the server to go on until an answer has all its tokens")
     tokenizer: str | None = Field(
-        default=None, min_length=1, description="a Hugging Face tokenizer.json that counts the tokens of prompts"
+        default=None,
+        min_length=1,
+        description="a Hugging Face tokenizer.json that counts the tokens of prompts",
+        json_schema_extra={"path": True},
     )
 
 

@@ -128,14 +128,13 @@ def _ask(asking: Asking, client: nouns.Client, benchmarks: nouns.Benchmarks, dra
         draft.set("workload.task", "texts", ("client", "type"))
         draft.set("workload.prompts", dict(asking.prompts), ("client", "settings"))
     clients = benchmarks.num_clients
-    _users(clients * asking.users, client, benchmarks, draft, asking.duration_s)
+    draft.users_of_client = asking.users
+    draft.set("load.closed.concurrency", clients * asking.users, ("benchmarks", "num_clients"))
+    _limit_time(client, asking.duration_s, draft)
     if asking.requests is not None:
-        draft.set("load.requests", asking.requests * clients, ("client", "settings"))
-        if "load.stages" in draft.origins:
-            place = ("benchmarks", "client_delay")
-            draft.note(
-                place, "the requests of all clients are sent by those that are there: who comes late sends fewer"
-            )
+        _count(asking.requests, asking.users, clients, draft)
+    if benchmarks.client_delay:
+        _delay(benchmarks.client_delay, asking, draft)
     if asking.requests == 1:  # everybody's first request is all that there is
         draft.set("load.warmup", "none", ("client", "type"))
     if asking.processes is not None:
@@ -143,21 +142,38 @@ def _ask(asking: Asking, client: nouns.Client, benchmarks: nouns.Benchmarks, dra
         draft.set("load.clients.processes", fewest, ("client", "settings", "threads"))
 
 
-def _users(
-    users: int, client: nouns.Client, benchmarks: nouns.Benchmarks, draft: Draft, duration_s: int | None
-) -> None:
-    """Set how many there are at once and how long they may take; a delay between them is a ramp."""
-    place = ("benchmarks", "num_clients")
-    ramp_s = round(benchmarks.client_delay * (benchmarks.num_clients - 1), 3)
-    if ramp_s > 0:
-        rest_s = duration_s or max(client.time_limit - ramp_s, 1)
-        stages = [
-            {"duration": f"{ramp_s:g}s", "concurrency": users, "ramp": True},
-            {"duration": f"{rest_s:g}s", "concurrency": users},
-        ]
-        draft.set("load.stages", stages, ("benchmarks", "client_delay"))
+def _count(requests: int, users: int, clients: int, draft: Draft) -> None:
+    """Set how many requests are sent: each client has its own, which its users share."""
+    place = ("client", "settings")
+    each, rest = divmod(requests, users)
+    if not rest:
+        draft.set("load.closed.requests", each, place)
         return
-    draft.set("load.closed.concurrency", users, place)
+    draft.set("load.requests", requests * clients, place)
+    what = f"{requests} requests of a client cannot be shared evenly by {users} at once"
+    draft.note(
+        (*place, "concurrent_requests"),
+        f"{what}: all clients share {requests * clients}, whatever --clients says",
+        f"a num_requests that {users} divides is sent by each client",
+    )
+
+
+def _delay(delay_s: float, asking: Asking, draft: Draft) -> None:
+    """Bring clients that send for a time one after the other. Those that send a number begin together: a connection
+    that stays is so much faster than a program for each request that the first would be done before the next came."""
+    place = ("benchmarks", "client_delay")
+    stagger = f"{delay_s / asking.users:g}s"
+    if asking.requests is None:
+        draft.set("load.closed.stagger", stagger, place)
+        return
+    draft.note(
+        place,
+        "is not waited: clients begin together, because here the first would be done before the next came",
+        f"--set load.closed.stagger={stagger} has them come one after the other",
+    )
+
+
+def _limit_time(client: nouns.Client, duration_s: int | None, draft: Draft) -> None:
     if duration_s is not None:
         draft.set("load.duration", f"{duration_s}s", ("client", "settings", "duration"))
     elif "time_limit" in client.model_fields_set:

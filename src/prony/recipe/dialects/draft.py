@@ -18,12 +18,14 @@ T = TypeVar("T", bound=Noun)
 class Translation:
     """`parsed` is a recipe's document; each note says where in the text something stands that was not honoured.
 
-    `origins` says for paths of the recipe which path of the other program's document they were made from.
+    `origins` says for paths of the recipe which path of the other program's document they were made from, and
+    `users_of_client` how many users one of its clients became.
     """
 
     parsed: Parsed
     notes: tuple[Problem, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
+    users_of_client: int = 1
 
     def as_written(self, problem: Problem) -> Problem:
         """Return a problem of the recipe as one of the key that somebody wrote, where it is known which that was."""
@@ -48,6 +50,7 @@ class Draft:
     origins: dict[str, str] = field(default_factory=dict)
     notes: list[Problem] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    users_of_client: int = 1
 
     def set(self, path: str, value: Any, origin: Keys = ()) -> None:
         """Set the value of a dotted path; `origin` is where it stood in the document that it is made from."""
@@ -77,4 +80,4 @@ class Draft:
     def translation(self) -> Translation:
         marks = {(): mark_of(self.origin.marks, ()), **self.marks}
         parsed = Parsed(self.document, marks, (*self.origin.problems, *self.problems))
-        return Translation(parsed, tuple(self.notes), self.origins)
+        return Translation(parsed, tuple(self.notes), self.origins, self.users_of_client)

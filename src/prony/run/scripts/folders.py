@@ -23,10 +23,14 @@ _OFFERED = {
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the files that belong to a folder of scripts, in their order; refuse one that is too large to copy."""
+    """Return the files that belong to a folder of scripts, in their order; refuse one that is too large to copy.
+
+    A file stands for a folder with that file alone."""
+    if folder.is_file():
+        return [folder]
     if not folder.is_dir():
         raise InputError(
-            f"there is no folder {folder}", hint="workload.directory names the folder of the script's files",
+            f"there is no folder or file {folder}", hint="workload.directory names the folder of the script's files",
             code="no_directory",
         )  # fmt: skip
     found, size = [], 0
@@ -42,14 +46,37 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def _walked(folder: Path) -> Iterator[Path]:
+def check_links(folder: Path) -> None:
+    """Refuse a folder with a link that leads out of it: what lies there was never meant to travel."""
+    root = folder.resolve()
+    for path in _entries(folder):
+        if path.is_symlink() and not _target(path).is_relative_to(root):
+            raise InputError(
+                f"{path} is a link that leads out of {folder}",
+                hint="copy what it points to into the folder, remove the link, or name data in workload.sources",
+                code="link_outside",
+            )
+
+
+def _target(link: Path) -> Path:
+    try:
+        return link.resolve()
+    except (OSError, RuntimeError):  # a circle: it leads nowhere, and is no file
+        return link.parent.resolve()
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """Return everything below a folder that belongs to it, links too and not followed."""
     for path in folder.iterdir():
         if path.name in LEFT_OUT:
             continue
+        yield path
         if path.is_dir() and not path.is_symlink():
-            yield from _walked(path)
-        elif path.is_file():
-            yield path
+            yield from _entries(path)
+
+
+def _walked(folder: Path) -> Iterator[Path]:
+    return (path for path in _entries(folder) if path.is_file())
 
 
 def digest_of(folder: Path, files: list[Path]) -> str:
@@ -61,12 +88,19 @@ def digest_of(folder: Path, files: list[Path]) -> str:
     return f"sha256:{hashlib.sha256(lines.encode()).hexdigest()}"
 
 
+def root_of(folder: Path) -> Path:
+    """Return what the names of its files begin at: of a single file, the folder that it lies in."""
+    return folder.parent if folder.is_file() else folder
+
+
 def copied(folder: Path, files: list[Path], to: Path) -> None:
-    """Make a fresh copy of a folder."""
+    """Make a fresh copy of a folder. Every file can be run, as those of an archive can: a script in a repository is
+    often not marked as a program."""
     for path in files:
         place = to / path.relative_to(folder)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, place)
+        place.chmod(place.stat().st_mode | 0o111)
 
 
 def offer(place: Path) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prony.errors import InputError, NotFoundError
 from prony.run.scripts.archive import unpacked
-from prony.run.scripts.folders import files_of
+from prony.run.scripts.folders import check_links, files_of, root_of
 
 REFERENCE = re.compile(r"sha256:([0-9a-f]{64})")
 MOST_BYTES = 576 * 2**20  # of the tar: what a folder may hold, and its headers
@@ -20,9 +20,11 @@ def packed(folder: Path, to: Path) -> str:
     if folder.suffix == ".tar" and folder.is_file():
         to = folder
     else:
+        if folder.is_dir():
+            check_links(folder)
         with tarfile.open(to, "w", format=tarfile.PAX_FORMAT) as archive:
             for path in files_of(folder):
-                member = tarfile.TarInfo(path.relative_to(folder).as_posix())
+                member = tarfile.TarInfo(path.relative_to(root_of(folder)).as_posix())
                 member.size = path.stat().st_size
                 member.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
                 with path.open("rb") as content:

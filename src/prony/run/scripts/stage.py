@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.emit import FILE
-from prony.errors import CapacityError, PronyError
+from prony.errors import PronyError
 from prony.model.job import Job
 from prony.model.result import Failure
 from prony.model.script import ScriptServer, ScriptSource, ScriptWorkload, words_of
 from prony.ports.models import Progress
 from prony.ports.service import Site, Start
-from prony.run.containers import WITH_APPTAINER, Box, Engine, engine_at_hand
+from prony.run.containers import WITH_APPTAINER, Box, Engine, find_engine, no_engine
 from prony.run.scripts.archive import unpacked
-from prony.run.scripts.folders import copied, digest_of, files_of
+from prony.run.scripts.folders import copied, digest_of, files_of, root_of
 from prony.run.scripts.packing import located
 from prony.run.scripts.plan import RANKS, Place, Stream
 from prony.run.scripts.reading import Reading, Tail
@@ -52,19 +52,17 @@ class Stage:
         self._files: list[Path] = []
         self._sources: list[Fetched] = []
         self._of_server: list[Fetched] = []
-        self._engines: dict[str, Engine | None] = {}
+        self._engines: dict[str, Engine] = {}
         self._label = secrets.token_hex(8)
 
     def prepare(self, progress: Callable[[ScriptSource], Progress]) -> None:
         """Bring everything to this disk; what cannot be had is told before anything is run."""
         if self.work.directory is not None:
             path = located(self.work.directory, self._around.cache)
-            self._root = unpacked(path, self._scratch / "scripts") if path.suffix == ".tar" else path
-            self._files = files_of(self._root)
+            folder = unpacked(path, self._scratch / "scripts") if path.suffix == ".tar" else path
+            self._root, self._files = root_of(folder), files_of(folder)
             self.digest = digest_of(self._root, self._files)
-        for whose, one in (("", self.work), ("the server's ", self.work.server)):
-            if one is not None and one.image is not None:
-                self._engines[one.image] = self._engine(one, whose)
+        self._find_engines()
         if self.work.server is not None:
             check_ports(self.work.server)
             self._of_server = fetched(self.work.server.sources, self._around, progress)
@@ -75,20 +73,16 @@ class Stage:
                     f"{thing.source.path} came by a plain way and has no checksum: nobody can vouch for it"
                 )
 
-    def _engine(self, one: ScriptWorkload | ScriptServer, whose: str) -> Engine | None:
-        """Choose what runs an image, or say that its command is a process here."""
-        engine = engine_at_hand(WITH_APPTAINER)
-        reason = "no container engine is on the path" if engine is None else engine.trouble()
-        if not reason:
-            return engine
-        if one.command is None:
-            raise CapacityError(
-                f"{whose}image {one.image} alone says what is run, and {reason}",
-                hint="install podman or docker, or give a command",
-                code="no_container",
-            )
-        self.notes.append(f"{whose}image {one.image} was not used, for {reason}: the command ran as a process")
-        return None
+    def _find_engines(self) -> None:
+        """Choose what runs the images; a command that was written for one is not run on the machine itself instead."""
+        if images := self.work.used_images:
+            engine, reason = find_engine(WITH_APPTAINER)
+            if engine is None:
+                raise no_engine(images[0], reason)
+            self._engines = dict.fromkeys(images, engine)
+        for whose, one in (("", self.work), ("the server's ", self.work.server)):
+            if one is not None and one.image is not None and not self.work.container:
+                self.notes.append(f"{whose}image {one.image} was not used: the command ran as a process, as allowed")
 
     @property
     def checksums(self) -> dict[str, str]:
@@ -101,9 +95,12 @@ class Stage:
 
     def set_up(self, place: Place) -> None:
         """Fill the folder of an execution."""
-        copied(self._root, self._files, place.folder)
+        self._copy_scripts(place.folder)
         if self._engine_of(self.work) is None:
             laid(self._sources, place.folder)
+
+    def _copy_scripts(self, folder: Path) -> None:
+        copied(self._root, self._files, folder / (self.work.directory_name or ""))
 
     def variables(self, place: Place) -> dict[str, str]:
         """Return the environment of the script's processes."""
@@ -155,7 +152,7 @@ class Stage:
             yield Served(reading, [reading.follow_stream(stream)], lambda: _trouble(running.check))
 
     def _start(self, server: ScriptServer, site: Site, place: Place) -> Start:
-        copied(self._root, self._files, site.folder)
+        self._copy_scripts(site.folder)
         own = {DIRECTORY: str(site.folder)}
         known = environment_of({}, own, shims=self._shims, place=place)
         own |= {name: expanded(value, known | own) for name, value in server.environment.items()}

@@ -8,12 +8,13 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from prony.model.access import AuditEntry, MadeToken, NewToken, Token
+from prony.app.login import Logins
+from prony.model.access import AuditEntry, LoginLink, MadeToken, NewToken, Token
 from prony.model.queue import Page
 from prony.server.answers import answer, nothing
 from prony.server.asked import Id, PageAsked
 from prony.server.openapi import header_of
-from prony.server.operation import Operation, gate_of
+from prony.server.operation import Operation, gate_of, who_of
 
 router = APIRouter(prefix="/api/v1", tags=["access"], route_class=Operation)
 
@@ -43,6 +44,16 @@ async def revoke_token(request: Request, token_id: Id) -> Response:
     await gate.blocking(gate.access.revoke_token, token_id)
     gate.forget()
     return nothing()
+
+
+@router.post(
+    "/login-links", operation_id="login_link", status_code=201, response_model=LoginLink,
+    summary="Make a link that logs a browser in",
+)  # fmt: skip
+async def login_link(request: Request) -> Response:
+    """It works once and for a short time; whoever follows it is an admin in that browser."""
+    logins: Logins = request.app.state.logins
+    return answer(logins.make_link(who_of(request).name), 201)
 
 
 @router.get("/audit", operation_id="audit", response_model=Page[AuditEntry], summary="Who did what")

@@ -22,7 +22,7 @@ from prony.server.asked import (
 )
 from prony.server.events import EventStream
 from prony.server.openapi import Described, binary, header_of, text
-from prony.server.operation import Operation, fleet_of, waits_of, who_of
+from prony.server.operation import Operation, fleet_of, waits_of, while_asked, who_of
 from prony.server.problems import ClientGoneError
 
 router = APIRouter(prefix="/api/v1/experiments", tags=["experiments"], route_class=Operation)
@@ -51,7 +51,9 @@ _CREATED: dict[int | str, Described] = {
 )  # fmt: skip
 async def submit(request: Request, body: Submission) -> Response:
     """The recipe becomes jobs, and agents that fit lease them. A recipe that is wrong is refused with every problem."""
-    view, is_new = await fleet_of(request).submit(body, key=idempotency_key(request), who=who_of(request))
+    view, is_new = await while_asked(
+        request, fleet_of(request).submit(body, key=idempotency_key(request), who=who_of(request))
+    )
     return created(view, is_new=is_new)
 
 
@@ -73,7 +75,7 @@ async def experiment(request: Request, experiment_id: Id) -> Response:
 @router.patch("/{experiment_id}", operation_id="modify", response_model=ExperimentView, summary="Change an experiment")
 async def modify(request: Request, experiment_id: Id, body: Modification) -> Response:
     """What is given is changed, the rest stays; recipe and labels only while no job was leased."""
-    return answer(await fleet_of(request).modify(experiment_id, body, who=who_of(request)))
+    return answer(await while_asked(request, fleet_of(request).modify(experiment_id, body, who=who_of(request))))
 
 
 @router.delete("/{experiment_id}", operation_id="delete", status_code=204, summary="Delete an experiment")
@@ -107,7 +109,9 @@ async def retry_experiment(request: Request, experiment_id: Id) -> Response:
 )  # fmt: skip
 async def rerun(request: Request, experiment_id: Id) -> Response:
     """As it was after its overrides; the new experiment notes which one it repeats."""
-    view, is_new = await fleet_of(request).rerun(experiment_id, key=idempotency_key(request), who=who_of(request))
+    view, is_new = await while_asked(
+        request, fleet_of(request).rerun(experiment_id, key=idempotency_key(request), who=who_of(request))
+    )
     return created(view, is_new=is_new)
 
 

@@ -17,7 +17,10 @@ from prony.server.body import header
 from prony.server.events import EventStream
 from prony.server.metrics import Metrics
 from prony.server.openapi import text
-from prony.server.operation import Operation, fleet_of, waits_of
+from prony.server.operation import Operation, fleet_of, waits_of, while_asked
+from prony.store.owner_token import CHALLENGE, PROOF, prove
+
+_LONGEST_NONCE = 200
 
 router = APIRouter(tags=["fleet"], route_class=Operation)
 
@@ -28,7 +31,7 @@ router = APIRouter(tags=["fleet"], route_class=Operation)
 )  # fmt: skip
 async def compatibility(request: Request, body: Submission) -> Response:
     """Each agent against each kind of job: it fits, or this is what it lacks. Nothing is stored."""
-    return answer(await fleet_of(request).compatibility(body))
+    return answer(await while_asked(request, fleet_of(request).compatibility(body)))
 
 
 @router.get("/api/v1/queue", operation_id="queue", response_model=Queue, summary="What waits, and why")
@@ -68,7 +71,17 @@ async def stats(request: Request) -> Response:
 async def health(request: Request) -> Response:
     """Really tries each part. Needs no token."""
     found = await fleet_of(request).health()
-    return answer(found, 200 if found.ok else 503)
+    return answer(found, 200 if found.ok else 503, _proof(request))
+
+
+def _proof(request: Request) -> dict[str, str]:
+    """Prove to a command of the server's own user that this is the server to which it may send the owner's token."""
+    nonce = header(request.scope, CHALLENGE.lower().encode()).decode("latin-1")
+    secret: str = request.app.state.owner_token
+    here = request.scope.get("server")
+    if not nonce or not secret or here is None or here[1] is None:
+        return {}
+    return {PROOF: prove(secret, nonce[:_LONGEST_NONCE], here[0], here[1])}
 
 
 @router.get(

@@ -17,7 +17,7 @@ from prony.ports import plugins
 from prony.recipe.shelf import examples as shelf
 from prony.server.answers import JSON, answer, tagged
 from prony.server.openapi import text
-from prony.server.operation import Operation, fleet_of
+from prony.server.operation import Operation, fleet_of, while_asked
 
 router = APIRouter(prefix="/api/v1", tags=["recipes"], route_class=Operation)
 
@@ -25,7 +25,7 @@ router = APIRouter(prefix="/api/v1", tags=["recipes"], route_class=Operation)
 @router.post("/recipes/check", operation_id="check", response_model=RecipeCheck, summary="Look at a recipe")
 async def check(request: Request, body: Submission) -> Response:
     """Every mistake with its line; or its jobs, who could run them, and how long that takes. Nothing is stored."""
-    return answer(await fleet_of(request).check(body))
+    return answer(await while_asked(request, fleet_of(request).check(body)))
 
 
 @router.get(

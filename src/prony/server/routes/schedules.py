@@ -13,7 +13,7 @@ from prony.model.schedule import Fire, NewSchedule, Schedule
 from prony.server.answers import answer, nothing, tagged
 from prony.server.asked import Id, PageAsked
 from prony.server.openapi import header_of
-from prony.server.operation import Operation, fleet_of, who_of
+from prony.server.operation import Operation, fleet_of, while_asked, who_of
 
 router = APIRouter(prefix="/api/v1/schedules", tags=["schedules"], route_class=Operation)
 
@@ -24,7 +24,7 @@ router = APIRouter(prefix="/api/v1/schedules", tags=["schedules"], route_class=O
 )  # fmt: skip
 async def add_schedule(request: Request, body: NewSchedule) -> Response:
     """The recipe is checked as if it were submitted now. The name must be free."""
-    made = await fleet_of(request).add_schedule(body, who=who_of(request))
+    made = await while_asked(request, fleet_of(request).add_schedule(body, who=who_of(request)))
     return answer(made, 201, {"Location": f"/api/v1/schedules/{made.id}"})
 
 
@@ -63,7 +63,7 @@ async def resume_schedule(request: Request, schedule_id: Id) -> Response:
 @router.post("/{schedule_id}/run", operation_id="run_schedule", response_model=Fire, summary="Run a schedule now")
 async def run_schedule(request: Request, schedule_id: Id) -> Response:
     """Beside its times, which stay as they are."""
-    return answer(await fleet_of(request).run_schedule(schedule_id, who=who_of(request)))
+    return answer(await while_asked(request, fleet_of(request).run_schedule(schedule_id, who=who_of(request))))
 
 
 @router.delete("/{schedule_id}", operation_id="remove_schedule", status_code=204, summary="Remove a schedule")

@@ -125,7 +125,7 @@ async def _body(request: Request) -> dict[str, Any]:
     raw = b"".join([piece async for piece in octets(request, JSON_LIMIT)])
     try:
         found = json.loads(raw)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise InputError("Invalid JSON", hint="send one JSON object") from exc
     if not isinstance(found, dict):
         raise InputError("Invalid JSON", hint="send one JSON object")

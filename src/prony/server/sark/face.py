@@ -15,8 +15,9 @@ import uvicorn
 
 from prony.app.sark import Bridge, Orchestrator, SarkSettings
 from prony.errors import AccessError, CapacityError
+from prony.server.connections import Connections
 from prony.server.listening import is_loopback_at, listening_at, url_at
-from prony.server.protocol import Protocol
+from prony.server.protocol import count_connections, protocol_for
 from prony.server.sark.app import create_sark_app
 from prony.server.sark.lists import Lists
 from prony.server.sark.redis import RedisQueues
@@ -95,14 +96,16 @@ def _listening_for_lists(options: SarkOptions) -> socket.socket:
 
 
 @asynccontextmanager
-async def sark_served(fleet: Fleet, face: Face) -> AsyncIterator[Bridge]:
-    """Serve a fleet that has started, until the block ends."""
+async def sark_served(fleet: Fleet, face: Face, connections: Connections | None = None) -> AsyncIterator[Bridge]:
+    """Serve a fleet that has started, until the block ends; its connections are counted among those given."""
+    connections = connections or count_connections()
     async with AsyncExitStack() as stack:
-        bridge = await stack.enter_async_context(_bridged(fleet, face))
+        bridge = await stack.enter_async_context(_bridged(fleet, face, connections))
         app = create_sark_app(Orchestrator(bridge), only_local=face.is_local)
         config = uvicorn.Config(
-            app, http=Protocol, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
-            timeout_keep_alive=_KEEP_ALIVE_S, timeout_graceful_shutdown=_GRACE_S,
+            app, http=protocol_for(connections), ws="none", lifespan="off", log_config=None, access_log=False,
+            server_header=False, proxy_headers=False, timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_GRACE_S,
         )  # fmt: skip
         server = _Server(config)
         serving = asyncio.create_task(server.serve(sockets=[face.listening]))
@@ -114,7 +117,7 @@ async def sark_served(fleet: Fleet, face: Face) -> AsyncIterator[Bridge]:
 
 
 @asynccontextmanager
-async def _bridged(fleet: Fleet, face: Face) -> AsyncIterator[Bridge]:
+async def _bridged(fleet: Fleet, face: Face, connections: Connections) -> AsyncIterator[Bridge]:
     """Keep the fleet's queue and the lists alike while the block runs."""
     async with AsyncExitStack() as stack:
         if face.for_lists is None:
@@ -123,7 +126,7 @@ async def _bridged(fleet: Fleet, face: Face) -> AsyncIterator[Bridge]:
             lists = Lists(*face.for_lists.getsockname()[:2])
             bridge = Bridge(fleet, lists, face.options.settings)
             lists.allows, lists.lend, lists.record = bridge.allows, bridge.lend, bridge.take_result
-            await stack.enter_async_context(served_lists(lists, face.for_lists))
+            await stack.enter_async_context(served_lists(lists, face.for_lists, connections))
         stack.push_async_callback(bridge.queues.close)
         rounds = asyncio.create_task(bridge.run())
         rounds.add_done_callback(_tell)

@@ -17,10 +17,16 @@ import structlog
 from prony import __version__
 from prony.errors import PronyError
 from prony.model.sark import RESULTS_QUEUE
+from prony.server.connections import Connections
 from prony.server.sark.lists import Lists
 
 _LONGEST_ARGUMENT = 2**20
 _MOST_ARGUMENTS = 10_000
+# Of one command, which is more than the lists hold; and of all commands that a connection has begun as one step.
+_MOST_BYTES = 128 * 2**20
+_MOST_STEP_BYTES = 2**20
+# How long the rest of a command may take to come.
+_COMMAND_S = 60.0
 _HELD = ":held:"
 _HTTP = (b"GET", b"POST", b"PUT", b"OPTIONS", b"HOST:")
 _log = structlog.get_logger("prony.server")
@@ -46,6 +52,11 @@ class Session:
         self._protocol = 2
         self._worker_id = ""
         self._step: list[list[bytes]] | None = None
+        self._step_size = 0
+
+    def evict(self) -> None:
+        """Make room for another connection."""
+        self._writer.transport.abort()
 
     async def serve(self) -> None:
         """Answer until the other side goes, or speaks nonsense."""
@@ -56,7 +67,13 @@ class Session:
                     await self._writer.drain()
                 if words and words[0].upper() == b"QUIT":
                     return
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError) as exc:
+        except (
+            ConnectionError,
+            asyncio.IncompleteReadError,
+            asyncio.LimitOverrunError,
+            ValueError,
+            TimeoutError,
+        ) as exc:
             _log.debug("worker's connection ended", reason=str(exc)[:200])
         finally:
             self._writer.close()
@@ -74,7 +91,14 @@ class Session:
         count = int(line[1:])
         if not 0 <= count <= _MOST_ARGUMENTS:
             raise ValueError(f"{count} arguments")
-        return [await self._blob() for _ in range(count)]
+        words, size = list[bytes](), 0
+        async with asyncio.timeout(_COMMAND_S):
+            for _ in range(count):
+                words.append(await self._blob())
+                size += len(words[-1])
+                if size > _MOST_BYTES:
+                    raise ValueError(f"a command of more than {_MOST_BYTES} bytes")
+        return words
 
     async def _blob(self) -> bytes:
         head = await self._reader.readline()
@@ -87,6 +111,9 @@ class Session:
         name = words[0].upper().decode("latin-1")
         if self._step is not None and name not in ("EXEC", "DISCARD", "MULTI"):
             self._step.append(words)
+            self._step_size += sum(len(word) + 64 for word in words)
+            if self._step_size > _MOST_STEP_BYTES:
+                raise ValueError(f"a step of more than {_MOST_STEP_BYTES} bytes")
             return Status("QUEUED")
         try:
             return await self._do(name, words[1:])
@@ -128,7 +155,7 @@ class Session:
         return "\r\n".join(told).encode()
 
     async def multi(self, _: list[bytes]) -> Any:
-        self._step = []
+        self._step, self._step_size = [], 0
         return Status("OK")
 
     async def discard(self, _: list[bytes]) -> Any:
@@ -229,7 +256,9 @@ class Session:
 
 
 @asynccontextmanager
-async def served_lists(lists: Lists, listening: socket.socket) -> AsyncIterator[None]:
+async def served_lists(
+    lists: Lists, listening: socket.socket, connections: Connections | None = None
+) -> AsyncIterator[None]:
     """Let workers in until the block ends."""
     open_: set[asyncio.Task[Any]] = set()
 
@@ -238,7 +267,7 @@ async def served_lists(lists: Lists, listening: socket.socket) -> AsyncIterator[
         if task is not None:
             open_.add(task)
             task.add_done_callback(open_.discard)
-        await Session(lists, reader, writer).serve()
+        await _serve_counted(lists, reader, writer, connections)
 
     server = await asyncio.start_server(take, sock=listening)
     try:
@@ -248,6 +277,24 @@ async def served_lists(lists: Lists, listening: socket.socket) -> AsyncIterator[
         for task in tuple(open_):
             task.cancel()
         await asyncio.gather(*open_, return_exceptions=True)
+
+
+async def _serve_counted(
+    lists: Lists, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connections: Connections | None
+) -> None:
+    session = Session(lists, reader, writer)
+    address = str((writer.get_extra_info("peername") or ("",))[0])
+    if connections is not None and not connections.add(session, address):
+        connections.tell("connection refused: too many are open", address)
+        writer.transport.abort()
+        return
+    try:
+        if connections is not None:  # workers keep theirs open, whatever they wait for
+            connections.note_idle(session, address)
+        await session.serve()
+    finally:
+        if connections is not None:
+            connections.remove(session, address)
 
 
 def _name(raw: bytes) -> str:

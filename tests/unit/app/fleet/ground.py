@@ -109,7 +109,7 @@ class Ground:
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Let others go on until something holds, or fail."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while not holds():
                 await asyncio.sleep(0.001)
 

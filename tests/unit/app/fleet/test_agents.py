@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
+from prony.cli.columns import agent_cells
 from prony.errors import AccessError, ConflictError, NotFoundError
 from prony.model.access import NewToken, Principal, Role
-from prony.model.agent import Capabilities, Enrolment, Heartbeat
+from prony.model.agent import Capabilities, DiskShortage, Enrolment, Heartbeat
 
 from .ground import FACTS, ME, TTL_S, Ground, Hand, opened, recipe
 from .parcels import OURS, SUT
@@ -44,6 +45,47 @@ async def test_an_agent_is_busy_with_a_lease_and_cleans_up_after_it(ground: Grou
     await hand.beat()
     states.append((await hand.shown()).state)
     assert states == ["active", "busy", "cleanup", "active"]
+
+
+FULL = DiskShortage(path="/srv/prony/spool", free_bytes=12 * 2**20, needed_bytes=256 * 2**20)
+
+
+async def test_an_agent_whose_disk_is_full_is_shown_as_such_and_lent_nothing_until_it_has_room(ground: Ground) -> None:
+    hand = await ground.agent("narrow")
+    full = Heartbeat(incarnation=hand.incarnation, disk=FULL)
+    for _ in range(2):
+        await ground.fleet.heartbeat(hand.id, full, who=ME)
+    shown = await hand.shown()
+    assert shown.state == "disk_full"
+    assert shown.reason == "disk full: 12 MiB are free at /srv/prony/spool, 256 MiB are needed"
+    assert [cell for cell in agent_cells(shown) if "disk" in cell] == ["disk_full", shown.reason]
+    await ground.submit(recipe(2))
+    assert await hand.poll() is None
+    [lot] = (await ground.fleet.queue()).lots
+    assert lot.reason == "no agent that fits is there: 1 out of disk space"
+    assert [(one.name, one.state) for one in (await ground.fleet.overview()).troubles] == [("narrow", "disk_full")]
+    other = await ground.agent("wide", device="d2")
+    await other.lease()
+    [lot] = (await ground.fleet.queue()).lots
+    assert lot.reason == "1 of 1 agents that fit are busy, 1 more out of disk space"
+    await hand.beat()
+    assert ((await hand.shown()).state, (await hand.shown()).reason) == ("active", "")
+    assert await hand.lease()
+
+
+async def test_a_full_disk_changes_nothing_of_what_people_said_of_an_agent(ground: Ground) -> None:
+    hand = await ground.agent()
+    full = Heartbeat(incarnation=hand.incarnation, disk=FULL)
+    await ground.fleet.drain(hand.id, who=ME)
+    assert (await ground.fleet.heartbeat(hand.id, full, who=ME)).drain
+    assert (await hand.shown()).state == "draining"
+    await ground.fleet.reset(hand.id, who=ME)
+    await ground.fleet.heartbeat(hand.id, full, who=ME)
+    assert (await hand.shown()).state == "disk_full"
+    await ground.pass_time(LONG_S)
+    assert (await hand.shown()).state == "lost"
+    await ground.fleet.heartbeat(hand.id, full, who=ME)
+    assert (await hand.shown()).state == "disk_full"
 
 
 async def test_two_agents_of_one_name_stay_two_and_one_that_comes_back_stays_one(ground: Ground) -> None:

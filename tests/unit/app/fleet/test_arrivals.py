@@ -386,7 +386,7 @@ async def test_an_experiment_that_is_deleted_while_a_result_is_unpacked_stays_de
 
     def delete_first(contents: FolderContents) -> Summary:
         deleting = ground.fleet.delete(lease.job.experiment_id, force=True, who=ME)
-        asyncio.run_coroutine_threadsafe(deleting, loop).result(20)
+        asyncio.run_coroutine_threadsafe(deleting, loop).result(120)
         return summary(contents)
 
     monkeypatch.setattr(opening, "_summary", delete_first)

@@ -35,7 +35,7 @@ async def lent(ground: Ground, hands: list[Hand]) -> dict[str, tuple[Hand, Lease
     """Have all of them wait; return who was lent which part, by its place."""
     async with ground.waiting(*hands[:-1]) as polls:
         last = await hands[-1].poll()
-        first = [await asyncio.wait_for(poll, 20) for poll in polls]
+        first = [await asyncio.wait_for(poll, 120) for poll in polls]
     found = {lease.job.id.rpartition(".")[2]: (hand, lease) for hand, lease in zip(hands, [*first, last], strict=True)
              if lease is not None}  # fmt: skip
     assert len(found) == len(hands)
@@ -82,7 +82,7 @@ async def test_an_agent_is_kept_free_for_a_load_that_could_have_it_soon(ground: 
         assert await ground.state(view.experiment.id) == "complete"
         mine = await busy.lease()
         assert mine.job.part is not None
-        other = await asyncio.wait_for(poll, 20)
+        other = await asyncio.wait_for(poll, 120)
         assert other is not None
         assert other.job.part is not None
 

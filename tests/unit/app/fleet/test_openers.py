@@ -6,14 +6,15 @@ import hashlib
 import os
 import signal
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
-from prony.app.fleet import opening
 from prony.app.fleet.openers import Openers
-from prony.app.fleet.opening import Order
+from prony.app.fleet.opening import Order, carried_out
+from prony.app.fleet.work_process import answer
 from prony.errors import InputError, StoreError, TransportError
 from prony.model.result import ResultState
 
@@ -32,8 +33,11 @@ async def openers() -> AsyncIterator[Openers]:
 
 
 def _children() -> list[psutil.Process]:
-    found = psutil.Process().children()
-    return [one for one in found if one.status() != "zombie" and "opening import main" in " ".join(one.cmdline())]
+    found = []
+    for one in psutil.Process().children():
+        with suppress(psutil.Error):  # what has ended has no command any more
+            found += [one] if "opening import main" in " ".join(one.cmdline()) else []
+    return found
 
 
 async def _order(ground: Ground, folder: Path, *, sha256: str = "", job_id: str = "") -> Order:
@@ -84,7 +88,7 @@ async def test_a_process_that_was_killed_is_replaced_unseen(local: Ground, opene
     await openers.warm()
     (first,) = _children()
     first.kill()
-    first.wait(10)
+    first.wait(60)
     arrived = await openers.open(await _order(local, tmp_path))
     assert arrived.state is ResultState.COMPLETE
 
@@ -119,5 +123,5 @@ def test_it_ends_when_no_more_orders_can_come(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.write_bytes(b"")
     with empty.open("rb") as orders, (tmp_path / "out").open("wb") as answers:
-        opening.answer(orders, answers)
+        answer(orders, answers, carried_out)
     assert (tmp_path / "out").read_bytes() == b""

@@ -28,7 +28,7 @@ class Seen:
         self._source = source
 
     async def next(self) -> tuple[str, dict[str, Any]]:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             notice = await anext(self._source)
         return notice.event, json.loads(notice.data)
 
@@ -43,7 +43,7 @@ class Seen:
                 told.append((data["id"], data["state"]))
 
     async def has_ended(self) -> bool:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             return await anext(self._source, None) is None
 
 

@@ -51,7 +51,7 @@ class SocketLine(MemoryLine):
 
     def __init__(self, endpoint: Endpoint, prepared: Prepared) -> None:
         module, _, name = prepared.wire.partition(":")
-        self._socket = connected(endpoint, timeout_s=20)
+        self._socket = connected(endpoint, timeout_s=120)
         super().__init__(getattr(importlib.import_module(module), name), prepared.wire_options)
         self.wire.opened()
         self._wait()

@@ -104,7 +104,9 @@ def test_a_streamed_answer_keeps_its_gaps(nginx: Nginx, tmp_path: Path, way: str
     digests = [driver.digest(prepared.requests[row % 8], reply) for row, reply in outcome.replies()]
     assert {digest.output_tokens for digest in digests} == {12}
     gaps = np.concatenate([np.diff(digest.token_ns) for digest in digests if digest.token_ns is not None])
-    assert 3 * MS < np.median(gaps) < 8 * MS
+    # Each token leaves 5 ms after the last at the earliest. A client or a proxy that is held up gets several at once,
+    # but an answer that was kept until its end would have no gaps at all.
+    assert 3 * MS < np.mean(gaps) < 1000 * MS
 
 
 @pytest.mark.parametrize(("way", "said"), [("http", "does not speak HTTP/2"), ("https", "does not offer h2")])

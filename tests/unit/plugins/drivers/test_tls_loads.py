@@ -28,7 +28,7 @@ from servers.postgres import Postgres
 from servers.redis import redis_server
 
 # One connection has been answered before the others are opened.
-GROWING = {"stages": [{"concurrency": 1, "duration": "200ms"}, {"concurrency": 4, "duration": "300ms"}]}
+GROWING = {"stages": [{"concurrency": 1, "duration": "2s"}, {"concurrency": 4, "duration": "3s"}]}
 
 
 def grown(driver: Driver, endpoint: Endpoint, scratch: Path, **options: object) -> Outcome:

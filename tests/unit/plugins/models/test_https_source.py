@@ -32,7 +32,7 @@ def web() -> Iterator[WebServer]:
 
 def fetch(url: str, cache: Path, **options: Any) -> ModelFiles:
     pauses: list[float] = []
-    chosen = replace(FetchOptions(cache=cache, formats=(), timeout_s=10.0), **options)
+    chosen = replace(FetchOptions(cache=cache, formats=(), timeout_s=60.0), **options)
     return HttpsSource(pause=pauses.append).fetch(url, chosen, lambda *_: None)
 
 
@@ -325,6 +325,6 @@ def test_two_processes_download_once(web: WebServer, tmp_path: Path) -> None:
     for child in children:
         child.start()
     for child in children:
-        child.join(60)
+        child.join(180)
     assert [child.exitcode for child in children] == [0, 0]
     assert len(web.log) == 1

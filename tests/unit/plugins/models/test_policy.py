@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from prony.agent.settings import model_policy
 from prony.errors import InputError, TransportError
 from prony.model.job import Job
 from prony.model.recipe import ModelWorkload
@@ -25,6 +26,7 @@ from prony.plugins.models.file import FileSource
 from prony.plugins.models.https import HttpsSource
 from prony.ports.models import AGENT_POLICY, FetchOptions, ModelFiles, ModelPolicy, policy_of
 from prony.run.models import fetch as fetch_model
+from servers.needs import lack
 from servers.web_server import Page, WebServer, serving
 
 GUARDED = ModelPolicy(private=False)
@@ -42,7 +44,7 @@ def web() -> Iterator[WebServer]:
 def fetch(
     url: str, cache: Path, policy: ModelPolicy = GUARDED, may_reach: Callable[[Address], bool] = is_public
 ) -> ModelFiles:
-    options = FetchOptions(cache=cache, formats=(), timeout_s=10.0, policy=policy)
+    options = FetchOptions(cache=cache, formats=(), timeout_s=60.0, policy=policy)
     return HttpsSource(pause=lambda _: None, may_reach=may_reach).fetch(url, options, lambda *_: None)
 
 
@@ -143,6 +145,56 @@ def test_without_the_guard_this_machine_is_asked_as_ever(web: WebServer, tmp_pat
     assert fetch(web.url("/m.tflite"), tmp_path, ModelPolicy()).path.read_bytes() == CONTENT
 
 
+# By plain http
+
+PLAIN = ModelPolicy(private_plain=True)
+
+
+def test_plain_http_into_a_private_network_is_refused_unless_its_owner_allows_it(
+    web: WebServer, tmp_path: Path, names: dict[str, list[list[str]]]
+) -> None:
+    web.pages["/m.tflite"] = Page(CONTENT)
+    names["models.lan"] = [["127.0.0.1"]]
+    url = f"http://models.lan:{web.server_address[1]}/m.tflite"
+    for policy in (ModelPolicy(), AGENT_POLICY):
+        with pytest.raises(InputError) as caught:
+            fetch(url, tmp_path, policy)
+        assert caught.value.code == "insecure_url"
+        assert "prony agent start --model-private plain" in caught.value.hint
+    assert web.log == []
+    assert fetch(url, tmp_path, PLAIN).path.read_bytes() == CONTENT
+    assert web.log[0][1]["Host"] == f"models.lan:{web.server_address[1]}"
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "169.254.169.254", "fd00:ec2::254", "0.0.0.0"])
+def test_plain_http_stays_refused_outside_of_an_own_network(
+    tmp_path: Path, names: dict[str, list[list[str]]], address: str
+) -> None:
+    names["models.example"] = [[address]]
+    with pytest.raises(InputError) as caught:
+        fetch("http://models.example/m.tflite", tmp_path, PLAIN)
+    assert caught.value.code == "insecure_url"
+
+
+def test_a_redirect_out_of_the_own_network_by_plain_http_is_not_followed(
+    web: WebServer, tmp_path: Path, names: dict[str, list[list[str]]]
+) -> None:
+    names["models.lan"], names["models.example"] = [["127.0.0.1"]], [["8.8.8.8"]]
+    web.pages["/m.tflite"] = Page(location="http://models.example/m.tflite")
+    with pytest.raises(InputError) as caught:
+        fetch(f"http://models.lan:{web.server_address[1]}/m.tflite", tmp_path, PLAIN)
+    assert caught.value.code == "insecure_url"
+    assert "models.example" in caught.value.message
+
+
+@pytest.mark.parametrize("word", ["refuse", "allow", "plain"])
+def test_the_word_for_private_networks_goes_to_the_runner_and_back(word: str) -> None:
+    policy = model_policy({}, private=word)
+    assert policy.variables()["PRONY_MODEL_PRIVATE"] == word
+    assert policy_of(policy.variables()) == policy
+    assert model_policy({"PRONY_MODEL_PRIVATE": word}) == policy
+
+
 def not_second(address: Address) -> bool:
     """Stands in for `is_public` where the server is on this machine: 127.0.0.2 plays the private network."""
     return address != ip_address("127.0.0.2")
@@ -216,7 +268,7 @@ def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A certificate of models.example with its key, in which this process trusts."""
     openssl = shutil.which("openssl")
     if openssl is None:
-        pytest.skip("no openssl here to make a certificate")
+        lack("openssl", "it makes the certificate")
     path = tmp_path / "certificate.pem"
     subprocess.run(
         [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=models.example",
@@ -301,7 +353,7 @@ def test_a_file_below_an_allowed_folder_is_read(folders: Path) -> None:
 def test_what_lies_elsewhere_is_refused_whether_it_exists_or_not(folders: Path, reference: str) -> None:
     with pytest.raises(InputError) as caught:
         read(reference, ModelPolicy(folders=(folders / "open",)), folders)
-    assert caught.value.code == "model_refused"
+    assert caught.value.code == "path_refused"
     assert "--model-folders" in caught.value.hint
     assert str(folders) not in caught.value.message
 
@@ -309,7 +361,7 @@ def test_what_lies_elsewhere_is_refused_whether_it_exists_or_not(folders: Path, 
 def test_where_no_folder_is_allowed_no_file_is(folders: Path) -> None:
     with pytest.raises(InputError) as caught:
         read("open/m.tflite", ModelPolicy(folders=()), folders)
-    assert caught.value.code == "model_refused"
+    assert caught.value.code == "path_refused"
 
 
 def test_a_file_over_the_allowed_size_is_refused(folders: Path) -> None:
@@ -388,4 +440,4 @@ def test_the_runner_heeds_the_policy_of_its_environment(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     failure = Result.read_json((tmp_path / "out/result.json").read_bytes()).failure
     assert failure is not None
-    assert (failure.code, failure.whose) == ("model_refused", "input")
+    assert (failure.code, failure.whose) == ("path_refused", "input")

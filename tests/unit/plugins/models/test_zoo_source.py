@@ -107,7 +107,7 @@ def test_processes_that_want_the_same_file_make_it_once(tmp_path: Path) -> None:
     for child in children:
         child.start()
     for child in children:
-        child.join(60)
+        child.join(180)
     assert [child.exitcode for child in children] == [0, 0, 0]
     assert (tmp_path / "log").read_text() == "made\n"
 

@@ -40,6 +40,27 @@ def test_what_tools_leave_behind_does_not_travel(tmp_path: Path) -> None:
         assert archive.getnames() == ["run.sh"]
 
 
+@pytest.mark.parametrize("target", ["../secret.txt", "/etc/passwd", "..", "/nowhere/at/all"])
+@pytest.mark.parametrize("where", ["link", "deep/er/link"])
+def test_a_link_that_leads_out_of_the_folder_is_refused_by_its_name(tmp_path: Path, target: str, where: str) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    folder = folder_of(tmp_path / "a", ("run.sh", "deep/er/data.txt"))
+    link = folder / where
+    link.symlink_to(f"../../{target}" if "/" in where and not target.startswith("/") else target)
+    with pytest.raises(InputError, match="leads out of") as caught:
+        packed(folder, tmp_path / "a.tar")
+    assert caught.value.code == "link_outside"
+    assert str(link) in caught.value.message
+
+
+def test_a_link_within_the_folder_travels_as_what_it_points_to(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "a", ("run.sh", "deep/data.txt"))
+    (folder / "near").symlink_to("deep/data.txt")
+    place = kept(tmp_path / "a.tar", packed(folder, tmp_path / "a.tar"), tmp_path / "cache")
+    assert (place / "near").read_text() == "deep/data.txt"
+    assert not (place / "near").is_symlink()
+
+
 @pytest.mark.parametrize("name", ["../outside", "/tmp/prony-outside"])
 def test_a_tar_that_leads_out_of_its_folder_is_refused(tmp_path: Path, name: str) -> None:
     tar = tmp_path / "bad.tar"

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 
 
 def daemonise() -> bool:
@@ -35,7 +36,7 @@ def serve(port: int, *, refusals: int = 0, reuse: bool = True) -> None:
         server.listen()
         while True:
             line, _ = server.accept()
-            with line:
+            with line, suppress(OSError):  # who asked may have given up
                 line.recv(4096)
                 status = "503 Not Yet" if refusals > 0 else "200 OK"
                 refusals -= 1

@@ -48,8 +48,8 @@ class Runs:
         return self.run_job(job)
 
     def run_descriptor(self, text: str, *overrides: str) -> Result:
-        """Run a Benchmark AI descriptor that lies in the folder."""
-        (job,) = loads(text, "toml", "descriptor.toml", overrides).jobs("x")
+        """Run a Benchmark AI descriptor that lies in the folder, without a container."""
+        (job,) = loads(text, "toml", "descriptor.toml", ("workload.container=false", *overrides)).jobs("x")
         return self.run_job(anchored_script(job, self.base))
 
     def run_job(self, job: Job) -> Result:

@@ -1,4 +1,4 @@
-"""Images: which words run a container, by an engine that writes them down; without an engine it is a process."""
+"""Images: which words run a container, by an engine that writes them down; without an engine nothing is run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from prony.model.result import ResultState
 from prony.run import containers
 from prony.run.containers import Box, Engine
-from prony.run.services.ports import free_ports
+from servers.ports import free_port
 
 from .staged_runs import Runs, notes, why
 
@@ -124,19 +124,42 @@ def test_a_script_with_an_image_runs_in_a_container_where_an_engine_is_at_hand(r
     assert podman.words("rm") == [["--force", "--volumes", "left-behind"]]
 
 
-def test_without_an_engine_it_is_a_process_and_the_result_says_so(runs: Runs, engines: Path) -> None:
+def test_without_an_engine_an_image_is_refused_and_its_command_does_not_run_here(runs: Runs, engines: Path) -> None:
     assert not list(engines.iterdir())
-    result = runs.run(command=["true"], image="org/image:1")
+    mark = runs.base / "mark"
+    result = runs.run(command=["touch", str(mark)], image="org/image:1")
+    assert (result.state, why(result).code, why(result).whose) == (ResultState.FAILED, "no_container", "capacity")
+    assert why(result).message == "image org/image:1 needs a container engine, and no container engine is on the path"
+    assert "--no-container" in why(result).hint
+    assert not mark.exists()
+
+
+def test_a_command_that_may_do_without_a_container_is_a_process_even_where_an_engine_is(
+    runs: Runs, engines: Path
+) -> None:
+    podman = Recorded(engines, "podman")
+    result = runs.run(command=["true"], image="org/image:1", container=False)
     assert result.state is ResultState.COMPLETE
-    assert notes(result) == (
-        "image org/image:1 was not used, for no container engine is on the path: the command ran as a process"
-    )
+    assert notes(result) == "image org/image:1 was not used: the command ran as a process, as allowed"
+    assert podman.words("run") == []
 
 
 def test_an_engine_that_does_not_work_is_none(runs: Runs, engines: Path) -> None:
     Recorded(engines, "docker", info=1)
     result = runs.run(command=["true"], image="org/image:1")
-    assert "docker does not work: exit code 1" in notes(result)
+    assert "docker does not work: exit code 1" in why(result).message
+
+
+def test_an_image_alone_cannot_do_without_a_container(runs: Runs) -> None:
+    with pytest.raises(ValueError, match="there is no command, and without a container its image runs nothing"):
+        runs.run(image="org/image:1", container=False)
+
+
+def test_a_server_with_an_image_needs_an_engine_too(runs: Runs, engines: Path) -> None:
+    assert not list(engines.iterdir())
+    server = {"command": "serve", "ports": [free_port()], "image": "org/server:1"}
+    result = runs.run(command=["true"], server=server)
+    assert "image org/server:1 needs a container engine" in why(result).message
 
 
 def test_an_image_alone_needs_an_engine(runs: Runs, engines: Path) -> None:
@@ -147,7 +170,7 @@ def test_an_image_alone_needs_an_engine(runs: Runs, engines: Path) -> None:
 
 def test_a_server_with_an_image_runs_in_a_container_of_a_name_and_is_removed(runs: Runs, engines: Path) -> None:
     docker = Recorded(engines, "docker")
-    port = free_ports(1)[0]
+    port = free_port()
     server = {"command": [sys.executable, "-m", "http.server", str(port)], "image": "org/server:1", "ports": [port]}
     result = runs.run(command=["true"], server=server)
     assert result.state is ResultState.COMPLETE, result.failure

@@ -16,7 +16,8 @@ from prony.model.script import ScriptServer
 from prony.ports.driver import Endpoint
 from prony.run.scripts import server as server_module
 from prony.run.scripts.server import ServerOfScript, variables_of
-from prony.run.services.ports import free_ports
+from servers.ports import free_port
+from servers.process import wait_all_gone
 
 from .staged_runs import Runs, why
 
@@ -41,7 +42,7 @@ where.request("GET", sys.argv[1]); print(json.dumps({"status": where.getresponse
 
 @pytest.fixture
 def port() -> int:
-    return free_ports(1)[0]
+    return free_port()
 
 
 def serving(port: int, bad: int = 0, **more: Any) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def test_the_script_begins_when_the_probe_says_so_and_the_server_goes_with_it(ru
     assert runs.told()["asked"] == [1, 2, 3, 4, 5, 6]
     assert "asked 6" in runs.log("run-0000.server.log")
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=1)
+        socket.create_connection(("127.0.0.1", port), timeout=30)
 
 
 def test_without_a_probe_the_script_begins_when_somebody_listens(runs: Runs, port: int) -> None:
@@ -101,8 +102,9 @@ def test_a_failing_script_leaves_no_server_behind(runs: Runs, port: int) -> None
     result = runs.run(command=["false"], server=serving(port))
     assert why(result).code == "script_exit"
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=1)
-    assert not [one for one in psutil.process_iter(["cmdline"]) if str(port) in " ".join(one.info["cmdline"] or ())]
+        socket.create_connection(("127.0.0.1", port), timeout=30)
+    found = [one for one in psutil.process_iter(["cmdline"]) if str(port) in (one.info["cmdline"] or ())]
+    assert wait_all_gone(found) == []
 
 
 def test_a_port_that_somebody_has_is_told_before_anything_starts(runs: Runs) -> None:

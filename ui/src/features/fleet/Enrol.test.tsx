@@ -53,6 +53,14 @@ describe("an agent that comes", () => {
 });
 
 describe("an agent that is there", () => {
+  it("is shown with a full disk where it has one, and how much room it needs", async () => {
+    const reason = "disk full: 12 MiB are free at /srv/spool, 256 MiB are needed";
+    server.current.answers("GET", "/api/v1/agents", { items: [fakeAgent({ state: "disk_full", reason })], next: null });
+    await visit("/fleet");
+    expect((await screen.findByText("disk full")).className).toContain("tone-bad");
+    expect(screen.getByText(reason)).toBeDefined();
+  });
+
   it("shows what it can run, and why not more", async () => {
     const abilities = [
       { kind: "service" as const, name: "redis", state: "ready" as const, version: "7.0.15", path: "/usr/bin/redis-server", means: ["program", "image"], reason: "" },

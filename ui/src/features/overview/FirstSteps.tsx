@@ -46,11 +46,11 @@ export function FirstSteps({ glance }: { glance: Glance }) {
               </p>
             ) : (
               <div className="stack">
-                <p>An agent offers a machine to this server. Start one here, or on any machine that reaches this address:</p>
+                <p>An agent offers a machine to this server. Start one on the server's own machine, as the same user:</p>
                 <pre className="code" tabIndex={0} aria-label="The command that starts an agent">
                   {command}
                 </pre>
-                <p className="muted">This page notices when it has come.</p>
+                <p className="muted">On other machines an agent needs a token: see Fleet, Enrol an agent. This page notices when one has come.</p>
               </div>
             )}
           </Card>

@@ -72,7 +72,7 @@ function itemsOf(glance: Glance): Item[] {
       (agent): Item => ({
         key: `agent ${agent.id}`,
         tone: "bad",
-        word: `agent ${agent.state}`,
+        word: `agent ${agent.state.replaceAll("_", " ")}`,
         text: (
           <>
             <b>{agent.name}</b> {agent.reason}

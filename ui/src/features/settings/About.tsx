@@ -28,7 +28,7 @@ export function About() {
       </Card>
       <Card title="This browser">
         <div className="stack">
-          <p>A token is kept while this tab lives, and sent to nobody but this server.</p>
+          <p>A token is kept while this tab lives, and sent to nobody but this server. A login by link lasts for 30 days, or until you log out.</p>
           <div className="row">
             <button type="button" className="button" onClick={() => setToken("")}>
               Forget the token

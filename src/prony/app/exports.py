@@ -1,0 +1,40 @@
+"""Write the requests of an experiment's loads in a format of other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from prony.errors import RecipeError
+from prony.model.dossier import Dossier, Entry
+from prony.model.experiment import Experiment
+from prony.recipe.formats import SUFFIXES, parse
+from prony.report.exported import ExportedLoad
+from prony.report.exports import export
+
+
+def export_loads(dossier: Dossier, export_format: str, to: Path) -> tuple[Path, ...]:
+    """Write every load of an experiment into a folder; return the files."""
+    written = written_recipe(dossier.experiment)
+    return export(dossier, export_format, to, lambda entry: _exported(entry, written))
+
+
+def written_recipe(experiment: Experiment) -> Mapping[str, Any]:
+    """Return the document of an AI Factory recipe as it was written; empty where it is none."""
+    if experiment.dialect != "ai-factory":
+        return {}
+    for form in dict.fromkeys(SUFFIXES.values()):  # which of them the text was is not kept
+        try:
+            return dict(parse(experiment.recipe_text, form, experiment.name).document)
+        except RecipeError:
+            continue
+    return {}
+
+
+def _exported(entry: Entry, written: Mapping[str, Any]) -> ExportedLoad:
+    from prony.analyse.bottleneck import bottleneck_of
+    from prony.app.sweeps import loaded
+
+    job = loaded(entry, {})
+    return ExportedLoad(entry, written, bottleneck_of([(job.entry, job.telemetry)]))

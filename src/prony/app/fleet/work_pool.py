@@ -1,0 +1,172 @@
+"""Processes that work for a server: as many as may work at once, started when needed, ended with what they hold."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Generic, ParamSpec, Self, TypeVar
+
+from prony.app.fleet.work_process import LENGTH, NO_MEMORY, WorkLimits, message
+from prony.errors import CapacityError, PronyError, StoreError
+
+Order = TypeVar("Order")
+Answer = TypeVar("Answer")
+P = ParamSpec("P")
+R = TypeVar("R")
+_ATTEMPTS = 2
+_LONGEST_END_S = 2.0
+# Answers up to this size are unpickled on the event loop; larger ones would stall it.
+_SMALL_BYTES = 2**16
+
+
+@dataclass(frozen=True)
+class Trade(Generic[Order, Answer]):
+    """What a pool's processes do: `module` has the function, and a `main` that carries out orders by it.
+
+    `on_loss` is what is raised for an order that two processes died of, `on_limit` for one that went over its limits.
+    """
+
+    verb: str
+    module: str
+    carry_out: Callable[[Order], Answer]
+    on_loss: Callable[[], PronyError]
+    on_limit: Callable[[], PronyError]
+    limits: WorkLimits | None = None
+    most_waiting: int = 10_000
+
+
+class WorkPool(Generic[Order, Answer]):
+    """`most` processes; with 0 a thread of this one works. They hold one order each and nothing between orders."""
+
+    def __init__(self, trade: Trade[Order, Answer], most: int) -> None:
+        self._trade = trade
+        self._most = most
+        self._places = asyncio.Semaphore(max(1, most))
+        self._waiting = 0
+        self._idle: list[_Worker] = []
+        self._busy: set[_Worker] = set()
+        # Of its own: whoever reads the database must not wait behind this.
+        self._threads = ThreadPoolExecutor(max(1, most), thread_name_prefix="prony-work")
+
+    async def do(self, order: Order) -> Answer:
+        """Carry out one order. What kills a process once may have been the system; what kills two is told."""
+        if self._most == 0:
+            return await self.in_thread(self._trade.carry_out, order)
+        if self._waiting >= self._trade.most_waiting:
+            raise CapacityError(
+                f"{self._waiting} requests wait for a process that {self._trade.verb}",
+                hint="ask again in a moment", code="busy",
+            )  # fmt: skip
+        self._waiting += 1
+        try:
+            await self._places.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            return await self._attempt(order)
+        finally:
+            self._places.release()
+
+    async def in_thread(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a function in a thread of this pool, beside the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: function(*args, **kwargs))
+
+    async def warm(self) -> None:
+        """Have a process ready: it takes most of a second to start, and a job has just been lent."""
+        if self._most and not self._idle and not self._places.locked():
+            async with self._places:
+                self._idle.append(await _Worker.start(self._trade.verb, self._trade.module))
+
+    async def close(self) -> None:
+        idle, self._idle = self._idle, []
+        for worker in self._busy:
+            worker.kill()
+        await asyncio.gather(*(worker.end() for worker in (*idle, *self._busy)))
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _attempt(self, order: Order) -> Answer:
+        for _ in range(_ATTEMPTS):
+            worker = self._idle.pop() if self._idle else await _Worker.start(self._trade.verb, self._trade.module)
+            try:
+                answer = await self._ask(worker, order)
+            except (asyncio.IncompleteReadError, ConnectionError):
+                await worker.end()
+                if worker.hit_limit:
+                    raise self._trade.on_limit() from None
+                continue
+            except TimeoutError:
+                worker.kill()
+                raise self._trade.on_limit() from None
+            except BaseException:  # the answer may still come, and would be taken for the next one's
+                worker.kill()
+                raise
+            self._idle.append(worker)
+            if isinstance(answer, PronyError):
+                raise answer
+            return answer
+        raise self._trade.on_loss()
+
+    async def _ask(self, worker: _Worker, order: Order) -> Answer | PronyError:
+        self._busy.add(worker)
+        try:
+            async with asyncio.timeout(self._trade.limits.wall_s if self._trade.limits is not None else None):
+                raw = await worker.ask(order)
+        finally:
+            self._busy.discard(worker)
+        answer: Answer | PronyError
+        answer = pickle.loads(raw) if len(raw) <= _SMALL_BYTES else await self.in_thread(pickle.loads, raw)
+        return answer
+
+
+class _Worker:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @classmethod
+    async def start(cls, verb: str, module: str) -> Self:
+        # Not by -m: what it pickles would be of a module that has another name here.
+        command = (sys.executable, "-c", f"from {module} import main; main()")
+        pipe = asyncio.subprocess.PIPE
+        # Each carries out one order at a time: threads of its own would only stand in the others' way.
+        environment = os.environ | {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        try:
+            process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, env=environment)
+        except OSError as exc:
+            hint = "is there a limit on processes?"
+            raise StoreError(f"cannot start a process that {verb}: {exc.strerror}", hint=hint) from exc
+        return cls(process)
+
+    @property
+    def hit_limit(self) -> bool:
+        """Did it end because it used more CPU time or memory than an order may take?"""
+        return self._process.returncode in (NO_MEMORY, -getattr(signal, "SIGPROF", 0) or None)
+
+    async def ask(self, order: object) -> bytes:
+        orders, answers = self._process.stdin, self._process.stdout
+        if orders is None or answers is None:
+            raise ConnectionError("the process has no pipes")
+        orders.write(message(order))
+        await orders.drain()
+        (size,) = LENGTH.unpack(await answers.readexactly(LENGTH.size))
+        return await answers.readexactly(size)
+
+    async def end(self) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), _LONGEST_END_S)
+        except TimeoutError:
+            self.kill()
+            await self._process.wait()
+
+    def kill(self) -> None:
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()

@@ -1,0 +1,32 @@
+"""End this process some seconds after a signal, whatever its threads and its event loop are busy with."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+import threading
+import time
+
+import structlog
+
+LONGEST_S = 9.0
+_LAST_RESORT_S = 0.5
+_FORCED = 3
+_log = structlog.get_logger("prony.server")
+
+
+def end_within(seconds: float = LONGEST_S) -> None:
+    """Begin to count: who has not ended by then is ended, with a line that says what still ran."""
+    threading.Thread(target=_force_end, args=(seconds,), name="prony-end", daemon=True).start()
+    # It needs no lock of the interpreter's, so it works even where one call keeps all threads waiting.
+    faulthandler.dump_traceback_later(seconds + _LAST_RESORT_S, exit=True)
+
+
+def _force_end(seconds: float) -> None:
+    time.sleep(seconds)
+    busy = sorted(one.name for one in threading.enumerate() if one is not threading.current_thread())
+    _log.warning("ended by force", after_s=seconds, threads=busy)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(_FORCED)

@@ -1,0 +1,116 @@
+"""Attack a real server while other clients ask it things, and time what they see."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+import httpx
+
+from chaos.fleet import Fleet, wait_for
+
+RECIPE = 'name: quiet\nworkload: {kind: model, model: "zoo:noop", engine: onnxruntime}\n'
+# On a quiet machine nobody waits for a second; this one may be busy, which `warm` finds out. What is tested for made
+# everybody wait for 20 s, or for ever.
+LONGEST_STALL_S = 5.0
+_SLOWER = 10
+
+
+@dataclass
+class Others:
+    """What clients who do nothing wrong saw: how long each request took, and whatever went wrong."""
+
+    seconds: list[tuple[float, str]] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def wait_for_more(self, count: int = 6) -> None:
+        """Wait until they have asked so many times from now on."""
+        wanted = len(self.seconds) + count
+        wait_for(lambda: len(self.seconds) >= wanted, f"{count} more requests of others: {self.faults[:5]}", 180)
+
+    def check(self, usual_s: float, at_least: int = 1) -> None:
+        """Refuse a stall: some seconds, and far longer than a request takes when nobody attacks."""
+        assert not self.faults, self.faults[:5]
+        assert len(self.seconds) >= at_least, f"only {len(self.seconds)} requests were asked meanwhile"
+        worst = max(self.seconds)
+        told = f"{worst[1]} took {worst[0]:.1f} s, the slowest of {len(self.seconds)}; usual are {usual_s:.2f} s"
+        assert worst[0] < LONGEST_STALL_S + _SLOWER * usual_s, told
+
+
+@contextmanager
+def others_asking(url: str) -> Iterator[Others]:
+    """Ask for the server's health and a list, and submit a recipe, over and over, by a connection of its own each."""
+    seen, is_over = Others(), threading.Event()
+
+    def ask() -> None:
+        while not is_over.is_set():
+            for what, call in _CALLS:
+                begin = time.monotonic()
+                try:
+                    with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+                        call(client).raise_for_status()
+                except httpx.HTTPError as exc:
+                    seen.faults.append(f"{what} after {time.monotonic() - begin:.1f} s: {exc!r}")
+                seen.seconds.append((time.monotonic() - begin, what))
+            is_over.wait(0.1)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    try:
+        yield seen
+    finally:
+        is_over.set()
+        asking.join(120)
+
+
+_CALLS: tuple[tuple[str, Callable[[httpx.Client], httpx.Response]], ...] = (
+    ("health", lambda client: client.get("/api/v1/health")),
+    ("the list of experiments", lambda client: client.get("/api/v1/experiments")),
+    ("a submission", lambda client: client.post("/api/v1/experiments", json={"text": RECIPE})),
+)
+
+
+def warm(url: str) -> float:
+    """Ask everything once, so that what is imported or started late is no stall; return how long a request takes."""
+    with httpx.Client(base_url=url, timeout=120, trust_env=False) as client:
+        client.post("/api/v1/recipes/check", json={"text": RECIPE}).raise_for_status()
+        slowest = 0.0
+        for number in range(4):
+            for _, call in _CALLS:
+                begin = time.monotonic()
+                call(client).raise_for_status()
+                slowest = max(slowest, time.monotonic() - begin if number else 0.0)
+    return slowest
+
+
+def connect(port: int) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+    connection.settimeout(60)
+    return connection
+
+
+def send_until_closed(port: int, begin: bytes, piece: bytes, most_bytes: int) -> tuple[int, bytes]:
+    """Send pieces until the server has enough of them; return how many bytes it took, and what it said."""
+    with connect(port) as connection:
+        sent, said = 0, b""
+        with suppress(ConnectionError):
+            connection.sendall(begin)
+            while sent < most_bytes:
+                connection.sendall(piece)
+                sent += len(piece)
+        with suppress(OSError):  # it may have been closed
+            connection.shutdown(socket.SHUT_WR)
+        with suppress(ConnectionError):
+            while got := connection.recv(65536):
+                said += got
+    return sent, said
+
+
+def limited(made: Fleet, descriptors: int) -> None:
+    """Let the first server have so many descriptors."""
+    server = made.servers[0]
+    server.command = ["bash", "-c", f'ulimit -n {descriptors}; exec "$@"', "bash", *server.command]

@@ -1,0 +1,224 @@
+"""Requests that are made to stall a server: others are answered meanwhile, and a signal still ends it."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from chaos.attacks import connect, limited, others_asking, send_until_closed, warm
+from chaos.fleet import Fleet, fleet, free_port, wait_for
+
+# Whatever happens, a server ends in 10 s; a busy machine may be late to notice.
+LONGEST_END_S = 20.0
+MOST_MEMORY_BYTES = 900 * 2**20
+DOTTED = ".".join(["a"] * 250_000) + " = 1\n"
+# Within every limit on the text, and yet as many jobs as there may be, each with a long text.
+COSTLY = (
+    'name: costly\nworkload: {kind: model, model: "zoo:noop", engine: onnxruntime}\n'
+    f'description: "{"x" * 20_000}"\nmatrix: {{workload.batch_size: {list(range(1, 10_001))}}}\n'
+)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Fleet]:
+    with fleet(tmp_path) as made:
+        made.add_server().start()
+        made.wait_ready()
+        yield made
+
+
+def post(port: int, path: str, document: object) -> socket.socket:
+    """Send a request and do not wait for its answer."""
+    body = json.dumps(document).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    connection = connect(port)
+    connection.sendall(f"{head}\r\n\r\n".encode() + body)
+    return connection
+
+
+def memory_of(made: Fleet) -> int:
+    child = made.servers[0].child
+    assert child is not None
+    return int(psutil.Process(child.pid).memory_info().rss)
+
+
+def end(made: Fleet, number: signal.Signals = signal.SIGTERM) -> float:
+    """Send the signal and return how long the server took to end."""
+    child = made.servers[0].child
+    assert child is not None
+    begin = time.monotonic()
+    child.send_signal(number)
+    try:
+        child.wait(60)
+    except subprocess.TimeoutExpired:
+        pytest.fail(f"{number.name} was not obeyed in 60 s: {made.servers[0].said()[-1000:]}")
+    return time.monotonic() - begin
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("recipe.toml", DOTTED), ("recipe.yaml", COSTLY)], ids=["dotted key", "large matrix"]
+)
+def test_costly_recipes_hold_up_nobody_and_a_signal_ends_the_server(running: Fleet, name: str, text: str) -> None:
+    usual_s = warm(running.url)
+    with ExitStack() as stack, others_asking(running.url) as others:
+        clients = [
+            stack.enter_context(post(running.port, "/api/v1/recipes/check", {"text": text, "name": name}))
+            for _ in range(12)
+        ]
+        time.sleep(3)
+        for client in clients:  # they go away without their answers
+            client.close()
+        others.wait_for_more()
+    others.check(usual_s)
+    assert memory_of(running) < MOST_MEMORY_BYTES
+    assert httpx.get(f"{running.url}/api/v1/health", timeout=60).status_code == 200
+    with post(running.port, "/api/v1/recipes/check", {"text": text, "name": name}):
+        assert end(running) < LONGEST_END_S
+    assert not running.leftovers()
+
+
+def test_clients_that_go_away_free_what_reads_their_recipes(running: Fleet) -> None:
+    warm(running.url)
+    for _ in range(8):
+        post(running.port, "/api/v1/recipes/check", {"text": COSTLY}).close()
+    begin = time.monotonic()
+    small = {"text": 'name: small\nworkload: {kind: model, model: "zoo:noop", engine: onnxruntime}\n'}
+    answer = httpx.post(f"{running.url}/api/v1/recipes/check", json=small, timeout=120)
+    assert answer.json()["jobs"] == 1, answer.text
+    # Eight of them in turn would take minutes.
+    assert time.monotonic() - begin < 60
+
+
+def test_a_recipe_over_its_limits_is_refused_with_a_reason(running: Fleet) -> None:
+    refused = httpx.post(f"{running.url}/api/v1/experiments", json={"text": DOTTED, "name": "r.toml"}, timeout=60)
+    assert (refused.status_code, refused.json()["code"]) == (422, "recipe")
+    assert "r.toml:1: is nested too deeply: the most is 64 levels" in refused.json()["detail"]
+    assert refused.json()["hint"]
+
+
+HEAD = b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n"
+CHUNKED = (
+    b"POST /api/v1/experiments HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n"
+)
+ENDLESS = {
+    "a header's value": (HEAD + b"X-Long: ", b"x" * 65536),
+    "a header's name": (HEAD, b"x" * 65536),
+    "headers": (HEAD, b"X-Many: x\r\n" * 6000),
+    "a path": (b"GET /", b"x" * 65536),
+    "an empty line": (b"", b"\r\n" * 30000),
+    "a chunk's extension": (CHUNKED + b"1;", b"x" * 65536),
+    "extensions of many chunks": (CHUNKED, b"1;" + b"x" * 1000 + b"\r\ny\r\n"),
+    "trailers": (CHUNKED + b"0\r\n", b"X-Many: x\r\n" * 6000),
+    "a trailer": (CHUNKED + b"0\r\nX-Long: ", b"x" * 65536),
+}
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Fleet, int, float]]:
+    """A server that also has SARK's face, the port of that, and how long a request usually takes."""
+    with fleet(tmp_path_factory.mktemp("attacked")) as made:
+        port, lists = free_port(), free_port()
+        options = ["--sark", "--sark-port", str(port), "--sark-redis-port", str(lists)]
+        made.add_server(options=options).start()
+        made.wait_ready()
+        yield made, port, warm(made.url)
+
+
+@pytest.mark.parametrize("face", ["prony", "sark"])
+@pytest.mark.parametrize("what", list(ENDLESS))
+def test_what_never_ends_is_cut_off_and_holds_up_nobody(
+    attacked: tuple[Fleet, int, float], what: str, face: str
+) -> None:
+    made, sark_port, usual_s = attacked
+    before = memory_of(made)
+    port = made.port if face == "prony" else sark_port
+    taken: list[tuple[int, bytes]] = []
+
+    def attack() -> None:
+        taken.append(send_until_closed(port, *ENDLESS[what], 200 * 2**20))
+
+    with others_asking(made.url) as others:
+        attackers = [threading.Thread(target=attack) for _ in range(4)]
+        for one in attackers:
+            one.start()
+        for one in attackers:
+            one.join(120)
+        assert not any(one.is_alive() for one in attackers), f"the server still takes {what}"
+    others.check(usual_s)
+    assert len(taken) == len(attackers)
+    for sent, said in taken:
+        assert sent < 100 * 2**20, f"the server took {sent} bytes of {what}"
+        assert not said or re.match(rb"HTTP/1.1 4\d\d ", said), said[:200]
+    assert memory_of(made) - before < 200 * 2**20
+
+
+def test_a_body_in_chunks_of_one_byte_holds_up_nobody(attacked: tuple[Fleet, int, float]) -> None:
+    made, _, usual_s = attacked
+    with others_asking(made.url) as others:
+        _, said = send_until_closed(made.port, CHUNKED, b"1\r\nx\r\n" * 10_000, 12 * 2**20)
+    assert b"HTTP/1.1 4" in said, said[:200]
+    others.check(usual_s)
+
+
+def test_half_sent_heads_do_not_starve_a_server_with_few_descriptors(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    try:
+        with fleet(tmp_path) as made, ExitStack() as stack:
+            made.add_server()
+            limited(made, 400)
+            made.servers[0].start()
+            made.wait_ready()
+            usual_s = warm(made.url)
+            with others_asking(made.url) as others:
+                for _ in range(600):
+                    connection = stack.enter_context(connect(made.port))
+                    with suppress(ConnectionError):
+                        connection.sendall(b"GET /api/v1/health HTTP/1.1\r\nHost: loc")
+                others.wait_for_more()
+            others.check(usual_s)
+            log = made.servers[0].log.read_text()
+            assert "too many from this address" in log, log[-2000:]
+            # One line for many of them.
+            assert log.count("too many from this address") < 20
+            assert end(made) < LONGEST_END_S
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_head_that_comes_too_slowly_is_answered_and_closed(running: Fleet) -> None:
+    with connect(running.port) as slow, connect(running.port) as silent:
+        slow.sendall(HEAD)
+        said = b""
+        while piece := slow.recv(65536):
+            said += piece
+        assert said.startswith(b"HTTP/1.1 408 "), said[:200]
+        assert json.loads(said.partition(b"\r\n\r\n")[2])["code"] == "too_slow"
+        assert silent.recv(1) == b""
+    wait_for(lambda: "did not come in time" in running.servers[0].said(), "a line in the log")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_server_that_is_attacked(running: Fleet, number: signal.Signals) -> None:
+    warm(running.url)
+    with ExitStack() as stack:
+        for _ in range(4):
+            stack.enter_context(post(running.port, "/api/v1/experiments", {"text": COSTLY}))
+            stack.enter_context(connect(running.port)).sendall(HEAD)
+            stack.enter_context(connect(running.port)).sendall(CHUNKED + b"5\r\nab")
+        assert end(running, number) < LONGEST_END_S
+    assert not running.leftovers()

@@ -1,0 +1,93 @@
+"""Run the tests that wait, take a port or restart a server many times beside processes that never rest.
+
+`make test-busy ROUNDS=20 FILES="tests/unit/load tests/integration/test_server.py"` prints a line for each round and
+below it the tests that failed; the exit code is 1 if there was one. Without files: all that start something or wait.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from servers.process import dying_with_parent
+
+HERE = Path(__file__).parent
+_WAITS = re.compile(
+    r"Popen|subprocess|threading|monotonic|wait_for|until\(|free_port|create_server|_server\(|serve\(|asyncio\.|fleet\("
+)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) .*$", re.MULTILINE)
+_NO_TESTS = 5
+
+
+def find_files(folder: Path) -> list[Path]:
+    """Return the files of tests that start processes, listen, or wait for something."""
+    return [path for path in sorted(folder.rglob("test_*.py")) if _WAITS.search(path.read_text())]
+
+
+@contextmanager
+def keep_busy(count: int) -> Iterator[None]:
+    """Have so many processes spin while the block runs."""
+    command = [sys.executable, "-c", "while True: pass"]
+    stop = dying_with_parent(signal.SIGKILL)
+    spinning = [subprocess.Popen(command, preexec_fn=stop) for _ in range(count)]  # noqa: PLW1509 - a system call only
+    try:
+        yield
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
+
+
+def run_round(files: Sequence[Path], workers: int) -> tuple[bool, str]:
+    """Run the files once; return whether all passed, and what pytest said."""
+    spread = ["-n", str(workers), "--dist", "loadfile"] if workers else ["-n", "0"]
+    command = [sys.executable, "-m", "pytest", "--verbosity=0", *spread, "-p", "no:cacheprovider", *map(str, files)]
+    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False)
+    return done.returncode in (0, _NO_TESTS), done.stdout + done.stderr
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="a file or folder of tests; default: found")
+    parser.add_argument("--rounds", type=int, default=20, help="how many times (20)")
+    parser.add_argument("--busy", type=int, default=2, help="how many processes spin beside them (2)")
+    parser.add_argument("--workers", type=int, default=4, help="how many tests run at once (4)")
+    options = parser.parse_args()
+    files = options.files or find_files(HERE)
+    failed = 0
+    with keep_busy(options.busy):
+        for number in range(1, options.rounds + 1):
+            begin = time.monotonic()
+            passed, said = run_round(files, options.workers)
+            failed += not passed
+            last = said.strip().rpartition("\n")[2].strip("= ")
+            _say(f"round {number} of {options.rounds}: {last} ({time.monotonic() - begin:.0f} s)")
+            if not passed:
+                _say("\n".join(_FAILED.findall(said)) or said[-3000:])
+                _keep(said, number)
+    _say(f"{options.rounds - failed} of {options.rounds} rounds passed")
+    return 1 if failed else 0
+
+
+def _keep(said: str, number: int) -> None:
+    """Keep all that a round with a failure said."""
+    place = HERE.parent / "build" / "test-busy"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"round-{number}.log").write_text(said)
+    _say(f"all of it: {(place / f'round-{number}.log').relative_to(HERE.parent)}")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

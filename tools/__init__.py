@@ -1,0 +1,1 @@
+"""Programs for those who work on Prony: measure the house, rename and move what is in it."""
