@@ -25,7 +25,7 @@ NOT_IN_A_BROWSER = {
 # What commands call a client, or whoever stands for one on this machine.
 CALLED = ("client", "book", "keeper")
 # What a page learns without asking for it: the answer to another operation, which pages do ask, holds all of this one.
-HELD_BY = {"baseline": "history", "change": "history", "compatibility": "check"}
+HELD_BY = {"agent": "agents", "baseline": "history", "change": "history", "compatibility": "check"}
 
 
 def asked_by_commands() -> set[str]:
