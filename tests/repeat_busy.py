@@ -18,7 +18,8 @@ from pathlib import Path
 
 from servers.process import dying_with_parent
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+LOGS = HERE.parent / "build" / "test-busy"
 _WAITS = re.compile(
     r"Popen|subprocess|threading|monotonic|wait_for|until\(|free_port|create_server|_server\(|serve\(|asyncio\.|fleet\("
 )
@@ -45,12 +46,14 @@ def keep_busy(count: int) -> Iterator[None]:
             process.wait()
 
 
-def run_round(files: Sequence[Path], workers: int) -> tuple[bool, str]:
-    """Run the files once; return whether all passed, and what pytest said."""
+def run_round(files: Sequence[Path], workers: int, log: Path) -> tuple[bool, str]:
+    """Run the files once, and let pytest write into a log; return whether all passed, and what it said."""
     spread = ["-n", str(workers), "--dist", "loadfile"] if workers else ["-n", "0"]
     command = [sys.executable, "-m", "pytest", "--verbosity=0", *spread, "-p", "no:cacheprovider", *map(str, files)]
-    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False)
-    return done.returncode in (0, _NO_TESTS), done.stdout + done.stderr
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as file:
+        done = subprocess.run(command, cwd=HERE.parent, stdout=file, stderr=file, check=False)
+    return done.returncode in (0, _NO_TESTS), log.read_text(errors="replace")
 
 
 def main() -> int:
@@ -65,23 +68,16 @@ def main() -> int:
     with keep_busy(options.busy):
         for number in range(1, options.rounds + 1):
             begin = time.monotonic()
-            passed, said = run_round(files, options.workers)
+            log = LOGS / f"round-{number}.log"
+            passed, said = run_round(files, options.workers, log)
             failed += not passed
             last = said.strip().rpartition("\n")[2].strip("= ")
             _say(f"round {number} of {options.rounds}: {last} ({time.monotonic() - begin:.0f} s)")
             if not passed:
                 _say("\n".join(_FAILED.findall(said)) or said[-3000:])
-                _keep(said, number)
+                _say(f"all of it: {log.relative_to(HERE.parent)}")
     _say(f"{options.rounds - failed} of {options.rounds} rounds passed")
     return 1 if failed else 0
-
-
-def _keep(said: str, number: int) -> None:
-    """Keep all that a round with a failure said."""
-    place = HERE.parent / "build" / "test-busy"
-    place.mkdir(parents=True, exist_ok=True)
-    (place / f"round-{number}.log").write_text(said)
-    _say(f"all of it: {(place / f'round-{number}.log').relative_to(HERE.parent)}")
 
 
 def _say(line: str) -> None:

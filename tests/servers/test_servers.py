@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -12,7 +14,8 @@ import psycopg
 import pytest
 
 from servers.binaries import AbsentError
-from servers.needs import lack
+from servers.needs import count_missing, lack
+from servers.ports import refusing_port
 from servers.postgres import Postgres
 from servers.process import is_alive, wait_gone
 from servers.redis import redis_server
@@ -115,3 +118,41 @@ def test_a_redis_answers_at_its_url() -> None:
             assert client.get("key") == b"value"
     except AbsentError as exc:
         lack("redis", str(exc))
+
+
+def test_no_port_is_given_out_twice_while_whoever_has_it_lives() -> None:
+    code = "from servers.ports import free_port\nprint(*[free_port() for _ in range(200)], flush=True)\ninput()"
+    with ExitStack() as block:
+        tests = Path(__file__).parents[1]
+        others = [
+            block.enter_context(
+                subprocess.Popen([sys.executable, "-c", code], cwd=tests, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            )
+            for _ in range(3)
+        ]
+        given = [port for other in others if other.stdout for port in other.stdout.readline().split()]
+        for other in others:
+            other.kill()
+    assert len(given) == len(set(given)) == 600
+
+
+def test_a_port_refuses_while_it_is_held() -> None:
+    with refusing_port() as port, pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=60)
+
+
+def test_what_is_missing_is_told_in_a_line_with_the_way_to_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRONY_TEST_REQUIRES", raising=False)
+    with pytest.raises(pytest.skip.Exception) as skipped:
+        lack("podman", "none is on the PATH")
+    reasons = [f"Skipped: {skipped.value}", "Skipped: torch is missing (no)", "Skipped: torch is missing (no)", "other"]
+    assert count_missing(reasons) == [
+        "podman is missing: 1 test was skipped; to bring it: apt-get install podman",
+        "torch is missing: 2 tests were skipped; to bring it: make torch",
+    ]
+
+
+def test_what_is_required_is_not_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRONY_TEST_REQUIRES", "torch,podman")
+    with pytest.raises(pytest.fail.Exception, match="required, but none is on the PATH"):
+        lack("podman", "none is on the PATH")

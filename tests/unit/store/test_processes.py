@@ -38,7 +38,7 @@ def _in_processes(work: Callable[..., None], *arguments: tuple[Any, ...]) -> lis
     for process in processes:
         process.start()
     for process in processes:
-        process.join(timeout=60)
+        process.join(timeout=240)
     return [process.exitcode for process in processes]
 
 

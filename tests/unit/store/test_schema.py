@@ -162,7 +162,7 @@ def test_many_processes_that_open_a_new_database_at_once_all_succeed(other_url: 
     for process in processes:
         process.start()
     for process in processes:
-        process.join(timeout=60)
+        process.join(timeout=240)
     assert [process.exitcode for process in processes] == [0] * 4
     engine = connected(Home(roots[0]), other_url)
     assert revision(engine) == HEAD
