@@ -19,7 +19,8 @@ import psutil
 import pytest
 
 from chaos.attacks import connect, limited, others_asking, send_until_closed, warm
-from chaos.fleet import Fleet, fleet, free_port, wait_for
+from chaos.fleet import Fleet, fleet, wait_for
+from servers.ports import free_port
 
 # Whatever happens, a server ends in 10 s; a busy machine may be late to notice.
 LONGEST_END_S = 20.0

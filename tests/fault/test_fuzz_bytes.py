@@ -16,7 +16,8 @@ import httpx
 import pytest
 
 from chaos.attacks import connect, warm
-from chaos.fleet import Fleet, fleet, free_port
+from chaos.fleet import Fleet, fleet
+from servers.ports import free_port
 
 EXAMPLES = 25 * int(os.environ.get("PRONY_TEST_FUZZ", "12"))
 BODY = b'{"text": "name: x\\nworkload: {kind: model}\\n"}'
