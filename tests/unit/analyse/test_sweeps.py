@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from prony.analyse.sweep.measured import Loaded
 from prony.analyse.sweep.report import sweep_report
 from prony.model.clients import ClientSide
 from prony.model.estimate import Grade
+from prony.model.load import Load
 from prony.model.sweep import Curve, LimitState
 
 from .made_sweeps import load_entry, sweep
@@ -116,3 +119,32 @@ def test_another_setting_is_another_curve() -> None:
     cell = {"load.closed.concurrency": 4, "workload.options.value_size": 9}
     other = one.model_copy(update={"job": one.job.model_copy(update={"workload": workload, "cell": cell})})
     assert [found.title for found in sweep_report([Loaded(one), Loaded(other)], {}).curves] == ["", "value size 9"]
+
+
+def lasting(level: int, load: dict[str, Any], **cell: Any) -> Loaded:
+    """Return a level that lasted as told."""
+    entry = load_entry(level, {"throughput_per_s.p50": [100.0 * level] * 3}, experiment=f"e{level}")
+    closed = {"concurrency": level} | load.pop("closed", {})
+    changes = {"load": Load.model_validate({"closed": closed} | load), "cell": entry.job.cell | cell}
+    return Loaded(entry.model_copy(update={"job": entry.job.model_copy(update=changes)}))
+
+
+@pytest.mark.parametrize(
+    "loads",
+    [
+        [{"requests": 1000}, {"requests": 2000}, {"requests": 4000}],
+        [{"closed": {"requests": 1000}}, {"closed": {"requests": 1000}}, {"closed": {"requests": 990}}],
+        [{"duration": "10s"}, {"duration": "20s"}, {"requests": 10}],
+    ],
+)
+def test_levels_that_lasted_differently_are_of_one_curve(loads: list[dict[str, Any]]) -> None:
+    found = sweep_report([lasting(level, dict(load)) for level, load in zip((1, 2, 4), loads, strict=True)])
+    (curve,) = found.curves
+    assert [level.load for level in curve.levels] == [1, 2, 4]
+
+
+def test_a_length_that_the_matrix_varies_tells_curves_apart() -> None:
+    levels = [
+        lasting(level, {"requests": count}, **{"load.requests": count}) for level in (1, 2) for count in (100, 200)
+    ]
+    assert [curve.title for curve in sweep_report(levels).curves] == ["requests 100", "requests 200"]
