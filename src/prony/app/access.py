@@ -100,11 +100,14 @@ class Access:
             )
         expires_at = None if new.expires_in_s is None else self._clock.now() + timedelta(seconds=new.expires_in_s)
         made = self._made(new.name, new.role, once=new.once, agent_id=agent_id, expires_at=expires_at)
-        digest = tokens.hashed(made.secret)
         with writing(self._engine) as connection:
-            tokens.add(connection, made.token, digest)
-        # Wrong ones from the same address must not keep it out.
-        self._failures.trust(digest)
+            tokens.add(connection, made.token, tokens.hashed(made.secret))
+        return made
+
+    def add_session(self, name: str, role: Role, expires_in_s: float) -> MadeToken:
+        """Make the token of a browser that has just logged in; wrong ones from its address do not keep it out."""
+        made = self.add_token(NewToken(name=name, role=role, expires_in_s=expires_in_s))
+        self._failures.trust(tokens.hashed(made.secret))
         return made
 
     def tokens(self, limit: int, cursor: str | None = None) -> Page[Token]:

@@ -10,7 +10,7 @@ from threading import Lock
 
 from prony.app.access import Access
 from prony.errors import AccessError
-from prony.model.access import LoginLink, MadeToken, NewToken, Role
+from prony.model.access import LoginLink, MadeToken, Role
 from prony.ports.clock import Clock
 from prony.store import tokens
 
@@ -60,4 +60,4 @@ class Logins:
                 code="unauthorized",
             )
         name = f"{found.name[:_LONGEST_NAME]}-browser"
-        return self._access.add_token(NewToken(name=name, role=Role.ADMIN, expires_in_s=SESSION_S))
+        return self._access.add_session(name, Role.ADMIN, SESSION_S)

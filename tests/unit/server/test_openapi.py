@@ -24,6 +24,7 @@ POST /agents/{}/drain drain; POST /agents/{}/reset reset; DELETE /agents/{} remo
 GET /leases leases; POST /leases/{}/progress progress; DELETE /leases/{} hand_back; GET /leases/{}/upload upload_offset
 PATCH /leases/{}/upload upload; PUT /leases/{}/result finish; POST /compatibility compatibility; GET /queue queue
 GET /health health; GET /stats stats; POST /tokens add_token; GET /tokens tokens; DELETE /tokens/{} revoke_token
+POST /login-links login_link
 GET /audit audit; POST /schedules add_schedule; GET /schedules schedules; GET /schedules/{} schedule
 GET /schedules/{}/fires fires; POST /schedules/{}/pause pause_schedule; POST /schedules/{}/resume resume_schedule
 POST /schedules/{}/run run_schedule; DELETE /schedules/{} remove_schedule; POST /alarms add_alarm; GET /alarms alarms
