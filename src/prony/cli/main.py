@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from typing import Any
 
 from prony.errors import InputError, PronyError, StoreError, exit_code
-from prony.report.safe import for_terminal
+from prony.model.shown import for_terminal
 
 # name -> (module under prony.cli.commands, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {

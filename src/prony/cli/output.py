@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from prony.report.safe import for_terminal
+from prony.model.shown import for_terminal
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from prony.model.dossier import Dossier, Entry
 from prony.model.recipe import ModelWorkload, Workload
+from prony.model.shown import visible
 from prony.report import pick
-from prony.report.safe import visible
 
 # What identifies the row and its circumstances; empty where unknown.
 FACTS: tuple[str, ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from prony.report.safe import visible
+from prony.model.shown import visible
 
 
 class Html(str):

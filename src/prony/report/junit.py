@@ -8,8 +8,8 @@ from prony.model.dossier import Dossier, Entry
 from prony.model.estimate import Grade
 from prony.model.gate_outcome import GateOutcome, GateState
 from prony.model.result import Repetition
+from prony.model.shown import visible
 from prony.report import number, pick
-from prony.report.safe import visible
 
 # Neither the model's nor the recipe's fault: the surroundings lacked something, or Prony itself failed.
 _INFRASTRUCTURE = {"capacity", "prony"}

@@ -6,13 +6,14 @@ import re
 
 from prony.model.account import Account
 from prony.model.dossier import Dossier
+from prony.model.shown import visible
 from prony.report import gate_tables, load_tables, pick
 from prony.report.decisions import decisions
 from prony.report.findings import findings
 from prony.report.markdown_analysis import analysis_lines, cost_lines
 from prony.report.markdown_text import escaped, grid, line
 from prony.report.notes import instrument, notes, whose
-from prony.report.safe import unknown, visible
+from prony.report.safe import unknown
 from prony.report.sweep_markdown import sweep_lines
 from prony.report.table import Cell, Column, table
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Mapping
 
 from prony.model.sark import CSV_COLUMNS
-from prony.report.safe import visible
+from prony.model.shown import visible
 
 # A spreadsheet takes a cell that begins so for a formula, and these come from whoever registered.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

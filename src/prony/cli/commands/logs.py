@@ -86,7 +86,7 @@ class _Printer:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a letter may be cut in two
 
     def __call__(self, piece: bytes) -> None:
-        from prony.report.safe import for_terminal
+        from prony.model.shown import for_terminal
 
         sys.stdout.write(for_terminal(self._decoder.decode(piece)))
         sys.stdout.flush()
