@@ -32,8 +32,7 @@ def service_needs(workload: ServiceWorkload) -> Needs:
 
 def script_needs(workload: ScriptWorkload) -> Needs:
     """Return what starts the script: a container engine for its images, and its launcher."""
-    images = [one.image for one in (workload, workload.server) if one is not None and one.image is not None]
-    needs: Needs = {"containers": WITH_APPTAINER} if images else {}
+    needs: Needs = {"containers": WITH_APPTAINER} if workload.used_images else {}
     if _needs_launcher(workload):
         needs["launcher"] = workload.launch.kind
     return needs

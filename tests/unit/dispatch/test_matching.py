@@ -140,6 +140,7 @@ ANY_ENGINE = ("podman", "docker", "apptainer", "singularity")
     [
         (script(), None, ()),
         (script(image="a:1"), None, ANY_ENGINE),
+        (script(image="a:1", container=False), None, ()),
         (script(server={"image": "a:1", "ports": [80]}), None, ANY_ENGINE),
         (script(launch={"kind": "mpirun"}), "mpirun", ()),
         (script(launch={"kind": "torchrun"}), "torchrun", ()),
