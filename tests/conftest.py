@@ -8,6 +8,7 @@ be copied into a home.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -166,6 +167,17 @@ def prony_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     monkeypatch.setenv("PRONY_HOME", str(home))
     return home
+
+
+@pytest.fixture(autouse=True)
+def root_logging() -> Iterator[None]:
+    """Take back what a test changed of the root logger: a handler that writes to a captured stream outlives it."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    for handler in [one for one in root.handlers if one not in handlers]:
+        root.removeHandler(handler)
+    root.setLevel(level)
 
 
 @pytest.fixture

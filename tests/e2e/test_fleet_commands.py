@@ -263,6 +263,8 @@ def test_jobs_are_compared_by_the_server(lab: Fleet) -> None:
 
 
 def test_an_agent_is_drained_and_reset() -> None:
+    # Between two jobs it cleans up, and says that it is active only afterwards.
+    wait_for(lambda: "a0" in prony("agents", "--state", "active", "--json"), "an idle agent", 180)
     assert "is draining" in prony("agents", "drain", "a0")
     assert json.loads(prony("agents", "--state", "draining", "--json"))[0]["name"] == "a0"
     assert "is active" in prony("agents", "reset", "a0")

@@ -274,7 +274,9 @@ def test_a_home_that_may_only_be_read_can_be_listed_and_says_why_not_more(store:
     with tempfile.TemporaryDirectory() as place:
         root, said = Path(place) / "home", Path(place) / "said"
         store.home.root.rename(root)
-        Path(place).chmod(0o755)
+        # A home is closed to others unless its owner opens it, as to a group that may look.
+        for path in (Path(place), root, *root.rglob("*")):
+            path.chmod(path.stat().st_mode | (0o055 if path.is_dir() else 0o044))
         said.touch()
         said.chmod(0o666)
         assert _in_processes(_as_nobody, (root, said)) == [0]

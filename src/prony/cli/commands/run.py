@@ -38,6 +38,9 @@ def command(options: Namespace) -> int:
     from prony.cli.running import run_here, uncollected
 
     check_summary(options)
+    is_remote = address(options) is not None
+    if not is_remote:
+        _check_here(options)
     with uncollected():
         from prony.recipe import load
     on = [f"place.on={options.on}"] if options.on else []
@@ -51,11 +54,10 @@ def command(options: Namespace) -> int:
     if options.clients is not None:
         options.set = [*options.set, *_clients(options.clients, loaded.users_of_client)]
         loaded = load(options.recipe, options.set)
-    if address(options) is not None:
+    if is_remote:
         from prony.cli.submitting import submit
 
         return submit(loaded, options)
-    _check_here(options)
     return run_here(loaded, options)
 
 
