@@ -88,7 +88,7 @@ export function fakeCurve(over: Partial<Curve> = {}): Curve {
   const level = (load: number, rate: number, excluded = "") => ({
     load, jobs: [`j${load}`], throughput: fakeEstimate({ value: rate, unit: "1/s", low: rate * 0.95, high: rate * 1.05 }),
     p50: fakeEstimate({ value: 1000 * load / rate, low: null, high: null }), p99: fakeEstimate({ value: 2000 * load / rate }),
-    checks: [], grade: excluded ? ("void" as const) : ("valid" as const), excluded,
+    checks: [], grade: excluded ? ("void" as const) : ("valid" as const), excluded, ended_early: "" as const,
   });
   return {
     title: "redis",
