@@ -1,4 +1,4 @@
-"""A home in, a real `prony server` in a process of its own out, with its owner's token and its link."""
+"""Start a real `prony server` in a process of its own, with its owner's token and its link."""
 
 from __future__ import annotations
 

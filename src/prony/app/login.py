@@ -1,4 +1,4 @@
-"""Login by link: a one-time code in, a session of a browser out."""
+"""Log browsers in by a one-time link, and keep their sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workload in, the programs that an agent must have to run it out."""
+"""Say which programs an agent must have to run a workload."""
 
 from __future__ import annotations
 

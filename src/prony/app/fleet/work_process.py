@@ -1,4 +1,4 @@
-"""The inside of a process that works for a server: one order a message in, one answer a message out.
+"""Run the orders of a server in a process of its own, one at a time.
 
 It ends when its input does, which also happens when the server is killed.
 """
