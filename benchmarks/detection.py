@@ -30,7 +30,7 @@ from benchmarks.detection_series import (
     History,
     histories,
 )
-from prony.analyse.history.course import Course, follow
+from prony.analyse.history.course import LevelTrack, follow
 from prony.stats.quantiles import Array
 
 SEED = 20_261_115
@@ -148,7 +148,7 @@ def _replayed(values: Array) -> int:
 
 
 def _last(values: Array) -> int:
-    return len(follow(values, RULES, Course(seen=values.size - 1)).changes)
+    return len(follow(values, RULES, LevelTrack(seen=values.size - 1)).changes)
 
 
 def _print_table(outcomes: dict[str, Outcome]) -> None:

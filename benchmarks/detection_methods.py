@@ -17,7 +17,7 @@ from benchmarks.detection_series import FIRST, History
 from benchmarks.load_install import folder, is_ready
 from benchmarks.noise_families import runs as runs_of
 from prony.analyse.history.confirming import AGAIN, MORE, PAIRS, answer, last_good
-from prony.analyse.history.course import Course, Decision, follow
+from prony.analyse.history.course import Decision, LevelTrack, follow
 from prony.analyse.history.judging import Rules
 from prony.stats.quantiles import Array
 from prony.stats.scores import robust_sd
@@ -47,7 +47,7 @@ class Answer:
 def prony(history: History, rules: Rules = RULES) -> Answer:
     """History only: alerts at the second tier, without a single extra run."""
     begin = time.process_time()
-    course = follow(np.log(history.values), rules, Course(seen=FIRST - 1))
+    course = follow(np.log(history.values), rules, LevelTrack(seen=FIRST - 1))
     spent = time.process_time() - begin
     told = [one for one in course.changes if not one.finding.seen_before]
     return Answer(tuple(Alert(one.at, one.position, one.finding.shift > 0) for one in told), spent)
@@ -56,7 +56,7 @@ def prony(history: History, rules: Rules = RULES) -> Answer:
 def prony_confirmed(history: History, rules: Rules = RULES) -> Answer:
     """Every suspicion asks for interleaved runs of both versions, and only what these confirm is told."""
     rng = np.random.default_rng((*history.seed, 1))
-    values, course, decisions = np.log(history.values), Course(seen=FIRST - 1), list[Decision]()
+    values, course, decisions = np.log(history.values), LevelTrack(seen=FIRST - 1), list[Decision]()
     alerts, extra, spent = [], 0, 0.0
     for end in range(FIRST, values.size + 1):
         begin = time.process_time()
@@ -77,7 +77,7 @@ def prony_confirmed(history: History, rules: Rules = RULES) -> Answer:
     return Answer(tuple(alerts), spent, extra)
 
 
-def _asked(values: Array, before: Course, fresh: Course) -> tuple[int, bool, bool] | None:
+def _asked(values: Array, before: LevelTrack, fresh: LevelTrack) -> tuple[int, bool, bool] | None:
     """Return what is to be confirmed: from which run on, in which direction, and whether one run alone said so."""
     noticed = fresh.changes[-1] if len(fresh.changes) > len(before.changes) else fresh.suspect
     if noticed is not None and noticed.finding.kind != "drift":

@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 
 from prony.store import listing_tables, tables
-from prony.store.database import connected, writing
+from prony.store.database import connect_database, writing
 from prony.store.home import Home
 from prony.store.tables import Instant
 
@@ -84,7 +84,7 @@ def fill(home: Path, url: str, ended_id: str, waiting_id: str, *, jobs: int) -> 
 
 @contextmanager
 def _engine(home: Path, url: str) -> Iterator[Engine]:
-    engine = connected(Home(home), url)
+    engine = connect_database(Home(home), url)
     try:
         yield engine
     finally:

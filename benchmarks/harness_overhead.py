@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.bench import HAND_LOOP, in_turns, ratio_text, run, scratch, zoo_file
-from prony.run.child.wire import Order
+from prony.run.child.wire import ChildOrder
 from prony.run.host import EngineHost, Watch
 
 PAIRS = 11
@@ -27,7 +27,7 @@ def by_hand(model: Path, runs: int) -> float:
 
 
 def by_prony(host: EngineHost, model: Path, runs: int, samples: Path) -> float:
-    order = Order(op="measure", model=str(model), runs=runs, warmup=max(5, runs // 5), samples=str(samples))
+    order = ChildOrder(op="measure", model=str(model), runs=runs, warmup=max(5, runs // 5), samples=str(samples))
     answer = host.perform(order, Watch(timeout_ns=120 * 10**9))
     if answer.done is None:
         sys.exit(f"no measurement: {answer.failure}")

@@ -185,7 +185,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable
     """Register the faulty engine, here and in child processes; return a maker of model files for it."""
     monkeypatch.syspath_prepend(str(FAULTY))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(FAULTY), os.environ.get("PYTHONPATH", "")]))
-    plugins.found.cache_clear()
+    plugins.find_plugins.cache_clear()
 
     def model(plan: str) -> Path:
         path = tmp_path / "model.faulty"
@@ -193,4 +193,4 @@ def faulty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable
         return path
 
     yield model
-    plugins.found.cache_clear()
+    plugins.find_plugins.cache_clear()

@@ -57,7 +57,7 @@ def emit(
         # Whole nanoseconds are a number of seconds in JSON too, and are written much faster than a float.
         tail = f',"at_ns":{at_ns},"timestamp":{at or f"{now_ns}e-9"}}}\n'
         path = os.environ.get(FILE)
-        packed = _packed(metrics) if path is not None and type(metrics) is dict else ""
+        packed = _pack(metrics) if path is not None and type(metrics) is dict else ""
         for body in (packed,) if packed else _bodies(metrics, refused):
             told = ',"refused":' + _texts(refused) if refused else ""
             _tell(path, f"{{{body}{rest}{told}", tail)
@@ -66,7 +66,7 @@ def emit(
         return
 
 
-def _packed(metrics: dict[Any, Any]) -> str:
+def _pack(metrics: dict[Any, Any]) -> str:
     """Return names and numbers of a record, or nothing where one of them needs a closer look."""
     names = tuple(metrics)
     form = _forms.get(names) or _form(names)

@@ -14,7 +14,7 @@ import pytest
 
 from prony.app.ai_factory import bring_in
 from prony.app.api import Bench
-from prony.app.dossiers import named
+from prony.app.dossiers import resolve_reference
 from prony.errors import InputError
 from prony.model.dossier import Entry
 from prony.model.estimate import Grade
@@ -141,8 +141,8 @@ def test_the_same_again_changes_nothing_and_the_same_id_of_another_is_another(be
     assert one == again
     assert one != two
     assert bench.dossier(one).experiment.id == one
-    assert named(bench.store, "bm-1-" + one.rpartition("-")[2][:4]) == (one, None)
-    assert named(bench.store, f"{one}-001") == (one, f"{one}-001")
+    assert resolve_reference(bench.store, "bm-1-" + one.rpartition("-")[2][:4]) == (one, None)
+    assert resolve_reference(bench.store, f"{one}-001") == (one, f"{one}-001")
 
 
 def test_logs_of_clients_that_were_never_merged_are_read(bench: Bench, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from prony.app.api import check_names
 from prony.app.targets import check_target
 from prony.cli.main import main
 from prony.errors import InputError, RecipeError
-from prony.recipe import Loaded, load, loads
+from prony.recipe import LoadedRecipe, load, loads
 from prony.recipe.dialects.ai_factory_clients import CLIENTS
 from prony.recipe.dialects.ai_factory_nouns import SERVICES
 from servers.ai_factory import recipes, sweep
@@ -27,11 +27,11 @@ def written(service: dict[str, Any], client: dict[str, Any] | None, **benchmarks
     return yaml.safe_dump({name: value for name, value in document.items() if value is not None}, sort_keys=False)
 
 
-def read(service: dict[str, Any], client: dict[str, Any] | None, **benchmarks: Any) -> Loaded:
+def read(service: dict[str, Any], client: dict[str, Any] | None, **benchmarks: Any) -> LoadedRecipe:
     return loads(written(service, client, **benchmarks), "yaml", "their.yaml")
 
 
-def redis(**settings: Any) -> Loaded:
+def redis(**settings: Any) -> LoadedRecipe:
     return read({"type": "redis"}, {"type": "redis_stress", "settings": settings})
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prony.errors import RecipeError
 from prony.model.recipe import Recipe
 from prony.model.script import Readiness, ScriptServer, ScriptWorkload
-from prony.recipe import Loaded, dump, loads
+from prony.recipe import LoadedRecipe, dump, loads
 
 FINAL: dict[str, Any] = {
     "spec_version": "0.1.0",
@@ -61,32 +61,32 @@ def changed(document: Any, path: str, value: Any) -> dict[str, Any]:
     return {name: one for name, one in (dict(document) | {key: inner}).items() if one is not None}
 
 
-def read(document: Mapping[str, Any]) -> Loaded:
+def read(document: Mapping[str, Any]) -> LoadedRecipe:
     return loads(text_of(document), "toml", "descriptor.toml")
 
 
-def script(loaded: Loaded) -> ScriptWorkload:
+def script(loaded: LoadedRecipe) -> ScriptWorkload:
     assert isinstance(loaded.recipe.workload, ScriptWorkload)
     return loaded.recipe.workload
 
 
-def server(loaded: Loaded) -> ScriptServer:
+def server(loaded: LoadedRecipe) -> ScriptServer:
     found = script(loaded).server
     assert found is not None
     return found
 
 
-def readiness(loaded: Loaded) -> Readiness:
+def readiness(loaded: LoadedRecipe) -> Readiness:
     found = server(loaded).readiness
     assert found is not None
     return found
 
 
-def note(loaded: Loaded, path: str) -> str:
+def note(loaded: LoadedRecipe, path: str) -> str:
     return next((one for one in loaded.notes if f": {path}: " in one), "")
 
 
-Check = Callable[[Loaded], Any]
+Check = Callable[[LoadedRecipe], Any]
 GOOD: list[tuple[dict[str, Any], str, Any, Check]] = [
     (FINAL, "spec_version", "0.1.0", lambda it: not note(it, "spec_version")),
     (FINAL, "spec_version", "banana", lambda it: "read as 0.1.0" in note(it, "spec_version")),
@@ -393,7 +393,7 @@ def test_whatever_stands_under_a_key_it_is_read_or_refused_with_a_line(
         assert found.jobs("x")
 
 
-def outcome(text: str) -> Loaded | RecipeError:
+def outcome(text: str) -> LoadedRecipe | RecipeError:
     try:
         return loads(text, "json", "descriptor.json")
     except RecipeError as exc:

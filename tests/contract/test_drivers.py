@@ -36,7 +36,7 @@ from prony.plugins.drivers.qdrant import QdrantDriver
 from prony.plugins.drivers.redis import RedisDriver
 from prony.plugins.drivers.s3 import S3Driver
 from prony.ports.driver import Cause, Digest, Driver, Endpoint, Prepared, Prompt, Reply, Request, Wants
-from prony.ports.plugins import DRIVERS, found
+from prony.ports.plugins import DRIVERS, find_plugins
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def replied(status: int, body: bytes, cuts: list[int]) -> Reply:
 
 
 def test_every_registered_driver_is_asked() -> None:
-    assert set(found(DRIVERS)) <= {case.driver.name for case in CASES}
+    assert set(find_plugins(DRIVERS)) <= {case.driver.name for case in CASES}
 
 
 class TestEveryDriver:

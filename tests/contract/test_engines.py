@@ -58,7 +58,7 @@ def run(session: Session, inputs: Mapping[str, Array]) -> dict[str, Array]:
     return again
 
 
-@pytest.fixture(params=sorted(plugins.found(plugins.ENGINES)))
+@pytest.fixture(params=sorted(plugins.find_plugins(plugins.ENGINES)))
 def registered(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name

@@ -11,11 +11,11 @@ import pytest
 from prony.plugins.probes.host import HostProbe
 from prony.plugins.probes.nvidia import NvidiaProbe
 from prony.plugins.probes.rapl import RaplProbe
-from prony.ports.plugins import PROBES, found, load
+from prony.ports.plugins import PROBES, find_plugins, load
 from prony.ports.probe import Probe
 
 
-@pytest.fixture(params=sorted(found(PROBES)))
+@pytest.fixture(params=sorted(find_plugins(PROBES)))
 def probe(request: pytest.FixtureRequest) -> Probe:
     made: Probe = load(PROBES, request.param)()
     return made
@@ -41,7 +41,7 @@ def cheapest(call: Callable[[], object]) -> float:
 
 class TestEveryProbe:
     def test_is_registered_by_its_own_name(self, probe: Probe) -> None:
-        assert probe.name in found(PROBES)
+        assert probe.name in find_plugins(PROBES)
 
     def test_says_in_a_sentence_why_it_has_nothing_to_read_or_nothing(self, probe: Probe) -> None:
         reason = probe.available()

@@ -18,8 +18,8 @@ from pydantic import ValidationError
 from prony.errors import PronyError
 from prony.model.base import Noun
 from prony.ports.driver import Endpoint
-from prony.ports.plugins import SERVICES, found, load
-from prony.ports.service import Service, Site, Start, starting_option
+from prony.ports.plugins import SERVICES, find_plugins, load
+from prony.ports.service import Service, ServiceSite, Start, starting_option
 from prony.run.containers import NO_ENGINE
 from servers.ports import refusing_port
 
@@ -35,7 +35,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 NO_IMAGES = {"command"}
 
 
-@pytest.fixture(params=sorted(found(SERVICES)))
+@pytest.fixture(params=sorted(find_plugins(SERVICES)))
 def service(request: pytest.FixtureRequest) -> Service:
     made: Service = load(SERVICES, request.param)()
     return made
@@ -60,7 +60,7 @@ def start(service: Service, base: Path, **more: Any) -> Start:
     own = {} if service.name in NO_IMAGES or "image" in more else {"program": str(base / "program")}
     folder = base / "folder"
     folder.mkdir()
-    return service.start(Site(folder, PORT, options(service, **own, **more), base))
+    return service.start(ServiceSite(folder, PORT, options(service, **own, **more), base))
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def silent() -> Iterator[int]:
 
 class TestEveryService:
     def test_is_registered_by_its_own_name(self, service: Service) -> None:
-        assert service.name in found(SERVICES)
+        assert service.name in find_plugins(SERVICES)
         assert service.driver
 
     def test_describes_every_option_and_refuses_unknown_ones(self, service: Service) -> None:
@@ -215,7 +215,7 @@ def test_those_that_refuse_root_are_given_to_nobody(name: str, base: Path) -> No
 
 def test_the_page_about_services_has_a_line_for_each_and_every_setting() -> None:
     page = (Path(__file__).parents[2] / "docs" / "services.md").read_text()
-    for name in found(SERVICES):
+    for name in find_plugins(SERVICES):
         made = load(SERVICES, name)()
         assert f"| `{name}` | `{made.driver}`" in page
         lines = [line for line in page.splitlines() if line.startswith((f"| `{name}` |", "| `"))]
@@ -223,7 +223,7 @@ def test_the_page_about_services_has_a_line_for_each_and_every_setting() -> None
         assert sorted(setting for setting in own if not any(f"`{setting}`" in line for line in lines)) == []
 
 
-@pytest.mark.parametrize("name", sorted(found(SERVICES)))
+@pytest.mark.parametrize("name", sorted(find_plugins(SERVICES)))
 def test_says_of_itself_in_a_line_what_it_is_and_what_it_lacks_before_a_recipe_tells_more(name: str) -> None:
     kind = load(SERVICES, name)
     assert kind.__doc__

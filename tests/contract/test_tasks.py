@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from prony.model.base import Noun
 from prony.ports.driver import Prompt, Task
-from prony.ports.plugins import TASKS, found, load
+from prony.ports.plugins import TASKS, find_plugins, load
 
 TALKS = [
     {"prompt": f"question {n}", "conversations": [
@@ -31,7 +31,7 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@pytest.fixture(params=sorted(found(TASKS)))
+@pytest.fixture(params=sorted(find_plugins(TASKS)))
 def task(request: pytest.FixtureRequest) -> Task:
     made: Task = load(TASKS, request.param)()
     return made
@@ -50,7 +50,7 @@ def prompts(task: Task, base: Path, count: int = 8, seed: int = 1, **more: Any) 
 
 class TestEveryTask:
     def test_is_registered_by_its_own_name(self, task: Task) -> None:
-        assert task.name in found(TASKS)
+        assert task.name in find_plugins(TASKS)
 
     def test_its_options_are_a_strict_noun_that_explains_every_field(self, task: Task) -> None:
         assert issubclass(task.Options, Noun)

@@ -16,7 +16,7 @@ from prony.client import Client
 from prony.errors import InputError, NotFoundError
 from prony.model.queue import Submission
 from prony.model.schedule import NewSchedule
-from prony.run.scripts.packing import packed
+from prony.run.scripts.packing import pack_folder
 
 RECIPE = """
 name: travelled
@@ -68,7 +68,7 @@ def test_a_folder_that_did_not_travel_is_refused_before_anything_is_stored(lab: 
 
 
 def test_what_is_not_what_its_name_says_is_not_kept(lab: Fleet, tmp_path: Path) -> None:
-    sha256 = packed(lab.folder / "scripts", tmp_path / "scripts.tar")
+    sha256 = pack_folder(lab.folder / "scripts", tmp_path / "scripts.tar")
     with Client(lab.url) as client:
         client.keep_scripts(sha256, (tmp_path / "scripts.tar").read_bytes())
         assert client.scripts(sha256, tmp_path / "back.tar").read_bytes() == (tmp_path / "scripts.tar").read_bytes()

@@ -25,7 +25,7 @@ from prony.model.agent import AgentState
 from prony.model.queue import JobState, Submission
 from prony.model.result import ResultState
 from prony.ports.clock import SystemClock
-from prony.store.database import connected
+from prony.store.database import connect_database
 from prony.store.home import Home
 from prony.store.schema import upgrade
 from servers.ports import free_port
@@ -299,7 +299,7 @@ def test_two_agents_on_one_host_stay_two_and_measure_one_at_a_time(ground: Groun
 def test_a_one_time_token_enrols_one_agent(tmp_path: Path) -> None:
     with grounds(tmp_path) as ground:
         place = Home(tmp_path / "server").create()
-        engine = connected(place)
+        engine = connect_database(place)
         upgrade(engine, place)
         access = Access(engine, SystemClock())
         admin = access.add_token(NewToken(name="admin", role=Role.ADMIN)).secret

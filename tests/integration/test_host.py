@@ -12,7 +12,7 @@ import pytest
 
 from chaos.fleet import wait_for
 from prony.errors import CapacityError
-from prony.run.child.wire import Order
+from prony.run.child.wire import ChildOrder
 from prony.run.host import _CHILD_ENTRY, Answer, EngineHost, Watch
 
 Model = Callable[[str], Path]
@@ -56,7 +56,9 @@ def perform(faulty: Model, tmp_path: Path) -> Iterator[Callable[..., Answer]]:
     before = engines_below()
 
     def run(plan: str, **watch: object) -> Answer:
-        order = Order(op="measure", model=str(faulty(plan)), runs=60, warmup=3, samples=str(tmp_path / "samples.i64"))
+        order = ChildOrder(
+            op="measure", model=str(faulty(plan)), runs=60, warmup=3, samples=str(tmp_path / "samples.i64")
+        )
         with EngineHost("faulty", sys.executable, tmp_path / "log") as host:
             return host.perform(order, Watch(**({"timeout_ns": 120 * SECOND} | watch)))  # type: ignore[arg-type]
 
@@ -153,7 +155,7 @@ def test_an_engine_that_babbles_on_the_wire_fails_its_repetition(perform: Callab
 def test_a_spawner_that_hangs_is_given_up_by_the_time_limit(faulty: Model, tmp_path: Path) -> None:
     with spawner_of_a_new_host(tmp_path / "log") as (host, spawner):
         spawner.suspend()
-        order = Order(op="measure", model=str(faulty("check:fine")))
+        order = ChildOrder(op="measure", model=str(faulty("check:fine")))
         answer = host.perform(order, Watch(timeout_ns=SECOND // 2))
         assert answer.failure is not None
         assert (answer.failure.code, answer.failure.phase) == ("timeout", "start")
@@ -187,16 +189,18 @@ def test_answers_that_are_not_finite_are_seen(perform: Callable[..., Answer]) ->
 def test_the_baseline_is_all_that_the_import_had_in_memory(faulty: Model, tmp_path: Path) -> None:
     with spawner_of_a_new_host(tmp_path / "log") as (host, spawner):
         imported = spawner.memory_info()
-        answer = host.perform(Order(op="load", model=str(faulty("check:fine"))), Watch(timeout_ns=120 * SECOND))
+        answer = host.perform(ChildOrder(op="load", model=str(faulty("check:fine"))), Watch(timeout_ns=120 * SECOND))
     assert answer.done is not None
     assert answer.done["baseline_kib"] * 1024 > 0.9 * imported.rss
 
 
 def test_one_fault_touches_no_later_repetition(faulty: Model, tmp_path: Path) -> None:
     with EngineHost("faulty", sys.executable, tmp_path / "log") as host:
-        crashed = host.perform(Order(op="measure", model=str(faulty("load:segfault"))), Watch(timeout_ns=120 * SECOND))
+        crashed = host.perform(
+            ChildOrder(op="measure", model=str(faulty("load:segfault"))), Watch(timeout_ns=120 * SECOND)
+        )
         well = host.perform(
-            Order(op="measure", model=str(faulty("check:fine")), runs=5), Watch(timeout_ns=120 * SECOND)
+            ChildOrder(op="measure", model=str(faulty("check:fine")), runs=5), Watch(timeout_ns=120 * SECOND)
         )
     assert crashed.failure is not None
     assert well.done is not None

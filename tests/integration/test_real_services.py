@@ -22,7 +22,7 @@ import pytest
 
 from chaos.fleet import wait_for
 from prony.errors import NotFoundError, SutError
-from prony.plugins.services.asking import ask, told
+from prony.plugins.services.asking import ask, ask_json
 from prony.plugins.services.chroma import Chroma
 from prony.plugins.services.llamacpp import Llamacpp
 from prony.plugins.services.nginx import Nginx
@@ -30,10 +30,10 @@ from prony.plugins.services.pgquery import RefusedError, rows
 from prony.plugins.services.postgres import Postgres
 from prony.plugins.services.redis import Redis
 from prony.plugins.services.seaweedfs import Seaweedfs
-from prony.plugins.services.signing import asked
+from prony.plugins.services.signing import ask_as_owner
 from prony.ports.driver import Endpoint
 from prony.ports.service import Service
-from prony.run.services.host import Running, started
+from prony.run.services.host import Running, start_service
 from servers.needs import lack
 from servers.packaged import llama_server, program
 from servers.redis import find_redis
@@ -50,7 +50,7 @@ def serving(service: Service, log: Path, **settings: Any) -> AbstractContextMana
     reason = service.available(options)
     if reason is not None:
         lack(service.name, reason)
-    return started(service, options, log=log, base=log.parent, timeout_s=180)
+    return start_service(service, options, log=log, base=log.parent, timeout_s=180)
 
 
 def processes(running: Running, least: int = 1) -> list[psutil.Process]:
@@ -167,13 +167,13 @@ class TestSeaweedfs:
     def test_it_stores_what_its_owner_puts_and_refuses_others(self, log: Path) -> None:
         with serving(Seaweedfs(), log, program=program("weed")) as running:
             of_it = processes(running)
-            owner = partial(asked, running.endpoint, timeout_s=60)
+            owner = partial(ask_as_owner, running.endpoint, timeout_s=60)
             assert owner("PUT", "/bucket").status == 200
             assert owner("PUT", "/bucket/thing", b"content").status == 200
             assert owner("GET", "/bucket/thing").body == b"content"
             assert b"prony-ready" not in owner("GET", "/").body
             stranger = Endpoint(running.endpoint.host, running.endpoint.port, user="x", password="y")
-            assert asked(stranger, "GET", "/bucket/thing", timeout_s=60).status == 403
+            assert ask_as_owner(stranger, "GET", "/bucket/thing", timeout_s=60).status == 403
             assert running.endpoint.password not in " ".join(running.command)
             assert running.facts["volumes_most"] == "20"
         assert_gone(running, of_it)
@@ -249,4 +249,4 @@ def posted(endpoint: Endpoint, path: str, document: Any) -> Any:
 
 
 def test_what_a_server_does_not_tell_is_nothing() -> None:
-    assert told(Endpoint(host="127.0.0.1", port=1), "/") is None
+    assert ask_json(Endpoint(host="127.0.0.1", port=1), "/") is None

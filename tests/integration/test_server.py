@@ -25,7 +25,7 @@ import httpx
 import polars
 import pytest
 
-from prony.app.access import opened
+from prony.app.access import open_access
 from prony.model.access import NewToken, Role
 from prony.store.home import Home
 from prony.store.parcel import pack
@@ -400,7 +400,7 @@ def test_on_loopback_a_token_is_needed_unless_somebody_says_that_nobody_is_asked
 def admin(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Make an admin's token in a home, as `prony tokens add` does."""
     monkeypatch.setenv("PRONY_HOME", str(Home(folder / "home").create().root))
-    with opened() as access:
+    with open_access() as access:
         return access.add_token(NewToken(name="ann", role=Role.ADMIN)).secret
 
 

@@ -61,13 +61,13 @@ class Shared:
         self._execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
     def _make_template(self) -> None:
-        from prony.store.database import connected
+        from prony.store.database import connect_database
         from prony.store.home import Home
         from prony.store.schema import upgrade
 
         # Under another name until it is whole: a migration that fails must fail for everybody.
         name = self.create()
-        engine = connected(Home(self.place), self.url_of(name))
+        engine = connect_database(Home(self.place), self.url_of(name))
         upgrade(engine, Home(self.place))
         engine.dispose()
         self._execute(f'ALTER DATABASE "{name}" RENAME TO "{_TEMPLATE}"')
@@ -165,7 +165,7 @@ def _sweep(place: Path) -> None:
 
 @contextmanager
 def _alone(place: Path) -> Iterator[None]:
-    from prony.store.lock import locked
+    from prony.store.lock import hold_file_lock
 
-    with locked(place / "lock", wait_s=_START_S):
+    with hold_file_lock(place / "lock", wait_s=_START_S):
         yield

@@ -20,7 +20,7 @@ from prony.store.home import Home
 _LABEL_HINT = "as in --label room=lab2: letters, digits and ._:/@+-, at most 100 each"
 
 
-class Abilities:
+class CapabilityScanner:
     """What this device can do. Blocking: engines are started to see whether they work."""
 
     def __init__(self, home: Home, settings: AgentSettings) -> None:
@@ -60,12 +60,12 @@ class Abilities:
         )
 
     def _look_at_engines(self) -> None:
-        installed = self._installed()
+        installed = self._read_environment_stamps()
         if installed != self._inspected:
             self._engines = tuple(inspect_engines(self.home))
             self._inspected = installed
 
-    def _installed(self) -> tuple[tuple[str, int], ...]:
+    def _read_environment_stamps(self) -> tuple[tuple[str, int], ...]:
         """Return what tells whether an engine was given an environment of its own since the last look."""
         return tuple((str(path), _changed_ns(path)) for path in sorted(self.home.engines.glob("*/*.json")))
 

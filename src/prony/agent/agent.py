@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from prony.agent.abilities import Abilities
+from prony.agent.abilities import CapabilityScanner
 from prony.agent.attempt import Why
 from prony.agent.identity import Slot
-from prony.agent.link import Link, Refused, insisted
+from prony.agent.link import Refused, ServerClient, ask_again_for
 from prony.agent.logs import Log
-from prony.agent.membership import Membership
-from prony.agent.pulse import Pulse
+from prony.agent.membership import AgentEnrolment
+from prony.agent.pulse import Heartbeats
 from prony.agent.sealing import salvage
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import LEAST_FREE_BYTES, Spool
-from prony.agent.stopping import ended
+from prony.agent.stopping import cancel_tasks
 from prony.agent.worker import LEAVING, Worker
 from prony.client.wire import delays
 from prony.errors import ConflictError, PronyError, StoreError, TransportError
@@ -38,7 +38,7 @@ class Agent:
     """One process that offers this device to one server, from `run` until it is asked to stop."""
 
     def __init__(
-        self, slot: Slot, home: Home, link: Link, settings: AgentSettings, *, given: str | None, log: Log
+        self, slot: Slot, home: Home, link: ServerClient, settings: AgentSettings, *, given: str | None, log: Log
     ) -> None:
         self.link = link
         self.log = log
@@ -48,9 +48,9 @@ class Agent:
         self.stopping = self.worker.stopping
         self.uploader = self.worker.uploader
         self.condition = self.worker.condition
-        self.membership = Membership(slot, link, Abilities(home, settings), settings, given=given, log=log)
-        self.pulse = Pulse(
-            link, say=self._heartbeat, hear=self._hear, dismissed=self._dismissed, metrics=self.metrics, log=log
+        self.membership = AgentEnrolment(slot, link, CapabilityScanner(home, settings), settings, given=given, log=log)
+        self.pulse = Heartbeats(
+            link, say=self._heartbeat, hear=self._hear, dismissed=self._enrol_again, metrics=self.metrics, log=log
         )
         self._is_polling = False
         self._must_enroll = False
@@ -68,11 +68,11 @@ class Agent:
         await self._take_up()
         sending = asyncio.create_task(self.uploader.run())  # what waits here need not wait until this life is known
         try:
-            if await self._enrolled():
+            if await self._enrol():
                 await self._serve(sending)
             await self._leave()
         finally:
-            await ended(sending)
+            await cancel_tasks(sending)
 
     async def _serve(self, sending: asyncio.Task[None]) -> None:
         """Work until asked to stop."""
@@ -86,7 +86,7 @@ class Agent:
             await announcing
             await self._give_back_unheard()
         finally:
-            await ended(working, beating, announcing)
+            await cancel_tasks(working, beating, announcing)
 
     # The beginning
 
@@ -100,7 +100,7 @@ class Agent:
 
     async def _salvage(self) -> None:
         self.worker.has_leftovers = False
-        for work in await asyncio.to_thread(self.spool.unfinished):
+        for work in await asyncio.to_thread(self.spool.find_unfinished):
             try:
                 is_kept = await asyncio.to_thread(salvage, self.spool, work)
             except PronyError as exc:
@@ -109,7 +109,7 @@ class Agent:
                 continue
             self.log.info("taken up" if is_kept else "nothing to keep of", work=work.path.name)
 
-    async def _enrolled(self) -> bool:
+    async def _enrol(self) -> bool:
         """Enrol, however long the server is away; False where the end was asked for before."""
         await self.stopping.unless_asked(self.membership.look())
         pauses = delays(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
@@ -124,14 +124,14 @@ class Agent:
                 self.log.warning("not enrolled yet", reason=exc.error.message, status=exc.status)
             else:
                 if enrolled is not None:
-                    self._greeted(enrolled.agent.state, enrolled.agent.reason)
+                    self._log_state(enrolled.agent.state, enrolled.agent.reason)
                     return True
             await self.stopping.pause(next(pauses))
         return False
 
-    def _greeted(self, state: AgentState, reason: str) -> None:
+    def _log_state(self, state: AgentState, reason: str) -> None:
         me = self.membership
-        self.pulse.reached()
+        self.pulse.note_contact()
         self.log.info("enrolled", server=self.link.base, agent_id=me.id, name=me.name, incarnation=me.incarnation)
         if state is AgentState.FAULTY:
             hint = f"when it is repaired: prony agents reset {me.id}"
@@ -168,7 +168,7 @@ class Agent:
             await self.uploader.load()
         if self._must_enroll:
             self._must_enroll = False
-            if not await self._enrolled():
+            if not await self._enrol():
                 return None
         await self.stopping.unless_asked(self.membership.refresh())
         return None if self.stopping.is_asked else await self._poll()
@@ -202,10 +202,10 @@ class Agent:
         except TransportError as exc:
             self.pulse.lost(exc.message)
         except Refused as exc:
-            self._refused(exc)
+            self._handle_refusal(exc)
             pause_s = exc.retry_after_s or 0.0
         else:
-            self.pulse.reached()
+            self.pulse.note_contact()
             self._pauses = delays(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
             self._is_polling = False
             if lease is None and not self.stopping.is_asked:
@@ -218,11 +218,13 @@ class Agent:
 
     def _request(self, wait_s: float) -> LeaseRequest:
         me = self.membership
-        return LeaseRequest(agent_id=me.id, incarnation=me.incarnation, holding=self.worker.known, wait_s=wait_s)
+        return LeaseRequest(
+            agent_id=me.id, incarnation=me.incarnation, holding=self.worker.open_lease_ids, wait_s=wait_s
+        )
 
-    def _refused(self, refused: Refused) -> None:
+    def _handle_refusal(self, refused: Refused) -> None:
         if refused.is_dismissal:
-            self._dismissed(refused)
+            self._enrol_again(refused)
         else:
             self.log.warning("no lease", reason=refused.error.message, hint=refused.error.hint, status=refused.status)
 
@@ -237,7 +239,7 @@ class Agent:
     async def _give_back_unheard(self) -> None:
         """Give back what was given in the last instant, in the answer to a long poll that was given up."""
         with suppress(TransportError, Refused):
-            lease = await insisted(lambda: self.link.lease(self._request(0)), _HAND_BACK_S)
+            lease = await ask_again_for(lambda: self.link.lease(self._request(0)), _HAND_BACK_S)
             if lease is not None:
                 await self.worker.hand_back(lease.id, LEAVING)
 
@@ -245,12 +247,12 @@ class Agent:
         """Send what can be sent in a short time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_LEAVE_S):
-                await self.stopping.unless_hurried(self._emptied())
+                await self.stopping.unless_hurried(self._wait_until_idle())
         if self.uploader.unsent:
             self.log.warning("results stay here until the agent is started again", results=len(self.uploader.unsent))
         self.log.info("stopped")
 
-    async def _emptied(self) -> None:
+    async def _wait_until_idle(self) -> None:
         pauses = delays(0.1, 2.0)
         while self.uploader.unsent:
             if await self.uploader.send_waiting(at_once=True) is not None:
@@ -284,7 +286,7 @@ class Agent:
             if attempt is not None:
                 self.condition.to(AgentState.BUSY)
 
-    def _dismissed(self, refused: Refused) -> None:
+    def _enrol_again(self, refused: Refused) -> None:
         """The server knows this agent, or this life of it, no more: introduce it again, but not for ever."""
         if not self._must_enroll:
             self.log.warning("will enrol again", reason=refused.error.message)

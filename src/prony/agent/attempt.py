@@ -7,14 +7,14 @@ from contextlib import suppress
 from enum import StrEnum
 
 from prony.agent.gang import Messenger
-from prony.agent.journal import Journal
-from prony.agent.link import Link
+from prony.agent.journal import RunnerLog
+from prony.agent.link import ServerClient
 from prony.agent.logs import Log
 from prony.agent.process import GRACE_S, RunnerProcess
 from prony.agent.reporter import Reporter
 from prony.agent.sealing import Ending
 from prony.agent.spool import Work
-from prony.agent.stopping import ended
+from prony.agent.stopping import cancel_tasks
 from prony.model.event import Event
 from prony.model.lease import Lease
 from prony.store.home import Home
@@ -34,7 +34,7 @@ class Why(StrEnum):
 class Attempt:
     """A lease while its job runs."""
 
-    def __init__(self, lease: Lease, work: Work, link: Link, log: Log) -> None:
+    def __init__(self, lease: Lease, work: Work, link: ServerClient, log: Log) -> None:
         self.lease = lease
         self.work = work
         self.why: Why | None = None
@@ -43,7 +43,7 @@ class Attempt:
         self._has_ended = False
         self._grace_s = GRACE_S
         self._link = link
-        self._reporter = Reporter(link, lease.id, Journal(work), on_cancel=self._cancel, log=log)
+        self._reporter = Reporter(link, lease.id, RunnerLog(work), on_cancel=self._cancel, log=log)
 
     def ask_to_stop(self, why: Why, *, grace_s: float = GRACE_S) -> None:
         """Have the job stopped and what was measured kept; the first reason stands."""
@@ -76,7 +76,7 @@ class Attempt:
                 await asyncio.wait_for(hearing, _LINGER_S)
         finally:
             runner.close()
-            await ended(reporting, hearing, exiting, asking)
+            await cancel_tasks(reporting, hearing, exiting, asking)
             await messenger.close()
         await self._reporter.flush(_FLUSH_S)
         self._has_ended = True

@@ -25,7 +25,7 @@ class Backoff:
         """Note a failure; `at_least_s` is the pause that the other side asks for."""
         self._due_s = time.monotonic() + max(at_least_s, next(self._pauses))
 
-    def succeed(self) -> None:
+    def reset(self) -> None:
         """Note a success: the next failure begins with the shortest pause again."""
         self._pauses = self._delays()
         self._due_s = 0.0

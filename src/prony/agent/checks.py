@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from prony.agent.identity import Slot
 from prony.agent.life import Owner
-from prony.agent.link import Link, Refused, server_date
+from prony.agent.link import Refused, ServerClient, server_date
 from prony.agent.settings import SarkSettings
 from prony.agent.spool import LEAST_FREE_BYTES
 from prony.app.engines import inspect_engines
@@ -61,9 +61,9 @@ def validate(owner: Owner) -> list[Check]:
 
 def sark_connection(sark: SarkSettings) -> SarkConnection:
     """See whether a SARK orchestrator and its Redis answer; no worker is registered and no job taken."""
-    from prony.agent.sark_checks import reached
+    from prony.agent.sark_checks import check_sark
 
-    return asyncio.run(reached(sark))
+    return asyncio.run(check_sark(sark))
 
 
 def _sark(found: SarkConnection) -> Iterator[Check]:
@@ -124,14 +124,21 @@ async def _server(owner: Owner) -> list[Check]:
         found = await _connection(server)
     except PronyError as exc:
         return [Check("server", False, exc.message, exc.hint)]
-    checks = [Check("server", found.is_healthy, _told(found), "prony server; GET /api/v1/health says which part fails")]
+    checks = [
+        Check(
+            "server",
+            found.is_healthy,
+            _describe_connection(found),
+            "prony server; GET /api/v1/health says which part fails",
+        )
+    ]
     if found.offset_s is not None and abs(found.offset_s) > _MOST_OFFSET_S:
         detail = f"the server's is {found.offset_s:+.1f} s off"
         checks.append(Check("clock", True, detail, "harmless to leases, but times in logs will not match"))
     return [*checks, await _token(owner, server)]
 
 
-def _told(found: Connection) -> str:
+def _describe_connection(found: Connection) -> str:
     health = "healthy" if found.is_healthy else f"answered {found.status}"
     return f"{found.server}: {health}, Prony {found.version or 'of unknown version'}, {found.round_trip_ms:.1f} ms away"
 
@@ -141,7 +148,7 @@ async def _token(owner: Owner, server: str) -> Check:
     known = _slot(owner).identity()
     stored = known.token if known and known.server == server else None
     agent_id = known.id if known and known.id else "none"
-    async with Link(server, stored or owner.token) as link:
+    async with ServerClient(server, stored or owner.token) as link:
         try:
             if link.token is None:
                 link.token = await asyncio.to_thread(link.find_owner_token, owner.home)
@@ -164,7 +171,7 @@ def _token_told(token: str | None, stored: str | None, given: str | None) -> str
 
 
 async def _connection(server: str) -> Connection:
-    async with Link(server) as link:
+    async with ServerClient(server) as link:
         trips = []
         for _ in range(_ASKED):
             begin_ns = time.perf_counter_ns()

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from prony.agent.link import Link, Refused
+from prony.agent.link import Refused, ServerClient
 from prony.agent.logs import Log
 from prony.client.wire import delays
 from prony.errors import TransportError
@@ -26,7 +26,7 @@ _WAIT_S = 10.0
 class Messenger:
     """Goes to the server for one runner. `tell` writes a line to it."""
 
-    def __init__(self, link: Link, lease_id: str, *, tell: Callable[[str], None], log: Log) -> None:
+    def __init__(self, link: ServerClient, lease_id: str, *, tell: Callable[[str], None], log: Log) -> None:
         self._link = link
         self._lease_id = lease_id
         self._tell = tell
@@ -47,8 +47,8 @@ class Messenger:
 
     async def _go(self, meeting: Meeting) -> None:
         try:
-            clock = await _insisted(lambda: clock_of(self._link))
-            met = await _insisted(lambda: self._link.meet(self._lease_id, meeting))
+            clock = await _ask_until_answered(lambda: clock_of(self._link))
+            met = await _ask_until_answered(lambda: self._link.meet(self._lease_id, meeting))
         except Refused as exc:  # the lease is over: the reporter hears that too, and has the runner stopped
             self._log.warning("the others are not met", meeting=meeting.name, reason=exc.error.message)
             return
@@ -57,7 +57,7 @@ class Messenger:
         self._tell(told.model_dump_json())
 
 
-async def _insisted(ask: Callable[[], Awaitable[T | None]]) -> T:
+async def _ask_until_answered(ask: Callable[[], Awaitable[T | None]]) -> T:
     """Ask until there is an answer, however long the server is away; only a refusal ends it."""
     pauses = delays(0.1, 2.0)
     while True:
@@ -86,7 +86,7 @@ def address_towards(server: str) -> str:
         return ""
 
 
-async def clock_of(link: Link) -> Offset:
+async def clock_of(link: ServerClient) -> Offset:
     """Ask for the server's time again and again, and return what the quickest answer says."""
     trips = []
     for _ in range(_TRIPS):

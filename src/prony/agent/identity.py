@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.base import Noun
 from prony.store.home import Home
-from prony.store.lock import attempted
+from prony.store.lock import try_file_lock
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
@@ -81,7 +81,7 @@ class Slot:
 
 
 @contextmanager
-def taken(home: Home, *, server: str | None = None, name: str | None = None) -> Iterator[Slot]:
+def hold_slot(home: Home, *, server: str | None = None, name: str | None = None) -> Iterator[Slot]:
     """Hold a slot for as long as the block runs: the one that is named, or the first that is free.
 
     Free is one that no process holds and that belongs to this server or to none yet.
@@ -89,7 +89,7 @@ def taken(home: Home, *, server: str | None = None, name: str | None = None) -> 
     folder = home.create().root / "agents"
     for slot in _candidates(folder, name):
         slot.path.mkdir(parents=True, exist_ok=True)
-        with attempted(slot.path / "lock") as is_mine:
+        with try_file_lock(slot.path / "lock") as is_mine:
             if is_mine and _serves(slot, server, is_named=name is not None):
                 yield slot
                 return

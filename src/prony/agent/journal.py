@@ -15,7 +15,7 @@ _MOST_OF_REPETITION = 32 * 1024
 _MOST_BYTES = 32 * 2**20
 
 
-class Journal:
+class RunnerLog:
     """Lines of one attempt, in the order in which they came. Offsets count bytes of UTF-8."""
 
     def __init__(self, work: Work) -> None:
@@ -26,7 +26,7 @@ class Journal:
 
     def event(self, event: Event) -> None:
         """Note an event, and after a repetition what the engine printed in it."""
-        self._line(_told(event))
+        self._line(_format_event(event))
         if event.kind == "repetition" and event.state:
             printed = self._work.folder / "logs" / f"repetition-{event.done - 1:04d}.log"
             self._append(_tail(printed, _MOST_OF_REPETITION))
@@ -71,7 +71,7 @@ class Journal:
         self._size += len(block)
 
 
-def _told(event: Event) -> str:
+def _format_event(event: Event) -> str:
     count = f" {event.done}/{event.total}" if event.total else ""
     return " ".join(f"{event.kind}{count} {event.phase} {event.state} {event.message}".split())
 

@@ -7,13 +7,13 @@ import signal
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from prony.agent.abilities import Abilities
+from prony.agent.abilities import CapabilityScanner
 from prony.agent.agent import Agent
-from prony.agent.identity import Slot, taken
-from prony.agent.link import Link, Refused
+from prony.agent.identity import Slot, hold_slot
+from prony.agent.link import Refused, ServerClient
 from prony.agent.logs import Log
-from prony.agent.membership import Membership
-from prony.agent.metrics import served
+from prony.agent.membership import AgentEnrolment
+from prony.agent.metrics import serve_metrics
 from prony.agent.settings import DEFAULT_SERVER, AgentSettings, is_sark
 from prony.client.wire import base_of
 from prony.errors import ConflictError
@@ -45,32 +45,32 @@ class Owner:
         return server
 
 
-def linked(owner: Owner, slot: Slot, log: Log) -> Link:
+def connect_slot(owner: Owner, slot: Slot, log: Log) -> ServerClient:
     """Return the link to whom the slot serves."""
     if owner.settings.sark is not None:
         from prony.agent.sark_link import SarkLink
 
         return SarkLink(owner.settings.sark, slot, log)
-    return Link(owner.server_of(slot))
+    return ServerClient(owner.server_of(slot))
 
 
 def live(owner: Owner, log: Log) -> None:
     """Be an agent until SIGTERM or SIGINT."""
-    with taken(owner.home, server=owner.base, name=owner.settings.name) as slot:
+    with hold_slot(owner.home, server=owner.base, name=owner.settings.name) as slot:
         asyncio.run(_live(owner, slot, log.bound(slot=slot.name)))
 
 
 async def _live(owner: Owner, slot: Slot, log: Log) -> None:
     settings = owner.settings
     async with AsyncExitStack() as stack:
-        link = await stack.enter_async_context(linked(owner, slot, log))
+        link = await stack.enter_async_context(connect_slot(owner, slot, log))
         agent = Agent(slot, owner.home, link, settings, given=owner.token, log=log)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, agent.ask_to_stop)
             stack.callback(loop.remove_signal_handler, number)
         if settings.metrics_port is not None:
-            serving = served(agent.metrics, settings.metrics_host, settings.metrics_port)
+            serving = serve_metrics(agent.metrics, settings.metrics_host, settings.metrics_port)
             port = await stack.enter_async_context(serving)
             log.info("metrics", url=f"http://{settings.metrics_host}:{port}/metrics")
         log.info("agent starts", server=link.base, home=str(owner.home.root))
@@ -79,14 +79,14 @@ async def _live(owner: Owner, slot: Slot, log: Log) -> None:
 
 def enroll(owner: Owner, log: Log) -> tuple[Slot, Enrolled]:
     """Enrol and write the identity down; return what the server answered. It is not waited for."""
-    with taken(owner.home, server=owner.base, name=owner.settings.name) as slot:
+    with hold_slot(owner.home, server=owner.base, name=owner.settings.name) as slot:
         return slot, asyncio.run(_enroll(owner, slot, log))
 
 
 async def _enroll(owner: Owner, slot: Slot, log: Log) -> Enrolled:
-    async with linked(owner, slot, log) as link:
-        abilities = Abilities(owner.home, owner.settings)
-        membership = Membership(slot, link, abilities, owner.settings, given=owner.token, log=log)
+    async with connect_slot(owner, slot, log) as link:
+        abilities = CapabilityScanner(owner.home, owner.settings)
+        membership = AgentEnrolment(slot, link, abilities, owner.settings, given=owner.token, log=log)
         await membership.look()
         try:
             return await membership.enroll()

@@ -65,7 +65,7 @@ class Refused(Exception):  # noqa: N818 - an answer, and not a fault of this sid
         return self.status in (401, 404, 409)
 
 
-class Link:
+class ServerClient:
     """Open it as a block."""
 
     def __init__(self, base: str, token: str | None = None, *, answer_s: float = _ANSWER_S) -> None:
@@ -96,7 +96,7 @@ class Link:
 
     async def health(self) -> httpx.Response:
         """Return the answer as it came: its status, its head with the server's time, and how long it took."""
-        return await self._sent("GET", ("health",))
+        return await self._send("GET", ("health",))
 
     async def enroll(self, enrolment: Enrolment) -> Enrolled:
         return await self._read(Enrolled, "POST", "agents", body=enrolment)
@@ -160,7 +160,7 @@ class Link:
             async with self._http.stream("GET", url, headers=head, timeout=timeout) as response:
                 if not response.is_success:
                     await response.aread()
-                    raise self._refused(response)
+                    raise self._read_refusal(response)
                 with disk_told(to), to.open("wb") as file:
                     async for piece in response.aiter_bytes():
                         file.write(piece)
@@ -178,12 +178,12 @@ class Link:
     ) -> httpx.Response:
         if body is not None:
             rest |= {"content": body.model_dump_json().encode(), "headers": {"Content-Type": "application/json"}}
-        response = await self._sent(method, parts, wait_s=wait_s, **rest)
+        response = await self._send(method, parts, wait_s=wait_s, **rest)
         if not response.is_success:
-            raise self._refused(response)
+            raise self._read_refusal(response)
         return response
 
-    async def _sent(
+    async def _send(
         self,
         method: str,
         parts: tuple[str, ...],
@@ -207,7 +207,7 @@ class Link:
         except (httpx.HTTPError, httpx.StreamError) as exc:
             raise wire.unreachable(self.base, str(exc) or type(exc).__name__) from exc
 
-    def _refused(self, response: httpx.Response) -> Refused:
+    def _read_refusal(self, response: httpx.Response) -> Refused:
         location = response.headers.get("Location", "")
         error = wire.error_of(response.status_code, response.content, self.base, location=location)
         return Refused(response.status_code, error, _seconds(response.headers.get("Retry-After")))
@@ -226,7 +226,7 @@ def server_date(response: httpx.Response) -> float | None:
         return None
 
 
-async def insisted(ask: Callable[[], Awaitable[T]], most_s: float) -> T:
+async def ask_again_for(ask: Callable[[], Awaitable[T]], most_s: float) -> T:
     """Ask again while nobody answers, for so long and no longer; for what is harmless to ask twice."""
     last = TransportError("there was no time to ask")
     pauses = wire.delays(0.1, 2.0)

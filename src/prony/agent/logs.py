@@ -59,11 +59,11 @@ class Log:
 
 
 def _text(head: Mapping[str, str], fields: Mapping[str, Any]) -> str:
-    tail = " ".join(f"{key}={_quoted(value)}" for key, value in fields.items())
+    tail = " ".join(f"{key}={_quote(value)}" for key, value in fields.items())
     return f"{head['timestamp']} {head['level']:<7} {_one_line(head['event'])}" + (f"  {tail}" if tail else "")
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     text = f"{value:.3f}" if isinstance(value, float) else _one_line(str(value))
     return json.dumps(text, ensure_ascii=False) if " " in text or '"' in text or not text else text
 

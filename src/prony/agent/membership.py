@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 
-from prony.agent.abilities import Abilities
+from prony.agent.abilities import CapabilityScanner
 from prony.agent.identity import Identity, Slot, agent_name, device_key, new_incarnation
-from prony.agent.link import Link, Refused, insisted
+from prony.agent.link import Refused, ServerClient, ask_again_for
 from prony.agent.logs import Log
 from prony.agent.settings import AgentSettings
 from prony.errors import TransportError
@@ -17,14 +17,21 @@ _REFRESH_S = 60.0
 _TTL_S = 30.0
 
 
-class Membership:
+class AgentEnrolment:
     """Who this agent is at its server. `given` is the token that its owner gave it, to enrol with.
 
     Where none was given, that of the server's owner is looked for: the server may have the same home.
     """
 
     def __init__(
-        self, slot: Slot, link: Link, abilities: Abilities, settings: AgentSettings, *, given: str | None, log: Log
+        self,
+        slot: Slot,
+        link: ServerClient,
+        abilities: CapabilityScanner,
+        settings: AgentSettings,
+        *,
+        given: str | None,
+        log: Log,
     ) -> None:
         self.incarnation = new_incarnation()
         self.ttl_s = _TTL_S
@@ -104,6 +111,6 @@ class Membership:
     async def drain(self, most_s: float) -> None:
         """Ask for nothing more; a server that does not hear it will see that nobody asks."""
         try:
-            await insisted(lambda: self._link.drain(self.id), most_s)
+            await ask_again_for(lambda: self._link.drain(self.id), most_s)
         except (TransportError, Refused) as exc:
             self._log.debug("drain not told", reason=str(exc))

@@ -51,15 +51,15 @@ class Metrics:
 def _labels(labels: tuple[tuple[str, str], ...]) -> str:
     if not labels:
         return ""
-    return "{" + ",".join(f'{key}="{_escaped(value)}"' for key, value in labels) + "}"
+    return "{" + ",".join(f'{key}="{_escape(value)}"' for key, value in labels) + "}"
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 @asynccontextmanager
-async def served(metrics: Metrics, host: str, port: int) -> AsyncIterator[int]:
+async def serve_metrics(metrics: Metrics, host: str, port: int) -> AsyncIterator[int]:
     """Answer `GET /metrics` while the block runs; the block is told the port."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from prony.agent.link import Link, Refused
+from prony.agent.link import Refused, ServerClient
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
 from prony.client.wire import delays
@@ -16,7 +16,7 @@ _MOST_S = 2.0
 _LONGEST_PAUSE_S = 30.0
 
 
-class Pulse:
+class Heartbeats:
     """`say` returns what to tell, None while a long poll tells it; `hear` is called with the answer.
 
     `dismissed` is called when the server knows this agent, or this life of it, no more.
@@ -24,7 +24,7 @@ class Pulse:
 
     def __init__(
         self,
-        link: Link,
+        link: ServerClient,
         *,
         say: Callable[[], Heartbeat | None],
         hear: Callable[[HeartbeatAnswer], None],
@@ -64,19 +64,19 @@ class Pulse:
             self.lost(exc.message)
             return False
         except Refused as exc:
-            self._told(exc)
+            self._handle_refusal(exc)
             return False
-        self.reached()
+        self.note_contact()
         self._hear(answer)
         return True
 
-    def _told(self, refused: Refused) -> None:
+    def _handle_refusal(self, refused: Refused) -> None:
         if refused.is_dismissal:
             self._dismissed(refused)
         else:
             self._log.warning("heartbeat refused", reason=refused.error.message, hint=refused.error.hint)
 
-    def reached(self) -> None:
+    def note_contact(self) -> None:
         """The server answered, to whatever it was."""
         if self._is_connected is False:
             self._log.info("the server is back", server=self._link.base)

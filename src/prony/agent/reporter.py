@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from prony.agent.journal import Journal
-from prony.agent.link import Link, Refused
+from prony.agent.journal import RunnerLog
+from prony.agent.link import Refused, ServerClient
 from prony.agent.logs import Log
 from prony.client.wire import delays
 from prony.errors import TransportError
@@ -26,7 +26,7 @@ class Reporter:
     """Tells the server how one job gets on. `on_cancel` is called with True where the lease is not ours any more."""
 
     def __init__(
-        self, link: Link, lease_id: str, journal: Journal, *, on_cancel: Callable[[bool], None], log: Log
+        self, link: ServerClient, lease_id: str, journal: RunnerLog, *, on_cancel: Callable[[bool], None], log: Log
     ) -> None:
         self._link = link
         self._lease_id = lease_id
@@ -83,7 +83,7 @@ class Reporter:
                 self._lease_id, Progress(events=events, log_offset=self._offset, log=text)
             )
         except Refused as exc:
-            return self._refused(exc)
+            return self._handle_refusal(exc)
         except TransportError as exc:
             self._log.debug("progress not told", reason=exc.message)
             return False
@@ -97,7 +97,7 @@ class Reporter:
             self._on_cancel(False)
         return True
 
-    def _refused(self, refused: Refused) -> bool:
+    def _handle_refusal(self, refused: Refused) -> bool:
         if not refused.is_final:
             self._log.debug("progress refused", reason=refused.error.message, status=refused.status)
             return False

@@ -28,7 +28,7 @@ class SarkConnection:
         return self.status == 200
 
 
-async def reached(sark: SarkSettings) -> SarkConnection:
+async def check_sark(sark: SarkSettings) -> SarkConnection:
     status, trip_ms, told = await _orchestrator(sark.url)
     redis_ms, redis_error = await _redis(sark)
     return SarkConnection(

@@ -17,12 +17,12 @@ from pydantic import ValidationError
 from typing_extensions import override
 
 from prony.agent.identity import Slot, device_key
-from prony.agent.link import Link, Refused
+from prony.agent.link import Refused, ServerClient
 from prony.agent.logs import Log
 from prony.agent.sark_device import address_towards, capabilities_of, registration_of
 from prony.agent.sark_orchestrator import Orchestrator
 from prony.agent.sark_queues import Queues
-from prony.agent.sark_result import failed, result_of
+from prony.agent.sark_result import report_unstarted, result_of
 from prony.agent.settings import SarkSettings
 from prony.agent.spool import Work
 from prony.errors import CapacityError, PronyError, TransportError
@@ -40,7 +40,7 @@ _SILENCE_S = 60.0
 _OVER = frozenset({"complete", "completed", "failed", "cancelled"})
 
 
-class SarkLink(Link):
+class SarkLink(ServerClient):
     """Open it as a block."""
 
     def __init__(self, sark: SarkSettings, slot: Slot, log: Log) -> None:
@@ -102,7 +102,7 @@ class SarkLink(Link):
     @override
     async def capabilities(self, agent_id: str, capabilities: Capabilities) -> Agent:
         """Register again: that is how a SARK is told."""
-        enrolled = await self.enroll(self._known().model_copy(update={"capabilities": capabilities}))
+        enrolled = await self.enroll(self._build_enrolment().model_copy(update={"capabilities": capabilities}))
         return enrolled.agent
 
     @override
@@ -130,7 +130,7 @@ class SarkLink(Link):
         while True:
             # Who does not wait asks only for what it may have been given already.
             job_id = await self.queues.take(is_new=request.wait_s > 0)
-            lease = None if job_id is None else await self._leased(job_id)
+            lease = None if job_id is None else await self._find_lease(job_id)
             if lease is not None and lease.id not in request.holding:
                 await self._say(WorkerStatus.BUSY)
                 return lease
@@ -172,7 +172,7 @@ class SarkLink(Link):
 
     # Inside
 
-    async def _leased(self, job_id: str) -> Lease | None:
+    async def _find_lease(self, job_id: str) -> Lease | None:
         """Return a job that is held as a lease, None where it is none: unknown, over, another's, or impossible here."""
         try:
             told = await self.orchestrator.job(job_id)
@@ -186,13 +186,13 @@ class SarkLink(Link):
             await self.queues.forget(job_id)
             return None
         try:
-            job = CampaignJob.read({**_given(told), "job_id": job_id})
+            job = CampaignJob.read({**_drop_empty(told), "job_id": job_id})
             attempt = int(told.get("retry_count") or 0) + 1
             return Lease(id=f"{job_id}.{attempt}", job=self._job(job), attempt=attempt, ttl_s=_SILENCE_S)
         except (ValidationError, ValueError, PronyError) as exc:
             remark = exc.message if isinstance(exc, PronyError) else f"the job cannot be read: {exc}"
             self._log.warning("a job that cannot be run here", job_id=job_id, reason=remark)
-            await self._report(failed(job_id, told.get("campaign_id"), self._worker_id, remark))
+            await self._report(report_unstarted(job_id, told.get("campaign_id"), self._worker_id, remark))
             return None
 
     def _job(self, job: CampaignJob) -> Job:
@@ -217,7 +217,9 @@ class SarkLink(Link):
         try:
             return result_of(self._work(lease_id).tar, self._worker_id, self._device_name)
         except PronyError as exc:  # damaged on this disk: sent again and again it would get no better
-            return failed(_job_id(lease_id), campaign_id, self._worker_id, f"the result is lost: {exc.message}")
+            return report_unstarted(
+                _job_id(lease_id), campaign_id, self._worker_id, f"the result is lost: {exc.message}"
+            )
 
     async def _is_over(self, job_id: str) -> bool:
         """Has the job an end at the orchestrator? One that it does not know is wanted no more."""
@@ -231,14 +233,14 @@ class SarkLink(Link):
         with suppress(TransportError, Refused):
             await self.orchestrator.say(self._worker_id, status)
 
-    def _known(self) -> Enrolment:
+    def _build_enrolment(self) -> Enrolment:
         if self._enrolment is None:
             raise TransportError("not registered yet", hint="wait until the orchestrator answers")
         return self._enrolment
 
     def _agent(self, state: AgentState) -> Agent:
         """Return what a Prony server would say of this agent."""
-        known, now = self._known(), datetime.now(UTC)
+        known, now = self._build_enrolment(), datetime.now(UTC)
         return Agent(
             id=self._worker_id, name=known.name, state=state, device_key=known.device_key,
             incarnation=known.incarnation, capabilities=known.capabilities, created_at=now, seen_at=now,
@@ -256,6 +258,6 @@ def _has_ended(told: dict[str, Any]) -> bool:
     return str(told.get("status", "")).lower() in _OVER
 
 
-def _given(told: dict[str, Any]) -> dict[str, Any]:
+def _drop_empty(told: dict[str, Any]) -> dict[str, Any]:
     """Return what is said of a job; a key without a value says nothing."""
     return {key: value for key, value in told.items() if value is not None}

@@ -40,33 +40,33 @@ class Orchestrator:
 
     async def register(self, registration: Registration) -> str:
         """Introduce a worker; return its id."""
-        answer = await self._asked("POST", "register", body=registration.model_dump(mode="json"))
+        answer = await self._ask("POST", "register", body=registration.model_dump(mode="json"))
         worker_id = answer.get("worker_id")
         if not isinstance(worker_id, str) or not worker_id:
             raise TransportError(f"{self.base} registers without giving an id", hint=_HINT)
         return worker_id
 
     async def heartbeat(self, worker_id: str) -> None:
-        await self._asked("POST", "workers", worker_id, "heartbeat", body={"timestamp": time.time()})
+        await self._ask("POST", "workers", worker_id, "heartbeat", body={"timestamp": time.time()})
 
     async def say(self, worker_id: str, status: WorkerStatus) -> None:
-        await self._asked("PUT", "workers", worker_id, "status", body={"status": status.value})
+        await self._ask("PUT", "workers", worker_id, "status", body={"status": status.value})
 
     async def job(self, job_id: str) -> dict[str, Any]:
         """Return a job as the orchestrator has it."""
-        found = (await self._asked("GET", "jobs", job_id)).get("job")
+        found = (await self._ask("GET", "jobs", job_id)).get("job")
         if not isinstance(found, dict):
             raise TransportError(f"{self.base} tells nothing of job {job_id}", hint=_HINT)
         return found
 
     async def health(self) -> httpx.Response:
         """Return the answer as it came."""
-        return await self._sent("GET", ("health",))
+        return await self._send("GET", ("health",))
 
     # Inside
 
-    async def _asked(self, method: str, *parts: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        response = await self._sent(method, parts, body=body)
+    async def _ask(self, method: str, *parts: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        response = await self._send(method, parts, body=body)
         if not response.is_success:
             raise Refused(response.status_code, self._error(response))
         try:
@@ -77,7 +77,7 @@ class Orchestrator:
             raise TransportError(f"{self.base} answered no object", hint=_HINT)
         return answer
 
-    async def _sent(self, method: str, parts: tuple[str, ...], *, body: dict[str, Any] | None = None) -> httpx.Response:
+    async def _send(self, method: str, parts: tuple[str, ...], *, body: dict[str, Any] | None = None) -> httpx.Response:
         url = "/".join([self.base, "api", *(quote(part, safe="") for part in parts)])
         try:
             return await self._http.request(method, url, json=body)

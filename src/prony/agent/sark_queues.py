@@ -48,7 +48,7 @@ class Queues:
 
     async def check(self) -> None:
         """Raise where no Redis answers."""
-        async with self._told():
+        async with self._translate_errors():
             await self._redis.ping()
 
     def belong(self, worker_id: str, words: Sequence[str]) -> None:
@@ -58,7 +58,7 @@ class Queues:
 
     async def take(self, *, is_new: bool = True) -> str | None:
         """Return the job that is next: one that is held already, or else, where a new one will do, from a queue."""
-        async with self._told():
+        async with self._translate_errors():
             for name, held in self._held.items():
                 if (found := await self._redis.lindex(held, -1)) is not None:
                     # Whoever missed this worker may have put it there again.
@@ -71,7 +71,7 @@ class Queues:
 
     async def report(self, job_id: str, result: str) -> None:
         """Hand in a result and let go of its job, both or neither."""
-        async with self._told(), self._redis.pipeline(transaction=True) as both:
+        async with self._translate_errors(), self._redis.pipeline(transaction=True) as both:
             both.lpush(RESULTS_QUEUE, result)
             for held in self._held.values():
                 both.lrem(held, 0, job_id)
@@ -79,14 +79,14 @@ class Queues:
 
     async def forget(self, job_id: str) -> None:
         """Let go of a job that is to have no result from here."""
-        async with self._told(), self._redis.pipeline(transaction=True) as all_:
+        async with self._translate_errors(), self._redis.pipeline(transaction=True) as all_:
             for held in self._held.values():
                 all_.lrem(held, 0, job_id)
             await all_.execute()
 
     async def hand_back(self, job_id: str) -> None:
         """Put a job back to where it came from, before all that wait there."""
-        async with self._told():
+        async with self._translate_errors():
             for name, held in self._held.items():
                 if job_id in await self._redis.lrange(held, 0, -1):
                     async with self._redis.pipeline(transaction=True) as both:
@@ -95,7 +95,7 @@ class Queues:
                         await both.execute()
 
     @asynccontextmanager
-    async def _told(self) -> AsyncIterator[None]:
+    async def _translate_errors(self) -> AsyncIterator[None]:
         from redis.exceptions import RedisError
 
         try:

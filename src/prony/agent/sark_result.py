@@ -77,7 +77,7 @@ def result_of(tar: Path, worker_id: str, device_name: str) -> WorkerResult:
     )
 
 
-def failed(job_id: str, campaign_id: str | None, worker_id: str, remark: str) -> WorkerResult:
+def report_unstarted(job_id: str, campaign_id: str | None, worker_id: str, remark: str) -> WorkerResult:
     """Report a job that cannot even be begun here."""
     return WorkerResult(
         job_id=job_id, campaign_id=campaign_id, worker_id=worker_id, status="Failed", remark=remark,
@@ -114,7 +114,7 @@ def _why(result: Result) -> str:
     failure = result.failure
     if failure is None:
         return f"the result is {result.state.value}"
-    return _joined((failure.message, failure.hint))
+    return _join((failure.message, failure.hint))
 
 
 def _doubts(summary: Summary) -> str | None:
@@ -123,8 +123,8 @@ def _doubts(summary: Summary) -> str | None:
     if verdict.grade is Grade.VALID:
         return None
     reasons = (reason.text for reason in verdict.reasons if reason.grade is not Grade.VALID)
-    return _joined((f"{verdict.grade.value}:", *reasons), " ")
+    return _join((f"{verdict.grade.value}:", *reasons), " ")
 
 
-def _joined(parts: Iterable[str], between: str = "; ") -> str:
+def _join(parts: Iterable[str], between: str = "; ") -> str:
     return between.join(filter(None, parts))

@@ -6,16 +6,16 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from prony.agent.link import Link, insisted
+from prony.agent.link import ServerClient, ask_again_for
 from prony.model.job import Job
 from prony.model.script import ScriptWorkload
-from prony.run.scripts.packing import REFERENCE, kept
+from prony.run.scripts.packing import REFERENCE, unpack_scripts
 from prony.store.home import Home
 
 _FETCH_S = 60.0
 
 
-async def fetch_scripts(job: Job, link: Link, home: Home) -> None:
+async def fetch_scripts(job: Job, link: ServerClient, home: Home) -> None:
     """Have the folder of a script here, if it has one that travels; what cannot be had is raised."""
     directory = job.workload.directory if isinstance(job.workload, ScriptWorkload) else None
     found = REFERENCE.fullmatch(directory or "")
@@ -24,5 +24,5 @@ async def fetch_scripts(job: Job, link: Link, home: Home) -> None:
     (home.cache / "scripts").mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".coming-", dir=home.cache / "scripts") as scratch:
         tar = Path(scratch) / "scripts.tar"
-        await insisted(lambda: link.scripts(found[1], tar), _FETCH_S)
-        await asyncio.to_thread(kept, tar, found[1], home.cache)
+        await ask_again_for(lambda: link.scripts(found[1], tar), _FETCH_S)
+        await asyncio.to_thread(unpack_scripts, tar, found[1], home.cache)

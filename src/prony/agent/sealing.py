@@ -37,14 +37,14 @@ def seal(work: Work, job: Job, home: Home, ending: Ending) -> Result:
     whole = _whole(work.folder)
     if whole is not None:
         mend(work.folder)  # it may have been killed while it tidied up
-        whole = _excused(work.folder, job, whole) if ending.cancelled else whole
+        whole = _clear_stop_failure(work.folder, job, whole) if ending.cancelled else whole
     else:
-        whole = _patched(work, job, home, ending)
+        whole = _finish_folder(work, job, home, ending)
     _add_log(work)
     return whole
 
 
-def _excused(folder: Path, job: Job, result: Result) -> Result:
+def _clear_stop_failure(folder: Path, job: Job, result: Result) -> Result:
     """Return the result of a job that was stopped within its only repetition: that is no fault of its model."""
     failure = result.failure
     if result.state is not ResultState.FAILED or failure is None or failure.code != "cancelled":
@@ -66,7 +66,7 @@ def _whole(folder: Path) -> Result | None:
     return result if result.ended_at is not None else None
 
 
-def _patched(work: Work, job: Job, home: Home, ending: Ending) -> Result:
+def _finish_folder(work: Work, job: Job, home: Home, ending: Ending) -> Result:
     """Finish a folder in the runner's stead, with what it had kept where that can be read."""
     now = SystemClock().now()
     try:
@@ -89,14 +89,14 @@ def _failure(work: Work, ending: Ending) -> Failure:
         return Failure(code="cancelled", message="stopped before it came to its end", whose="prony")
     return Failure(
         code=RunnerLostError.code,
-        message=f"the runner ended with {_told(ending.exit_code)}",
+        message=f"the runner ended with {_describe_exit(ending.exit_code)}",
         hint="`prony doctor` on that device says what is wrong with it",
         detail=_tail(work.stderr),
         whose="prony",
     )
 
 
-def _told(exit_code: int) -> str:
+def _describe_exit(exit_code: int) -> str:
     if exit_code >= 0:
         return f"exit code {exit_code}"
     try:

@@ -58,7 +58,7 @@ class AgentSettings:
         """Return what this device's owner allows, as facts."""
         from prony.ports import plugins
 
-        schemes = tuple(plugins.found(plugins.MODELS)) if self.models.schemes is None else self.models.schemes
+        schemes = tuple(plugins.find_plugins(plugins.MODELS)) if self.models.schemes is None else self.models.schemes
         return {"schemes": schemes, "kinds": self.kinds}
 
 

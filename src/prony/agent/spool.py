@@ -138,7 +138,7 @@ class Spool:
                         self.refuse(work, exc.message)
         return sorted(found, key=lambda pair: pair[1].number)
 
-    def unfinished(self) -> list[Work]:
+    def find_unfinished(self) -> list[Work]:
         """Return the attempts that an earlier life of this agent left before their result was packed."""
         return [work for work in self._works() if not work.is_packed]
 

@@ -42,10 +42,10 @@ async def _unless(event: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | Non
         await asyncio.wait({task, asked}, return_when=asyncio.FIRST_COMPLETED)
         return task.result() if task.done() else None
     finally:
-        await ended(task, asked)
+        await cancel_tasks(task, asked)
 
 
-async def ended(*tasks: asyncio.Task[Any]) -> None:
+async def cancel_tasks(*tasks: asyncio.Task[Any]) -> None:
     """End tasks and wait until they have."""
     for task in tasks:
         task.cancel()

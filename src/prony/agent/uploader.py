@@ -8,14 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from prony.agent.backoff import Backoff
-from prony.agent.link import Link, Refused
+from prony.agent.link import Refused, ServerClient
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
 from prony.agent.spool import Meta, Spool, Work
 from prony.client.wire import delays
 from prony.errors import PronyError, StoreError, TransportError
 from prony.model.lease import FinishAnswer
-from prony.store.parcel import measured
+from prony.store.parcel import measure_tar
 
 SMALL_BYTES = 2**20
 PIECE_BYTES = 4 * 2**20
@@ -27,7 +27,7 @@ _MOST_REFUSALS = 5
 class Uploader:
     """Sends what lies in the spool. One at a time: who waits for `settled` finds it done, or the server away."""
 
-    def __init__(self, link: Link, spool: Spool, *, metrics: Metrics, log: Log) -> None:
+    def __init__(self, link: ServerClient, spool: Spool, *, metrics: Metrics, log: Log) -> None:
         self._link = link
         self._spool = spool
         self._metrics = metrics
@@ -45,7 +45,7 @@ class Uploader:
         self._is_server_full = False
 
     @property
-    def known(self) -> tuple[str, ...]:
+    def waiting_lease_ids(self) -> tuple[str, ...]:
         """Return the leases whose results wait here: the server need not lend them again."""
         return tuple(lease_id for lease_id, meta in self.unsent.items() if not meta.late)
 
@@ -85,7 +85,7 @@ class Uploader:
             self._fail(meta, exc)
             self.offer(meta)
             return None
-        self._succeed()
+        self._note_success()
         return answer
 
     async def run(self) -> None:
@@ -133,7 +133,7 @@ class Uploader:
                     if self._server.wait_s > 0:
                         break
                 else:
-                    self._succeed()
+                    self._note_success()
             return min(pauses, default=None)
 
     # Inside
@@ -148,7 +148,7 @@ class Uploader:
     def _fail(self, meta: Meta, exc: Refused | TransportError | StoreError) -> float:
         """Note that a result was not taken; return the pause before the next try."""
         error = exc.error if isinstance(exc, Refused) else exc
-        self._told(meta, error)
+        self._log_failure(meta, error)
         at_least_s = (exc.retry_after_s or 0.0) if isinstance(exc, Refused) else 0.0
         if isinstance(exc, Refused) and not exc.is_trouble:
             self._refusals[meta.lease_id] += 1
@@ -159,9 +159,9 @@ class Uploader:
         backoff.fail(at_least_s)
         return backoff.wait_s
 
-    def _succeed(self) -> None:
+    def _note_success(self) -> None:
         self._is_server_full = False
-        self._server.succeed()
+        self._server.reset()
 
     async def _send(self, work: Work, meta: Meta, *, ask_next: bool) -> FinishAnswer | None:
         """Send one; return the answer, or None where the server refused it for good. Raises where it may go better."""
@@ -212,7 +212,7 @@ class Uploader:
         self._metrics.count("results_refused_total", code=error.code)
         self._about(meta).alarm("the server refuses the result", reason=error.message, kept=str(place))
 
-    def _told(self, meta: Meta, error: PronyError) -> None:
+    def _log_failure(self, meta: Meta, error: PronyError) -> None:
         self._metrics.count("upload_retries_total")
         self._about(meta).warning("result not sent yet", reason=error.message, hint=error.hint)
 
@@ -246,4 +246,4 @@ def _piece(path: Path, offset: int) -> bytes:
 
 def _is_rotten(work: Work, meta: Meta, refused: Refused) -> bool:
     """Was what arrived damaged not on its way, but on this disk?"""
-    return refused.error.code == "checksum_mismatch" and measured(work.tar).sha256 != meta.sha256
+    return refused.error.code == "checksum_mismatch" and measure_tar(work.tar).sha256 != meta.sha256

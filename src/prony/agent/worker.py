@@ -7,14 +7,14 @@ import asyncio
 from prony.agent.attempt import Attempt, Why
 from prony.agent.condition import Condition
 from prony.agent.gang import address_towards
-from prony.agent.link import Link, Refused, insisted
+from prony.agent.link import Refused, ServerClient, ask_again_for
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
 from prony.agent.scripts import fetch_scripts
 from prony.agent.sealing import Ending, decline_work, seal
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import Meta, Spool, Work
-from prony.agent.stopping import Stopping, ended
+from prony.agent.stopping import Stopping, cancel_tasks
 from prony.agent.uploader import Uploader
 from prony.errors import InputError, PronyError, TransportError
 from prony.model.agent import AgentState
@@ -30,7 +30,7 @@ LEAVING = "the agent is being stopped"
 class Worker:
     """Carries out one lease at a time."""
 
-    def __init__(self, home: Home, link: Link, settings: AgentSettings, spool: Spool, *, log: Log) -> None:
+    def __init__(self, home: Home, link: ServerClient, settings: AgentSettings, spool: Spool, *, log: Log) -> None:
         self.home = home
         self.link = link
         self.settings = settings
@@ -39,12 +39,12 @@ class Worker:
         self.stopping = Stopping()
         self.metrics = metrics = Metrics()
         self.uploader = Uploader(link, spool, metrics=metrics, log=log)
-        self.condition = Condition(self._moved)
+        self.condition = Condition(self._note_state)
         self.attempt: Attempt | None = None
         # Something could not be kept for want of room: its folder lies in the spool until there is some.
         self.has_leftovers = False
         self._begun_s = 0.0
-        self._moved(AgentState.ACTIVE, AgentState.ACTIVE)
+        self._note_state(AgentState.ACTIVE, AgentState.ACTIVE)
 
     @property
     def holding(self) -> tuple[str, ...]:
@@ -52,9 +52,9 @@ class Worker:
         return self._with_running(self.uploader.answered_for)
 
     @property
-    def known(self) -> tuple[str, ...]:
+    def open_lease_ids(self) -> tuple[str, ...]:
         """Return every lease that this agent has heard of and not brought to its end."""
-        return self._with_running(self.uploader.known)
+        return self._with_running(self.uploader.waiting_lease_ids)
 
     def _with_running(self, lease_ids: tuple[str, ...]) -> tuple[str, ...]:
         running = (self.attempt.lease.id,) if self.attempt else ()
@@ -69,9 +69,9 @@ class Worker:
         self.condition.to(AgentState.BUSY)
         try:
             work = await asyncio.to_thread(self.spool.begin, lease)
-            meta = work.meta() if work.is_packed else await self._measured(lease, work, log)
+            meta = work.meta() if work.is_packed else await self._run_job(lease, work, log)
             self.condition.to(AgentState.CLEANUP)
-            return await self._delivered(work, meta) if meta else None
+            return await self._deliver(work, meta) if meta else None
         except PronyError as exc:
             self.has_leftovers = True
             log.alarm("the job is handed back: it cannot be kept here", reason=exc.message, hint=exc.hint)
@@ -85,7 +85,7 @@ class Worker:
         """Let another agent have the job at once."""
         self.metrics.count("leases_returned_total")
         try:
-            await insisted(lambda: self.link.hand_back(lease_id, reason), _HAND_BACK_S)
+            await ask_again_for(lambda: self.link.hand_back(lease_id, reason), _HAND_BACK_S)
             self.log.info("handed back", lease_id=lease_id, reason=reason)
         except (TransportError, Refused) as exc:
             # Nobody renews it from now on, so it runs out; or this agent is given it again.
@@ -93,7 +93,7 @@ class Worker:
 
     # Inside
 
-    async def _measured(self, lease: Lease, work: Work, log: Log) -> Meta | None:
+    async def _run_job(self, lease: Lease, work: Work, log: Log) -> Meta | None:
         """Have the result of a job on this disk; None where there is to be none."""
         kind = lease.job.workload.kind
         if kind not in self.settings.kinds:
@@ -105,17 +105,17 @@ class Worker:
                 whose="capacity",
             )
             result = await asyncio.to_thread(decline_work, work, lease.job, self.home, failure)
-            return await self._kept(work, result, log)
+            return await self._pack_result(work, result, log)
         try:
             await fetch_scripts(lease.job, self.link, self.home)
         except (Refused, InputError) as exc:  # asked again, the answer would be the same
             error = exc.error if isinstance(exc, Refused) else exc
             failure = Failure(code=error.code, message=error.message, hint=error.hint, phase="prepare", whose="input")
             result = await asyncio.to_thread(decline_work, work, lease.job, self.home, failure)
-            return await self._kept(work, result, log)
+            return await self._pack_result(work, result, log)
         self.attempt = Attempt(lease, work, self.link, log)
         log.info("job begins", title=lease.job.title, lease_id=lease.id)
-        ending = await self._performed(self.attempt)
+        ending = await self._run_attempt(self.attempt)
         self.condition.to(AgentState.CLEANUP)
         if ending.exit_code not in (0, 1):
             await asyncio.to_thread(self.spool.check_room)  # what a full disk did to the runner is no fault of the job
@@ -126,9 +126,9 @@ class Worker:
             if why is Why.DRAINED:
                 await self.hand_back(lease.id, LEAVING)
             return None
-        return await self._kept(work, result, log, late=why is Why.LOST)
+        return await self._pack_result(work, result, log, late=why is Why.LOST)
 
-    async def _performed(self, attempt: Attempt) -> Ending:
+    async def _run_attempt(self, attempt: Attempt) -> Ending:
         calibration_id = await asyncio.to_thread(latest_calibration, self.home, self.log)
         self._begun_s = asyncio.get_running_loop().time()
         draining = asyncio.create_task(self._watch_drain(attempt))
@@ -141,7 +141,7 @@ class Worker:
                 variables["PRONY_ADDRESS"] = self.settings.address or found
             return await attempt.perform(self.home, calibration_id, variables)
         finally:
-            await ended(draining)
+            await cancel_tasks(draining)
             self.metrics.count("job_seconds_total", asyncio.get_running_loop().time() - self._begun_s)
             self.metrics.set("job_running_seconds", 0)
 
@@ -156,14 +156,14 @@ class Worker:
         else:
             attempt.ask_to_stop(Why.DRAINED, grace_s=_HURRY_S)
 
-    async def _kept(self, work: Work, result: Result, log: Log, *, late: bool = False) -> Meta:
+    async def _pack_result(self, work: Work, result: Result, log: Log, *, late: bool = False) -> Meta:
         meta = await asyncio.to_thread(self.spool.keep, work, late=late)
         self.metrics.count("jobs_total", state=result.state.value)
         code = result.failure.code if result.failure else None
         log.info("job ended", state=result.state.value, failure=code, bytes=meta.size)
         return meta
 
-    async def _delivered(self, work: Work, meta: Meta) -> Lease | None:
+    async def _deliver(self, work: Work, meta: Meta) -> Lease | None:
         sending = self.uploader.deliver(work, meta, ask_next=not self.stopping.is_asked)
         answer = await self.stopping.unless_hurried(sending)
         return answer.lease if answer else None
@@ -173,7 +173,7 @@ class Worker:
         if self.attempt is not None:
             self.metrics.set("job_running_seconds", asyncio.get_running_loop().time() - self._begun_s)
 
-    def _moved(self, before: AgentState, state: AgentState) -> None:
+    def _note_state(self, before: AgentState, state: AgentState) -> None:
         for one in (AgentState.ACTIVE, AgentState.BUSY, AgentState.CLEANUP, AgentState.DRAINING):
             self.metrics.set("state", float(one is state), state=one.value)
         if before is not state:

@@ -39,10 +39,10 @@ def bottleneck_of(parts: Sequence[tuple[Entry, pl.DataFrame | None]]) -> Bottlen
         *_client(seen, median.value if median is not None else None, is_open=is_open),
         *_machine(seen), *_server(seen),
     )  # fmt: skip
-    return attributed(seen, clues)
+    return choose_bottleneck(seen, clues)
 
 
-def attributed(seen: Utilisation, clues: Sequence[Clue]) -> Bottleneck:
+def choose_bottleneck(seen: Utilisation, clues: Sequence[Clue]) -> Bottleneck:
     """Choose among what is over its threshold: others, the client, the server's parts, then what both share."""
     over = {clue.series: clue for clue in clues if clue.is_over}
     for rule in _RULES:

@@ -60,16 +60,16 @@ def _worth(jobs: Sequence[Entry], things: str, key: str, price: Price | None) ->
     currency = "" if price is None else price.currency
     return Worth(
         things=things, price=price,
-        per_million=None if money is None else _made([money / rate * _MILLION for rate in rates], currency),
-        per_money=None if money is None else _made([rate / money for rate in rates], f"1/{currency}"),
-        power_w=_made(watts, "W") if watts else None,
-        per_joule=_made([rate / watt for rate, watt in zip(rates, watts, strict=True)], "1/J")
+        per_million=None if money is None else _make_estimate([money / rate * _MILLION for rate in rates], currency),
+        per_money=None if money is None else _make_estimate([rate / money for rate in rates], f"1/{currency}"),
+        power_w=_make_estimate(watts, "W") if watts else None,
+        per_joule=_make_estimate([rate / watt for rate, watt in zip(rates, watts, strict=True)], "1/J")
         if len(watts) == len(rates) else None,
         note="; ".join(notes),
     )  # fmt: skip
 
 
-def _made(values: Sequence[float], unit: str) -> Estimate:
+def _make_estimate(values: Sequence[float], unit: str) -> Estimate:
     return across_runs(np.array(values), unit, "runs")
 
 

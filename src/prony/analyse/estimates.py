@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from prony.analyse.figures import Figures
+from prony.analyse.figures import EstimateSet
 from prony.analyse.runs import NS_PER_MS, PERCENTILES, Run
 from prony.model.estimate import Estimate, Missing
 from prony.model.metric import METRICS, STATISTICS, key_text
@@ -21,9 +21,9 @@ _SINGULARS = {"p50": "median", "mean": "mean", "min": "minimum", "max": "maximum
 _FEWEST_FOR_MEAN = 50
 
 
-def inference_estimates(runs: Sequence[Run]) -> Figures:
+def inference_estimates(runs: Sequence[Run]) -> EstimateSet:
     """Return every statistic of `inference_ms` that all runs have enough samples for."""
-    found = Figures()
+    found = EstimateSet()
     for name in STATISTICS:
         found |= _inference(runs, name)
     return found
@@ -44,7 +44,7 @@ def missing_percentiles(runs: Sequence[Run]) -> tuple[Missing, ...]:
 
 def single_estimates(
     metric: str, values: Sequence[float], noun: str, *, full: bool, operation: str = "", unit: str | None = None
-) -> Figures:
+) -> EstimateSet:
     """Return the estimates of a metric that has one number a run; `noun` says what the numbers are, in the plural.
 
     `full` adds mean, minimum, maximum and standard deviation to the median, which alone stands for the runs. `unit` is
@@ -52,11 +52,11 @@ def single_estimates(
     """
     numbers = np.array([value for value in values if math.isfinite(value)], dtype=np.float64)
     if numbers.size == 0:
-        return Figures()
+        return EstimateSet()
     unit = METRICS[metric].unit if unit is None else unit
-    found = Figures.one(key_text(metric, "p50", operation), across_runs(numbers, unit, noun), numbers.tolist())
-    described = _described(numbers, unit, noun) if full else {}
-    return found | Figures({key_text(metric, name, operation): one for name, one in described.items()})
+    found = EstimateSet.one(key_text(metric, "p50", operation), across_runs(numbers, unit, noun), numbers.tolist())
+    described = _estimate_spread(numbers, unit, noun) if full else {}
+    return found | EstimateSet({key_text(metric, name, operation): one for name, one in described.items()})
 
 
 def across_runs(values: Array, unit: str, noun: str) -> Estimate:
@@ -83,16 +83,16 @@ def plural(statistic: str) -> str:
     return _PLURALS.get(statistic) or f"{singular(statistic)}s"
 
 
-def _inference(runs: Sequence[Run], name: str) -> Figures:
+def _inference(runs: Sequence[Run], name: str) -> EstimateSet:
     values = [run.statistic(name) for run in runs]
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     if known.size == 0 or known.size < len(values):
-        return Figures()
+        return EstimateSet()
     if len(runs) == 1:
         estimate = _within(runs[0], name, float(known[0]))
     else:
         estimate = across_runs(known, "ms", f"runs' {plural(name)}")
-    return Figures.one(key_text("inference_ms", name), estimate, known.tolist())
+    return EstimateSet.one(key_text("inference_ms", name), estimate, known.tolist())
 
 
 def _within(run: Run, name: str, value: float) -> Estimate:
@@ -115,7 +115,7 @@ def _within(run: Run, name: str, value: float) -> Estimate:
     )  # fmt: skip
 
 
-def _described(values: Array, unit: str, noun: str) -> Mapping[str, Estimate]:
+def _estimate_spread(values: Array, unit: str, noun: str) -> Mapping[str, Estimate]:
     count = int(values.size)
     found = {"mean": _mean(values, unit, noun)}
     extremes: dict[str, Callable[[Array], float]] = {"min": np.min, "max": np.max}

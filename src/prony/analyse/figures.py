@@ -10,7 +10,7 @@ from prony.model.estimate import Estimate
 
 
 @dataclass(frozen=True)
-class Figures:
+class EstimateSet:
     """`runs` has one number a run, in the order of the repetitions; `counts` has (failed, total) of a share.
 
     A comparison is decided by these, and never by requests of several runs thrown together.
@@ -24,5 +24,5 @@ class Figures:
     def one(cls, key: str, estimate: Estimate, runs: Sequence[float] = ()) -> Self:
         return cls({key: estimate}, {key: tuple(float(value) for value in runs)} if len(runs) else {})
 
-    def __or__(self, other: Figures) -> Figures:
-        return Figures(self.estimates | other.estimates, self.runs | other.runs, self.counts | other.counts)
+    def __or__(self, other: EstimateSet) -> EstimateSet:
+        return EstimateSet(self.estimates | other.estimates, self.runs | other.runs, self.counts | other.counts)

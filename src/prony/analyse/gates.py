@@ -41,10 +41,10 @@ def _outcome(gate: Gate, summary: Summary, worsening: Worsening, *, failed: bool
             state, text = GateState.CANNOT_TELL, found
         else:
             estimate = found
-            state, text = _bounded(gate, found, f"{gate.key} got worse by")
+            state, text = _judge_bound(gate, found, f"{gate.key} got worse by")
     else:
         estimate = summary.estimates.get(gate.key)
-        state, text = _absent(gate, summary) if estimate is None else _bounded(gate, estimate, f"{gate.key} is")
+        state, text = _absent(gate, summary) if estimate is None else _judge_bound(gate, estimate, f"{gate.key} is")
     limit = None if gate.kind == "verdict" else gate.limit
     return GateOutcome(
         gate=gate.text, job_id=summary.job_id, title=summary.title, state=state, estimate=estimate, limit=limit,
@@ -62,8 +62,8 @@ def _why(verdict: Verdict) -> str:
     return next((one.text for one in verdict.reasons if one.grade is verdict.grade), "")
 
 
-def _bounded(gate: Gate, found: Estimate, begin: str) -> Judged:
-    number = f"{begin} {_shown(found)}"
+def _judge_bound(gate: Gate, found: Estimate, begin: str) -> Judged:
+    number = f"{begin} {_format_estimate(found)}"
     bound = f"{_WORDS[gate.operator]} {_number(gate.limit, found.unit)}"
     if not math.isfinite(found.value):
         return GateState.CANNOT_TELL, f"{number}, which is no finite number."
@@ -121,7 +121,7 @@ def _too_few(gate: Gate, missing: Missing) -> Judged:
     return GateState.CANNOT_TELL, f"There is no {gate.key}. {needs}"
 
 
-def _shown(one: Estimate) -> str:
+def _format_estimate(one: Estimate) -> str:
     if one.low is None or one.high is None:
         return _number(one.value, one.unit)
     ends = f"[{_number(one.low, one.unit, bare=True)}, {_number(one.high, one.unit, bare=True)}]"

@@ -54,7 +54,7 @@ def matrix_report(jobs: Sequence[Priced], terms: MatrixTerms) -> MatrixReport:
     key = metric_key(terms.metric or headline_of(first.summary, first.job.workload.kind) or "wall_s.p50", own)
     metric = metric_of(key, own)
     places = _places(jobs, terms)
-    cells = _marked([_cell(place, key) for place in places], metric.better)
+    cells = _mark_best([_cell(place, key) for place in places], metric.better)
     return MatrixReport(
         experiments=tuple(dict.fromkeys(job.entry.job.experiment_id for job in jobs)), terms=terms, metric=key,
         unit=metric.unit, better=metric.better, rows=tuple(dict.fromkeys(one.row for one in places)),
@@ -160,7 +160,7 @@ def _work(entry: Entry, key: str) -> str:
     return f"{name} in batches of {work.batch_size}" if is_of_batch and work.batch_size > 1 else name
 
 
-def _marked(cells: list[MatrixCell], better: Better) -> list[MatrixCell]:
+def _mark_best(cells: list[MatrixCell], better: Better) -> list[MatrixCell]:
     """Mark the best of each work where its interval lies apart from all others, else those that are as good."""
     if better == "neither":
         return cells

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from prony.analyse.figures import Figures
+from prony.analyse.figures import EstimateSet
 from prony.model.estimate import Estimate
 from prony.model.metric import metric_of
 from prony.model.result import Reported
 
 
-def reported_figures(reported: Reported | None) -> Figures:
+def reported_figures(reported: Reported | None) -> EstimateSet:
     """Return the figures as they were told; nothing here can compute an interval for them."""
     if reported is None:
-        return Figures()
+        return EstimateSet()
     estimates = {
         key: Estimate(
             value=value,
@@ -22,4 +22,4 @@ def reported_figures(reported: Reported | None) -> Figures:
         )
         for key, value in reported.figures.items()
     }
-    return Figures(estimates)
+    return EstimateSet(estimates)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from prony.analyse.estimates import single_estimates
-from prony.analyse.figures import Figures
+from prony.analyse.figures import EstimateSet
 from prony.analyse.runs import NS_PER_MS, Run
 from prony.analyse.selection import Selection
 from prony.model.recipe import ModelWorkload
@@ -21,7 +21,7 @@ Reading = Callable[[Repetition], float | None]
 
 def cold_estimates(
     selection: Selection, durations_ms: Mapping[int, Mapping[str, float]], imports: Iterable[Repetition]
-) -> Figures:
+) -> EstimateSet:
     """Return load, first inference, both together, and import."""
     taken = [durations_ms[repetition.index] for repetition in selection.cold]
     whole = [phases for phases in taken if "load" in phases and "first" in phases]
@@ -30,7 +30,7 @@ def cold_estimates(
         "first_inference_ms": [phases["first"] for phases in taken if "first" in phases],
         "cold_start_ms": [phases["load"] + phases["first"] for phases in whole],
     }
-    found = Figures()
+    found = EstimateSet()
     for metric, values in columns.items():
         found |= single_estimates(metric, values, "cold starts", full=True)
     # Children forked from one spawner share its import: the same nanoseconds are one event, however often told.
@@ -39,7 +39,7 @@ def cold_estimates(
     return found | single_estimates("import_ms", [ns / NS_PER_MS for ns in imported], "imports", full=False)
 
 
-def run_estimates(selection: Selection, runs: Mapping[int, Run], workload: ModelWorkload) -> Figures:
+def run_estimates(selection: Selection, runs: Mapping[int, Run], workload: ModelWorkload) -> EstimateSet:
     """Return throughput, CPU time, memory and energy; a counter that the machine lacks leaves no entry."""
     rates = [_throughput_per_s(runs[repetition.index], workload.batch_size) for repetition in selection.used]
     used = [on_cpu(repetition) if workload.unit == "cpu" else repetition for repetition in selection.used]

@@ -51,7 +51,7 @@ def utilisation(parts: Sequence[tuple[Entry, pl.DataFrame | None]]) -> Utilisati
         by_run = _by_run(telemetry)
         for one in entry.result.repetitions:
             if one.index in entry.summary.used:
-                for name, value in (_told(one) | _measured(by_run.get(one.index), one)).items():
+                for name, value in (_read_client_figures(one) | _read_telemetry(by_run.get(one.index), one)).items():
                     found.setdefault(name, []).append(value)
     hardware = parts[0][0].environment.device.hardware
     cores, logical = hardware.cpu.usable_cores or 0, hardware.cpu.logical_cores
@@ -69,7 +69,7 @@ def _is_local(entry: Entry) -> bool:
     return facts.pid is not None or (bool(facts.endpoint) and (urlsplit(facts.endpoint).hostname or "") in _LOCAL)
 
 
-def _told(one: Repetition) -> dict[str, float]:
+def _read_client_figures(one: Repetition) -> dict[str, float]:
     """Return what the clients and the kernel told of the whole run."""
     found: dict[str, float | None] = {
         "foreign_cpu": one.noise.foreign_cpu,
@@ -95,7 +95,7 @@ def _by_run(telemetry: pl.DataFrame | None) -> dict[int, pl.DataFrame]:
     return {int(part["repetition"][0]): part for part in telemetry.partition_by("repetition", maintain_order=True)}
 
 
-def _measured(rows: pl.DataFrame | None, one: Repetition) -> dict[str, float]:
+def _read_telemetry(rows: pl.DataFrame | None, one: Repetition) -> dict[str, float]:
     """Return totals as rates and the rest as means, over the readings taken while requests were sent."""
     if rows is None:
         return {}
@@ -110,7 +110,7 @@ def _measured(rows: pl.DataFrame | None, one: Repetition) -> dict[str, float]:
         inside = [place for place, at in enumerate(times) if phase and phase.begin_ns <= at <= phase.end_ns]
         kept = inside if len(inside) > 1 else range(len(times))
         found |= _number(counter, [times[place] for place in kept], [values[place] for place in kept])
-    return _summed(found)
+    return _add_queues(found)
 
 
 def _number(counter: str, times: Sequence[int], values: Sequence[float]) -> dict[str, float]:
@@ -124,7 +124,7 @@ def _number(counter: str, times: Sequence[int], values: Sequence[float]) -> dict
     return {f"cache:{counter}": float(np.mean(values))} if _CACHE.search(counter) else {}
 
 
-def _summed(found: dict[str, float]) -> dict[str, float]:
+def _add_queues(found: dict[str, float]) -> dict[str, float]:
     """Return what waits in all queues of a page, beside the rest; one page has a line for each model."""
     waiting: Iterable[float] = [value for name, value in found.items() if name.startswith("waiting:")]
     cache: Iterable[float] = [value for name, value in found.items() if name.startswith("cache:")]

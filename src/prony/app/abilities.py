@@ -42,9 +42,9 @@ def inspect_abilities(kinds: Collection[str] = ("service", "container", "launche
     if "launcher" in kinds:
         looks += [partial(_launcher, "mpirun"), partial(_launcher, "srun"), _torchrun]
     if "probe" in kinds:
-        looks += [partial(_probe, name) for name in plugins.found(plugins.PROBES)]
+        looks += [partial(_probe, name) for name in plugins.find_plugins(plugins.PROBES)]
     if "service" in kinds:
-        looks += [partial(_service, name) for name in plugins.found(plugins.SERVICES)]
+        looks += [partial(_service, name) for name in plugins.find_plugins(plugins.SERVICES)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = list(pool.map(lambda look: look(), looks))
     can_run_images = any(one.state == "ready" and one.name in ENGINES for one in found if one.kind == "container")
@@ -93,10 +93,10 @@ def _version(installed: Installation) -> str:
 def _asked_once(command: tuple[str, ...], pattern: str, _changed_ns: int, _size: int) -> str:
     """Ask a program for its version, and again only when its file is another."""
     said = _run(command)
-    return _found(pattern, said.stdout + said.stderr) if said is not None else ""
+    return _first_match(pattern, said.stdout + said.stderr) if said is not None else ""
 
 
-def _found(pattern: str, text: str) -> str:
+def _first_match(pattern: str, text: str) -> str:
     found = re.search(pattern, text)
     return found[0] if found else ""
 
@@ -130,7 +130,7 @@ def _container(name: str) -> AbilityReport:
         lines = (said.stderr.strip() or said.stdout.strip()).splitlines() if said is not None else []
         reason = f"{name} does not work: {lines[-1][:200] if lines else f'no answer in {_ASK_S:.0f} s'}"
         return AbilityReport(kind="container", name=name, state="broken", path=path, reason=reason)
-    version = _found(_VERSION, said.stdout) or None
+    version = _first_match(_VERSION, said.stdout) or None
     return AbilityReport(kind="container", name=name, state="ready", version=version, path=path)
 
 

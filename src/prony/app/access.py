@@ -60,7 +60,7 @@ def require_agent(principal: Principal, agent_id: str) -> None:
 
 
 @contextmanager
-def opened(url: str = "") -> Iterator[Access]:
+def open_access(url: str = "") -> Iterator[Access]:
     """The access of a database without a server: the home's own, or the one at `url`."""
     with database(url) as engine:
         yield Access(engine, SystemClock())
@@ -99,15 +99,15 @@ class Access:
                 hint="leave --once away, or choose the role agent",
             )
         expires_at = None if new.expires_in_s is None else self._clock.now() + timedelta(seconds=new.expires_in_s)
-        made = self._made(new.name, new.role, once=new.once, agent_id=agent_id, expires_at=expires_at)
+        made = self._make_token(new.name, new.role, once=new.once, agent_id=agent_id, expires_at=expires_at)
         with writing(self._engine) as connection:
-            tokens.add(connection, made.token, tokens.hashed(made.secret))
+            tokens.add(connection, made.token, tokens.hash_secret(made.secret))
         return made
 
     def add_session(self, name: str, role: Role, expires_in_s: float) -> MadeToken:
         """Make the token of a browser that has just logged in; wrong ones from its address do not keep it out."""
         made = self.add_token(NewToken(name=name, role=role, expires_in_s=expires_in_s))
-        self._failures.trust(tokens.hashed(made.secret))
+        self._failures.trust(tokens.hash_secret(made.secret))
         return made
 
     def tokens(self, limit: int, cursor: str | None = None) -> Page[Token]:
@@ -131,11 +131,11 @@ class Access:
 
     def keep_owner(self, secret: str) -> bool:
         """Take the owner's secret for an admin's; False where it was revoked or is somebody else's."""
-        digest = tokens.hashed(secret)
+        digest = tokens.hash_secret(secret)
         with writing(self._engine) as connection:
             known = tokens.by_hash(connection, digest)
             if known is None:
-                known = self._made(OWNER, Role.ADMIN, agent_id=None).token
+                known = self._make_token(OWNER, Role.ADMIN, agent_id=None).token
                 tokens.add(connection, known, digest)
         is_good = known.role is Role.ADMIN and not _trouble(known, self._clock.now())
         if is_good:
@@ -145,7 +145,7 @@ class Access:
     def drop_owner(self, secret: str) -> None:
         """End an owner's secret that others could have read."""
         with writing(self._engine) as connection:
-            known = tokens.by_hash(connection, tokens.hashed(secret))
+            known = tokens.by_hash(connection, tokens.hash_secret(secret))
             if known is not None:
                 tokens.revoke(connection, known.id, self._clock.now())
         self._forget_known()
@@ -156,8 +156,8 @@ class Access:
         """Return who has this secret, or refuse; an address that fails too often is refused unheard for a while."""
         if not secret:
             raise AccessError("a token is needed", hint="send it as `Authorization: Bearer TOKEN`", code="unauthorized")
-        digest = tokens.hashed(secret)
-        principal = self._remembered(digest)
+        digest = tokens.hash_secret(secret)
+        principal = self._find_cached(digest)
         if principal is None:
             self._failures.check(address, digest)
             principal = self._looked_up(digest, address)
@@ -176,7 +176,7 @@ class Access:
             return None
         if principal.token_id is None:
             return None
-        made, now = self._made(name, Role.AGENT, agent_id=agent_id), self._clock.now()
+        made, now = self._make_token(name, Role.AGENT, agent_id=agent_id), self._clock.now()
         with writing(self._engine) as connection:
             if principal.once and not tokens.use_up(connection, principal.token_id, agent_id, now):
                 raise AccessError("this one-time token was used already", hint=_ENROL_HINT, code="unauthorized")
@@ -184,7 +184,7 @@ class Access:
                 raise AccessError("this token is good no longer", hint=_ENROL_HINT, code="unauthorized")
             # An agent that lost its token comes for another: the lost one must open nothing any more.
             tokens.revoke_agent(connection, agent_id, now)
-            tokens.add(connection, made.token, tokens.hashed(made.secret))
+            tokens.add(connection, made.token, tokens.hash_secret(made.secret))
         self._forget_known()
         return made.secret
 
@@ -208,7 +208,7 @@ class Access:
 
     # Inside
 
-    def _made(
+    def _make_token(
         self,
         name: str,
         role: Role,
@@ -228,7 +228,7 @@ class Access:
         )
         return MadeToken(token=token, secret=tokens.new_secret())
 
-    def _remembered(self, digest: str) -> Principal | None:
+    def _find_cached(self, digest: str) -> Principal | None:
         with self._lock:
             principal, until_ns = self._cache.known.get(digest, (None, 0))
         return principal if self._clock.monotonic_ns() < until_ns else None

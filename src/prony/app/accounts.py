@@ -1,4 +1,4 @@
-"""A store and a Dossier in, its Account out: the sides of a duet compared, its place in history, costs, two axes."""
+"""An experiment in, its analysis out: the sides of a duet compared, its place in history, costs, two axes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from prony.app.results import with_runs
 from prony.errors import InputError
-from prony.model.account import Account
+from prony.model.account import AnalysedExperiment
 from prony.model.comparison import Terms
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.history import History
 from prony.model.matrix import MatrixReport, MatrixTerms, Worth
 from prony.store import series as rows
@@ -20,7 +20,7 @@ from prony.store.store import Store
 _MOST_HISTORIES = 100
 
 
-def account_of(store: Store, dossier: Dossier) -> Account:
+def account_of(store: Store, dossier: ExperimentData) -> AnalysedExperiment:
     """Gather what is known beyond the experiment's own numbers. Reads only: who may write judges new results first."""
     found: dict[str, Any] = {"untold": (), "methods": ()}
     entries = [with_runs(entry) for entry in dossier.entries]
@@ -28,10 +28,10 @@ def account_of(store: Store, dossier: Dossier) -> Account:
     _place_in_history(store, entries, found)
     found["worths"] = _worths(dossier, entries)
     found["matrix"] = _matrix(dossier, entries)
-    return Account(**dict(dossier) | found)
+    return AnalysedExperiment(**dict(dossier) | found)
 
 
-def _compare(store: Store, dossier: Dossier, found: dict[str, Any]) -> None:
+def _compare(store: Store, dossier: ExperimentData, found: dict[str, Any]) -> None:
     from prony.analyse.compare.sides import is_duet
     from prony.app.comparing import compare
 
@@ -59,7 +59,7 @@ def _place_in_history(store: Store, entries: Sequence[Entry], found: dict[str, A
         found["untold"] += (f"Of {len(mine)} series only the first {_MOST_HISTORIES} were looked at.",)
 
 
-def _worths(dossier: Dossier, entries: Sequence[Entry]) -> dict[str, tuple[Worth, ...]]:
+def _worths(dossier: ExperimentData, entries: Sequence[Entry]) -> dict[str, tuple[Worth, ...]]:
     from prony.analyse.cost import price_of, worths_of
 
     cost = dossier.experiment.recipe.cost
@@ -68,7 +68,7 @@ def _worths(dossier: Dossier, entries: Sequence[Entry]) -> dict[str, tuple[Worth
     return {job: worths for job, worths in known.items() if worths}
 
 
-def _matrix(dossier: Dossier, entries: Sequence[Entry]) -> MatrixReport | None:
+def _matrix(dossier: ExperimentData, entries: Sequence[Entry]) -> MatrixReport | None:
     """Compare along the two paths in which the jobs differ; None where there are fewer or more of these."""
     from prony.analyse.matrix import Priced, matrix_report
 

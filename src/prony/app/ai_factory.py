@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from prony import __version__
 from prony.app import results
 from prony.errors import InputError
-from prony.measure.request_lines import Log, frame_of, placed
+from prony.measure.request_lines import Log, frame_of, place_requests
 from prony.model.clients import ServiceFacts
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
 from prony.model.experiment import Experiment, ExperimentState
@@ -27,7 +27,7 @@ from prony.model.load import Closed, Load
 from prony.model.place import Place
 from prony.model.recipe import Recipe, ServiceWorkload
 from prony.model.result import Failure, Origin, Phase, Repetition, Reported, ResultState
-from prony.recipe import Loaded, loads
+from prony.recipe import LoadedRecipe, loads
 from prony.report.ai_factory import ORIGIN
 from prony.report.ai_factory_summary import summary_of
 from prony.run.folder import ResultFolder, write_frame, write_noun
@@ -57,10 +57,10 @@ def bring_in(store: Store, path: Path) -> tuple[Experiment, ...]:
     folders = benchmarks_in(path)
     if not folders:
         return (transfer.import_(store, path, summarise=results.summary_of),)
-    return tuple(_imported(store, found) for found in [read_benchmark(folder) for folder in folders])
+    return tuple(_import_benchmark(store, found) for found in [read_benchmark(folder) for folder in folders])
 
 
-def _imported(store: Store, found: Benchmark) -> Experiment:
+def _import_benchmark(store: Store, found: Benchmark) -> Experiment:
     with tempfile.TemporaryDirectory(prefix="prony-import-") as scratch:
         bundle = Path(scratch) / "bundle"
         experiment, job = _experiment(found)
@@ -93,7 +93,7 @@ def _experiment(found: Benchmark) -> tuple[Experiment, Job]:
         notes=notes,
         state=ExperimentState.COMPLETE if found.log.lines or _figures(found.summary) else ExperimentState.FAILED,
         created_at=began,
-        ended_at=_ended(found) or began,
+        ended_at=_end_time(found) or began,
         job_count=1,
     )
     return experiment, Job(
@@ -102,7 +102,7 @@ def _experiment(found: Benchmark) -> tuple[Experiment, Job]:
     )  # fmt: skip
 
 
-def _recipe(found: Benchmark) -> tuple[Loaded | None, tuple[str, ...]]:
+def _recipe(found: Benchmark) -> tuple[LoadedRecipe | None, tuple[str, ...]]:
     """Return the recipe that `run.json` holds, as it was first written; none where it holds none that can be read.
 
     A rerun of AI Factory's nests the recipe of the run before inside its own: the innermost is what was written.
@@ -143,7 +143,7 @@ def _began(found: Benchmark) -> datetime:
     return _instant(found.run.get("created_at")) or datetime.fromtimestamp(0, UTC)
 
 
-def _ended(found: Benchmark) -> datetime | None:
+def _end_time(found: Benchmark) -> datetime | None:
     return datetime.fromtimestamp(found.log.span_s[1], UTC) if found.log.lines else None
 
 
@@ -165,16 +165,16 @@ def _write_result(folder: Path, job: Job, found: Benchmark) -> None:
     shutil.copytree(found.folder, folder / ORIGIN, ignore=shutil.ignore_patterns(".*"))
     service = found.part("service")
     facts = ServiceFacts(name=str(service.get("type") or found.log.service_type), notes=_notes(found))
-    log = _believed(found)
+    log = _drop_uncounted(found)
     made.update(service=facts, origin=_origin(found, log))
     if not found.log.lines:
         _finish_without_requests(made, found)
         return
-    begins, ends, window = placed(log)
+    begins, ends, window = place_requests(log)
     write_frame(made.requests_part(0), frame_of(log, begins, ends))
     phase = Phase(begin_ns=window[0], end_ns=window[1], cpu_ns=0, count=len(log.lines))
     made.update(repetitions=(Repetition(index=0, started_at=began, phases={"measure": phase}),))
-    made.finish(ResultState.COMPLETE, _ended(found) or began, [])
+    made.finish(ResultState.COMPLETE, _end_time(found) or began, [])
 
 
 def _finish_without_requests(made: ResultFolder, found: Benchmark) -> None:
@@ -259,7 +259,7 @@ def _left_out(found: Benchmark) -> Iterator[str]:
         yield "output_tokens"
 
 
-def _believed(found: Benchmark) -> Log:
+def _drop_uncounted(found: Benchmark) -> Log:
     """Return the log without what nobody counted."""
     nothing: dict[str, Any] = dict.fromkeys(_left_out(found))
     if not nothing:

@@ -22,7 +22,7 @@ from prony.measure.device import detect
 from prony.model.calibration import Calibration
 from prony.model.comparison import Comparison, Terms
 from prony.model.device import EngineReport
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.gate_outcome import GateReport
@@ -34,14 +34,14 @@ from prony.model.sweep import SweepReport
 from prony.ports import plugins
 from prony.ports.clock import SystemClock
 from prony.ports.models import scheme_of
-from prony.recipe import Loaded, loads
+from prony.recipe import LoadedRecipe, loads
 from prony.store.home import Home
 from prony.store.ledger import outcome
 from prony.store.store import Store
 
 if TYPE_CHECKING:
     from prony.app.histories import Histories
-    from prony.model.account import Account
+    from prony.model.account import AnalysedExperiment
     from prony.model.device import State
     from prony.model.estimate import Estimate
 
@@ -82,14 +82,14 @@ class Bench:
 
     def run(
         self,
-        loaded: Loaded,
+        loaded: LoadedRecipe,
         *,
         base: Path | None = None,
         on_start: Callable[[Experiment, Sequence[Job]], None],
         on_event: Callable[[Event], None],
         rerun_of: str | None = None,
         clients: Clients | None = None,
-    ) -> Dossier:
+    ) -> ExperimentData:
         """Run a recipe here to its end, or until Ctrl-C; what was measured is kept either way.
 
         Relative paths in the recipe are relative to `base`, or else to the folder that the recipe lies in. `clients`
@@ -98,7 +98,7 @@ class Bench:
         check_target(loaded)
         folder = (base or (loaded.path.parent if loaded.path else Path())).resolve()
         experiment_id = new_id(time.time())
-        jobs = [_anchored(job, folder) for job in loaded.jobs(experiment_id)]
+        jobs = [_make_paths_absolute(job, folder) for job in loaded.jobs(experiment_id)]
         check_names(jobs)
         check_alone(jobs)
         check_containers(jobs)
@@ -165,7 +165,7 @@ class Bench:
         *,
         on_start: Callable[[Experiment, Sequence[Job]], None],
         on_event: Callable[[Event], None],
-    ) -> Dossier:
+    ) -> ExperimentData:
         """Run the recipe of an earlier experiment again, as it was after its overrides."""
         from prony.recipe import dump
 
@@ -174,7 +174,7 @@ class Bench:
         loaded = replace(loaded, dialect=earlier.dialect, notes=earlier.notes)
         return self.run(loaded, base=Path(earlier.base), on_start=on_start, on_event=on_event, rerun_of=earlier.id)
 
-    def dossier(self, text: str) -> Dossier:
+    def dossier(self, text: str) -> ExperimentData:
         return dossiers.dossier_of(self.store, self.store.resolve_id(text))
 
     def report(self, text: str, report_format: str, *, strict: bool = False) -> str | bytes:
@@ -182,7 +182,7 @@ class Bench:
 
         return render(self.account(self.dossier(text)), report_format, strict=strict)
 
-    def account(self, dossier: Dossier) -> Account:
+    def account(self, dossier: ExperimentData) -> AnalysedExperiment:
         """Return it with all that analysis says; new results are judged first."""
         from prony.app.accounts import account_of
 
@@ -213,7 +213,7 @@ class Bench:
 
         return matrix_over(self.store, [self.store.resolve_id(text) for text in texts], terms)
 
-    def write_report(self, dossier: Dossier, *, strict: bool = False) -> Path:
+    def write_report(self, dossier: ExperimentData, *, strict: bool = False) -> Path:
         """Write the HTML report beside the results and return its path."""
         from prony.report import render
 
@@ -296,7 +296,7 @@ class Bench:
                 repeats=repeats,
                 progress=progress,
             )
-        calibration = self._added(calibration.figures).model_copy(update={"id": calibration.id})
+        calibration = self._add_figures(calibration.figures).model_copy(update={"id": calibration.id})
         self.store.save_calibration(calibration)
         return calibration
 
@@ -306,7 +306,7 @@ class Bench:
 
         with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
             figures = calibrate_load(Path(scratch), repeats=repeats, progress=progress)
-        calibration = self._added(figures)
+        calibration = self._add_figures(figures)
         self.store.save_calibration(calibration)
         return calibration
 
@@ -317,13 +317,13 @@ class Bench:
 
         with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
             depth = calibrate_deep(Path(scratch), runs=repeats, progress=progress)
-        calibration = self._added(depth.figures).model_copy(
+        calibration = self._add_figures(depth.figures).model_copy(
             update={"noise_class": depth.noise_class, "alpha": depth.alpha, "notes": depth.notes + self._disturbing()}
         )
         self.store.save_calibration(calibration)
         return calibration
 
-    def _added(self, figures: Mapping[str, Estimate]) -> Calibration:
+    def _add_figures(self, figures: Mapping[str, Estimate]) -> Calibration:
         """Return a new calibration with these figures beside those that the latest one has."""
         device = detect()
         earlier = self.store.latest_calibration(device.hardware_id)
@@ -364,7 +364,7 @@ def check_names(jobs: Sequence[Job]) -> None:
             plugins.target(plugins.MODELS, scheme_of(job.workload.model))
 
 
-def _anchored(job: Job, base: Path) -> Job:
+def _make_paths_absolute(job: Job, base: Path) -> Job:
     """Return the job with paths that mean the same from any folder."""
     workload = job.workload
     if isinstance(workload, ServiceWorkload):

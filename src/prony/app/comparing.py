@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prony.app.dossiers import gathered, named
+from prony.app.dossiers import gather_results, resolve_reference
 from prony.app.results import with_runs
 from prony.errors import InputError, NotFoundError
 from prony.model.comparison import Comparison, Terms
@@ -27,10 +27,10 @@ def compare(store: Store, names: Sequence[str], terms: Terms) -> Comparison:
 
 def _entries(store: Store, name: str) -> tuple[Entry, ...]:
     """Return the entries of an experiment, or the one of a job: its id is the experiment's with a number."""
-    experiment_id, job_id = named(store, name)
+    experiment_id, job_id = resolve_reference(store, name)
     if job_id is None:
-        return gathered(store, experiment_id).entries
-    mine = tuple(entry for entry in gathered(store, experiment_id).entries if entry.job.id == job_id)
+        return gather_results(store, experiment_id).entries
+    mine = tuple(entry for entry in gather_results(store, experiment_id).entries if entry.job.id == job_id)
     if mine:
         return mine
     known = any(job.id == job_id for job in store.jobs(experiment_id))

@@ -1,18 +1,18 @@
-"""An experiment's id in, its Dossier out: all that a report is written from."""
+"""An experiment's id in, its ExperimentData out: all that a report is written from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from prony.errors import NotFoundError
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.store.folder import read_nouns
 from prony.store.store import Store
 
 
-def dossier_of(store: Store, experiment_id: str) -> Dossier:
+def dossier_of(store: Store, experiment_id: str) -> ExperimentData:
     """Gather all that a report is written from, with what analysis says of the jobs together."""
-    dossier = gathered(store, experiment_id)
+    dossier = gather_results(store, experiment_id)
     update: dict[str, object] = {}
     if dossier.experiment.recipe.gates:
         from prony.app.gates import gate_outcomes
@@ -27,10 +27,10 @@ def dossier_of(store: Store, experiment_id: str) -> Dossier:
 
 def entries_of(store: Store, experiment_ids: Sequence[str]) -> tuple[Entry, ...]:
     """Return the results of several experiments together, each experiment once."""
-    return tuple(entry for one in dict.fromkeys(experiment_ids) for entry in gathered(store, one).entries)
+    return tuple(entry for one in dict.fromkeys(experiment_ids) for entry in gather_results(store, one).entries)
 
 
-def named(store: Store, text: str) -> tuple[str, str | None]:
+def resolve_reference(store: Store, text: str) -> tuple[str, str | None]:
     """Return the experiment that is meant, and the job of it where the text goes on with a job's number.
 
     The id of an experiment that was imported may itself end like that, so it is looked for first."""
@@ -44,7 +44,7 @@ def named(store: Store, text: str) -> tuple[str, str | None]:
         return experiment_id, f"{experiment_id}-{number}"
 
 
-def gathered(store: Store, experiment_id: str) -> Dossier:
+def gather_results(store: Store, experiment_id: str) -> ExperimentData:
     """Gather the results alone."""
     records = store.records(experiment_id)
     jobs = {job.id: job for job in store.jobs(experiment_id)}
@@ -62,4 +62,4 @@ def gathered(store: Store, experiment_id: str) -> Dossier:
         )
     hardware_id = entries[0].environment.device.hardware_id if entries else ""
     calibration = store.latest_calibration(hardware_id) if entries else None
-    return Dossier(experiment=store.experiment(experiment_id), entries=tuple(entries), calibration=calibration)
+    return ExperimentData(experiment=store.experiment(experiment_id), entries=tuple(entries), calibration=calibration)

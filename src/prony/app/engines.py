@@ -18,7 +18,7 @@ def inspect_engines(home: Home, names: Sequence[str] = ()) -> list[EngineReport]
 
     from prony.run.engines import inspect
 
-    wanted = list(names) or list(plugins.found(plugins.ENGINES))
+    wanted = list(names) or list(plugins.find_plugins(plugins.ENGINES))
     with tempfile.TemporaryDirectory(prefix="prony-") as scratch, ThreadPoolExecutor(2) as pool:
         folder = Path(scratch)
         return list(pool.map(lambda name: inspect(name, home.engines, folder / f"{name}.log"), wanted))

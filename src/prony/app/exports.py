@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from prony.errors import RecipeError
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.experiment import Experiment
 from prony.recipe.formats import SUFFIXES, parse
 from prony.report.exported import ExportedLoad
@@ -15,12 +15,12 @@ from prony.report.exports import export
 from prony.store.folder import check_damage
 
 
-def export_loads(dossier: Dossier, export_format: str, to: Path) -> tuple[Path, ...]:
+def export_loads(dossier: ExperimentData, export_format: str, to: Path) -> tuple[Path, ...]:
     """Write every load of an experiment into a folder; return the files. Damaged samples are an error first."""
     for entry in dossier.entries:
         check_damage(entry.folder, entry.job, entry.result)
     written = written_recipe(dossier.experiment)
-    return export(dossier, export_format, to, lambda entry: _exported(entry, written))
+    return export(dossier, export_format, to, lambda entry: _read_load(entry, written))
 
 
 def written_recipe(experiment: Experiment) -> Mapping[str, Any]:
@@ -35,9 +35,9 @@ def written_recipe(experiment: Experiment) -> Mapping[str, Any]:
     return {}
 
 
-def _exported(entry: Entry, written: Mapping[str, Any]) -> ExportedLoad:
+def _read_load(entry: Entry, written: Mapping[str, Any]) -> ExportedLoad:
     from prony.analyse.bottleneck import bottleneck_of
-    from prony.app.sweeps import loaded
+    from prony.app.sweeps import load_entry
 
-    job = loaded(entry, {})
+    job = load_entry(entry, {})
     return ExportedLoad(entry, written, bottleneck_of([(job.entry, job.telemetry)]))

@@ -1,4 +1,4 @@
-"""A Dossier in, the outcomes of its recipe's gates out; a regression is judged against the last good experiment."""
+"""An experiment in, the outcomes of its recipe's gates out; a regression is judged against the last good experiment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from prony.analyse.gates import Worsening, judge_gates
 from prony.app.results import summary_of
 from prony.errors import InputError
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Estimate, Grade, Summary, metric_in, verdict_on
 from prony.model.experiment import ExperimentState
 from prony.model.gate import parse_gate, trouble_of_kind, units_of
@@ -25,7 +25,7 @@ from prony.store.store import Store
 _MOST_EARLIER = 50
 
 
-def gate_outcomes(store: Store, dossier: Dossier, more: Sequence[str] = ()) -> tuple[GateOutcome, ...]:
+def gate_outcomes(store: Store, dossier: ExperimentData, more: Sequence[str] = ()) -> tuple[GateOutcome, ...]:
     """Judge the gates of a recipe, and `more` of them, on every job that has a result."""
     gates = [*dossier.experiment.recipe.gates, *more]
     if not gates:
@@ -38,7 +38,7 @@ def gate_outcomes(store: Store, dossier: Dossier, more: Sequence[str] = ()) -> t
     return tuple(found)
 
 
-def gate_report(store: Store, dossier: Dossier, *, strict: bool, more: Sequence[str] = ()) -> GateReport:
+def gate_report(store: Store, dossier: ExperimentData, *, strict: bool, more: Sequence[str] = ()) -> GateReport:
     """The same as one noun; an experiment without gates is no report but a question back."""
     for text in more:
         _check(text, dossier.experiment.recipe.workload)
@@ -60,12 +60,12 @@ def _check(text: str, workload: AnyWorkload) -> None:
         raise InputError(f"gate {trouble}", code="gate")
 
 
-def _without_gates(dossier: Dossier) -> Dossier:
+def _without_gates(dossier: ExperimentData) -> ExperimentData:
     recipe = dossier.experiment.recipe.model_copy(update={"gates": ()})
     return dossier.model_copy(update={"experiment": dossier.experiment.model_copy(update={"recipe": recipe})})
 
 
-def against_earlier(store: Store, dossier: Dossier, entry: Entry) -> Worsening:
+def against_earlier(store: Store, dossier: ExperimentData, entry: Entry) -> Worsening:
     """Return how to say by how much a metric of this job got worse: since the baseline of its series, where one is
     pinned, or else since the last good experiment of its name.
 
@@ -73,7 +73,7 @@ def against_earlier(store: Store, dossier: Dossier, entry: Entry) -> Worsening:
     """
 
     def worsening(key: str) -> Estimate | str:
-        earlier = pinned(store, entry) or last_good(store, dossier, entry, key)
+        earlier = baseline_summary(store, entry) or last_good(store, dossier, entry, key)
         if earlier is None:
             return (
                 f"There is no earlier complete experiment called {dossier.experiment.name} on this hardware with this "
@@ -84,7 +84,7 @@ def against_earlier(store: Store, dossier: Dossier, entry: Entry) -> Worsening:
     return worsening
 
 
-def pinned(store: Store, entry: Entry) -> Summary | None:
+def baseline_summary(store: Store, entry: Entry) -> Summary | None:
     """Return the summary of the baseline of this job's series; None where none is pinned, or this is the one."""
     with reading(store.engine) as connection:
         series_id = series.series_of_job(connection, entry.job.id)
@@ -97,7 +97,7 @@ def pinned(store: Store, entry: Entry) -> Summary | None:
     return record.summary if record.summary.runs else summary_of(record.folder)
 
 
-def last_good(store: Store, dossier: Dossier, entry: Entry, key: str) -> Summary | None:
+def last_good(store: Store, dossier: ExperimentData, entry: Entry, key: str) -> Summary | None:
     """Return the summary of the same job in the latest earlier experiment whose number may be quoted."""
     mine, hardware_id = dossier.experiment, entry.environment.device.hardware_id
     earlier = store.experiments(_MOST_EARLIER, name=mine.name, state=ExperimentState.COMPLETE)

@@ -41,13 +41,13 @@ def facts_here(asked: Collection[str], cache: Path, inspect: Inspection) -> dict
         abilities=inspect_abilities(kinds) if (kinds := _abilities_behind(asked)) else (),
         labels={},
         cached_models=cached_models(cache) if "model" in asked else (),
-        policy={"schemes": tuple(plugins.found(plugins.MODELS)), "kinds": ("model", "service", "script")},
+        policy={"schemes": tuple(plugins.find_plugins(plugins.MODELS)), "kinds": ("model", "service", "script")},
     )
 
 
 def _engines_behind(asked: Collection[str]) -> list[str]:
     """Return the engines that must be started to know these facts."""
-    known = list(plugins.found(plugins.ENGINES))
+    known = list(plugins.find_plugins(plugins.ENGINES))
     if {"engine", "unit", "precision", "access"}.intersection(asked):
         return known
     return [name for name in known if any(f"{fact}.".startswith(f"engine.{name}.") for fact in asked)]

@@ -16,7 +16,7 @@ from prony.store import ledger, tables
 from prony.store import series as rows
 from prony.store.database import reading, writing
 from prony.store.folder import read_nouns
-from prony.store.points import placed
+from prony.store.points import place_in_history
 from prony.store.store import Store
 
 _AT_ONCE = 100
@@ -98,7 +98,7 @@ class Histories:
                 contents = read_nouns(self.store.home.results / row.folder)
             except StoreError:  # a folder that is damaged has no point, and keeps nobody else from theirs
                 continue
-            place = placed(contents, Summary.read_json(row.summary))
+            place = place_in_history(contents, Summary.read_json(row.summary))
             made += [place] if place is not None else []
         with writing(self.store.engine) as connection:
             rows.forget(connection)

@@ -32,9 +32,9 @@ from prony.model.metric import Metric, metric_of
 from prony.store import series as rows
 
 if TYPE_CHECKING:
-    from prony.analyse.history.course import Course
-    from prony.analyse.history.numbers import Judged
-    from prony.analyse.history.telling import Told
+    from prony.analyse.history.course import LevelTrack
+    from prony.analyse.history.numbers import JudgedNumbers
+    from prony.analyse.history.telling import HistoryChanges
     from prony.stats.shift import Shift
 
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class Judgement:
     """What was found of one series, and from which points."""
 
-    told: Told
+    told: HistoryChanges
     course: str
     seen: tuple[str, ...]
 
@@ -51,16 +51,18 @@ def judge(connection: Connection, series_id: str) -> Judgement:
     """Judge what is new of a series; all of it where results came between others, went, or were decided upon."""
     from prony.analyse.history.course import follow
     from prony.analyse.history.judging import Rules
-    from prony.analyse.history.numbers import judged
-    from prony.analyse.history.telling import decisions, told
+    from prony.analyse.history.numbers import select_numbers
+    from prony.analyse.history.telling import decisions, list_changes
 
     series, kept = rows.one(connection, series_id)
     points, known = rows.points(connection, series_id), rows.changes(connection, series_id)
-    rules, found = Rules(), judged(points, series.metric, series.better)
+    rules, found = Rules(), select_numbers(points, series.metric, series.better)
     course = follow(found.turned, rules, _taken_up(kept, found), decisions(found, known))
     canary = rows.canary(connection, series.hardware_id) if course.changes else ()
     return Judgement(
-        told(series, found, course, known, rules, canary), _written(course, found), tuple(one.job_id for one in points)
+        list_changes(series, found, course, known, rules, canary),
+        _written(course, found),
+        tuple(one.job_id for one in points),
     )
 
 
@@ -77,7 +79,7 @@ def keep(connection: Connection, judgement: Judgement) -> tuple[Change, ...]:
 
 
 def _kept_decision(fresh: Change, known: Change | None) -> Change:
-    from prony.analyse.history.sentences import restated
+    from prony.analyse.history.sentences import restate_change
 
     decided = (ChangeState.ACKNOWLEDGED, ChangeState.CONFIRMED, ChangeState.REJECTED)
     if known is None or known.state not in decided or fresh.state in (*decided, ChangeState.RESOLVED):
@@ -88,17 +90,17 @@ def _kept_decision(fresh: Change, known: Change | None) -> Change:
         "decided_after": known.decided_after,
         "path": known.path,
     }
-    return restated(fresh.model_copy(update=kept))
+    return restate_change(fresh.model_copy(update=kept))
 
 
-def _written(course: Course, found: Judged) -> str:
+def _written(course: LevelTrack, found: JudgedNumbers) -> str:
     plain = asdict(course) | {"apart": None, "digest": found.digest(course.seen)}
     return json.dumps(plain)
 
 
-def _taken_up(kept: str | None, found: Judged) -> Course | None:
+def _taken_up(kept: str | None, found: JudgedNumbers) -> LevelTrack | None:
     """Return how far the series was judged, where the points until there are the same as then."""
-    from prony.analyse.history.course import Course, Noticed
+    from prony.analyse.history.course import LevelTrack, NoticedChange
     from prony.analyse.history.judging import Finding
 
     if kept is None:
@@ -108,11 +110,11 @@ def _taken_up(kept: str | None, found: Judged) -> Course | None:
     if seen > len(found.points) or digest != found.digest(seen):
         return None
 
-    def noticed(one: dict[str, Any] | None) -> Noticed | None:
-        return None if one is None else Noticed(Finding(**one["finding"]), one["at"])
+    def read_finding(one: dict[str, Any] | None) -> NoticedChange | None:
+        return None if one is None else NoticedChange(Finding(**one["finding"]), one["at"])
 
-    changes = tuple(one for one in map(noticed, plain["changes"]) if one is not None)
-    return Course(plain["begin"], seen, changes, noticed(plain["drift"]), noticed(plain["suspect"]))
+    changes = tuple(one for one in map(read_finding, plain["changes"]) if one is not None)
+    return LevelTrack(plain["begin"], seen, changes, read_finding(plain["drift"]), read_finding(plain["suspect"]))
 
 
 # Shown
@@ -122,9 +124,9 @@ def history(connection: Connection, series_id: str, metric: str | None = None) -
     """Return one series; under another metric than its own it is judged for this answer alone."""
     from prony.analyse.history.course import follow
     from prony.analyse.history.judging import Rules
-    from prony.analyse.history.numbers import judged
+    from prony.analyse.history.numbers import select_numbers
     from prony.analyse.history.sentences import history_sentence
-    from prony.analyse.history.telling import told
+    from prony.analyse.history.telling import list_changes
 
     series, _ = rows.one(connection, series_id)
     points, baseline = rows.points(connection, series_id), rows.baseline(connection, series_id)
@@ -132,10 +134,10 @@ def history(connection: Connection, series_id: str, metric: str | None = None) -
     if metric is not None and metric != series.metric:
         about = _about(metric, points)
         series = series.model_copy(update={"metric": metric, "unit": about.unit, "better": about.better})
-        found, rules = judged(points, metric, about.better), Rules()
-        answer = told(series, found, follow(found.turned, rules), (), rules)
+        found, rules = select_numbers(points, metric, about.better), Rules()
+        answer = list_changes(series, found, follow(found.turned, rules), (), rules)
         series, changes = answer.series, answer.changes
-    found = judged(points, series.metric, series.better)
+    found = select_numbers(points, series.metric, series.better)
     made = History(
         series=series, metric=series.metric, unit=series.unit, better=series.better, points=points,
         segments=_segments(found), changes=tuple(changes), baseline=baseline,
@@ -153,7 +155,7 @@ def _about(metric: str, points: Sequence[Point]) -> Metric:
     return metric_of(metric, own)
 
 
-def _segments(found: Judged) -> tuple[Segment, ...]:
+def _segments(found: JudgedNumbers) -> tuple[Segment, ...]:
     from prony.analyse.history.judging import Rules
     from prony.analyse.history.numbers import level_of
     from prony.stats.segments import segments
@@ -167,7 +169,7 @@ def _segments(found: Judged) -> tuple[Segment, ...]:
     )  # fmt: skip
 
 
-def _against(found: Judged, baseline: Baseline | None, metric: str, points: Sequence[Any]) -> float | None:
+def _against(found: JudgedNumbers, baseline: Baseline | None, metric: str, points: Sequence[Any]) -> float | None:
     """Return how the newest result relates to the baseline, 0.05 is five per cent more; None where that is unknown."""
     if baseline is None or not found.points:
         return None
@@ -177,7 +179,7 @@ def _against(found: Judged, baseline: Baseline | None, metric: str, points: Sequ
 
 def series_named(connection: Connection, text: str) -> tuple[Series, ...]:
     """Return the series that a person means by a recipe's name or the beginning of an id; at least one."""
-    found = rows.named(connection, text)
+    found = rows.find_series(connection, text)
     if not found:
         raise NotFoundError(f"no series {text!r}", hint="`prony history` lists them", code="no_series")
     return tuple(rows.one(connection, one)[0] for one in found)
@@ -219,7 +221,7 @@ def confirm(
     agree = int(np.count_nonzero(differences > 0 if is_worse else differences < 0))
     size = _size(paired_ratio(values[:, 0], values[:, 1]))
     told = f"side by side: {agree} of {len(differences)} pairs say the same, {size}, {said}"
-    return _answered(connection, found, said, told)
+    return _record_answer(connection, found, said, told)
 
 
 def confirm_again(
@@ -240,7 +242,7 @@ def confirm_again(
     old, new = (np.log(values) * (-1 if found.better == "higher" else 1) for values in sides)
     said = answer_again(old, new, Rules(), is_last=is_last)
     runs = f"{new.size} runs of the same job against {old.size} before the change"
-    return _answered(
+    return _record_answer(
         connection, found, said, f"repeated: {runs}, not side by side, {_size(ratio(sides[0], sides[1]))}, {said}"
     )
 
@@ -257,7 +259,9 @@ def confirm_once(connection: Connection, change_id: str, before: Sequence[float]
     turned = np.log(values) * (-1 if found.better == "higher" else 1)
     if not was_spike(turned[:-1], float(turned[-1])):
         return None
-    return _answered(connection, found, "rejected", "repeated: one more run was at the old level, so this was a spike")
+    return _record_answer(
+        connection, found, "rejected", "repeated: one more run was at the old level, so this was a spike"
+    )
 
 
 def _size(found: Shift) -> str:
@@ -280,7 +284,7 @@ def _check_positive(values: Any, said: str) -> None:
         raise InputError(said, hint="leave out those of which a run failed")
 
 
-def _answered(connection: Connection, found: Change, said: str, told: str) -> Change | None:
+def _record_answer(connection: Connection, found: Change, said: str, told: str) -> Change | None:
     if said == "open":
         return None
     state = ChangeState.CONFIRMED if said == "confirmed" else ChangeState.REJECTED
@@ -301,11 +305,11 @@ def note(connection: Connection, change_id: str, told: str) -> Change | None:
 
 
 def _decide(connection: Connection, found: Change, state: ChangeState, more: dict[str, Any]) -> Change:
-    from prony.analyse.history.sentences import restated
+    from prony.analyse.history.sentences import restate_change
 
     points = rows.points(connection, found.series_id)
     last = points[-1].job_id if points else None
-    changed = restated(found.model_copy(update={"state": state, "decided_after": last} | more))
+    changed = restate_change(found.model_copy(update={"state": state, "decided_after": last} | more))
     rows.keep_change(connection, changed)
     rows.wake(connection, found.series_id)
     return changed

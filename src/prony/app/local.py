@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Engine
 
-from prony.store.database import connected
+from prony.store.database import connect_database
 from prony.store.home import home
 from prony.store.schema import upgrade
 
@@ -17,7 +17,7 @@ from prony.store.schema import upgrade
 def database(url: str = "") -> Iterator[Engine]:
     """The home's own database, or the one at `url`, with the tables of this Prony."""
     place = home().create()
-    engine = connected(place, url)
+    engine = connect_database(place, url)
     try:
         upgrade(engine, place)
         yield engine

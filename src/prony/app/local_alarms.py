@@ -17,13 +17,13 @@ from prony.ports.clock import SystemClock
 from prony.store import alarms as rows
 from prony.store import notices
 from prony.store.database import reading, writing
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 T = TypeVar("T")
 
 
 @contextmanager
-def opened() -> Iterator[LocalAlarms]:
+def open_alarms() -> Iterator[LocalAlarms]:
     with database() as engine:
         yield LocalAlarms(engine)
 
@@ -36,7 +36,7 @@ class LocalAlarms:
         self._clock = SystemClock()
 
     def add_alarm(self, alarm: NewAlarm) -> MadeAlarm:
-        made, source = post.asked(alarm, now=self._clock.now(), who=whoever())
+        made, source = post.build_alarm(alarm, now=self._clock.now(), who=whoever())
         self._write(lambda desk: rows.add(desk.connection, made.alarm, source))
         return made
 
@@ -61,7 +61,7 @@ class LocalAlarms:
             self._settle(one, telling.send(one.letter))
         return TestAnswer(deliveries=self._read(lambda connection: notices.of_notice(connection, alarm, notice_id)))
 
-    def _settle(self, posted: post.Posted, outcome: telling.Outcome) -> None:
+    def _settle(self, posted: post.OutgoingMessage, outcome: telling.DeliveryOutcome) -> None:
         now = self._clock.now()
         self._write(lambda desk: post.settle(desk, posted, outcome, now=now, is_last=True))
 
@@ -72,6 +72,6 @@ class LocalAlarms:
         with reading(self._engine) as connection:
             return question(connection)
 
-    def _write(self, operation: Callable[[Desk], T]) -> T:
+    def _write(self, operation: Callable[[Transaction], T]) -> T:
         with writing(self._engine) as connection:
-            return operation(Desk(connection))
+            return operation(Transaction(connection))

@@ -18,13 +18,13 @@ from prony.ports.clock import SystemClock
 from prony.store import schedules as rows
 from prony.store.database import reading, writing
 from prony.store.home import home
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 T = TypeVar("T")
 
 
 @contextmanager
-def opened() -> Iterator[LocalSchedules]:
+def open_schedules() -> Iterator[LocalSchedules]:
     with database() as engine:
         yield LocalSchedules(engine)
 
@@ -38,7 +38,7 @@ class LocalSchedules:
 
     def add_schedule(self, new: NewSchedule) -> Schedule:
         read = read_recipe(order_for(new.submission))
-        found = timetable.asked(new, read, home(), now=self._clock.now(), who=whoever())
+        found = timetable.build_schedule(new, read, home(), now=self._clock.now(), who=whoever())
         self._write(lambda desk: rows.add(desk.connection, found))
         return found
 
@@ -68,12 +68,12 @@ class LocalSchedules:
         """Queue its recipe now; it runs as soon as a server is up in this home."""
         found, now = self.schedule(schedule_id), self._clock.now()
         read = read_recipe(order_for(found.submission))
-        plan = timetable.planned(found, read, dict, now=now)
+        plan = timetable.plan_fire(found, read, dict, now=now)
         return self._write(lambda desk: timetable.run_now(desk, found, plan, now=now))
 
     def remove_schedule(self, schedule_id: str) -> None:
         self._write(lambda desk: timetable.remove(desk, schedule_id))
 
-    def _write(self, operation: Callable[[Desk], T]) -> T:
+    def _write(self, operation: Callable[[Transaction], T]) -> T:
         with writing(self._engine) as connection:
-            return operation(Desk(connection))
+            return operation(Transaction(connection))

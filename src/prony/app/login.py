@@ -44,7 +44,7 @@ class Logins:
         """Return a link for whoever is called so; the oldest is forgotten where there are very many."""
         code = secrets.token_urlsafe(32)
         with self._lock:
-            self._open[tokens.hashed(code)] = _Open(name, self._clock.monotonic_ns() + LINK_S * 10**9)
+            self._open[tokens.hash_secret(code)] = _Open(name, self._clock.monotonic_ns() + LINK_S * 10**9)
             if len(self._open) > _MOST_LINKS:
                 self._open.popitem(last=False)
         return LoginLink(path=f"/login?code={code}", expires_at=self._clock.now() + timedelta(seconds=LINK_S))
@@ -52,7 +52,7 @@ class Logins:
     def redeem(self, code: str) -> MadeToken:
         """Return a session for a link's code, which is used up by this."""
         with self._lock:
-            found = self._open.pop(tokens.hashed(code), None)
+            found = self._open.pop(tokens.hash_secret(code), None)
         if found is None or found.until_ns <= self._clock.monotonic_ns():
             raise AccessError(
                 "this link was used already, or it is too old",

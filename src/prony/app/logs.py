@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prony.app.dossiers import named
+from prony.app.dossiers import resolve_reference
 from prony.errors import NotFoundError
 from prony.store.store import Store
 
 
 def log_files(store: Store, text: str) -> list[tuple[str, Path]]:
     """Return every log that is not empty, with its job and its name; `text` is an id, the beginning of one, or last."""
-    experiment_id, job_id = named(store, text)
+    experiment_id, job_id = resolve_reference(store, text)
     jobs = store.jobs(experiment_id)
     if job_id is not None and job_id not in {job.id for job in jobs}:
         raise NotFoundError(f"no job {job_id!r}", hint=f"`prony show {experiment_id}` shows its jobs", code="no_result")

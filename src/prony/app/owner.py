@@ -5,7 +5,7 @@ from __future__ import annotations
 from prony.app.access import Access
 from prony.store import tokens
 from prony.store.home import Home
-from prony.store.lock import locked
+from prony.store.lock import hold_file_lock
 from prony.store.owner_token import is_private, read_owner_token, write_owner_token
 
 
@@ -14,7 +14,7 @@ def ensure_owner_token(home: Home, access: Access) -> str:
 
     It stays the same over restarts. One that was revoked is replaced, and so is one that others could have read.
     """
-    with locked(home.lock):
+    with hold_file_lock(home.lock):
         secret = read_owner_token(home)
         if secret is not None and not is_private(home):
             access.drop_owner(secret)

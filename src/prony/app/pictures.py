@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
-class Line(TypedDict):
+class SeriesLine(TypedDict):
     at_s: tuple[float, ...]
     value: tuple[float | None, ...]
 
@@ -120,7 +120,7 @@ def counters(entry: Entry, most: int, points: int) -> Counters:
 
     found, origins = counted(entry, most)
     lines = tuple(
-        CounterLine(probe=one.probe, counter=one.name, unit=one.unit, **_thinned(one.at_s, one.value, points))
+        CounterLine(probe=one.probe, counter=one.name, unit=one.unit, **_thin(one.at_s, one.value, points))
         for one in found
     )
     measured = tuple(
@@ -168,7 +168,7 @@ def _estimates(entry: Entry, metrics: Sequence[str]) -> dict[str, Estimate]:
     return {key: one for key, (named, one) in found.items() if named.metric in metrics and not named.operation}
 
 
-def _thinned(at_s: Numbers, value: Numbers, points: int) -> Line:
+def _thin(at_s: Numbers, value: Numbers, points: int) -> SeriesLine:
     """Keep the lowest and the highest of each stretch, and every gap: no peak is lost."""
     import numpy as np
 

@@ -11,18 +11,18 @@ from prony.model.dossier import Entry
 from prony.model.estimate import Summary
 from prony.model.experiment import Experiment
 from prony.model.result import Result
-from prony.run.folder import PARTS, abandoned, compile_samples, write_frame, write_noun
+from prony.run.folder import PARTS, compile_samples, wait_until_abandoned, write_frame, write_noun
 from prony.store.folder import FolderContents, read_noun, read_nouns
-from prony.store.lock import locked
+from prony.store.lock import hold_file_lock
 from prony.store.store import Store
 
 
 def summary_of(folder: Path) -> Summary:
     """Compute what analysis says of one result folder."""
-    return summarised(read_nouns(folder))
+    return summarise_contents(read_nouns(folder))
 
 
-def summarised(contents: FolderContents) -> Summary:
+def summarise_contents(contents: FolderContents) -> Summary:
     """The same of a folder that was read already, all but its samples."""
     job, result, environment = contents.job, contents.result, contents.environment
     if contents.samples is None and job.workload.kind == "service":
@@ -60,7 +60,7 @@ def mend(folder: Path) -> None:
 
     if not (folder / PARTS).exists():
         return
-    with abandoned(folder):
+    with wait_until_abandoned(folder):
         result = read_noun(folder / "result.json", Result)
         # One that says when it ended has all its samples, and some of its parts may be removed already.
         if result.ended_at is None:
@@ -82,7 +82,7 @@ def recover(store: Store) -> tuple[Experiment, ...]:
     """Bring in what runs left whose process was killed; return the experiments that ended this way."""
     if not store.orphans():
         return ()
-    with locked(store.home.lock):  # two commands may find the same wreck at once
+    with hold_file_lock(store.home.lock):  # two commands may find the same wreck at once
         for experiment in store.orphans():
             for job in store.jobs(experiment.id):
                 _record_wreck(store, store.home.result_folder(experiment.id, job.id))

@@ -21,7 +21,7 @@ from prony.ports.clock import SystemClock
 from prony.ports.models import policy_of
 from prony.run.environment import look_around
 from prony.run.jobs import run_jobs
-from prony.run.surroundings import Stopped, Surroundings
+from prony.run.surroundings import RunContext, Stopped
 from prony.store.home import Home, home
 
 
@@ -101,9 +101,9 @@ class _Told:
 
 def _surroundings(
     here: Home, calibration_id: str | None, emit: Callable[[Event], None], stop: _Stop, clients: Clients
-) -> Surroundings:
+) -> RunContext:
     base = Path.cwd()
-    return Surroundings(
+    return RunContext(
         cache=here.cache,
         engines=here.engines,
         base=base,

@@ -53,11 +53,11 @@ def engine_notes(jobs: Sequence[Job]) -> tuple[str, ...]:
 def anchored_script(job: Job, base: Path) -> Job:
     """Return the job with paths that mean the same from any folder."""
     workload = job.script
-    changes: dict[str, Any] = {"sources": tuple(_anchored(source, base) for source in workload.sources)}
+    changes: dict[str, Any] = {"sources": tuple(_make_source_absolute(source, base) for source in workload.sources)}
     if workload.directory is not None and not workload.directory.startswith("sha256:"):
         changes["directory"] = str(directory_of(workload.directory, base))
     if workload.server is not None:
-        sources = tuple(_anchored(source, base) for source in workload.server.sources)
+        sources = tuple(_make_source_absolute(source, base) for source in workload.server.sources)
         changes["server"] = workload.server.model_copy(update={"sources": sources})
     return job.model_copy(update={"workload": workload.model_copy(update=changes)})
 
@@ -69,7 +69,7 @@ def directory_of(directory: str, base: Path) -> Path:
     return (unpacked if path.suffix == ".tar" and not path.exists() and unpacked.is_dir() else path).absolute()
 
 
-def _anchored(source: ScriptSource, base: Path) -> ScriptSource:
+def _make_source_absolute(source: ScriptSource, base: Path) -> ScriptSource:
     if "://" in source.source:
         return source
     path = (base / Path(source.source).expanduser()).absolute()

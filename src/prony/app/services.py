@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from prony.errors import InputError
-from prony.load.endpoint import anchored
+from prony.load.endpoint import make_certificate_absolute
 from prony.model.base import Noun
 from prony.model.job import Job
 from prony.model.recipe import Option
@@ -54,17 +54,17 @@ def anchored_service(job: Job, base: Path) -> Job:
     picked = chosen(workload)
     for field, plugin in (("settings", picked.service), ("options", picked.driver), ("prompts", picked.task)):
         if plugin is not None:
-            changes[field] = _anchored(getattr(workload, field), plugin.Options, base)
+            changes[field] = _make_options_absolute(getattr(workload, field), plugin.Options, base)
     load = job.load
     if load.replay is not None:
         replay = load.replay.model_copy(update={"file": str((base / Path(load.replay.file).expanduser()).absolute())})
         load = load.model_copy(update={"replay": replay})
     if workload.endpoint is not None:
-        changes["endpoint"] = anchored(workload.endpoint, base)
+        changes["endpoint"] = make_certificate_absolute(workload.endpoint, base)
     return job.model_copy(update={"workload": workload.model_copy(update=changes), "load": load})
 
 
-def _anchored(options: dict[str, Option], kind: Any, base: Path) -> dict[str, Option]:
+def _make_options_absolute(options: dict[str, Option], kind: Any, base: Path) -> dict[str, Option]:
     marks = {name: (field.json_schema_extra or {}).get("path") for name, field in kind.model_fields.items()}
     paths = {name: way for name, way in marks.items() if way in _WHOLE}
     return {
@@ -100,15 +100,15 @@ class OptionFacts(Noun):
 
 def services() -> list[Plug]:
     """Return every service; each is asked whether it could be started here with its own defaults."""
-    return [_service(name) for name in plugins.found(plugins.SERVICES)]
+    return [_service(name) for name in plugins.find_plugins(plugins.SERVICES)]
 
 
 def drivers() -> list[Plug]:
-    return [_plug(plugins.DRIVERS, name, "driver") for name in plugins.found(plugins.DRIVERS)]
+    return [_plug(plugins.DRIVERS, name, "driver") for name in plugins.find_plugins(plugins.DRIVERS)]
 
 
 def tasks() -> list[Plug]:
-    return [_plug(plugins.TASKS, name, "task") for name in plugins.found(plugins.TASKS)]
+    return [_plug(plugins.TASKS, name, "task") for name in plugins.find_plugins(plugins.TASKS)]
 
 
 def options_of(kind: str, name: str) -> list[OptionFacts]:

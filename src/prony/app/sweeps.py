@@ -15,7 +15,7 @@ from prony.model.sweep import SweepReport
 if TYPE_CHECKING:
     import polars as pl
 
-    from prony.analyse.sweep.measured import Loaded
+    from prony.analyse.sweep.measured import LoadedJob
 
 
 def sweep_of(entries: Sequence[Entry]) -> SweepReport | None:
@@ -26,7 +26,7 @@ def sweep_of(entries: Sequence[Entry]) -> SweepReport | None:
     from prony.analyse.sweep.report import sweep_report
 
     mine = [entry for entry in entries if is_sweepable(entry)]
-    jobs = [loaded(entry, entry.job.load.slo) for entry in mine]
+    jobs = [load_entry(entry, entry.job.load.slo) for entry in mine]
     return sweep_report(jobs) if len({job.level for job in jobs}) > 1 else None
 
 
@@ -36,11 +36,11 @@ def sweep_over(entries: Sequence[Entry], slo: Mapping[str, float] | None = None)
     from prony.analyse.sweep.report import sweep_report
 
     mine = [entry for entry in entries if is_sweepable(entry)]
-    levels = {job.level for job in (loaded(entry, {}) for entry in mine)}
+    levels = {job.level for job in (load_entry(entry, {}) for entry in mine)}
     if len(levels) < 2:
         hint = "prony run RECIPE --clients 1,2,4,8,16 makes a sweep; or name several experiments"
         raise InputError(f"{_why_none(entries, mine, levels)}, so there is no sweep", hint=hint, code="no_sweep")
-    return sweep_report([loaded(entry, entry.job.load.slo if slo is None else slo) for entry in mine], slo)
+    return sweep_report([load_entry(entry, entry.job.load.slo if slo is None else slo) for entry in mine], slo)
 
 
 def _why_none(entries: Sequence[Entry], mine: Sequence[Entry], levels: Collection[float]) -> str:
@@ -77,14 +77,14 @@ def slo_of(texts: Iterable[str]) -> dict[str, float] | None:
         raise InputError(f"--slo: {said}", hint="as in ttft_ms.p99=200", code="slo") from exc
 
 
-def loaded(entry: Entry, slo: Mapping[str, float]) -> Loaded:
+def load_entry(entry: Entry, slo: Mapping[str, float]) -> LoadedJob:
     """Return a job with its telemetry, and with its requests where a limit must be judged on them."""
-    from prony.analyse.sweep.measured import Loaded
+    from prony.analyse.sweep.measured import LoadedJob
     from prony.measure.requests import read_requests
 
     entry = with_runs(entry)
     samples = _read(lambda: read_requests(entry.folder)) if slo else None
-    return Loaded(entry, samples, _read(lambda: read_frame(entry.folder, TELEMETRY)))
+    return LoadedJob(entry, samples, _read(lambda: read_frame(entry.folder, TELEMETRY)))
 
 
 def _read(read: Callable[[], pl.DataFrame]) -> pl.DataFrame | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from prony.errors import InputError
-from prony.recipe import Loaded
+from prony.recipe import LoadedRecipe
 
 # What `place.on` may name: the machine that runs the jobs.
 TARGETS = ("local",)
 
 
-def check_target(loaded: Loaded) -> None:
+def check_target(loaded: LoadedRecipe) -> None:
     """Refuse a recipe whose processes are to run where nobody can start them."""
     wanted = loaded.recipe.place.on
     if wanted is None or wanted in TARGETS:

@@ -33,7 +33,7 @@ _one_at_a_time = Lock()  # what apprise says of a failure it says to one log for
 
 
 @dataclass(frozen=True)
-class Letter:
+class Notification:
     """A message on its way: `id` is the same for every try."""
 
     id: str
@@ -43,7 +43,7 @@ class Letter:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DeliveryOutcome:
     """`is_final`: to try again would be of no use."""
 
     ok: bool
@@ -51,7 +51,7 @@ class Outcome:
     is_final: bool = False
 
 
-def masked(address: str) -> str:
+def mask_address(address: str) -> str:
     """Return an address as it may be shown: of a webhook its host, of any other only what kind it is."""
     scheme = address.partition("://")[0].lower()
     if scheme not in WEBHOOK:
@@ -96,7 +96,7 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
     return "v1=" + hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
 
 
-def send(letter: Letter) -> Outcome:
+def send(letter: Notification) -> DeliveryOutcome:
     """Try once. It blocks, for as long as the other side takes and no longer than a while."""
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -105,7 +105,7 @@ def send(letter: Letter) -> Outcome:
     return _notify(letter)
 
 
-def _post(letter: Letter) -> Outcome:
+def _post(letter: Notification) -> DeliveryOutcome:
     import httpx
 
     url = letter.address.partition("+")[2]
@@ -124,13 +124,13 @@ def _post(letter: Letter) -> Outcome:
         ):
             status = response.status_code
     except httpx.HTTPError as exc:
-        return Outcome(False, f"it could not be reached: {_why(exc)}")
+        return DeliveryOutcome(False, f"it could not be reached: {_why(exc)}")
     except (httpx.InvalidURL, UnicodeError, ValueError):
-        return Outcome(False, "this is no address that can be asked", is_final=True)
+        return DeliveryOutcome(False, "this is no address that can be asked", is_final=True)
     if 300 <= status < 400:
-        return Outcome(False, f"it answered {status}: redirects are not followed", is_final=True)
+        return DeliveryOutcome(False, f"it answered {status}: redirects are not followed", is_final=True)
     is_final = 400 <= status < 500 and status not in _LATER
-    return Outcome(200 <= status < 300, f"it answered {status}", is_final=is_final)
+    return DeliveryOutcome(200 <= status < 300, f"it answered {status}", is_final=is_final)
 
 
 def _why(exc: Exception) -> str:
@@ -143,7 +143,7 @@ def _why(exc: Exception) -> str:
     return f"no answer within {TIMEOUT_S:g} s" if "Timeout" in type(exc).__name__ else type(exc).__name__
 
 
-def _notify(letter: Letter) -> Outcome:
+def _notify(letter: Notification) -> DeliveryOutcome:
     """Send through apprise, which logs why it could not, and returns only that."""
     apprise = _apprise()
     message = letter.message
@@ -155,14 +155,14 @@ def _notify(letter: Letter) -> Outcome:
         try:
             ok = sender.add(letter.address) and sender.notify(body=text or title, title=title, notify_type=kind)
         except Exception as exc:  # noqa: BLE001 - whatever a service's own code raises is that it was not told
-            return Outcome(False, f"it could not be asked: {type(exc).__name__}")
+            return DeliveryOutcome(False, f"it could not be asked: {type(exc).__name__}")
         why = said.getvalue().strip().splitlines()
     if ok:
-        return Outcome(True, "it was taken")
-    return Outcome(False, _scrubbed(why[-1], letter.address)[:200] if why else "it was not taken")
+        return DeliveryOutcome(True, "it was taken")
+    return DeliveryOutcome(False, _scrub(why[-1], letter.address)[:200] if why else "it was not taken")
 
 
-def _scrubbed(text: str, address: str) -> str:
+def _scrub(text: str, address: str) -> str:
     """Return what was said without any part of the address that could be a secret."""
     parts = urlsplit(address.replace(" ", ""))
     secrets = re.split(r"[/:@&=?]", f"{parts.netloc}/{parts.path}?{parts.query}")

@@ -13,15 +13,15 @@ from prony.model.script import ScriptWorkload
 if TYPE_CHECKING:
     from prony.app.local_schedules import LocalSchedules
     from prony.client import Client
-    from prony.recipe import Loaded
+    from prony.recipe import LoadedRecipe
 
 _PIECE = 2**20
 
 
-def brought(keeper: Client | LocalSchedules, loaded: Loaded) -> list[str]:
+def brought(keeper: Client | LocalSchedules, loaded: LoadedRecipe) -> list[str]:
     """Bring the folder that a script's recipe names; return what to set in the recipe, or nothing."""
     from prony.app.scripts import directory_of
-    from prony.run.scripts.packing import REFERENCE, packed
+    from prony.run.scripts.packing import REFERENCE, pack_folder
 
     work = loaded.recipe.workload
     if "workload.directory" in loaded.recipe.matrix.axes:
@@ -36,7 +36,7 @@ def brought(keeper: Client | LocalSchedules, loaded: Loaded) -> list[str]:
     folder = directory_of(work.directory, base)
     with tempfile.TemporaryDirectory(prefix="prony-scripts-") as scratch:
         tar = Path(scratch) / "scripts.tar"
-        sha256 = packed(folder, tar)
+        sha256 = pack_folder(folder, tar)
         keeper.keep_scripts(sha256, _pieces(tar if tar.exists() else folder))
     return [f"workload.directory=sha256:{sha256}"]
 

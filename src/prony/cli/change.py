@@ -29,7 +29,7 @@ def change(
     except NotFoundError:
         found = _meant(client, options.id)
         changed = job(found.id) if found.is_job else experiment(found.id)
-    identity, noun, now = _told(changed)
+    identity, noun, now = _describe_change(changed)
     if options.json:
         print_json({done: identity, "kind": noun, noun: changed.model_dump(mode="json")})
     else:
@@ -54,7 +54,7 @@ def _meant(client: Client, text: str) -> _Meant:
         raise NotFoundError(f"no job and no experiment {text!r}", hint=exc.hint) from exc
 
 
-def _told(changed: QueuedJob | ExperimentView) -> tuple[str, str, str]:
+def _describe_change(changed: QueuedJob | ExperimentView) -> tuple[str, str, str]:
     if isinstance(changed, QueuedJob):
         runs = changed.state is JobState.LEASED
         now = f"is asked to stop on {changed.agent_id}" if runs else f"is {changed.state}"

@@ -41,7 +41,7 @@ def experiment_row(view: ExperimentView) -> dict[str, Any]:
 def experiment_cells(view: ExperimentView) -> Cells:
     found = view.experiment
     done = view.counts.get(JobState.COMPLETE, 0)
-    return _shown(
+    return _show_headline(
         found.id,
         found.name,
         found.state,
@@ -56,26 +56,28 @@ def job_cells(job: QueuedJob) -> Cells:
     since = job.ended_at or job.leased_at or job.created_at
     reason = job.reason or (job.failure.message if job.failure else "")
     asked = " (cancelling)" if job.cancel_asked and job.state is JobState.LEASED else ""
-    return _shown(
+    return _show_headline(
         job.id, f"{job.state}{asked}", job.agent_id or "-", job.attempt, _at(since), job.title, _short(reason)
     )
 
 
 def attempt_cells(attempt: Attempt) -> Cells:
     ended = _at(attempt.ended_at) if attempt.ended_at else "-"
-    return _shown(attempt.number, attempt.state, attempt.agent_id, _at(attempt.leased_at), ended, attempt.reason or "-")
+    return _show_headline(
+        attempt.number, attempt.state, attempt.agent_id, _at(attempt.leased_at), ended, attempt.reason or "-"
+    )
 
 
 def agent_cells(agent: Agent) -> Cells:
     device = agent.capabilities.device
     named = device.name if device else "-"
-    return _shown(
+    return _show_headline(
         agent.id, agent.name, agent.state, agent.job_id or "-", _at(agent.seen_at), named, _short(agent.reason)
     )
 
 
 def lot_cells(view: LotView) -> Cells:
-    return _shown(
+    return _show_headline(
         view.lot.experiment_id,
         view.experiment_name,
         view.lot.priority,
@@ -88,14 +90,14 @@ def lot_cells(view: LotView) -> Cells:
 
 
 def fit_cells(fit: Fit) -> Cells:
-    return _shown(
+    return _show_headline(
         fit.agent_name, fit.state, "yes" if fit.fits else "no", "; ".join(str(lack) for lack in fit.lacks) or "-"
     )
 
 
 def schedule_cells(schedule: Schedule) -> Cells:
     timing = schedule.timing
-    return _shown(
+    return _show_headline(
         schedule.id,
         schedule.name,
         schedule.state,
@@ -118,7 +120,9 @@ def format_next(schedule: Schedule) -> str:
 
 def fire_cells(fire: Fire) -> Cells:
     due = _at(fire.due_at)
-    return _shown(due, _at(fire.fired_at), fire.cause, fire.experiment_id or "-", fire.missed, fire.reason or "-")
+    return _show_headline(
+        due, _at(fire.fired_at), fire.cause, fire.experiment_id or "-", fire.missed, fire.reason or "-"
+    )
 
 
 def alarm_cells(alarm: Alarm) -> Cells:
@@ -127,18 +131,20 @@ def alarm_cells(alarm: Alarm) -> Cells:
     aim = [alarm.recipe or "", *(f"{key}={value}" for key, value in alarm.labels.items())]
     aim += [f"by {alarm.owner}"] if alarm.owner else []
     about = ", ".join(filter(None, aim)) or "-"
-    return _shown(alarm.name, alarm.when, alarm.severity, about, alarm.open, told, whom)
+    return _show_headline(alarm.name, alarm.when, alarm.severity, about, alarm.open, told, whom)
 
 
 def incident_cells(incident: Incident) -> Cells:
     ended = _at(incident.closed_at) if incident.closed_at else "-"
-    return _shown(_at(incident.opened_at), ended, incident.count, incident.subject, _short(incident.text))
+    return _show_headline(_at(incident.opened_at), ended, incident.count, incident.subject, _short(incident.text))
 
 
 def delivery_cells(delivery: Delivery) -> Cells:
     last = delivery.tries[-1].said if delivery.tries else "-"
     tries = len(delivery.tries)
-    return _shown(_at(delivery.created_at), delivery.kind, delivery.state, tries, delivery.address, _short(last))
+    return _show_headline(
+        _at(delivery.created_at), delivery.kind, delivery.state, tries, delivery.address, _short(last)
+    )
 
 
 def wants(demand: Demand) -> str:
@@ -164,5 +170,5 @@ def _short(reason: str) -> str:
     return (text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 3] + "...") or "-"
 
 
-def _shown(*cells: object) -> Cells:
+def _show_headline(*cells: object) -> Cells:
     return tuple(one_line(str(cell)) for cell in cells)

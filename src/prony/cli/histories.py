@@ -93,20 +93,20 @@ class _There:
     def series(self, name: str | None) -> Sequence[Series]:
         from functools import partial
 
-        from prony.client.names import listed, series_named
+        from prony.client.names import iterate_pages, series_named
 
         if name is None:
-            return list(listed(self._client.series))
-        found = list(listed(partial(self._client.series, name=name)))
+            return list(iterate_pages(self._client.series))
+        found = list(iterate_pages(partial(self._client.series, name=name)))
         return found or [series_named(self._client, name)]
 
     def history(self, series_id: str, metric: str | None) -> History:
         return self._client.history(series_id, metric=metric)
 
     def changes(self) -> Sequence[Change]:
-        from prony.client.names import listed
+        from prony.client.names import iterate_pages
 
-        return list(listed(self._client.changes))
+        return list(iterate_pages(self._client.changes))
 
     def ack(self, text: str, words: Acknowledgement) -> Change:
         from prony.client.names import change_named

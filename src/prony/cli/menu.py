@@ -126,7 +126,7 @@ def experiments(terminal: Terminal, question: str, *, several: bool = False) -> 
     return [ids[int(word) - 1] if word.isdigit() and 1 <= int(word) <= len(ids) else word for word in words]
 
 
-def asked(terminal: Terminal, question: str, option: str) -> list[str]:
+def ask_option(terminal: Terminal, question: str, option: str) -> list[str]:
     """Return an option with what was typed for it, nothing where that is nothing."""
     typed = terminal.ask(question)
     return [option, typed] if typed else []

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prony.cli.output import print_json, print_note, print_text, terminal
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.model.experiment import ExperimentState
 from prony.model.gate_outcome import GateReport
 from prony.model.result import ResultState
-from prony.report.gate_tables import summed
+from prony.report.gate_tables import summarise_gates
 from prony.report.safe import one_line
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ _EARLY = (ExperimentState.PARTIAL, ExperimentState.CANCELLED)
 
 
 def finish(
-    dossier: Dossier,
+    dossier: ExperimentData,
     options: Namespace,
     *,
-    report: Callable[[Dossier], Path] | None,
+    report: Callable[[ExperimentData], Path] | None,
     again: str = "",
     failed: int = 0,
     beside: Mapping[str, Any] | None = None,
@@ -58,11 +58,11 @@ def finish(
     return code or (0 if gates_pass(dossier, options) else 1)
 
 
-def gates_pass(dossier: Dossier, options: Namespace) -> bool:
+def gates_pass(dossier: ExperimentData, options: Namespace) -> bool:
     """Say in one line how the gates stand; `--gates strict` fails those that cannot be told too."""
     found = GateReport(experiment_id=dossier.experiment.id, strict=_is_strict(options), outcomes=dossier.gates)
     if found.outcomes:
-        print_note(f"{summed(found.outcomes)[:-1]}: {'good' if found.passed else 'exit code 1'}")
+        print_note(f"{summarise_gates(found.outcomes)[:-1]}: {'good' if found.passed else 'exit code 1'}")
     return found.passed
 
 
@@ -85,7 +85,7 @@ def finish_there(ended: Ended, options: Namespace, *, beside: Mapping[str, Any] 
         for job in failed:
             print_note(one_line(f"{job.title}: failed and left no result: {why_ended(job)}"))
 
-    def report(_: Dossier) -> Path:
+    def report(_: ExperimentData) -> Path:
         return keep_report(dossier.experiment.id, document or b"")
 
     wanted = report if document else None
@@ -101,14 +101,14 @@ def exit_code_there(view: ExperimentView) -> int:
     return 1 if view.counts.get(JobState.FAILED) or view.experiment.state is ExperimentState.FAILED else 0
 
 
-def _exit_code(dossier: Dossier, failed: int) -> int:
+def _exit_code(dossier: ExperimentData, failed: int) -> int:
     if dossier.experiment.state in _EARLY:
         return _STOPPED
     failed += sum(entry.result.state is ResultState.FAILED for entry in dossier.entries)
     return 1 if failed or dossier.experiment.state is ExperimentState.FAILED else 0
 
 
-def show(dossier: Dossier, *, as_json: bool, beside: Mapping[str, Any] | None = None) -> None:
+def show(dossier: ExperimentData, *, as_json: bool, beside: Mapping[str, Any] | None = None) -> None:
     if as_json:
         from prony.report import render
 

@@ -43,7 +43,9 @@ def connect(options: Namespace, *, attempts: int = 4) -> Client:
 
 
 @contextmanager
-def kept(options: Namespace, here: Callable[[], AbstractContextManager[Local]]) -> Iterator[Client | Local]:
+def open_server_or_home(
+    options: Namespace, here: Callable[[], AbstractContextManager[Local]]
+) -> Iterator[Client | Local]:
     """Open what a server keeps: that of the server that was named, or `here` the home's own."""
     if address(options):
         with connect(options) as client:

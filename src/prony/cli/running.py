@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from prony.load.processes import Clients
     from prony.model.recipe import Recipe
-    from prony.recipe import Loaded
+    from prony.recipe import LoadedRecipe
 
 
-def run_here(loaded: Loaded, options: Namespace, *, base: Path | None = None) -> int:
+def run_here(loaded: LoadedRecipe, options: Namespace, *, base: Path | None = None) -> int:
     """Run a recipe to its end; relative paths in it are relative to `base`, or else to its own folder."""
     tell_notes(loaded.notes)
     _note_server_only(loaded)
     _note_containers(loaded)
     with _clients_ahead(loaded.recipe) as clients:  # first of all: they import while this process does
-        with uncollected():
+        with pause_garbage_collection():
             from prony.app.api import Bench
             from prony.cli.outcome import finish
             from prony.cli.progress import following
@@ -42,7 +42,7 @@ def tell_notes(notes: Sequence[str]) -> None:
         print_note(one_line(f"note: {note}"))
 
 
-def _note_server_only(loaded: Loaded) -> None:
+def _note_server_only(loaded: LoadedRecipe) -> None:
     """Say what of a recipe that runs here only a server could do."""
     from prony.cli.output import print_note
 
@@ -54,7 +54,7 @@ def _note_server_only(loaded: Loaded) -> None:
         print_note(f"note: nobody is told of what happens here; alarms need a server: prony run {path} --server URL")
 
 
-def _note_containers(loaded: Loaded) -> None:
+def _note_containers(loaded: LoadedRecipe) -> None:
     """Say which images are not used, before anything runs."""
     if loaded.recipe.workload.kind == "script":
         from prony.app.scripts import unused_image_notes
@@ -63,7 +63,7 @@ def _note_containers(loaded: Loaded) -> None:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def pause_garbage_collection() -> Iterator[None]:
     """Import what the block imports without searching it for garbage again and again: it all stays."""
     gc.disable()
     try:

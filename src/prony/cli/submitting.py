@@ -21,13 +21,13 @@ from prony.ports.models import scheme_of
 
 if TYPE_CHECKING:
     from prony.client import Client
-    from prony.recipe import Loaded
+    from prony.recipe import LoadedRecipe
 
 _MOST = 100
 AGENTS_MACHINE = "the agent's machine"
 
 
-def submit(loaded: Loaded, options: Namespace) -> int:
+def submit(loaded: LoadedRecipe, options: Namespace) -> int:
     """Submit a recipe that was read here; follow it, unless --detach is given."""
     if options.priority is not None and not -_MOST <= options.priority <= _MOST:
         raise InputError(f"--priority {options.priority} lies outside -{_MOST} to {_MOST}")
@@ -46,7 +46,7 @@ def submit(loaded: Loaded, options: Namespace) -> int:
     return 0
 
 
-def submission_of(loaded: Loaded, overrides: Sequence[str], *, priority: int | None = None) -> Submission:
+def submission_of(loaded: LoadedRecipe, overrides: Sequence[str], *, priority: int | None = None) -> Submission:
     """Return a recipe as it travels: its text as it was written, for the server reads it anew."""
     name = loaded.path.name if loaded.path else "recipe.yaml"
     return Submission(text=loaded.text, name=name, overrides=tuple(overrides), priority=priority)

@@ -22,7 +22,7 @@ def carry_export(client: Client, experiment_id: str, to: Path, *, overwrite: boo
         with tempfile.TemporaryDirectory(prefix=f".{to.name}.", dir=to.parent, ignore_cleanup_errors=True) as scratch:
             folder = Path(scratch)
             tar = client.export(experiment_id, folder / "export.tar")
-            fresh = _unpacked(tar, folder / "export")
+            fresh = _unpack(tar, folder / "export")
             read_bundle(fresh)
             _put(fresh, to, aside=folder / "before")
     except OSError as exc:
@@ -40,7 +40,7 @@ def _check_target(to: Path, *, overwrite: bool) -> None:
         raise ConflictError(f"{to} is not an export, so it is not overwritten", hint="name another folder")
 
 
-def _unpacked(tar: Path, to: Path) -> Path:
+def _unpack(tar: Path, to: Path) -> Path:
     """Write the files of a tar below `to`, plain ones with plain names only; return the folder that is the export."""
     try:
         with tarfile.open(tar, "r:") as archive:

@@ -82,7 +82,7 @@ class Connection:
 
     def send(self, call: Call) -> httpx.Response:
         """Return the whole answer, or raise the error that it stands for."""
-        return self._tried(call, _whole)
+        return self._try(call, _whole)
 
     def read(self, noun: type[N], call: Call) -> N:
         return wire.read(noun, self.send(call).content, self.base)
@@ -96,7 +96,7 @@ class Connection:
             return hmac.compare_digest(said.encode(), prove(secret, nonce, address, port).encode())
 
         asked = Call("GET", ("health",), headers={CHALLENGE: nonce}, is_safe=True, expected=frozenset({503}))
-        return self._tried(asked, is_proven)
+        return self._try(asked, is_proven)
 
     def download(self, call: Call, to: Path) -> Path:
         """Write the answer's body to a file that appears when it is whole; begin again when the connection breaks."""
@@ -109,7 +109,7 @@ class Connection:
 
         try:
             to.parent.mkdir(parents=True, exist_ok=True)
-            self._tried(call, write)
+            self._try(call, write)
             fresh.replace(to)
         except OSError as exc:
             raise StoreError(f"cannot write {to}: {exc.strerror}", hint="is there room, and may you write?") from exc
@@ -123,25 +123,25 @@ class Connection:
         import httpx
 
         try:
-            with self._opened(call, silence_s) as response:
+            with self._open(call, silence_s) as response:
                 if not response.is_success:
-                    raise self._refused(response)
+                    raise self._read_refusal(response)
                 yield from response.iter_bytes()
         except httpx.RequestError as exc:
             raise self._lost(exc) from exc
 
-    def _tried(self, call: Call, consume: Callable[[httpx.Response], T]) -> T:
+    def _try(self, call: Call, consume: Callable[[httpx.Response], T]) -> T:
         """Hand a good answer to `consume`; what is safe to repeat is tried a few times."""
         import httpx
 
         pauses = wire.delays()
         for left in reversed(range(self._attempts)):
             try:
-                with self._opened(call, self._timeout_s + call.wait_s) as response:
+                with self._open(call, self._timeout_s + call.wait_s) as response:
                     if response.is_success or response.status_code in call.expected:
                         return consume(response)
                     if not (left and call.is_safe and response.status_code in wire.PASSING):
-                        raise self._refused(response)
+                        raise self._read_refusal(response)
             except httpx.RequestError as exc:
                 # Where no connection came about, nothing was done: anything may be tried again.
                 unheard = isinstance(exc, httpx.ConnectError | httpx.ConnectTimeout)
@@ -151,7 +151,7 @@ class Connection:
         raise AssertionError  # the last round returns or raises
 
     @contextmanager
-    def _opened(self, call: Call, silence_s: float) -> Iterator[httpx.Response]:
+    def _open(self, call: Call, silence_s: float) -> Iterator[httpx.Response]:
         import httpx
 
         request = self._http.build_request(
@@ -168,7 +168,7 @@ class Connection:
         finally:
             response.close()
 
-    def _refused(self, response: httpx.Response) -> PronyError:
+    def _read_refusal(self, response: httpx.Response) -> PronyError:
         body, location = response.read(), response.headers.get("Location", "")
         anonymous = not self._headers
         return wire.error_of(response.status_code, body, self.base, location=location, anonymous=anonymous)

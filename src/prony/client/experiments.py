@@ -9,7 +9,7 @@ from prony.client.asking import Asking
 from prony.client.connection import Asked, Call
 from prony.client.watching import Update, updates
 from prony.errors import PronyError
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.model.experiment import ExperimentState
 from prony.model.listing import Filters, Glance, Listing, Sort
 from prony.model.queue import ExperimentView, Modification, Page, Submission
@@ -78,9 +78,9 @@ class Experiments(Asking):
         """
         return updates(self._connection, experiment_id, on_lost)
 
-    def results(self, experiment_id: str) -> Dossier:
+    def results(self, experiment_id: str) -> ExperimentData:
         """Return all numbers there are; the folders of its entries are on the server and have no path here."""
-        return self._get(Dossier, "experiments", experiment_id, "results")
+        return self._get(ExperimentData, "experiments", experiment_id, "results")
 
     def report(self, experiment_id: str, report_format: str = "html", *, strict: bool = False) -> bytes:
         query: dict[str, Asked] = {"format": report_format, "strict": strict}

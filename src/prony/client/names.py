@@ -20,7 +20,7 @@ class Pages(Protocol[T]):
     def __call__(self, *, limit: int, cursor: str | None) -> Page[T]: ...
 
 
-def listed(ask: Pages[T], limit: int | None = None) -> Iterator[T]:
+def iterate_pages(ask: Pages[T], limit: int | None = None) -> Iterator[T]:
     """Yield the first `limit` things of a list, or all of them, page after page."""
     left, cursor = limit, None
     while left is None or left > 0:
@@ -39,20 +39,20 @@ def experiment_named(client: Client, text: str) -> str:
         if not newest:
             raise NotFoundError("there is no experiment yet", hint="`prony run RECIPE --server URL` makes one")
         return newest[0].experiment.id
-    if _known(client.experiment, text):
+    if _exists(client.experiment, text):
         return text
-    ids = [view.experiment.id for view in listed(client.experiments)]
+    ids = [view.experiment.id for view in iterate_pages(client.experiments)]
     return _only([one for one in ids if text and one.startswith(text)], text, "experiment", "prony list")
 
 
 def job_named(client: Client, text: str) -> str:
     """Return the job that a person means; of its id, the experiment's part may be abbreviated."""
-    if _known(client.job, text):
+    if _exists(client.job, text):
         return text
     begin, dash, number = text.rpartition("-")
     if dash and begin:
         wanted = f"{experiment_named(client, begin)}-{number}"
-        if _known(client.job, wanted):
+        if _exists(client.job, wanted):
             return wanted
         raise NotFoundError(f"no job {wanted!r}", hint=f"`prony jobs --experiment {begin}` lists them")
     return _job_of(client, experiment_named(client, text))
@@ -69,7 +69,7 @@ def _job_of(client: Client, experiment_id: str) -> str:
 
 def agent_named(client: Client, text: str) -> str:
     """Return the agent that a person means by its id, its name, or the beginning of either."""
-    agents = list(listed(client.agents))
+    agents = list(iterate_pages(client.agents))
     for matches in (
         [one.id for one in agents if one.id == text],
         [one.id for one in agents if one.name == text],
@@ -82,20 +82,20 @@ def agent_named(client: Client, text: str) -> str:
 
 def series_named(client: Client, text: str) -> Series:
     """Return the series that a person means by its id, or the beginning of one."""
-    found = [one for one in listed(client.series) if text and one.id.startswith(text)]
+    found = [one for one in iterate_pages(client.series) if text and one.id.startswith(text)]
     series_id = _only([one.id for one in found], text, "series", "prony history")
     return next(one for one in found if one.id == series_id)
 
 
 def change_named(client: Client, text: str) -> str:
     """Return the change that a person means by its id, or the beginning of one."""
-    if _known(client.change, text):
+    if _exists(client.change, text):
         return text
-    ids = [one.id for one in listed(client.changes)]
+    ids = [one.id for one in iterate_pages(client.changes)]
     return _only([one for one in ids if text and one.startswith(text)], text, "change", "prony watch-regressions")
 
 
-def _known(ask: Callable[[str], object], identity: str) -> bool:
+def _exists(ask: Callable[[str], object], identity: str) -> bool:
     try:
         ask(identity)
     except NotFoundError:

@@ -53,7 +53,7 @@ def updates(
         for update in _until_lost(connection, experiment_id):
             if not isinstance(update, PronyError):
                 pauses = wire.delays()
-                ended = _ended(update, ended)
+                ended = _has_ended(update, ended)
                 yield update
             elif ended:
                 return
@@ -91,7 +91,7 @@ def _until_lost(connection: Connection, experiment_id: str) -> Iterator[Update |
             yield update
 
 
-def _ended(update: Update, before: bool) -> bool:
+def _has_ended(update: Update, before: bool) -> bool:
     match update:
         case Snapshot(experiment=view) | (ExperimentView() as view):
             return has_ended(view)

@@ -62,10 +62,10 @@ def base_of(url: str) -> str:
 
 def endpoint(base: str, *parts: str) -> str:
     """Return where an operation is found; each part is quoted, so that an id cannot lead elsewhere."""
-    return "/".join([base + API, *(_quoted(part) for part in parts)])
+    return "/".join([base + API, *(_quote(part) for part in parts)])
 
 
-def _quoted(part: str) -> str:
+def _quote(part: str) -> str:
     # A part of dots alone would climb: what joins addresses takes it away even when it is quoted.
     if not part.strip("."):
         raise InputError(f"{part!r} cannot be an id", hint="an id has letters, digits, '.', '_' and '-'")
@@ -74,11 +74,11 @@ def _quoted(part: str) -> str:
 
 def headers(token: str | None, *, key: str | None = None) -> dict[str, str]:
     """Return who asks, and the name under which a repeated creation is known."""
-    made = {"Authorization": f"Bearer {_checked(token)}"} if token else {}
+    made = {"Authorization": f"Bearer {_check_token(token)}"} if token else {}
     return made | ({IDEMPOTENCY_KEY: key} if key else {})
 
 
-def _checked(token: str) -> str:
+def _check_token(token: str) -> str:
     if token.isascii() and token.isprintable() and " " not in token:
         return token
     raise InputError("the token has letters that no token has", hint="give just what the server printed")
@@ -123,10 +123,10 @@ def error_of(status: int, body: bytes, where: str, *, location: str = "", anonym
     hint = problem.hint
     if status == HTTPStatus.UNAUTHORIZED and anonymous:
         hint = "put one into PRONY_TOKEN or into a file for --token-file; on the server, `prony tokens add` makes one"
-    return kind(_told(problem), hint=hint, code=problem.code)
+    return kind(_describe_problem(problem), hint=hint, code=problem.code)
 
 
-def _told(problem: Problem) -> str:
+def _describe_problem(problem: Problem) -> str:
     named = problem.field and problem.field not in problem.detail
     return f"{problem.field}: {problem.detail}" if named else problem.detail
 

@@ -34,7 +34,7 @@ class Gaps:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class RateSegment:
     """A time in which the rate goes in a straight line from one value to another."""
 
     lasting_s: float
@@ -43,32 +43,32 @@ class Stretch:
     gaps: Gaps
 
     @property
-    def expected(self) -> float:
+    def mean_requests(self) -> float:
         """How many requests come in it on average."""
         return self.lasting_s * (self.begin_per_s + self.end_per_s) / 2
 
 
-def counted(gaps: Gaps, rate: float, count: int, *, seed: int) -> Stamps:
+def count_arrivals(gaps: Gaps, rate: float, count: int, *, seed: int) -> Stamps:
     """Return when so many requests at one rate are due."""
     refuse_too_many(count)
     return in_ns(_units(gaps, until=math.inf, most=count, draws=_generator(seed, 0)) * 1e9 / rate)
 
 
-def timed(stretches: Sequence[Stretch], *, seed: int, most: int | None = None) -> Stamps:
+def time_arrivals(stretches: Sequence[RateSegment], *, seed: int, most: int | None = None) -> Stamps:
     """Return when requests are due in stretches that follow each other; at most `most` of them."""
     ceiling = MOST_REQUESTS + 1 if most is None else min(most, MOST_REQUESTS + 1)
-    refuse_too_many(min(sum(stretch.expected for stretch in stretches), math.inf if most is None else most))
+    refuse_too_many(min(sum(stretch.mean_requests for stretch in stretches), math.inf if most is None else most))
     dues: list[Stamps] = []
     begin_s = 0.0
     for part, (gaps, run) in enumerate(itertools.groupby(stretches, key=lambda stretch: stretch.gaps)):
         together = list(run)
-        expected = sum(stretch.expected for stretch in together)
+        expected = sum(stretch.mean_requests for stretch in together)
         left = ceiling - sum(map(len, dues))
         units = _units(gaps, until=expected, most=left, draws=_generator(seed, part))
         for stretch in together:
-            inside = units[: np.searchsorted(units, stretch.expected)]
+            inside = units[: np.searchsorted(units, stretch.mean_requests)]
             dues.append(_within(stretch, inside, begin_s))
-            units = units[inside.size :] - stretch.expected
+            units = units[inside.size :] - stretch.mean_requests
             begin_s += stretch.lasting_s
     found = np.concatenate(dues) if dues else np.empty(0, np.int64)
     refuse_too_many(found.size)
@@ -119,7 +119,7 @@ def _drawn(gaps: Gaps, size: int, draws: np.random.Generator) -> Units:
     return draws.standard_gamma(gaps.burstiness, size) / gaps.burstiness
 
 
-def _within(stretch: Stretch, units: Units, begin_s: float) -> Stamps:
+def _within(stretch: RateSegment, units: Units, begin_s: float) -> Stamps:
     """Return when the rate of a stretch, summed from its beginning, has reached each unit."""
     slope = (stretch.end_per_s - stretch.begin_per_s) / stretch.lasting_s
     # The root is that of a quadratic, written so that neither a level rate nor one from nothing divides by nothing.

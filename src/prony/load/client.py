@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from prony.load import orders
-from prony.load.dues import Dues
+from prony.load.dues import OpenLoop
 from prony.load.limits import raise_files
-from prony.load.line import Site
-from prony.load.orders import Order
+from prony.load.line import ConnectionPool
+from prony.load.orders import ClientOrder
 from prony.load.pacing import come_first
 from prony.load.poll import Poll
 from prony.load.sender import Sender
 from prony.load.stamps import Warmth
-from prony.load.users import Users
+from prony.load.users import ClosedLoop
 
 _IN, _OUT = 0, 1
 
@@ -35,17 +35,17 @@ _IN, _OUT = 0, 1
 class Client:
     """One process: the sender, and what it hears from the generator."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: ClientOrder) -> None:
         # Instants are kept only by who runs when they come; users wait for replies, which the kernel stamps. Before the
         # sender is made, because a thread of it must not be overtaken while it holds what all threads need.
         is_real_time = order.first_here > 0 and come_first(order.first_here)
         module, _, name = order.wire.partition(":")
         wire = getattr(importlib.import_module(module), name)
         self.poll = Poll()
-        site = Site(order.address, self.poll, wire, order.wire_options)
+        site = ConnectionPool(order.address, self.poll, wire, order.wire_options)
         site.keeps = order.keeps
         content_of, count = orders.content_of(Path(order.folder))
-        kind = Dues if order.is_open else Users
+        kind = OpenLoop if order.is_open else ClosedLoop
         self.sender: Sender = kind(order, site, content_of, count)
         self.sender.is_real_time = is_real_time
         self._heard = b""

@@ -8,7 +8,7 @@ from collections import deque
 from time import perf_counter_ns as clock
 from typing import Any
 
-from prony.load.line import CLOSED, IDLE, Line
+from prony.load.line import CLOSED, IDLE, Connection
 from prony.load.orders import numbers
 from prony.load.poll import NEVER
 from prony.load.sender import PAUSE_NS, Sender
@@ -31,7 +31,7 @@ _AWAKE_SHARE = 10
 Issue = tuple[int, int, int]  # index, request, due
 
 
-class Dues(Sender):
+class OpenLoop(Sender):
     """Lines that are idle wait in `_idle`, the last used on top: it is the least likely to have been closed."""
 
     def __init__(self, *args: Any) -> None:
@@ -40,12 +40,12 @@ class Dues(Sender):
         self._indices = numbers(order.file("indices"))
         self._dues = numbers(order.file("dues"))
         self._at = 0
-        self._idle: dict[Line, None] = {}
+        self._idle: dict[Connection, None] = {}
         self._pending: deque[Issue] = deque()
         self._connecting = 0
         self._refused_until_ns = 0
         # Of sessions: which indices are not answered yet, and who waits for each.
-        self._after = numbers(order.shared("requests.after")) if order.sessions else None
+        self._after = numbers(order.shared_file("requests.after")) if order.sessions else None
         self._unanswered: set[int] = set()
         self._held: dict[int, Issue] = {}
         # When a turn was answered whose next one has not been due yet.
@@ -135,7 +135,7 @@ class Dues(Sender):
         self._connecting += 1
         self.new_line().open()
 
-    def _send(self, line: Line, issue: Issue) -> None:
+    def _send(self, line: Connection, issue: Issue) -> None:
         self.in_flight += 1
         self.sent += 1
         index, number, due_ns = issue
@@ -143,9 +143,9 @@ class Dues(Sender):
 
     def _unsent(self, issue: Issue, cause: int) -> None:
         self.record_unsent(*issue, cause)
-        self._released(issue[0])
+        self._release(issue[0])
 
-    def _released(self, index: int) -> None:
+    def _release(self, index: int) -> None:
         """A turn of a session is over, in whatever way: the next one may go; it was not due before."""
         if self._after is None:
             return
@@ -158,7 +158,7 @@ class Dues(Sender):
 
     # What lines tell
 
-    def finished(self, line: Line) -> None:
+    def request_done(self, line: Connection) -> None:
         if line.cause and self.was_stale(line):
             self.in_flight -= 1
             self.sent -= 1
@@ -173,23 +173,23 @@ class Dues(Sender):
             self._free(line)
         else:
             self.drop_line(line)
-        self._released(index)
+        self._release(index)
         if self.end_ns:
             self.look_whether_over()
 
-    def _free(self, line: Line) -> None:
+    def _free(self, line: Connection) -> None:
         if self._pending:
             self._send(line, self._pending.popleft())
         else:
             self._idle[line] = None
 
-    def on_open(self, line: Line) -> None:
+    def on_open(self, line: Connection) -> None:
         self._connecting -= 1
         self._free(line)
         if self._connecting < min(len(self._pending), _OPENING_LATE):
             self._open_one()
 
-    def on_refused(self, line: Line) -> None:
+    def on_refused(self, line: Connection) -> None:
         self._connecting -= 1
         cause = line.cause
         self.drop_line(line)
@@ -199,7 +199,7 @@ class Dues(Sender):
         if self.end_ns:
             self.look_whether_over()
 
-    def lost(self, line: Line) -> None:
+    def lost(self, line: Connection) -> None:
         self._idle.pop(line, None)
         self.drop_line(line)
 

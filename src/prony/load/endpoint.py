@@ -60,15 +60,15 @@ def parse(url: str, base: Path = Path()) -> Endpoint:
         password=unquote(parts.password or ""),
     )
     if parts.scheme.startswith("http"):
-        wishes, query = _taken(parts.query, ("verify", "ca"))
-        return replace(_checked(found, wishes, base), base=parts.path, query=query)
+        wishes, query = _split_query(parts.query, ("verify", "ca"))
+        return replace(_check(found, wishes, base), base=parts.path, query=query)
     found = replace(found, database=unquote(parts.path.strip("/")))
     if parts.scheme.startswith("redis"):
-        return _checked(found, _only(parts.query, ("verify", "ca")), base)
-    return _secured(found, _only(parts.query, ("sslmode", "sslrootcert")), base)
+        return _check(found, _only(parts.query, ("verify", "ca")), base)
+    return _add_tls(found, _only(parts.query, ("sslmode", "sslrootcert")), base)
 
 
-def anchored(url: str, base: Path) -> str:
+def make_certificate_absolute(url: str, base: Path) -> str:
     """Return the URL with the path of a certificate made absolute."""
     parts = urlsplit(url)
     words = [word.partition("=") for word in parts.query.split("&")]
@@ -84,7 +84,7 @@ def _absolute(value: str, base: Path) -> str:
     return quote(str((base / Path(unquote(value)).expanduser()).absolute()))
 
 
-def _taken(query: str, names: Sequence[str]) -> tuple[dict[str, str], str]:
+def _split_query(query: str, names: Sequence[str]) -> tuple[dict[str, str], str]:
     """Return the wishes of these names, and the query without them, as it was written."""
     parts = [part for part in query.split("&") if part]
     mine = [part for part in parts if part.partition("=")[0] in names]
@@ -93,18 +93,18 @@ def _taken(query: str, names: Sequence[str]) -> tuple[dict[str, str], str]:
 
 
 def _only(query: str, names: Sequence[str]) -> dict[str, str]:
-    wishes, rest = _taken(query, names)
+    wishes, rest = _split_query(query, names)
     if rest:
         raise InputError(f"{rest!r} is nothing that this endpoint can be told", hint=f"it takes {', '.join(names)}")
     return wishes
 
 
-def _checked(found: Endpoint, wishes: Mapping[str, str], base: Path) -> Endpoint:
+def _check(found: Endpoint, wishes: Mapping[str, str], base: Path) -> Endpoint:
     verify = wishes.get("verify", "yes").lower() not in ("no", "0", "false")
     return replace(found, verify=verify, ca=_file(wishes.get("ca", ""), base))
 
 
-def _secured(found: Endpoint, wishes: Mapping[str, str], base: Path) -> Endpoint:
+def _add_tls(found: Endpoint, wishes: Mapping[str, str], base: Path) -> Endpoint:
     mode, ca = wishes.get("sslmode", "disable"), _file(wishes.get("sslrootcert", ""), base)
     if mode not in _SSL_MODES:
         raise InputError(

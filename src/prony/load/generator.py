@@ -20,8 +20,8 @@ from prony.load import orders
 from prony.load.endpoint import resolve
 from prony.load.limits import check_files, check_lines
 from prony.load.live import Live, Watch
-from prony.load.orders import Order
-from prony.load.outcome import ClientFacts, Outcome, merged
+from prony.load.orders import ClientOrder
+from prony.load.outcome import ClientFacts, LoadOutcome, merge_rows
 from prony.load.processes import Clients
 from prony.load.schedule import Schedule
 from prony.ports.driver import Endpoint, Keeps, Prepared
@@ -37,7 +37,7 @@ _LEAD_NS = 20_000_000  # from when all are ready to the common start
 
 
 @dataclass(frozen=True)
-class Share:
+class ClientShare:
     """Which part of a load is sent from here: the processes from `first` on, of so many in `total` on all machines."""
 
     first: int
@@ -45,7 +45,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Ground:
+class LoadPlan:
     """What a load needs. `scratch` is a folder for this load alone; `processes` None: as many as it needs. Of `clients`
     some may wait already. `share` None: all of it is sent from here."""
 
@@ -56,7 +56,7 @@ class Ground:
     scratch: Path
     processes: int | None = None
     clients: Clients = field(default_factory=Clients)
-    share: Share | None = None
+    share: ClientShare | None = None
 
 
 def at_once() -> int:
@@ -67,19 +67,19 @@ def at_once() -> int:
 class LostClientError(MeasurementError):
     """A client process died; `rest` is what it and the others had recorded until then."""
 
-    def __init__(self, message: str, *, hint: str, rest: Outcome) -> None:
+    def __init__(self, message: str, *, hint: str, rest: LoadOutcome) -> None:
         super().__init__(message, hint=hint)
         self.rest = rest
 
 
 def generate(
-    ground: Ground,
+    ground: LoadPlan,
     *,
     on_tick: Callable[[Live], None] = lambda _: None,
     stop_asked: Callable[[], bool] = lambda: False,
     on_start: Callable[[int], None] = lambda _: None,
     start_at: Callable[[], int] = at_once,
-) -> Outcome:
+) -> LoadOutcome:
     """Send the whole load; return a row for every request. `on_start` hears the common start on `perf_counter_ns`,
     which `start_at` is asked for when all clients are ready."""
     if not len(ground.requests.requests):
@@ -106,12 +106,12 @@ def generate(
 # What is written before
 
 
-def _write(ground: Ground) -> list[Order]:
+def _write(ground: LoadPlan) -> list[ClientOrder]:
     """Write the files of all processes; return their orders."""
     schedule, requests = ground.schedule, ground.requests.requests
     lines, most = lines_asked(schedule), most_lines(schedule)
     processes = processes_of(schedule, ground.processes)
-    share = ground.share or Share(0, processes)
+    share = ground.share or ClientShare(0, processes)
     check_lines(-(-most * processes // share.total), ground.endpoint)
     check_files(-(-most // share.total) + 64)
     ground.scratch.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def _write(ground: Ground) -> list[Order]:
     common = _common(ground, has_sessions=has_sessions)
     written = []
     for number in range(share.first, share.first + processes):
-        order = Order(
+        order = ClientOrder(
             **common, process=number, processes=share.total, name=f"client-{number}",
             lines=_lines(lines, schedule.burst, number, share.total),
             most_lines=_lines(most, schedule.burst, number, share.total),
@@ -133,7 +133,7 @@ def _write(ground: Ground) -> list[Order]:
     return written
 
 
-def _common(ground: Ground, *, has_sessions: bool) -> dict[str, Any]:
+def _common(ground: LoadPlan, *, has_sessions: bool) -> dict[str, Any]:
     schedule, prepared = ground.schedule, ground.requests
     return {
         "endpoint": ground.endpoint,
@@ -157,14 +157,14 @@ def _common(ground: Ground, *, has_sessions: bool) -> dict[str, Any]:
     }
 
 
-def _write_dues(schedule: Schedule, order: Order) -> None:
+def _write_dues(schedule: Schedule, order: ClientOrder) -> None:
     """Write which requests of an open load are this process's: every n-th; the turns of a session stay together."""
     if schedule.dues_ns is None:
         return
     indices = np.arange(len(schedule.dues_ns), dtype=np.int64)
     keys = indices
     if order.sessions:
-        after = np.fromfile(order.shared("requests.after"), np.int64)
+        after = np.fromfile(order.shared_file("requests.after"), np.int64)
         numbers = indices % len(after)
         keys = indices - numbers + orders.roots(after)[numbers]
     mine = indices[keys % order.processes == order.process]
@@ -234,7 +234,7 @@ def _rate(schedule: Schedule) -> float:
 class _Client:
     """One client process as the generator sees it. Leaving the block ends it."""
 
-    def __init__(self, order: Order, clients: Clients) -> None:
+    def __init__(self, order: ClientOrder, clients: Clients) -> None:
         self.order = order
         self.facts: Mapping[str, Any] | None = None
         self.is_ready = False
@@ -262,7 +262,7 @@ class _Client:
             self.is_ready = self.is_ready or "ready" in message
             self.facts = message.get("done", self.facts)
 
-    def died(self) -> MeasurementError:
+    def death_error(self) -> MeasurementError:
         code, said = self._process.code(), self._process.last_words() or "it said nothing"
         return MeasurementError(
             f"client process {self.order.process} ended before its load did (exit code {code}): {said}",
@@ -293,11 +293,11 @@ def _listen(clients: list[_Client], patience_s: float) -> None:
             key.data.hear()
     for client in clients:
         if client.is_gone and client.facts is None:
-            raise client.died()
+            raise client.death_error()
 
 
 def _attend(
-    ground: Ground,
+    ground: LoadPlan,
     clients: list[_Client],
     begin_ns: int,
     on_tick: Callable[[Live], None],
@@ -324,14 +324,14 @@ def _attend(
 # What is left after
 
 
-def _outcome(written: list[Order], clients: list[_Client], begin_ns: int, *, was_stopped: bool) -> Outcome:
+def _outcome(written: list[ClientOrder], clients: list[_Client], begin_ns: int, *, was_stopped: bool) -> LoadOutcome:
     facts = tuple(_facts(client) for client in clients if client.facts is not None)
     problems = [text for client in clients if client.facts and (text := client.facts["spool_problem"])]
     if problems:
         raise MeasurementError(f"replies could not be kept: {problems[0]}", hint="is the disk full?")
     full = [until for client in clients if client.facts and (until := int(client.facts["full_until_ns"]))]
-    return Outcome(
-        records=merged([order.file("records") for order in written]),
+    return LoadOutcome(
+        records=merge_rows([order.file("records") for order in written]),
         clients=facts,
         begin_ns=begin_ns,
         end_ns=max((int(client.facts["end_ns"]) for client in clients if client.facts), default=time.perf_counter_ns()),

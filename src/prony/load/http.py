@@ -16,7 +16,7 @@ from prony.load.wire import Wire
 from prony.ports.driver import Cause, Endpoint
 
 if TYPE_CHECKING:
-    from prony.load.line import Line
+    from prony.load.line import Connection
 
 _BLANK = b"\r\n\r\n"
 _MOST_HEADS = 4096
@@ -39,7 +39,7 @@ class HttpWire(Wire):
     # Heads of whole replies: what the rest of each is. Shared by all lines, because servers are.
     heads: dict[bytes, tuple[bytes, int, int, int]] = {}  # noqa: RUF012 - one for the process, as said
 
-    def __init__(self, line: Line, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)
         self._good = frozenset(options.get("good", ()))
         self._bodyless = bool(options.get("bodyless", False))
@@ -64,7 +64,7 @@ class HttpWire(Wire):
             framing.on_headers_complete = self._complete
         return httptools.HttpResponseParser(framing)
 
-    def received(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:
         if self._fresh:
             head, size, status, cause = self._last
             if size == len(data) and data.startswith(head):
@@ -76,7 +76,7 @@ class HttpWire(Wire):
             known = self.heads.get(data[:at])
             if known is not None and known[1] == len(data):
                 self._last = known
-                self.received(data)
+                self.data_received(data)
                 return
             self._fresh = False
             self._count, self._head, self._is_headed = 1, data, at > 3
@@ -89,7 +89,7 @@ class HttpWire(Wire):
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             # Also raised where a reply is followed by bytes that nobody asked for.
-            self.line.failed(_MALFORMED)
+            self.line.fail(_MALFORMED)
             return
         if self._whole:
             self._finish()
@@ -121,10 +121,10 @@ class HttpWire(Wire):
         if has_length and words.startswith(b"http/1.1 ") and len(self.heads) < _MOST_HEADS:
             self.heads[head] = (head, len(data), status, cause)
 
-    def dropped(self) -> None:
+    def connection_lost(self) -> None:
         del self._parser
 
-    def closed(self) -> int:
+    def eof_received(self) -> int:
         if self._fresh:
             return Cause.RESET
         words = self._head.partition(_BLANK)[0].lower()
@@ -139,7 +139,7 @@ def request_bytes(
     method: str, path: str, endpoint: Endpoint, headers: Mapping[str, str] | None = None, body: bytes = b""
 ) -> bytes:
     """Return one whole request; what the caller's headers leave out is added: host, length."""
-    target = quoted(endpoint, path)
+    target = quote_path(endpoint, path)
     given = {name.lower(): (name, value) for name, value in (headers or {}).items()}
     given.setdefault("host", ("Host", host_of(endpoint)))
     if body or method.upper() in ("POST", "PUT", "PATCH"):
@@ -154,7 +154,7 @@ def checked_lines(lines: Iterable[str]) -> None:
         raise ValueError("a header or a path may not hold a line break")
 
 
-def quoted(endpoint: Endpoint, path: str) -> str:
+def quote_path(endpoint: Endpoint, path: str) -> str:
     return quote(target_of(endpoint, path), safe="/?&=%:@!$'()*+,;~#[]-._")
 
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from prony.load import hpack
-from prony.load.http import checked_lines, host_of, quoted
+from prony.load.http import checked_lines, host_of, quote_path
 from prony.load.wire import Wire
 from prony.ports.driver import Cause, Endpoint
 
 if TYPE_CHECKING:
-    from prony.load.line import Line
+    from prony.load.line import Connection
 
 _DATA, _HEADERS, _RST, _SETTINGS, _PUSH, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
 _END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
@@ -50,7 +50,7 @@ class Http2Wire(Wire):
 
     tls_protocols: ClassVar[tuple[str, ...]] = ("h2",)
 
-    def __init__(self, line: Line, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)
         self._good = frozenset(options.get("good", ()))
         self._is_grpc = bool(options.get("grpc", False))
@@ -70,7 +70,7 @@ class Http2Wire(Wire):
         self._status = 0
         self._grpc = -1
 
-    def opened(self) -> None:
+    def connection_made(self) -> None:
         # Requests come when the server has answered in kind: one that does not know HTTP/2 is found out here.
         self.line.write(PREFACE)
 
@@ -95,7 +95,7 @@ class Http2Wire(Wire):
         if parts:
             self.line.write(b"".join(parts))
 
-    def received(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:
         if self._rest:
             data = self._rest + data
         at, size = 0, len(data)
@@ -104,14 +104,14 @@ class Http2Wire(Wire):
             kind, flags, stream = data[at + 3], data[at + 4], _ID.unpack_from(data, at + 5)[0] & _MOST
             is_foreign = self._greets and (kind != _SETTINGS or flags & _ACK or stream)
             if is_foreign or end - at - 9 > _READ_FRAME:
-                self.line.failed(Cause.MALFORMED)
+                self.line.fail(Cause.MALFORMED)
                 return
             if end > size:
                 break
             # What is left must be known before a reply is told: the next request may be sent from within.
             self._rest = b""
             if not self._took(kind, flags, stream, data[at + 9 : end]) and not self._ended:
-                self.line.failed(Cause.MALFORMED)
+                self.line.fail(Cause.MALFORMED)
             if self._ended:
                 return
             at = end
@@ -129,7 +129,7 @@ class Http2Wire(Wire):
             _SETTINGS: self._settings,
             _PING: self._ping,
             _GOAWAY: self._goaway,
-            _WINDOW: self._widened,
+            _WINDOW: self._widen_window,
             _RST: self._reset,
         }.get(kind)
         return kind != _PUSH if take is None else take(flags, stream, content)
@@ -186,7 +186,7 @@ class Http2Wire(Wire):
             self._body = b""
             self.line.last()
         if not self._status:
-            self.line.failed(Cause.MALFORMED)
+            self.line.fail(Cause.MALFORMED)
         elif self._is_grpc and self._status == 200:
             self._finish_grpc()
         else:
@@ -195,7 +195,7 @@ class Http2Wire(Wire):
 
     def _finish_grpc(self) -> None:
         if self._grpc < 0:
-            self.line.failed(Cause.TRUNCATED)
+            self.line.fail(Cause.TRUNCATED)
         else:
             self.line.done(self._grpc, Cause.STATUS if self._grpc else Cause.OK)
 
@@ -234,10 +234,10 @@ class Http2Wire(Wire):
             return True
         if self._is_busy:
             self.line.reads = 0  # the server says that it has had nothing of this request
-        self.line.failed(Cause.RESET)
+        self.line.fail(Cause.RESET)
         return True
 
-    def _widened(self, flags: int, stream: int, content: bytes) -> bool:  # noqa: ARG002 - every frame is taken alike
+    def _widen_window(self, flags: int, stream: int, content: bytes) -> bool:  # noqa: ARG002 - every frame is taken alike
         if len(content) != 4:
             return False
         more = _ID.unpack(content)[0] & _MOST
@@ -251,13 +251,13 @@ class Http2Wire(Wire):
 
     def _reset(self, flags: int, stream: int, content: bytes) -> bool:  # noqa: ARG002 - every frame is taken alike
         if stream == self._stream and self._is_busy:
-            self.line.failed(Cause.RESET)
+            self.line.fail(Cause.RESET)
         return len(content) == 4
 
-    def dropped(self) -> None:
+    def connection_lost(self) -> None:
         self._ended = True
 
-    def closed(self) -> int:
+    def eof_received(self) -> int:
         return Cause.TRUNCATED if self._status else Cause.RESET
 
 
@@ -270,7 +270,7 @@ def request_frames(
         ":method": method.upper(),
         ":scheme": "https" if endpoint.tls else "http",
         ":authority": given.get("host") or host_of(endpoint),
-        ":path": quoted(endpoint, path),
+        ":path": quote_path(endpoint, path),
     }
     own = {name: value for name, value in given.items() if name not in _BARRED}
     if body or method.upper() in ("POST", "PUT", "PATCH"):

@@ -15,7 +15,7 @@ from time import perf_counter_ns as clock
 from typing import Any, Protocol
 
 from prony.load.poll import READ, WRITE, Poll
-from prony.load.stamps import ROOM, Axis, ask_kernel, unpack
+from prony.load.stamps import ROOM, ClockOffset, ask_kernel, unpack
 from prony.load.wire import Wire
 from prony.ports.driver import Cause
 
@@ -36,13 +36,13 @@ Address = tuple[int, Any]  # the family, and what `connect` wants
 class Owner(Protocol):
     """Who has the line: told of each thing that happens to it."""
 
-    def opened(self, line: Line) -> None: ...
-    def refused(self, line: Line) -> None: ...
-    def finished(self, line: Line) -> None: ...
-    def lost(self, line: Line) -> None: ...
+    def connection_made(self, line: Connection) -> None: ...
+    def connection_refused(self, line: Connection) -> None: ...
+    def request_done(self, line: Connection) -> None: ...
+    def lost(self, line: Connection) -> None: ...
 
 
-class Site:
+class ConnectionPool:
     """What all lines of a client process share: where they go, the loop, the clocks' offset, the protocol."""
 
     def __init__(self, address: Address, poll: Poll, wire: type[Wire], options: Mapping[str, Any]) -> None:
@@ -50,18 +50,18 @@ class Site:
         self.poll = poll
         self.wire = wire
         self.options = options
-        self.axis = Axis()
+        self.axis = ClockOffset()
         self.keeps = False
         self.opened = 0  # connections that stood, each one
 
-    def with_wire(self, wire: type[Wire]) -> Site:
+    def with_wire(self, wire: type[Wire]) -> ConnectionPool:
         """Return the same place for lines of another protocol; their connections are counted apart."""
-        other = Site(self.address, self.poll, wire, self.options)
+        other = ConnectionPool(self.address, self.poll, wire, self.options)
         other.axis = self.axis
         return other
 
 
-class Line:
+class Connection:
     """One connection, one request at a time. `user` belongs to the owner."""
 
     __slots__ = (
@@ -71,11 +71,11 @@ class Line:
         "wire",
     )  # fmt: skip
 
-    def __init__(self, site: Site, owner: Owner) -> None:
+    def __init__(self, site: ConnectionPool, owner: Owner) -> None:
         self._site = site
         self._axis = site.axis
         self._owner = owner
-        self._finished = owner.finished
+        self._finished = owner.request_done
         self.keeps = site.keeps
         self._sock: socket.socket | None = None
         self._send: Callable[[bytes], int] = _nothing
@@ -100,7 +100,7 @@ class Line:
         self.pieces: list[bytes] = []
         self.stamps: list[int] = []
 
-    def beside(self, wire: type[Wire], owner: Owner) -> Line:
+    def beside(self, wire: type[Wire], owner: Owner) -> Connection:
         """Return another line to the same place, which speaks otherwise and belongs to somebody else."""
         return type(self)(self._site.with_wire(wire), owner)
 
@@ -125,7 +125,7 @@ class Line:
         except BlockingIOError:
             count = 0
         except OSError:
-            self.failed(Cause.RESET)
+            self.fail(Cause.RESET)
             return
         if count < len(content):
             self._later(content[count:])
@@ -176,7 +176,7 @@ class Line:
     def done(self, status: int, cause: int = _OK) -> None:
         """The reply is whole."""
         if self.state != BUSY:
-            self.failed(Cause.MALFORMED)
+            self.fail(Cause.MALFORMED)
             return
         self.status = status
         self.cause = cause
@@ -215,23 +215,23 @@ class Line:
             self._refuse_soon(problem)
             return
         self._sock, self._send, self._raw, self._receive = sock, sock.send, sock.send, _receiver(sock)
-        self._site.poll.watch(sock.fileno(), self._connected, WRITE)
+        self._site.poll.watch(sock.fileno(), self._check_connected, WRITE)
 
     def _refuse_soon(self, problem: int) -> None:
         if problem in _OWN_FAULT:
             self.cause = int(Cause.DROPPED)
-        self._site.poll.at(self.since_ns, partial(self._refused, self.since_ns))
+        self._site.poll.at(self.since_ns, partial(self._handle_refused, self.since_ns))
 
-    def _connected(self) -> None:
+    def _check_connected(self) -> None:
         sock = self._socket()
         if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-            self._refused(self.since_ns)
+            self._handle_refused(self.since_ns)
             return
         self._site.opened += 1
         self.state = GREETING
         self._clear()
         self.wire = self._site.wire(self, self._site.options)
-        self._received = self.wire.received
+        self._received = self.wire.data_received
         # A wire that only writes is passed by.
         self._out = self.write if self._site.wire.send is Wire.send else self.wire.send
         self._site.poll.rewatch(sock.fileno(), self.readable, READ)
@@ -244,26 +244,26 @@ class Line:
     def ready(self) -> None:
         """The wire has greeted: requests may be sent."""
         self.state = IDLE
-        self._owner.opened(self)
+        self._owner.connection_made(self)
 
-    def _refused(self, since_ns: int) -> None:
+    def _handle_refused(self, since_ns: int) -> None:
         if self.state == CONNECTING and self.since_ns == since_ns:
             self.close()
-            self._owner.refused(self)
+            self._owner.connection_refused(self)
 
     # Ends
 
-    def failed(self, cause: int) -> None:
+    def fail(self, cause: int) -> None:
         """Give up on what the line is doing, and on the connection with it; never undone."""
         before = self.state
         self.close()
         if before == BUSY:
             self.cause = int(cause)
             self.end_ns = clock()
-            self._owner.finished(self)
+            self._owner.request_done(self)
         elif before in (CONNECTING, GREETING):
             self.cause = int(cause if cause in (Cause.TIMEOUT, Cause.CUT) else Cause.REFUSED)
-            self._owner.refused(self)
+            self._owner.connection_refused(self)
         elif before == IDLE:
             self._owner.lost(self)
 
@@ -276,7 +276,7 @@ class Line:
         if self._sock is not None:
             self._site.poll.discard(self._sock)
         if self.wire is not None:
-            self.wire.dropped()
+            self.wire.connection_lost()
         self.state = CLOSED
         # The wire knows the line and the line the wire: nothing collects circles while a load runs.
         self._sock = self.wire = None
@@ -284,19 +284,19 @@ class Line:
         self._received = self._out = self._send = self._raw = self._receive = _nothing
 
     def _broken(self) -> None:
-        self.failed(Cause.RESET)
+        self.fail(Cause.RESET)
 
     def _eof(self, end_ns: int) -> None:
         if self.state != BUSY or self.wire is None:
-            self.failed(Cause.RESET)
+            self.fail(Cause.RESET)
             return
-        cause = self.wire.closed()
+        cause = self.wire.eof_received()
         if cause == Cause.OK or (cause == Cause.STATUS and self.status):
             self.end_ns = end_ns
             self.is_last = True
             self.done(self.status, cause)
         else:
-            self.failed(cause)
+            self.fail(cause)
 
     # Short writes
 

@@ -60,14 +60,14 @@ class Watch:
             table = read_rows(path, self._seen[number], head["rows"])
             self._seen[number] += len(table)
             ended += len(table)
-            fresh += self._binned(table)
+            fresh += self._bin(table)
         self._bins += fresh
         self._lately.append((now_ns, ended, fresh))
         while len(self._lately) > 1 and self._lately[0][0] <= now_ns - _S:
             self._lately.popleft()
         return self._figures(now_ns, heads, total, duration_ns)
 
-    def _binned(self, table: Stamps) -> Counts:
+    def _bin(self, table: Stamps) -> Counts:
         good = table[table[:, _CAUSE] == 0]
         latencies = np.maximum(good[:, _END] - good[:, self._since], 1)
         bins = np.minimum(np.log(latencies) / _GROWTH, _BINS - 1).astype(np.int64)

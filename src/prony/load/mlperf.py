@@ -42,7 +42,7 @@ class Rules:
     in_flight: int = 1  # queries, or of offline the samples of its one query
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Is the next query sent when the last one is answered?"""
         return self.scenario in ("single-stream", "multi-stream")
 
@@ -57,7 +57,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MlperfOutcome:
     """`result` is what MLPerf would quote, in `unit`: an early-stopping estimate in ns, or samples a second.
 
     `reasons` say why a run is invalid, `notes` why even a valid one could not be submitted. `discarded` is how many of
@@ -107,7 +107,7 @@ def at_percentile(values: Array, percentile: float) -> float:
     return float(np.sort(values)[min(int(values.size * percentile), values.size - 1)])
 
 
-def judge(mlperf: Mlperf, latencies_ns: Stamps, *, lasted_ns: int, limits: Sequence[Limit] = ()) -> Outcome:
+def judge(mlperf: Mlperf, latencies_ns: Stamps, *, lasted_ns: int, limits: Sequence[Limit] = ()) -> MlperfOutcome:
     """Judge the queries of a run, FAILED ones among them (of offline: the samples of its one query).
 
     `lasted_ns` is from the start until the last query was due (server) or until the last one ended (the others).
@@ -115,7 +115,7 @@ def judge(mlperf: Mlperf, latencies_ns: Stamps, *, lasted_ns: int, limits: Seque
     rule = rules(mlperf)
     count, failed = int(latencies_ns.size), int(np.count_nonzero(latencies_ns == FAILED))
     ordered = np.sort(np.where(latencies_ns == FAILED, _ENDLESS, latencies_ns))
-    estimate, discarded = _estimate(ordered, rule.percentile) if rule.closed else (None, None)
+    estimate, discarded = _estimate(ordered, rule.percentile) if rule.is_closed else (None, None)
     reasons = [*_shortfalls(rule, count, failed, lasted_ns)]
     if rule.scenario == "server":
         reasons += _over(rule, limits)
@@ -124,7 +124,7 @@ def judge(mlperf: Mlperf, latencies_ns: Stamps, *, lasted_ns: int, limits: Seque
         result, unit = _per_s(count - failed, lasted_ns), "1/s"
     else:
         result, unit = (None if estimate is None else float(estimate)), "ns"
-    return Outcome(
+    return MlperfOutcome(
         valid=not reasons,
         result=result,
         unit=unit,
@@ -167,7 +167,7 @@ def _shortfalls(rule: Rules, count: int, failed: int, lasted_ns: int) -> Iterato
         yield f"it lasted {lasted_ns / 1e9:.4g} s, and {rule.min_duration_ns / 1e9:g} s are the least"
     if count < least:
         yield f"it had {count:,} {noun}, and {least:,} are the least"
-    elif rule.closed and count < (needed := queries_needed(1, rule.percentile)):
+    elif rule.is_closed and count < (needed := queries_needed(1, rule.percentile)):
         yield f"an early-stopping estimate of p{rule.percentile * 100:g} needs {needed:,} queries, not {count:,}"
 
 

@@ -112,12 +112,12 @@ def serve(options: Options | None = None) -> Iterator[Mock]:
     # The server ends when this pipe does, and so it ends with us whatever ends us.
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
-            yield _told(process)
+            yield _read_address(process)
         finally:
             _stop(process)
 
 
-def _told(process: subprocess.Popen[bytes]) -> Mock:
+def _read_address(process: subprocess.Popen[bytes]) -> Mock:
     line = process.stdout.readline() if process.stdout else b""
     if not line:
         raise CapacityError(f"the mock ended at its start, with {process.wait(_STOP_S)}", hint="its words are above")

@@ -27,10 +27,10 @@ _RESET = struct.pack("ii", 1, 0)  # linger for no time: the peer is told of a re
 class Plan(Protocol):
     """What is done for a request. It writes at once, or sets `busy` and calls `done` when it has written all."""
 
-    def begin(self, line: Line, at_ns: int, /) -> None: ...
+    def begin(self, line: MockConnection, at_ns: int, /) -> None: ...
 
 
-class Desk:
+class MockContext:
     """What all connections share: the plans of requests that came before, the truth, and what the clocks differ by."""
 
     def __init__(
@@ -41,8 +41,8 @@ class Desk:
         self.plan = plan
         self.with_stamps = with_stamps
         self.plans: dict[bytes, Plan] = {}
-        self.lines: set[Line] = set()
-        self.axis = stamps.Axis()
+        self.lines: set[MockConnection] = set()
+        self.axis = stamps.ClockOffset()
 
     def keep(self, data: bytes, plan: Plan) -> None:
         if len(data) <= _LONGEST_KEPT:
@@ -51,7 +51,7 @@ class Desk:
             self.plans[data] = plan
 
 
-class Line:
+class MockConnection:
     """One connection; one answer at a time, in the order of the requests."""
 
     __slots__ = (
@@ -69,7 +69,7 @@ class Line:
         "closing",
     )
 
-    def __init__(self, sock: socket.socket, desk: Desk) -> None:
+    def __init__(self, sock: socket.socket, desk: MockContext) -> None:
         self._sock = sock
         self._desk = desk
         self._send = sock.send
@@ -84,7 +84,7 @@ class Line:
         desk.loop.add_reader(sock.fileno(), self._read_stamped if is_stamped else self._read)
         desk.lines.add(self)
         self._is_counted = True
-        self._was_peak = desk.truth.opened()
+        self._was_peak = desk.truth.count_connection()
 
     def _read(self) -> None:
         try:
@@ -216,7 +216,7 @@ class Line:
         """Leave this connection out of the truth: it asks about the mock itself."""
         if self._is_counted:
             self._is_counted = False
-            self._desk.truth.uncounted(self._was_peak)
+            self._desk.truth.uncount_connection(self._was_peak)
 
 
 def refuse(sock: socket.socket) -> None:

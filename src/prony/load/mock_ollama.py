@@ -36,11 +36,11 @@ class _Lines:
         return []
 
     def token(self, piece: Piece, ask: Ask) -> bytes:  # noqa: ARG002 - a line is the same for every request
-        said = self._said("", piece.text) if piece.is_reasoning else self._said(piece.text, "")
+        said = self._build_line("", piece.text) if piece.is_reasoning else self._build_line(piece.text, "")
         return _rest({**said, "done": False})
 
     def closing(self, ask: Ask) -> Sequence[bytes]:
-        return [*self._calls(ask), _rest({**self._said("", ""), **self._done(ask)})]
+        return [*self._calls(ask), _rest({**self._build_line("", ""), **self._done(ask)})]
 
     def _calls(self, ask: Ask) -> list[bytes]:  # noqa: ARG002 - only a chat has tools
         return []
@@ -66,13 +66,13 @@ class _Lines:
 
     def whole(self, ask: Ask, number: int) -> bytes:
         reasoning = min(self._options.reasoning, ask.tokens)
-        said = self._said(text(reasoning, ask.tokens - reasoning), text(0, reasoning))
+        said = self._build_line(text(reasoning, ask.tokens - reasoning), text(0, reasoning))
         return self.lead(ask, number) + dumps({**said, **self._done(ask)})[1:]
 
     def error(self, message: str, kind: str) -> bytes:  # noqa: ARG002 - Ollama's errors have no kind
         return dumps({"error": message})
 
-    def _said(self, answer: str, thinking: str) -> dict[str, Any]:
+    def _build_line(self, answer: str, thinking: str) -> dict[str, Any]:
         raise NotImplementedError
 
 
@@ -83,14 +83,14 @@ def _rest(value: dict[str, Any]) -> bytes:
 class Generate(_Lines):
     """POST /api/generate."""
 
-    def _said(self, answer: str, thinking: str) -> dict[str, Any]:
+    def _build_line(self, answer: str, thinking: str) -> dict[str, Any]:
         return {"response": answer, "thinking": thinking} if thinking else {"response": answer}
 
 
 class Chat(_Lines):
     """POST /api/chat."""
 
-    def _said(self, answer: str, thinking: str) -> dict[str, Any]:
+    def _build_line(self, answer: str, thinking: str) -> dict[str, Any]:
         message = {"role": "assistant", "content": answer}
         return {"message": {**message, "thinking": thinking} if thinking else message}
 

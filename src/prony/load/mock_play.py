@@ -9,7 +9,7 @@ from time import perf_counter_ns
 from prony.load.mock import Options
 from prony.load.mock_faults import Faults, halves
 from prony.load.mock_http import answer
-from prony.load.mock_line import Line
+from prony.load.mock_line import MockConnection
 from prony.load.mock_script import LAST_CHUNK, Ask, Scripts, Unit, spans_ns
 from prony.load.mock_truth import Truth
 from prony.load.mock_wheel import Wheel
@@ -44,7 +44,7 @@ class Later:
 
     __slots__ = ("_bytes", "_line", "_truth", "fault")
 
-    def __init__(self, truth: Truth, line: Line, content: bytes, fault: str) -> None:
+    def __init__(self, truth: Truth, line: MockConnection, content: bytes, fault: str) -> None:
         self._truth = truth
         self._line = line
         self._bytes = content
@@ -56,11 +56,11 @@ class Later:
         return 0
 
     def end(self, now_ns: int) -> None:
-        self._truth.ended(now_ns)
+        self._truth.note_end(now_ns)
         self._line.done()
 
 
-def write_whole(line: Line, content: bytes, fault: str) -> None:
+def write_whole(line: MockConnection, content: bytes, fault: str) -> None:
     """Write an answer that has a length; a fault breaks it in its middle."""
     if line.closed:
         return
@@ -83,7 +83,7 @@ class Whole:
         self._delay_ns = delay_ns
         self._refusal = refusal or answer(b'{"error":"%b"}' % _FAULT, status=500)
 
-    def begin(self, line: Line, at_ns: int) -> None:
+    def begin(self, line: MockConnection, at_ns: int) -> None:
         works = self._works
         fault = works.faults.draw() if works.faults.any else ""
         if fault:
@@ -120,7 +120,7 @@ class Spoken:
         self._delay_ns = sum(spans_ns(ask.tokens, scripts.voice, works.options))
         self._refusal = refusal(scripts)
 
-    def begin(self, line: Line, at_ns: int) -> None:
+    def begin(self, line: MockConnection, at_ns: int) -> None:
         body = self._scripts.voice.whole(self._ask, next(self._works.numbers))
         whole = Whole(self._works, answer(body), delay_ns=self._delay_ns, refusal=self._refusal)
         whole.tokens = self._ask.tokens
@@ -145,7 +145,7 @@ class Streamed:
         self._ending = scripts.ending(ask, size)
         self._refusal = refusal(scripts)
 
-    def begin(self, line: Line, at_ns: int) -> None:
+    def begin(self, line: MockConnection, at_ns: int) -> None:
         works = self._works
         lead = self._scripts.voice.lead(self._ask, next(works.numbers))
         fault = works.faults.draw() if works.faults.any else ""
@@ -157,9 +157,9 @@ class Streamed:
         elif self._run and not fault:
             self._burst(line, at_ns, lead)
         else:
-            self._paced(line, at_ns, lead, fault)
+            self._pace(line, at_ns, lead, fault)
 
-    def _burst(self, line: Line, at_ns: int, lead: bytes) -> None:
+    def _burst(self, line: MockConnection, at_ns: int, lead: bytes) -> None:
         truth = self._works.truth
         truth.arrivals.append(at_ns)
         truth.streams += 1
@@ -170,7 +170,7 @@ class Streamed:
         truth.ttft.append(late_ns)
         line.write(lead.join(self._run) + lead.join(self._ending) + self._scripts.terminator)
 
-    def _paced(self, line: Line, at_ns: int, lead: bytes, fault: str) -> None:
+    def _pace(self, line: MockConnection, at_ns: int, lead: bytes, fault: str) -> None:
         works = self._works
         works.truth.began(at_ns)
         works.truth.streams += 1
@@ -179,7 +179,7 @@ class Streamed:
             line.write(self._scripts.head)
         works.wheel.at(works.slot(at_ns) + works.options.ttft_ns, self._play(line, at_ns, lead, fault))
 
-    def _play(self, line: Line, at_ns: int, lead: bytes, fault: str) -> Play:
+    def _play(self, line: MockConnection, at_ns: int, lead: bytes, fault: str) -> Play:
         units = self._units
         ending = lead.join(self._ending) + self._scripts.terminator
         half = len(units) // 2
@@ -214,7 +214,7 @@ class Play:
     tokens_each: float
     breaks: bool
 
-    def __init__(self, works: Works, line: Line, at_ns: int) -> None:
+    def __init__(self, works: Works, line: MockConnection, at_ns: int) -> None:
         self._truth = works.truth
         self._line = line
         self._itl_ns = works.options.itl_ns
@@ -234,7 +234,7 @@ class Play:
             truth.gaps.append(now_ns - self._written_ns)
         else:
             truth.ttft.append(now_ns - self._written_ns)
-            data = self._begun(data)
+            data = self._add_head(data)
         truth.late.append(now_ns - due_ns)
         self._written_ns = now_ns
         self._index = index = index + 1
@@ -246,7 +246,7 @@ class Play:
             return following
         return self._more(data, following, now_ns)
 
-    def _begun(self, data: bytes) -> bytes:
+    def _add_head(self, data: bytes) -> bytes:
         """Return the first chunk with the head before it; the head alone is never split."""
         if not self._split:
             return self.head + data
@@ -274,7 +274,7 @@ class Play:
     def end(self, now_ns: int) -> None:
         self._truth.chunks += self._index
         self._truth.tokens += round(self._index * self.tokens_each)
-        self._truth.ended(now_ns)
+        self._truth.note_end(now_ns)
         if self.breaks:
             self._line.reset()
         self._line.done()

@@ -13,7 +13,7 @@ from prony.errors import InputError
 from prony.load import mock_ollama, mock_openai
 from prony.load.mock import duration_ns
 from prony.load.mock_http import Request, answer
-from prony.load.mock_line import Line, Plan
+from prony.load.mock_line import MockConnection, Plan
 from prony.load.mock_play import Spoken, Streamed, Whole, Works
 from prony.load.mock_script import Ask, Scripts, Voice
 
@@ -32,7 +32,7 @@ class Said:
         self._made = made
         self._kind = kind
 
-    def begin(self, line: Line, at_ns: int) -> None:  # noqa: ARG002 - nobody counts this one
+    def begin(self, line: MockConnection, at_ns: int) -> None:  # noqa: ARG002 - nobody counts this one
         line.uncount()
         line.write(answer(self._made(), kind=self._kind))
 
@@ -43,7 +43,7 @@ class Fixed:
     def __init__(self, content: bytes) -> None:
         self._bytes = content
 
-    def begin(self, line: Line, at_ns: int) -> None:  # noqa: ARG002 - nobody counts this one
+    def begin(self, line: MockConnection, at_ns: int) -> None:  # noqa: ARG002 - nobody counts this one
         line.write(self._bytes)
 
 
@@ -81,7 +81,7 @@ class Routes:
             if path in self._scripts:
                 return self._spoken(path, request)
             if path == "/v1/embeddings":
-                return self._embedded(request)
+                return self._plan_embeddings(request)
             return self._anything(request.method, query)
         except (WrongAskError, InputError) as exc:
             voice = self._scripts[path if path in self._scripts else "/v1/completions"].voice
@@ -103,7 +103,7 @@ class Routes:
         )
         return (Streamed if ask.streams else Spoken)(self._works, scripts, ask)
 
-    def _embedded(self, request: Request) -> Plan:
+    def _plan_embeddings(self, request: Request) -> Plan:
         wanted = _object(request)
         given = wanted.get("input", "")
         many = given if isinstance(given, list) and not all(isinstance(one, int) for one in given) else [given]

@@ -81,13 +81,13 @@ def text(first: int, count: int) -> str:
     return "".join(f" {WORDS[index % size]}" for index in range(first, first + count))
 
 
-def _reasoned(tokens: int, voice: Voice, options: Options) -> int:
+def _count_reasoning(tokens: int, voice: Voice, options: Options) -> int:
     return min(options.reasoning, tokens) if voice.reasons else 0
 
 
 def chunk_count(tokens: int, voice: Voice, options: Options) -> int:
     """Return in how many chunks so many tokens come."""
-    reasoning, size = _reasoned(tokens, voice, options), options.tokens_per_chunk
+    reasoning, size = _count_reasoning(tokens, voice, options), options.tokens_per_chunk
     return -(-reasoning // size) - (-(tokens - reasoning) // size)
 
 
@@ -99,7 +99,7 @@ def spans_ns(tokens: int, voice: Voice, options: Options) -> tuple[int, int]:
 
 def _piece(index: int, tokens: int, voice: Voice, options: Options) -> Piece:
     """Return one chunk of an answer: reasoning comes first, and no chunk holds both."""
-    end, size = _reasoned(tokens, voice, options), options.tokens_per_chunk
+    end, size = _count_reasoning(tokens, voice, options), options.tokens_per_chunk
     begin = 0
     is_reasoning = index * size < end
     if not is_reasoning:

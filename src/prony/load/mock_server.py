@@ -20,7 +20,7 @@ from pathlib import Path
 from prony.errors import CapacityError, InputError, PronyError, exit_code
 from prony.load.mock import Options
 from prony.load.mock_faults import Faults
-from prony.load.mock_line import Desk, Line, refuse
+from prony.load.mock_line import MockConnection, MockContext, refuse
 from prony.load.mock_play import Works
 from prony.load.mock_routes import Routes
 from prony.load.mock_truth import Truth
@@ -81,7 +81,7 @@ class _Serving:
         routes = Routes(Works(options, self._truth, self._wheel, self._faults))
         # The kernel's stamps cost some microseconds a read, which matter only where nothing else takes time.
         with_stamps = options.is_paced and not options.unix
-        self._desk = Desk(loop, self._truth, routes.plan, with_stamps=with_stamps)
+        self._desk = MockContext(loop, self._truth, routes.plan, with_stamps=with_stamps)
         loop.add_reader(listening.fileno(), self._accept)
         self._tend()
 
@@ -95,7 +95,7 @@ class _Serving:
                 self._truth.fault("refuse")
                 refuse(sock)
             else:
-                Line(sock, self._desk)
+                MockConnection(sock, self._desk)
 
     def _tend(self) -> None:
         self._desk.axis.measure()

@@ -54,7 +54,7 @@ class Truth:
         if not self.first_ns:
             self.first_ns = at_ns
 
-    def ended(self, at_ns: int) -> None:
+    def note_end(self, at_ns: int) -> None:
         self.in_flight -= 1
         self.edges_ns += at_ns
         self.last_ns = at_ns
@@ -62,7 +62,7 @@ class Truth:
     def fault(self, kind: str) -> None:
         self.faults[kind] = self.faults.get(kind, 0) + 1
 
-    def opened(self) -> bool:
+    def count_connection(self) -> bool:
         """Count a connection; return whether there were never so many."""
         self.lines_opened += 1
         self.lines_open += 1
@@ -70,7 +70,7 @@ class Truth:
         self.lines_peak += is_peak
         return is_peak
 
-    def uncounted(self, was_peak: bool) -> None:
+    def uncount_connection(self, was_peak: bool) -> None:
         """Take a connection back that only asks about the mock itself."""
         self.lines_peak -= was_peak and self.lines_peak == self.lines_open
         self.lines_opened -= 1

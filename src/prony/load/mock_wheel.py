@@ -7,7 +7,7 @@ from heapq import heappop, heappush, heapreplace
 from time import perf_counter_ns
 from typing import Protocol
 
-from prony.load.pacing import Alarm
+from prony.load.pacing import Timer
 
 _NEVER = 1 << 62
 # A process that sleeps wakes some tens of microseconds late; so it wakes this much early, and waits for the rest awake.
@@ -53,9 +53,9 @@ class Wheel:
         self._count = 0
         self._set_ns = _NEVER
         self._is_turning = False
-        alarm = Alarm()
+        alarm = Timer()
         self._fd = alarm.fd
-        self._alarm: Alarm | _LoopTimer = alarm if alarm.fd >= 0 else _LoopTimer(loop, self)
+        self._alarm: Timer | _LoopTimer = alarm if alarm.fd >= 0 else _LoopTimer(loop, self)
         if self._fd >= 0:
             loop.add_reader(self._fd, self.turn)
 

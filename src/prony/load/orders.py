@@ -25,7 +25,7 @@ _HELD_BYTES = 2**23
 
 
 @dataclass(frozen=True)
-class Order:
+class ClientOrder:
     """One process's share. `process` of `processes` sends the indices that leave that remainder."""
 
     endpoint: Endpoint
@@ -57,7 +57,7 @@ class Order:
     def file(self, what: str) -> Path:
         return Path(self.folder) / f"{self.name}.{what}"
 
-    def shared(self, what: str) -> Path:
+    def shared_file(self, what: str) -> Path:
         return Path(self.folder) / what
 
     def write(self) -> Path:
@@ -72,11 +72,11 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def read(path: Path) -> Order:
+def read(path: Path) -> ClientOrder:
     data = json.loads(path.read_text())
     family, place = data["address"]
     address = (family, tuple(place) if isinstance(place, list) else place)
-    return Order(**{**data, "endpoint": Endpoint(**data["endpoint"]), "address": address})
+    return ClientOrder(**{**data, "endpoint": Endpoint(**data["endpoint"]), "address": address})
 
 
 def write_requests(requests: Sequence[Request], folder: Path) -> None:
@@ -118,9 +118,9 @@ def numbers(path: Path) -> array[int]:
     return found
 
 
-def sessions_of(order: Order) -> list[tuple[int, ...]]:
+def sessions_of(order: ClientOrder) -> list[tuple[int, ...]]:
     """Return the requests as chains, in the order of their first ones: each follows the one before it."""
-    after = numbers(order.shared("requests.after"))
+    after = numbers(order.shared_file("requests.after"))
     chains: dict[int, list[int]] = {}
     chain_of: dict[int, list[int]] = {}
     for number, before in enumerate(after):

@@ -36,7 +36,7 @@ class ClientFacts:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LoadOutcome:
     """`records` are `records.FIELDS` and `client`, the number of the process; a row for each request, by index."""
 
     records: Columns
@@ -64,7 +64,7 @@ class Outcome:
                 one.close()
 
 
-def merged(paths: Sequence[Path]) -> Columns:
+def merge_rows(paths: Sequence[Path]) -> Columns:
     """Return the columns of all rows, by index."""
     tables: list[Stamps] = [read_all(path) for path in paths]
     table = np.concatenate(tables) if tables else np.empty((0, len(FIELDS)), np.int64)

@@ -48,7 +48,7 @@ def come_first(processes: int) -> bool:
     return True
 
 
-class Alarm:
+class Timer:
     """One descriptor that becomes readable at an instant of the axis of `perf_counter_ns`; `fd` is -1 without one."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from time import perf_counter_ns as clock
 from typing import Protocol
 
-from prony.load.pacing import Alarm
+from prony.load.pacing import Timer
 
 READ = 1
 WRITE = 4
@@ -85,7 +85,7 @@ class Poll:
         if waiting is None and hasattr(select, "epoll"):
             self._calm = select.epoll()
             self.watch(self._calm.fileno(), self._attend_calm)
-        self._alarm = Alarm() if waiting is None else None
+        self._alarm = Timer() if waiting is None else None
         self._armed_ns = 0
         if self._alarm is not None and self._alarm.fd >= 0:
             self._waiting.register(self._alarm.fd, READ)

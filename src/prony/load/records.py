@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from prony.load.line import Line
+from prony.load.line import Connection
 from prony.ports.driver import Stamps
 
 FIELDS = (
@@ -44,7 +44,7 @@ class Records:
         self._at = _PIECE_BYTES
         self.rows = 0
 
-    def add(self, line: Line, spool_at: int) -> None:
+    def add(self, line: Connection, spool_at: int) -> None:
         """Write the row of a request that has ended, in whatever way."""
         at = self._at
         if at == _PIECE_BYTES:

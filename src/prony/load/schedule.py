@@ -16,7 +16,7 @@ import numpy as np
 
 from prony.errors import InputError
 from prony.load import arrivals, trace
-from prony.load.arrivals import Gaps, Stretch
+from prony.load.arrivals import Gaps, RateSegment
 from prony.load.mlperf import Rules, rules
 from prony.ports.driver import Stamps
 
@@ -76,7 +76,7 @@ def plan(load: Load, *, base: Path) -> Schedule:
         raise InputError("a search has no schedule of its own", hint="each of its probes has one")
     users = load.users
     return Schedule(
-        steps=_staggered(users.concurrency, users.stagger or 0),
+        steps=_start_users(users.concurrency, users.stagger or 0),
         think_ns=users.think or 0,
         duration_ns=load.duration_ns,
         count=load.requests,
@@ -84,7 +84,7 @@ def plan(load: Load, *, base: Path) -> Schedule:
     )
 
 
-def _staggered(users: int, stagger_ns: int) -> tuple[Step, ...]:
+def _start_users(users: int, stagger_ns: int) -> tuple[Step, ...]:
     """Return the steps of users who come one after another, or all at once."""
     if not stagger_ns:
         return (Step(0, users),)
@@ -95,10 +95,10 @@ def _open(load: Load, way: Open) -> Schedule:
     gaps = _gaps(way.arrivals, way.burstiness, "load.open")
     duration_ns, seed = load.duration_ns, load.seeds.arrivals
     if duration_ns is None:
-        dues = arrivals.counted(gaps, way.rate, load.requests or 0, seed=seed)
+        dues = arrivals.count_arrivals(gaps, way.rate, load.requests or 0, seed=seed)
     else:
-        level = Stretch(duration_ns / _S, way.rate, way.rate, gaps)
-        dues = arrivals.timed([level], seed=seed, most=load.requests)
+        level = RateSegment(duration_ns / _S, way.rate, way.rate, gaps)
+        dues = arrivals.time_arrivals([level], seed=seed, most=load.requests)
     return _due(dues, duration_ns, way.most_in_flight)
 
 
@@ -135,7 +135,7 @@ def _stages(load: Load, stages: Sequence[Stage]) -> Schedule:
         steps = tuple(step for step in _steps(stages) if step.at_ns < end_ns)
         return Schedule(steps=steps, duration_ns=end_ns, count=load.requests, stages=spans)
     stretches = [_stretch(before, stage, place) for place, (before, stage) in enumerate(_with_before(stages))]
-    dues = arrivals.timed(stretches, seed=load.seeds.arrivals, most=load.requests)
+    dues = arrivals.time_arrivals(stretches, seed=load.seeds.arrivals, most=load.requests)
     return replace(_due(dues, end_ns), stages=spans)
 
 
@@ -157,10 +157,10 @@ def _label(before: float, stage: Stage) -> str:
     return f"{came}{_level(stage):g}{unit}"
 
 
-def _stretch(before: float, stage: Stage, place: int) -> Stretch:
+def _stretch(before: float, stage: Stage, place: int) -> RateSegment:
     level = _level(stage)
     gaps = _gaps(stage.arrivals, stage.burstiness, f"load.stages[{place}]")
-    return Stretch(stage.duration / _S, before if stage.ramp else level, level, gaps)
+    return RateSegment(stage.duration / _S, before if stage.ramp else level, level, gaps)
 
 
 def _steps(stages: Sequence[Stage]) -> Iterator[Step]:
@@ -192,7 +192,7 @@ def _mlperf(load: Load, way: Mlperf) -> Schedule:
     """Return a scenario's schedule. The load's own duration and count end it early, and then it is no valid run."""
     rule = rules(way)
     burst, most = rule.samples_per_query, load.requests
-    if rule.closed:
+    if rule.is_closed:
         return Schedule(
             steps=(Step(0, 1),),
             duration_ns=rule.min_duration_ns,
@@ -212,9 +212,9 @@ def _mlperf(load: Load, way: Mlperf) -> Schedule:
 def _server_queries(rule: Rules, rate: float, seed: int) -> Stamps:
     """Return when queries are due: the first at 0, and the last when the least time has passed and enough have come."""
     gaps = Gaps("poisson")
-    first_ns = int(arrivals.counted(gaps, rate, 1, seed=seed)[0])
+    first_ns = int(arrivals.count_arrivals(gaps, rate, 1, seed=seed)[0])
     # Two ns more, so that no rounding puts the last one before its time.
-    lasting = Stretch((first_ns + rule.min_duration_ns + 2) / _S, rate, rate, gaps)
-    queries = max(len(arrivals.timed([lasting], seed=seed)) + 1, rule.min_queries)
+    lasting = RateSegment((first_ns + rule.min_duration_ns + 2) / _S, rate, rate, gaps)
+    queries = max(len(arrivals.time_arrivals([lasting], seed=seed)) + 1, rule.min_queries)
     arrivals.refuse_too_many(queries * rule.samples_per_query)
-    return arrivals.counted(gaps, rate, queries, seed=seed) - first_ns
+    return arrivals.count_arrivals(gaps, rate, queries, seed=seed) - first_ns

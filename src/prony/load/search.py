@@ -27,7 +27,7 @@ _PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,6})?)")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SloShare:
     """At least `share` of the requests have a `metric` of at most `limit`."""
 
     metric: str
@@ -101,10 +101,10 @@ class Search:
     def count(self, load: float, limits: Iterable[tuple[int, int, float]]) -> None:
         """Take what a probe showed as counts: of each limit the good requests, all of them, and the share wanted."""
         counted = list(limits)
-        held = all_held(judged(good, total, share) for good, total, share in counted)
+        held = all_held(judge_share(good, total, share) for good, total, share in counted)
         self.tell(load, held, leans=all(good >= share * total > 0 for good, total, share in counted))
 
-    def found(self) -> Found:
+    def current_result(self) -> Found:
         """Return what is known so far, with everything that speaks against it."""
         held, not_held = self._limits()
         return Found(held, not_held, tuple(self._probes), tuple(self._notes(held, not_held)))
@@ -163,7 +163,7 @@ class Search:
                 yield f"{load:g} was within the SLO, with too few requests in {len(answers)} probes to be sure of it"
 
 
-def judged(good: int, total: int, share: float, *, confidence: float = 0.95) -> bool | None:
+def judge_share(good: int, total: int, share: float, *, confidence: float = 0.95) -> bool | None:
     """Say whether at least `share` of requests are good: True or False where the whole interval says so, else None.
 
     Requests of several probes of one load may be counted together.
@@ -185,20 +185,20 @@ def all_held(answers: Iterable[bool | None]) -> bool | None:
     return None if None in given else True
 
 
-def wanted(slo: Mapping[str, float]) -> tuple[Wanted, ...]:
+def slo_as_shares(slo: Mapping[str, float]) -> tuple[SloShare, ...]:
     """Return the limits of an SLO as shares: `ttft_ms.p99: 200` wants 99 % within 200, and so does `ttft_ms: 200`."""
-    return tuple(_wanted(key, limit) for key, limit in slo.items())
+    return tuple(_limit_as_share(key, limit) for key, limit in slo.items())
 
 
-def _wanted(key: str, limit: float) -> Wanted:
+def _limit_as_share(key: str, limit: float) -> SloShare:
     metric, _, suffix = key.partition(".")
     if not suffix:
-        return Wanted(metric, _EVERY_REQUEST, limit)
+        return SloShare(metric, _EVERY_REQUEST, limit)
     match = _PERCENTILE.fullmatch(suffix)
     if match is None or float(match[1]) == 0:
         raise InputError(f"a search cannot hold {key}", hint=f"it holds percentiles: {metric}.p99")
     # Decimal, because 99.9 / 100 in floats is not 0.999.
-    return Wanted(metric, float(Decimal(match[1]) / 100), limit)
+    return SloShare(metric, float(Decimal(match[1]) / 100), limit)
 
 
 def machine(load: Load) -> Search:

@@ -11,8 +11,8 @@ from time import perf_counter_ns as clock
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
-from prony.load.line import BUSY, CLOSED, CONNECTING, GREETING, Line, Site
-from prony.load.orders import Order
+from prony.load.line import BUSY, CLOSED, CONNECTING, GREETING, Connection, ConnectionPool
+from prony.load.orders import ClientOrder
 from prony.load.records import Records
 from prony.load.spool import Spool
 from prony.ports.driver import Cause, Endpoint
@@ -36,7 +36,9 @@ _CUT, _RESET, _TIMEOUT = int(Cause.CUT), int(Cause.RESET), int(Cause.TIMEOUT)
 class Sender:
     """One client process's sending; how requests follow one another is said by the two that derive from it."""
 
-    def __init__(self, order: Order, site: Site, content_of: Callable[[int], bytes], requests: int) -> None:
+    def __init__(
+        self, order: ClientOrder, site: ConnectionPool, content_of: Callable[[int], bytes], requests: int
+    ) -> None:
         self.order = order
         self.site = site
         self.poll = site.poll
@@ -44,7 +46,7 @@ class Sender:
         self.requests = requests
         self.records = Records(order.file("records"))
         self.spool = Spool(order.file("spool")) if order.keeps else None
-        self.lines: list[Line] = []
+        self.lines: list[Connection] = []
         self.in_flight = 0
         self.sent = 0
         self.failed = 0
@@ -55,7 +57,7 @@ class Sender:
         self.is_sending = False
         self.is_real_time = False  # does this process run before ordinary ones?
         self._secrets = _secrets(order.endpoint, site.wire.tls_protocols)
-        self._waiting: list[Line] = []
+        self._waiting: list[Connection] = []
         self._unsettled = 0
         self._on_ready: Callable[[], None] | None = None
         self._tick_due = 0
@@ -67,13 +69,13 @@ class Sender:
 
     # Lines
 
-    def new_line(self) -> Line:
-        line = Line(self.site, self) if self._secrets is None else self._secrets.line(self.site, self)
+    def new_line(self) -> Connection:
+        line = Connection(self.site, self) if self._secrets is None else self._secrets.line(self.site, self)
         line.place = len(self.lines)
         self.lines.append(line)
         return line
 
-    def drop_line(self, line: Line) -> None:
+    def drop_line(self, line: Connection) -> None:
         """Let go of a line for good; the last one takes its place in the list."""
         last = self.lines.pop()
         if last is not line:
@@ -83,7 +85,7 @@ class Sender:
         if line.state != CLOSED:
             line.close()
 
-    def was_stale(self, line: Line) -> bool:
+    def was_stale(self, line: Connection) -> bool:
         """Did the server close a connection that had served, in the moment in which it was used again? Servers may, and
         some do after each streamed reply: the request is sent once more, on a new one. Later than that, it was had."""
         is_reset = line.cause == _RESET and line.served and not line.reads and line.state == CLOSED
@@ -108,7 +110,7 @@ class Sender:
         if self._waiting:
             self.poll.at(clock() + _OPENING_PAUSE_NS, self._open_some)
 
-    def _tried(self, line: Line, *, is_open: bool) -> None:
+    def _connect_again(self, line: Connection, *, is_open: bool) -> None:
         tries, line.user = line.user - 1, None
         if not is_open and tries > 0:
             self.poll.at(clock() + PAUSE_NS // 2, partial(self._try_again, line, tries))
@@ -117,7 +119,7 @@ class Sender:
         if not self._unsettled:
             self._are_open()
 
-    def _try_again(self, line: Line, tries: int) -> None:
+    def _try_again(self, line: Connection, tries: int) -> None:
         if self._on_ready is not None:
             line.user = tries
             line.open()
@@ -129,28 +131,28 @@ class Sender:
 
     # From line to sender
 
-    def opened(self, line: Line) -> None:
+    def connection_made(self, line: Connection) -> None:
         if not self.begin_ns:
-            self._tried(line, is_open=True)
+            self._connect_again(line, is_open=True)
         else:
             self.on_open(line)
 
-    def refused(self, line: Line) -> None:
+    def connection_refused(self, line: Connection) -> None:
         if not self.begin_ns:
-            self._tried(line, is_open=False)
+            self._connect_again(line, is_open=False)
         else:
             self.on_refused(line)
 
-    def finished(self, line: Line) -> None:
+    def request_done(self, line: Connection) -> None:
         raise NotImplementedError
 
-    def lost(self, line: Line) -> None:
+    def lost(self, line: Connection) -> None:
         raise NotImplementedError
 
-    def on_open(self, line: Line) -> None:
+    def on_open(self, line: Connection) -> None:
         raise NotImplementedError
 
-    def on_refused(self, line: Line) -> None:
+    def on_refused(self, line: Connection) -> None:
         raise NotImplementedError
 
     def on_start(self) -> None:
@@ -164,7 +166,7 @@ class Sender:
 
     # Rows
 
-    def record(self, line: Line) -> None:
+    def record(self, line: Connection) -> None:
         """Write the row of a request that was sent."""
         self.in_flight -= 1
         if line.cause:
@@ -231,7 +233,7 @@ class Sender:
         self.on_cut()
         for line in list(self.lines):
             if line.state in (BUSY, CONNECTING, GREETING):
-                line.failed(_CUT)
+                line.fail(_CUT)
         self.poll.is_over = True
 
     # Every ten milliseconds
@@ -262,9 +264,9 @@ class Sender:
         for line in self.lines[begin : begin + some]:
             if line.state == BUSY:
                 if line.sent_ns < limit:
-                    line.failed(_TIMEOUT)
+                    line.fail(_TIMEOUT)
             elif line.state in (CONNECTING, GREETING) and line.since_ns < limit:
-                line.failed(_TIMEOUT)
+                line.fail(_TIMEOUT)
 
     # Facts
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prony.load.line import Line
+from prony.load.line import Connection
 from prony.ports.driver import Reply
 
 _head = struct.Struct("@4q")
@@ -40,7 +40,7 @@ class Spool:
         self._thread = threading.Thread(target=self._write, name="spool", daemon=True)
         self._thread.start()
 
-    def add(self, line: Line) -> int:
+    def add(self, line: Connection) -> int:
         """Take what the line kept; return where it will stand, -1 where there is nothing."""
         pieces = line.pieces
         if not pieces:

@@ -18,7 +18,7 @@ ROOM = socket.CMSG_SPACE(struct.calcsize("@ll")) if hasattr(socket, "CMSG_SPACE"
 unpack = struct.Struct("@ll").unpack
 
 
-class Axis:
+class ClockOffset:
     """How far the clock of the day is ahead of the axis."""
 
     __slots__ = ("offset_ns",)

@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Sequence
 from typing import Any
 
-from prony.load.line import GREETING, Line, Owner, Site
+from prony.load.line import GREETING, Connection, ConnectionPool, Owner
 from prony.load.wire import Wire
 from prony.ports.driver import Cause, Endpoint
 
@@ -37,37 +37,37 @@ class Secrets:
         self.resumed = 0
         self.context = context_of(endpoint, protocols)
 
-    def line(self, site: Site, owner: Owner) -> TlsLine:
-        return TlsLine(site, owner, self)
+    def line(self, site: ConnectionPool, owner: Owner) -> TlsConnection:
+        return TlsConnection(site, owner, self)
 
 
-class TlsLine(Line):
+class TlsConnection(Connection):
     """A line whose bytes are wrapped; everything else is a line's."""
 
     __slots__ = ("_inward", "_outward", "_secrets", "_shaken", "_tls")
 
-    def __init__(self, site: Site, owner: Owner, secrets: Secrets) -> None:
+    def __init__(self, site: ConnectionPool, owner: Owner, secrets: Secrets) -> None:
         super().__init__(site, owner)
         self._secrets = secrets
 
-    def beside(self, wire: type[Wire], owner: Owner) -> TlsLine:
-        return TlsLine(self._site.with_wire(wire), owner, self._secrets)
+    def beside(self, wire: type[Wire], owner: Owner) -> TlsConnection:
+        return TlsConnection(self._site.with_wire(wire), owner, self._secrets)
 
     def _stands(self) -> None:
         asking = self._site.wire.tls_asking
         if not asking:
             self._secure()
             return
-        self._received = self._answered
+        self._received = self._start_tls
         self.write(asking)
 
-    def _answered(self, data: bytes) -> None:
+    def _start_tls(self, data: bytes) -> None:
         """Go on when the server grants TLS; more than its word may not come before TLS, for anybody could have put it
         there."""
         if data == self._site.wire.tls_granted:
             self._secure()
         else:
-            self.failed(Cause.REFUSED)
+            self.fail(Cause.REFUSED)
 
     def _secure(self) -> None:
         self._inward, self._outward = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -88,7 +88,7 @@ class TlsLine(Line):
             return
         except (ssl.SSLError, ssl.CertificateError):
             self._flush()
-            self.failed(Cause.REFUSED)
+            self.fail(Cause.REFUSED)
             return
         self._shaken = True
         self._flush()
@@ -96,10 +96,10 @@ class TlsLine(Line):
         shared.resumed += bool(self._tls.session_reused)
         wanted = self._site.wire.tls_protocols
         if wanted and self._tls.selected_alpn_protocol() not in wanted:
-            self.failed(Cause.REFUSED)
+            self.fail(Cause.REFUSED)
             return
         if self.state == GREETING and self.wire is not None:
-            self.wire.opened()
+            self.wire.connection_made()
 
     def _decrypt(self, data: bytes) -> None:
         self._inward.write(data)
@@ -109,14 +109,14 @@ class TlsLine(Line):
                 return
         try:
             while self.wire is not None and (plain := self._tls.read(_PLAIN_BYTES)):
-                self.wire.received(plain)
+                self.wire.data_received(plain)
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLZeroReturnError:
             self._eof(self.end_ns)
             return
         except ssl.SSLError:
-            self.failed(Cause.MALFORMED)
+            self.fail(Cause.MALFORMED)
             return
         if self.wire is not None and self._outward.pending:
             self._flush()
@@ -139,7 +139,7 @@ class TlsLine(Line):
         except BlockingIOError:
             count = 0
         except OSError:
-            self.failed(Cause.RESET)
+            self.fail(Cause.RESET)
             return
         if count < len(wrapped):
             self._later(wrapped[count:])

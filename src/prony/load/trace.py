@@ -65,9 +65,9 @@ def read(path: Path, *, layout: str = "auto") -> Trace:
     """Read a trace; every mistake in it is told with its file, line and key."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
-            found = _detected(path, lines) if layout == "auto" else layout
+            found = _detect_layout(path, lines) if layout == "auto" else layout
             lines.seek(0)
-            rows = _collected(_READERS[found](_Place(path), lines))
+            rows = _collect(_READERS[found](_Place(path), lines))
     except FileNotFoundError as exc:
         raise NotFoundError(f"no trace at {path}", hint="a path is relative to the recipe's folder") from exc
     except (OSError, UnicodeDecodeError) as exc:
@@ -80,13 +80,13 @@ def read(path: Path, *, layout: str = "auto") -> Trace:
     return Trace(found, in_ns(times[order] - times[order[0]]), lengths[order].astype(np.int64))
 
 
-def _collected(rows: Iterator[_Row]) -> Units:
+def _collect(rows: Iterator[_Row]) -> Units:
     """Return the rows as columns, without a Python object for each number."""
     flat = array("d", itertools.chain.from_iterable(rows))
     return np.frombuffer(flat, dtype=np.float64).reshape(-1, 3)
 
 
-def _detected(path: Path, lines: Iterator[str]) -> str:
+def _detect_layout(path: Path, lines: Iterator[str]) -> str:
     """Tell the layout by the first line that is not empty."""
     number, first = next(((number, line) for number, line in enumerate(lines, start=1) if line.strip()), (1, ""))
     if first.lstrip().startswith("{"):

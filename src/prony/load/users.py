@@ -7,7 +7,7 @@ from itertools import accumulate
 from time import perf_counter_ns as clock
 from typing import Any
 
-from prony.load.line import CLOSED, IDLE, Line
+from prony.load.line import CLOSED, IDLE, Connection
 from prony.load.orders import sessions_of
 from prony.load.sender import PAUSE_NS, Sender
 from prony.ports.driver import Cause
@@ -25,7 +25,7 @@ class User:
     def __init__(self, number: int, unsent: int) -> None:
         self.number = number
         self.unsent = unsent
-        self.lines: list[Line] = []
+        self.lines: list[Connection] = []
         self.left: tuple[int, ...] = ()
         self.index = 0  # of the first that is left
         self.pending = 0
@@ -33,7 +33,7 @@ class User:
         self.was_refused = False
 
 
-class Users(Sender):
+class ClosedLoop(Sender):
     """Users come and go in steps."""
 
     def __init__(self, *args: Any) -> None:
@@ -52,12 +52,12 @@ class Users(Sender):
             self._next_session = order.process
             self._next = self._index_of(order.process)
         self._users: list[User] = []
-        self._spare: list[Line] = []
+        self._spare: list[Connection] = []
         self._wanted = 0
         self._active = 0
         self._opening = 0
         self._until_ns = _NEVER
-        self._answered_lines: list[Line] = []  # in flight still, because what follows leaves at once
+        self._answered_lines: list[Connection] = []  # in flight still, because what follows leaves at once
         self._add = self.records.add
         self._together = min(max(order.most_lines // 8, 1), _MOST_TOGETHER)
         self.poll.after = self._send_again
@@ -66,7 +66,7 @@ class Users(Sender):
 
     # The hot path
 
-    def finished(self, line: Line) -> None:
+    def request_done(self, line: Connection) -> None:
         if line.cause and self.was_stale(line):
             self._ask_again(line)
             return
@@ -91,7 +91,7 @@ class Users(Sender):
                 self._send_again()
         else:
             self.in_flight -= 1
-            self._answered(line.user, line)
+            self._send_next(line.user, line)
 
     def _send_again(self) -> None:
         """Send the next request on each line that was answered.
@@ -180,7 +180,7 @@ class Users(Sender):
                 break
         self._one_less(user)
 
-    def _issue(self, line: Line, taken: tuple[int, int]) -> None:
+    def _issue(self, line: Connection, taken: tuple[int, int]) -> None:
         line.index, line.request = taken
         if line.state == IDLE:
             self._send(line)
@@ -190,7 +190,7 @@ class Users(Sender):
         if line.state == CLOSED:
             line.open()
 
-    def _ask_again(self, line: Line) -> None:
+    def _ask_again(self, line: Connection) -> None:
         self.in_flight -= 1
         self.sent -= 1
         self.asked_again += 1
@@ -223,12 +223,12 @@ class Users(Sender):
         rounds, number = divmod(session, len(self._sessions))
         return rounds * self._begins[-1] + self._begins[number]
 
-    def _send(self, line: Line) -> None:
+    def _send(self, line: Connection) -> None:
         self.in_flight += 1
         self.sent += 1
         line.begin(line.index, line.request, 0, self.content_of(line.request))
 
-    def _answered(self, user: User, line: Line) -> None:
+    def _send_next(self, user: User, line: Connection) -> None:
         if line.cause == Cause.RESET and not line.reads and user.fresh == line.index:
             # Accepted only to be thrown out: as good as refused.
             user.was_refused = True
@@ -248,13 +248,13 @@ class Users(Sender):
 
     # What lines tell
 
-    def on_open(self, line: Line) -> None:
+    def on_open(self, line: Connection) -> None:
         if line.user is not None:
             self._opening -= 1
             line.user.fresh = line.index
             self._send(line)
 
-    def on_refused(self, line: Line) -> None:
+    def on_refused(self, line: Connection) -> None:
         user = line.user
         if user is not None:
             self._opening -= 1
@@ -262,7 +262,7 @@ class Users(Sender):
             user.was_refused = True
             self._one_less(user)
 
-    def lost(self, line: Line) -> None:
+    def lost(self, line: Connection) -> None:
         """The server closed an idle line; it is opened again when its user's turn comes."""
 
     def on_end(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
-    from prony.load.line import Line
+    from prony.load.line import Connection
 
 
 class Wire:
@@ -23,11 +23,11 @@ class Wire:
     tls_asking: ClassVar[bytes] = b""
     tls_granted: ClassVar[bytes] = b""
 
-    def __init__(self, line: Line, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
         self.line = line
         self.options = options
 
-    def opened(self) -> None:
+    def connection_made(self) -> None:
         """The connection stands (TLS too). A greeting may be written; `line.ready()` lets requests come."""
         self.line.ready()
 
@@ -35,14 +35,14 @@ class Wire:
         """Write one request; a wire that keeps state begins its framing anew here."""
         self.line.write(content)
 
-    def received(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:
         """Frame the bytes of one read. Each whole reply is told by `line.done(status, cause)`."""
         raise NotImplementedError
 
-    def dropped(self) -> None:
+    def connection_lost(self) -> None:
         """The line is closed for good. What refers back to the wire is let go here: nothing collects circles while a
         load runs."""
 
-    def closed(self) -> int:
+    def eof_received(self) -> int:
         """The other side closed within a reply: which cause is it? OK where the reply ends in just this way."""
         return Cause.TRUNCATED if self.line.reads else Cause.RESET

@@ -61,28 +61,28 @@ class Requests:
         return int(self.cause.size)
 
     @cached_property
-    def succeeded(self) -> Array:
+    def successes(self) -> Array:
         good: Array = self.cause == Cause.OK
         return good
 
     @cached_property
-    def begun(self) -> Array:
+    def began_in_window(self) -> Array:
         """Those that were due (open) or sent (closed) in the window, however they ended."""
         begins = self.numbers["begin_ns"]
         inside: Array = (begins >= self.window.begin_ns) & (begins < self.window.end_ns)
         return inside
 
     @cached_property
-    def timed(self) -> Array:
+    def latency_rows(self) -> Array:
         """Those that count for latency: successes that began in the window, whenever they ended."""
-        both: Array = self.begun & self.succeeded
+        both: Array = self.began_in_window & self.successes
         return both
 
     @cached_property
-    def ended(self) -> Array:
+    def throughput_rows(self) -> Array:
         """Those that count for throughput: successes that ended in the window, whenever they began."""
         ends = self.numbers["end_ns"]
-        inside: Array = self.succeeded & (ends > self.window.begin_ns) & (ends <= self.window.end_ns)
+        inside: Array = self.successes & (ends > self.window.begin_ns) & (ends <= self.window.end_ns)
         return inside
 
     @cached_property

@@ -46,7 +46,7 @@ class HostCounters:
     @classmethod
     def read(cls, root: Path = kernel.ROOT) -> HostCounters:
         """Read every counter once: well under a millisecond on a small machine."""
-        virtual = kernel.picked(root / "proc/vmstat", "pswpin", "pswpout", "oom_kill")
+        virtual = kernel.read_some_lines(root / "proc/vmstat", "pswpin", "pswpout", "oom_kill")
         swaps = [virtual[name] for name in ("pswpin", "pswpout") if name in virtual]
         return cls(
             at_ns=time.perf_counter_ns(),
@@ -62,7 +62,7 @@ class HostCounters:
 
 def oom_kills(root: Path = kernel.ROOT) -> int | None:
     """Return how many processes the kernel has killed for want of memory since boot."""
-    return kernel.picked(root / "proc/vmstat", "oom_kill").get("oom_kill")
+    return kernel.read_some_lines(root / "proc/vmstat", "oom_kill").get("oom_kill")
 
 
 def cpu_times(root: Path = kernel.ROOT) -> dict[int, CpuTimes]:

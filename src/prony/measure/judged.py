@@ -28,7 +28,7 @@ class Limit(Protocol):
 def within(requests: Requests, metric: str, limit: float) -> Array:
     """Mark the requests that succeeded and stayed within a limit; what has no such number is not within it."""
     # Comparing with NaN is false.
-    good: Array = requests.succeeded & (JUDGED[metric](requests) <= limit)
+    good: Array = requests.successes & (JUDGED[metric](requests) <= limit)
     return good
 
 

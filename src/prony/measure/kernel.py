@@ -45,7 +45,7 @@ def table(path: Path) -> dict[str, int]:
     return found
 
 
-def picked(path: Path, *names: str) -> dict[str, int]:
+def read_some_lines(path: Path, *names: str) -> dict[str, int]:
     """Return some lines of such a file where it is long and read often: the rest is not even looked at."""
     content = "\n" + (text(path) or "")
     found: dict[str, int] = {}

@@ -30,7 +30,7 @@ _COUNTED = ("items", "vectors", "batch_size")
 
 
 @dataclass(frozen=True)
-class Line:
+class RequestLine:
     """One request as it was told; None where nothing was."""
 
     begin_s: float
@@ -60,7 +60,7 @@ class Line:
 class Log:
     """`unread` are lines that are no whole request, `headers` those that tell of the test as a whole."""
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[RequestLine, ...] = ()
     headers: tuple[Mapping[str, Any], ...] = ()
     unread: int = 0
     service_type: str = ""
@@ -103,7 +103,7 @@ def joined_logs(logs: Sequence[Log]) -> Log:
 
 
 def _read(texts: Iterable[str], client: int) -> Log:
-    lines: list[Line] = []
+    lines: list[RequestLine] = []
     headers: list[Mapping[str, Any]] = []
     unread, kind = 0, ""
     for text in texts:
@@ -130,7 +130,7 @@ def _object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _line(written: Mapping[str, Any], client: int) -> Line | None:
+def _line(written: Mapping[str, Any], client: int) -> RequestLine | None:
     """Return the request; None where it lacks what every one has."""
     begin = _number(written.get("timestamp_start"))
     end = begin if written.get("timestamp_end") is None else _number(written["timestamp_end"])
@@ -138,7 +138,7 @@ def _line(written: Mapping[str, Any], client: int) -> Line | None:
     success = written.get("success", False)
     if begin is None or end is None or latency is None or not isinstance(success, bool):
         return None
-    line = Line(begin, max(begin, end), latency, success, client=_whole(written.get("client")) or client)
+    line = RequestLine(begin, max(begin, end), latency, success, client=_whole(written.get("client")) or client)
     return replace(
         line,
         operation=str(written.get("operation_type") or written.get("operation") or "request"),
@@ -160,7 +160,7 @@ def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
-def placed(log: Log, *, offset_ns: int = 0) -> tuple[Array, Array, tuple[int, int]]:
+def place_requests(log: Log, *, offset_ns: int = 0) -> tuple[Array, Array, tuple[int, int]]:
     """Return when each request began and ended, and the window that holds all of them, moved by `offset_ns`.
 
     A latency is kept to the nanosecond and begins at its first stamp, or as much earlier as it takes to end within the

@@ -72,7 +72,7 @@ def request_frame(taken: Taken) -> pl.DataFrame:
         "status": np.clip(records["status"], -(2**15), 2**15 - 1),
     }  # fmt: skip
     columns |= {name: records[name] for name in ("end_ns", "due_ns", "sent_ns", "first_ns", "bytes_in", "lag_ns")}
-    columns |= _digested(taken, count)
+    columns |= _digest_columns(taken, count)
     # A column at a time, so that there are never two copies of all.
     frame = pl.DataFrame([_series(name, columns.pop(name)) for name in schema])
     return frame if frame["index"].is_sorted() else frame.sort("index", maintain_order=True)
@@ -110,7 +110,7 @@ def read_requests(folder: Path) -> pl.DataFrame:
     return read_frame(folder, SAMPLES)
 
 
-def joined(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
+def join_runs(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Return the runs of one job in one frame."""
     import polars as pl
 
@@ -150,7 +150,7 @@ def _series(name: str, values: Any) -> pl.Series:
     return series.alias(name) if series.dtype == pl.List(pl.Int64) else series.cast(kind).alias(name)
 
 
-def _digested(taken: Taken, count: int) -> dict[str, pl.Series]:
+def _digest_columns(taken: Taken, count: int) -> dict[str, pl.Series]:
     """Return the columns that only a digest can fill, null where none did; items are the request's unless told."""
     import polars as pl
 

@@ -83,12 +83,12 @@ def in_flight(begins: Array, ends: Array, width_ns: int, count: int) -> Array:
     Exact: what covers the time up to t is the sum of t - begin over those begun, less the same of those ended.
     """
     edges = np.arange(count + 1, dtype=np.int64) * width_ns
-    covered = _reached(np.sort(begins), edges) - _reached(np.sort(ends), edges)
+    covered = _count_reached(np.sort(begins), edges) - _count_reached(np.sort(ends), edges)
     mean: Array = np.diff(covered) / width_ns
     return mean
 
 
-def _reached(ordered: Array, edges: Array) -> Array:
+def _count_reached(ordered: Array, edges: Array) -> Array:
     before = np.searchsorted(ordered, edges)
     sums = np.concatenate(([0.0], np.cumsum(ordered, dtype=np.float64)))
     reached: Array = edges * before - sums[before]

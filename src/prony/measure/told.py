@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from prony.measure.samples import SAMPLE_PHASES
-from prony.model.metric import published
+from prony.model.metric import publish_name
 from prony.model.script import Reduce, ScriptWorkload
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _Row = tuple[int, _Rank, float, str | None]
 
 
 @dataclass(frozen=True)
-class Told:
+class EmittedValue:
     """One number. `at_ns` is when the script told it, or when its line was read."""
 
     at_ns: int
@@ -57,7 +57,7 @@ class Series:
     runs: Mapping[int, float]
 
 
-def told_frame(repetition: int, phase: str, rows: Sequence[Told], node: int | None = None) -> pl.DataFrame:
+def told_frame(repetition: int, phase: str, rows: Sequence[EmittedValue], node: int | None = None) -> pl.DataFrame:
     """Return the rows of one run, on one node of several or on one machine."""
     import polars as pl
 
@@ -74,11 +74,11 @@ def told_frame(repetition: int, phase: str, rows: Sequence[Told], node: int | No
     return pl.DataFrame(columns, schema=schema)
 
 
-def own_rows(span_ns: tuple[int, int], cpu_ns: int, told: Collection[str]) -> list[Told]:
+def own_rows(span_ns: tuple[int, int], cpu_ns: int, told: Collection[str]) -> list[EmittedValue]:
     """Return what Prony itself measured of a whole execution; where the script tells the same name, it is the one."""
     begin_ns, end_ns = span_ns
     own = {WALL: (end_ns - begin_ns) / 1e9, CPU: cpu_ns / 1e9}
-    return [Told(end_ns, name, value, "prony", unit="s") for name, value in own.items() if name not in told]
+    return [EmittedValue(end_ns, name, value, "prony", unit="s") for name, value in own.items() if name not in told]
 
 
 def labels_text(labels: Mapping[str, str]) -> str:
@@ -99,7 +99,7 @@ def series_of(samples: pl.DataFrame, workload: ScriptWorkload) -> list[Series]:
         rows.setdefault((name, labels), []).append((repetition, (node, rank), value, unit))
     order = {name: place for place, name in enumerate(declared)}
     keys = sorted(rows, key=lambda key: order.get(key[0], len(order)))
-    names = _published([name for name, _ in keys])
+    names = _publish_names([name for name, _ in keys])
     found = []
     for name, labels in keys:
         several = sum(1 for other, _ in keys if other == name) > 1
@@ -108,15 +108,15 @@ def series_of(samples: pl.DataFrame, workload: ScriptWorkload) -> list[Series]:
         own = rows[name, labels]
         unit = (wish.unit if wish is not None else None) or next((row[3] for row in own if row[3] is not None), None)
         operation = _operation(labels) if several else ""
-        found.append(Series(names[name], operation, name, unit, _reduced(own, how)))
+        found.append(Series(names[name], operation, name, unit, _reduce_runs(own, how)))
     return found
 
 
-def _published(names: Iterable[str]) -> dict[str, str]:
+def _publish_names(names: Iterable[str]) -> dict[str, str]:
     """Return the published form of each name; of two that would read the same, the later has a number."""
     found: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        plain, number = published(name), 2
+        plain, number = publish_name(name), 2
         unique = plain
         while unique in found.values():
             unique, number = f"{plain}_{number}", number + 1
@@ -129,7 +129,7 @@ def _operation(labels: str) -> str:
     return ",".join(f"{key}={value}" for key, value in told.items()) or "unlabelled"
 
 
-def _reduced(rows: Iterable[_Row], how: Reduce) -> dict[int, float]:
+def _reduce_runs(rows: Iterable[_Row], how: Reduce) -> dict[int, float]:
     """Return the one number of each run: each rank's values first, in the order in which they came, then the ranks'."""
     by_rank: dict[int, dict[_Rank, list[float]]] = {}
     for repetition, rank, value, _ in rows:

@@ -80,7 +80,7 @@ def find_window(sent: Sent, load: Load) -> Window:
     judged = sent.begin_ns.size >= FEWEST * _LEAST_IN_BLOCK
     if after > begin + _LATEST * (end - begin):
         return Window(begin, end, steady=False if judged else None)
-    settled = _settled(sent, begin, end)
+    settled = _find_steady(sent, begin, end)
     if settled is None or max(settled, after) > begin + _LATEST * (end - begin):
         return Window(after, end, steady=False)
     return Window(max(settled, after), end, steady=True if judged else None)
@@ -108,7 +108,7 @@ def _first_round(sent: Sent, users: int) -> int:
     return int(sent.end_ns[first].max(initial=_sending(sent)[0]))
 
 
-def _settled(sent: Sent, begin: int, end: int) -> int | None:
+def _find_steady(sent: Sent, begin: int, end: int) -> int | None:
     """Return from when both the completions and the latencies are steady; None where one of them never is."""
     good = sent.succeeded & (sent.begin_ns >= begin) & (sent.begin_ns < end)
     latencies = (sent.end_ns - sent.begin_ns)[good]
@@ -136,7 +136,7 @@ def _completions(ends: Array, length_ns: int, count: int) -> Array:
 
 
 def _medians(begins: Array, latencies: Array, length_ns: int, count: int) -> Array:
-    return _filled(quantiles(_blocks(begins, length_ns, count), latencies, 0.5, count))
+    return _fill_gaps(quantiles(_blocks(begins, length_ns, count), latencies, 0.5, count))
 
 
 def _blocks(at: Array, length_ns: int, count: int) -> Array:
@@ -144,7 +144,7 @@ def _blocks(at: Array, length_ns: int, count: int) -> Array:
     return blocks
 
 
-def _filled(values: Array) -> Array:
+def _fill_gaps(values: Array) -> Array:
     """Return the series with each gap at the level before it; a stretch in which nothing began has no latency."""
     known = np.flatnonzero(np.isfinite(values))
     if not known.size:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Self
 
 from prony.model.comparison import Comparison
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.model.history import History
 from prony.model.matrix import MatrixReport, Worth
 
 
-class Account(Dossier):
+class AnalysedExperiment(ExperimentData):
     """What reaches beyond the experiment's own numbers; apart from them, because a run need not wait for it."""
 
     # The sides of a duet.
@@ -27,6 +27,6 @@ class Account(Dossier):
     untold: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, dossier: Dossier) -> Self:
+    def of(cls, dossier: ExperimentData) -> Self:
         """Return an account as it is, and of a dossier one that says nothing more."""
         return dossier if isinstance(dossier, cls) else cls(**dict(dossier))

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field
 
 from prony.model.base import Noun
-from prony.model.metric import METRICS, STATISTICS, key_of, published
+from prony.model.metric import METRICS, STATISTICS, key_of, publish_name
 
 Kind = Literal[
     "threshold", "regression", "suspect", "gate_failed", "agent_lost", "schedule_missed", "experiment_failed"
@@ -99,7 +99,7 @@ def _script_key(text: str) -> str:
     """Return the key of what a script calls its own: any name, and its median where no statistic is said."""
     key = key_of(text)
     rest = "" if key.operation else text.removeprefix(key.metric)
-    if key.metric != published(key.metric) or rest not in ("", f".{key.statistic}"):
+    if key.metric != publish_name(key.metric) or rest not in ("", f".{key.statistic}"):
         raise ValueError(
             f"{text!r} is no number of a script: its name has letters, digits and '_', and after a dot comes one of "
             f"{', '.join(STATISTICS)}"

@@ -37,7 +37,7 @@ class Entry(Noun):
         return "cut" if any(one.stopped_by == "time" for one in counted) else ""
 
 
-class Dossier(Noun):
+class ExperimentData(Noun):
     experiment: Experiment
     entries: tuple[Entry, ...]
     calibration: Calibration | None = None

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 
 from prony.model.base import Noun
-from prony.model.metric import LOAD_TABLE, METRICS, STATISTICS, Key, key_of, key_text, published
+from prony.model.metric import LOAD_TABLE, METRICS, STATISTICS, Key, key_of, key_text, publish_name
 from prony.model.script import ScriptWorkload
 
 Operator = Literal["<=", "<", ">=", ">", "==", "!="]
@@ -77,7 +77,7 @@ def parse_gate(text: str, own: Mapping[str, str] | None = None) -> Gate:
     return Gate(text=text.strip(), kind=kind, operator=operator, key=written, limit=limit)
 
 
-def _checked(value: Any, info: ValidationInfo) -> Any:
+def _check_gate(value: Any, info: ValidationInfo) -> Any:
     """Refuse a gate that cannot be read where the recipe is read; what is no text is told by its type."""
     if isinstance(value, str):
         parse_gate(value, units_of(info.data.get("workload")))
@@ -88,12 +88,12 @@ def units_of(workload: Any) -> dict[str, str] | None:
     """Return the units of the metrics that a script's workload names; None of any other workload."""
     if not isinstance(workload, ScriptWorkload):
         return None
-    return {published(metric.name): metric.unit or "" for metric in workload.all_metrics}
+    return {publish_name(metric.name): metric.unit or "" for metric in workload.all_metrics}
 
 
 GateText = Annotated[
     str,
-    BeforeValidator(_checked),
+    BeforeValidator(_check_gate),
     WithJsonSchema({"type": "string", "examples": ["inference_ms.p99 <= 20", "regression(inference_ms.p50) <= 3%"]}),
 ]
 

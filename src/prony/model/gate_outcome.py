@@ -29,10 +29,10 @@ class GateOutcome(Noun):
 
 def strictly(outcomes: Iterable[GateOutcome]) -> tuple[GateOutcome, ...]:
     """Return the outcomes where what cannot be told fails too."""
-    return tuple(one if one.state is not GateState.CANNOT_TELL else _failed(one) for one in outcomes)
+    return tuple(one if one.state is not GateState.CANNOT_TELL else _turn_into_failure(one) for one in outcomes)
 
 
-def _failed(one: GateOutcome) -> GateOutcome:
+def _turn_into_failure(one: GateOutcome) -> GateOutcome:
     changes = {"state": GateState.FAILED, "text": f"This cannot be told, and the gates are strict. {one.text}"}
     return one.model_copy(update=changes)
 

@@ -207,7 +207,7 @@ class Load(Noun):
 
     @field_validator("slo")
     @classmethod
-    def _known(cls, slo: dict[str, float]) -> dict[str, float]:
+    def _check_slo(cls, slo: dict[str, float]) -> dict[str, float]:
         for key in slo:
             metric, dot, statistic = key.partition(".")
             if not dot and metric not in REQUEST_LIMITS:

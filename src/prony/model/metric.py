@@ -148,7 +148,7 @@ HEADLINES = {"model": HEADLINE, "service": "e2e_ms.p50"}
 _UNPUBLISHED = re.compile(r"[^A-Za-z0-9_]+")
 
 
-def published(name: str) -> str:
+def publish_name(name: str) -> str:
     """Return what a script calls a number as keys, gates and columns have it: letters, digits and underscores."""
     return _UNPUBLISHED.sub("_", name).strip("_") or "metric"
 

@@ -34,27 +34,27 @@ _SHARE_PATTERN = r"^([0-9]+(?:\.[0-9]+)?) ?%$"
 _LARGEST = 2**63 - 1
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     """Return the value as its writer saw it."""
     if value is None or isinstance(value, bool):
         return {None: "nothing", True: "true", False: "false"}[value]
     return str(value) if isinstance(value, str | int | float) else f"a {type(value).__name__}"
 
 
-def _scaled(pattern: str, factors: dict[str, int], noun: str, usual: str) -> Callable[[Any], int]:
+def _make_parser(pattern: str, factors: dict[str, int], noun: str, usual: str) -> Callable[[Any], int]:
     def parse(value: Any) -> int:
         match = re.fullmatch(pattern, value.strip()) if isinstance(value, str) else None
         if match is None:
             raise ValueError(_advice(value))
         exact = Fraction(match[1]) * factors[match[2]]
         if not 0 < round(exact) <= _LARGEST:
-            raise ValueError(f"{_shown(value)} is not a {noun} that can be measured")
+            raise ValueError(f"{_show_value(value)} is not a {noun} that can be measured")
         return round(exact)
 
     def _advice(value: Any) -> str:
-        bare = not isinstance(value, bool) and re.fullmatch(_NUMBER, _shown(value))
-        example = f"{_shown(value)}{usual}" if bare else f"60{usual}"
-        return f"a {noun} carries its unit ({', '.join(factors)}): write {example}, not {_shown(value)}"
+        bare = not isinstance(value, bool) and re.fullmatch(_NUMBER, _show_value(value))
+        example = f"{_show_value(value)}{usual}" if bare else f"60{usual}"
+        return f"a {noun} carries its unit ({', '.join(factors)}): write {example}, not {_show_value(value)}"
 
     return parse
 
@@ -63,11 +63,11 @@ def _share(value: Any) -> float:
     match = re.fullmatch(_SHARE_PATTERN, value.strip()) if isinstance(value, str) else None
     if match is None:
         example = share_text(value) if isinstance(value, float) and 0 < value < 1 else "2%"
-        raise ValueError(f"a share is a percentage: write {example}, not {_shown(value)}")
+        raise ValueError(f"a share is a percentage: write {example}, not {_show_value(value)}")
     # Decimal, because 2.3 / 100 in floats is not 0.023 and the text must come back as it was.
     share = float(Decimal(match[1]) / 100)
     if not 0 < share < 1:
-        raise ValueError(f"a share lies between 0% and 100%, both excluded: not {_shown(value)}")
+        raise ValueError(f"a share lies between 0% and 100%, both excluded: not {_show_value(value)}")
     return share
 
 
@@ -95,14 +95,14 @@ def share_text(value: float) -> str:
 
 DurationNs = Annotated[
     int,
-    BeforeValidator(_scaled(_DURATION_PATTERN, _DURATION_NS, "duration", "s")),
+    BeforeValidator(_make_parser(_DURATION_PATTERN, _DURATION_NS, "duration", "s")),
     Field(gt=0),
     PlainSerializer(duration_text),
     WithJsonSchema({"type": "string", "pattern": _DURATION_PATTERN, "examples": ["60s", "5m"]}),
 ]
 SizeBytes = Annotated[
     int,
-    BeforeValidator(_scaled(_SIZE_PATTERN, _SIZE_BYTES, "size", "MiB")),
+    BeforeValidator(_make_parser(_SIZE_PATTERN, _SIZE_BYTES, "size", "MiB")),
     Field(gt=0),
     PlainSerializer(size_text),
     WithJsonSchema({"type": "string", "pattern": _SIZE_PATTERN, "examples": ["512MiB", "2GiB"]}),

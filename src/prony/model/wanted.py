@@ -56,7 +56,7 @@ def comparison(name: str, wanted: Value) -> Comparison:
         return Comparison(_bare(wanted, how))
     sign, operand = _split(wanted.strip())
     if sign in _ORDERS:
-        return Comparison(_ordered(sign, operand, how, name))
+        return Comparison(_compare_ordered(sign, operand, how, name))
     return Comparison(_equal(operand, how, name, with_wildcards=sign != "=="), is_not=sign == "!=")
 
 
@@ -87,7 +87,7 @@ def _bare(wanted: bool | int | float, how: Comparing) -> _Holds:
     return _equal_number(wanted) if how == "number" else lambda value: _number(value) == wanted
 
 
-def _ordered(sign: str, operand: str, how: Comparing, name: str) -> _Holds:
+def _compare_ordered(sign: str, operand: str, how: Comparing, name: str) -> _Holds:
     order = _ORDERS[sign]
     if how == "text":
         raise ValueError(f"is text, which has no order: {sign} is for numbers and versions")

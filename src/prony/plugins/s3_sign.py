@@ -39,7 +39,7 @@ class Signer:
             "X-Amz-Expires": str(expires_s),
             "X-Amz-SignedHeaders": "host",
         }
-        target, asked = quoted(path), query_text(words)
+        target, asked = quote_s3_path(path), query_text(words)
         canonical = f"{method}\n{target}\n{asked}\nhost:{self.host}\n\nhost\nUNSIGNED-PAYLOAD"
         return f"{target}?{asked}&X-Amz-Signature={self._signature(canonical)}"
 
@@ -52,7 +52,7 @@ class Signer:
         signed |= {"x-amz-security-token": self.session} if self.session else {}
         names = ";".join(signed)
         lines = "".join(f"{name}:{value}\n" for name, value in signed.items())
-        canonical = f"{method}\n{quoted(path)}\n{query_text(query or {})}\n{lines}\n{names}\n{content}"
+        canonical = f"{method}\n{quote_s3_path(path)}\n{query_text(query or {})}\n{lines}\n{names}\n{content}"
         credential = f"Credential={self.access_key}/{self._scope}, SignedHeaders={names}"
         return {**signed, "authorization": f"{_ALGORITHM} {credential}, Signature={self._signature(canonical)}"}
 
@@ -69,7 +69,7 @@ class Signer:
         return _mac(_key(self.secret_key, f"{self.at:%Y%m%d}", self.region), told).hex()
 
 
-def quoted(path: str) -> str:
+def quote_s3_path(path: str) -> str:
     """Return a path as it is signed and sent."""
     return quote(path, safe="/-_.~")
 

@@ -27,7 +27,7 @@ class Tokenizer:
                 hint='pip install "prony[tokenizers]"',
                 code="missing_package",
             ) from exc
-        self._tokenizer = _opened(tokenizers, path)
+        self._tokenizer = _open_tokenizer(tokenizers, path)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
 
@@ -58,7 +58,7 @@ class Tokenizer:
         return list(dict.fromkeys(word for word in words if word.isascii() and word.isalpha()))[:most]
 
 
-def _opened(package: Any, path: Path) -> Any:
+def _open_tokenizer(package: Any, path: Path) -> Any:
     try:
         return package.Tokenizer.from_file(str(path))
     except Exception as exc:  # noqa: BLE001 - the package raises nothing narrower for a file that it cannot read

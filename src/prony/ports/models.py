@@ -59,7 +59,9 @@ class ModelPolicy:
         scheme = scheme_of(reference)
         if self.schemes is not None and scheme not in self.schemes:
             shown = " and ".join(self.schemes) or "nothing"
-            raise refused(f"{reference} is not fetched here: of all kinds of models, {shown} may be", "--model-schemes")
+            raise policy_error(
+                f"{reference} is not fetched here: of all kinds of models, {shown} may be", "--model-schemes"
+            )
 
     def check_path(self, path: Path, named: str) -> None:
         """Refuse a path that lies outside every allowed folder, links followed, in the same words whether it exists."""
@@ -107,7 +109,7 @@ def policy_of(environment: Mapping[str, str]) -> ModelPolicy:
     )
 
 
-def refused(what: str, option: str) -> InputError:
+def policy_error(what: str, option: str) -> InputError:
     """Return the error for what the policy does not allow; `option` is how an agent's owner would allow it."""
     return InputError(what, hint=f"the agent's owner may allow it: `prony agent start {option}`", code="model_refused")
 

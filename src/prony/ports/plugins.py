@@ -19,14 +19,14 @@ SERVICES = "prony.services"
 
 
 @cache
-def found(group: str) -> dict[str, EntryPoint]:
+def find_plugins(group: str) -> dict[str, EntryPoint]:
     """Return every plug-in of one kind by name, none of them loaded."""
     return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)}
 
 
 def target(group: str, name: str) -> str:
     """Return where a plug-in lives, as `module:attribute`."""
-    known = found(group)
+    known = find_plugins(group)
     if name in known:
         return known[name].value
     kind = group.removeprefix("prony.").removesuffix("s")
@@ -45,4 +45,4 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 def load(group: str, name: str) -> Any:
     """Load one plug-in's class."""
     target(group, name)
-    return found(group)[name].load()
+    return find_plugins(group)[name].load()

@@ -12,7 +12,7 @@ from prony.ports.driver import Endpoint
 
 
 @dataclass(frozen=True)
-class Site:
+class ServiceSite:
     """What a service may use: an empty folder of its own for data, a port that is free now, and options as written."""
 
     folder: Path
@@ -76,7 +76,7 @@ class Service(Protocol):
     def installation(self) -> Installation | None:
         """Return what starts it here where a recipe names nothing else, or None. Starts nothing."""
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         """Write what the server needs into the folder and say how it is started."""
 
     def ready(self, endpoint: Endpoint, options: Any) -> str | None:

@@ -2,7 +2,7 @@
 
 from prony.recipe.dump import dump
 from prony.recipe.expand import expand
-from prony.recipe.load import Loaded, load, loads
+from prony.recipe.load import LoadedRecipe, load, loads
 from prony.recipe.problems import Problem
 
-__all__ = ["Loaded", "Problem", "dump", "expand", "load", "loads"]
+__all__ = ["LoadedRecipe", "Problem", "dump", "expand", "load", "loads"]

@@ -16,7 +16,7 @@ from prony.recipe.marks import Marks, problem_at, with_value
 from prony.recipe.matrix import MOST_JOBS, combinations, duet_problems, matrix_problems
 from prony.recipe.problems import Problem, recipe_error
 from prony.recipe.shape import follow
-from prony.recipe.validate import problems_of, validated
+from prony.recipe.validate import problems_of, validate_document
 
 Cell = dict[str, Scalar]
 Side = Literal["a", "b"]
@@ -54,9 +54,9 @@ def recipe_pieces(recipe: Recipe, marks: Marks) -> list[Piece]:
     if problems:
         raise recipe_error(problems)
     pieces: list[Piece] = []
-    for cell, side in _combined(recipe):
+    for cell, side in _combine(recipe):
         try:
-            pieces.append(Piece(cell, side, validated(_substituted(document, cell))))
+            pieces.append(Piece(cell, side, validate_document(_substitute(document, cell))))
         except ValidationError as exc:
             problems += _in_cell(cell, exc, document, marks)
     problems += _twins(pieces, marks)
@@ -77,7 +77,7 @@ def _size_problems(recipe: Recipe, marks: Marks) -> list[Problem]:
     return [problem_at(marks, ("matrix",), message, "shorten the texts of the recipe, or split it")]
 
 
-def _combined(recipe: Recipe) -> Iterator[tuple[Cell, Side | None]]:
+def _combine(recipe: Recipe) -> Iterator[tuple[Cell, Side | None]]:
     for cell in combinations(recipe.matrix):
         if recipe.duet is None:
             yield cell, None
@@ -92,26 +92,26 @@ def _duet_jobs(duet: Duet, pieces: list[Piece], experiment_id: str, *, apart: bo
     jobs: list[Job] = []
     for first, second in zip(pieces[::2], pieces[1::2], strict=True):
         if not apart:
-            jobs += [_job(experiment_id, len(jobs) + offset, _repeated(one, duet.pairs))
+            jobs += [_job(experiment_id, len(jobs) + offset, _repeat(one, duet.pairs))
                      for offset, one in enumerate((first, second), start=1)]  # fmt: skip
             continue
         is_first = _seed(experiment_id, len(jobs)) % 2 == 0
         for pair in range(duet.pairs):
             order = (first, second) if (pair % 2 == 0) == is_first else (second, first)
             for one in order:
-                job = _job(experiment_id, len(jobs) + 1, _repeated(one, 1))
+                job = _job(experiment_id, len(jobs) + 1, _repeat(one, 1))
                 jobs.append(job.model_copy(update={"pair": pair}))
     return jobs
 
 
-def _repeated(piece: Piece, repeats: int) -> Piece:
+def _repeat(piece: Piece, repeats: int) -> Piece:
     recipe = piece.recipe
     part = "load" if recipe.workload.kind == "service" else "measure"
     section = getattr(recipe, part).model_copy(update={"repeats": repeats})
     return replace(piece, recipe=recipe.model_copy(update={part: section}))
 
 
-def _substituted(document: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
+def _substitute(document: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
     whole = dict(document)
     for path, value in cell.items():
         whole = with_value(whole, follow(path).keys, value)
@@ -120,7 +120,7 @@ def _substituted(document: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
 
 def _in_cell(cell: Cell, exc: ValidationError, document: Any, marks: Marks) -> Iterator[Problem]:
     """Each value fits alone, so what is left is values that do not go together."""
-    for problem in problems_of(exc, _substituted(document, cell), {}):
+    for problem in problems_of(exc, _substitute(document, cell), {}):
         said = f"with {_spoken(cell)}, {problem.path}: {problem.message}"
         yield problem_at(marks, ("matrix",), said, problem.hint or "exclude this combination")
 

@@ -19,17 +19,17 @@ from prony.recipe.formats import SUFFIXES, Format, format_of, parse
 from prony.recipe.limits import LARGEST_BYTES
 from prony.recipe.marks import Marks, Parsed
 from prony.recipe.matrix import matrix_problems
-from prony.recipe.nested import filled, flattened
+from prony.recipe.nested import fill_from_matrix, flatten_nests
 from prony.recipe.overrides import overridden
 from prony.recipe.problems import Problem, recipe_error
 from prony.recipe.shape import nearest
 from prony.recipe.sound import sound
-from prony.recipe.validate import checked
+from prony.recipe.validate import check_document
 from prony.recipe.where import where_problems
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedRecipe:
     """A valid recipe: `text` as it was written, `document` as it was read, with the overrides set.
 
     `dialect` is whose format the text is in, where it is not Prony's own; `notes` say what of it was not honoured, and
@@ -50,38 +50,38 @@ class Loaded:
         return expand(self.recipe, experiment_id, self.marks, apart=apart)
 
 
-def load(path: Path, overrides: Sequence[str] = ()) -> Loaded:
+def load(path: Path, overrides: Sequence[str] = ()) -> LoadedRecipe:
     """Load a recipe from a file; its suffix tells the format."""
     form = format_of(path)
     text = _text_of(path)
     return replace(_read(text, form, str(path), overrides), path=path)
 
 
-def loads(text: str, format: Format = "yaml", name: str = "<text>", overrides: Sequence[str] = ()) -> Loaded:  # noqa: A002
+def loads(text: str, format: Format = "yaml", name: str = "<text>", overrides: Sequence[str] = ()) -> LoadedRecipe:  # noqa: A002
     """Load a recipe from text; `name` is what its errors call it."""
     return _read(text, format, name, overrides)
 
 
-def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> Loaded:
+def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> LoadedRecipe:
     written = parse(text, form, name)
     dialect = recognise(written.document)
     translation = dialect.translate(sound(written)) if dialect is not None else Translation(written)
-    parsed = filled(sound(overridden(flattened(translation.parsed), overrides)))
-    recipe, problems = _checked(parsed)
+    parsed = fill_from_matrix(sound(overridden(flatten_nests(translation.parsed), overrides)))
+    recipe, problems = _check_document(parsed)
     if recipe is None:
         if dialect is None:
             raise recipe_error(problems)
         raise recipe_error(map(translation.as_written, problems), f"it was read as {dialect.title}")
-    notes = tuple(note.told for note in translation.notes)
-    return Loaded(
+    notes = tuple(note.as_line for note in translation.notes)
+    return LoadedRecipe(
         recipe, text, None, parsed.document, parsed.marks, dialect.name if dialect else "", notes,
         translation.users_of_client,
     )  # fmt: skip
 
 
-def _checked(parsed: Parsed) -> tuple[Recipe | None, list[Problem]]:
+def _check_document(parsed: Parsed) -> tuple[Recipe | None, list[Problem]]:
     """Return the recipe, or all that keeps the document from being one."""
-    recipe, problems = checked(parsed)
+    recipe, problems = check_document(parsed)
     told_already = {problem.path for problem in problems}
     problems += [problem for problem in where_problems(parsed) if problem.path not in told_already]
     if recipe is None or problems:

@@ -35,7 +35,7 @@ class Parsed:
         return replace(self, problems=self.problems + problems)
 
 
-def dotted(keys: Keys) -> str:
+def format_path(keys: Keys) -> str:
     """Return the path as people write it: `matrix.exclude[0].workload.engine`."""
     parts = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys]
     # What cannot be encoded cannot be printed either.
@@ -53,7 +53,7 @@ def mark_of(marks: Marks, keys: Keys) -> Mark:
 def problem_at(marks: Marks, keys: Keys, message: str, hint: str = "") -> Problem:
     """Return a problem of the key, placed as exactly as the marks allow."""
     mark = mark_of(marks, keys)
-    return Problem(dotted(keys), message, hint, source=mark.source, line=mark.line, column=mark.column)
+    return Problem(format_path(keys), message, hint, source=mark.source, line=mark.line, column=mark.column)
 
 
 def with_value(document: Any, keys: Keys, value: Any) -> Any:

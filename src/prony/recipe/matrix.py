@@ -15,8 +15,8 @@ from prony.recipe.limits import MOST_AXES
 from prony.recipe.marks import Keys, Mark, Marks, problem_at, with_value
 from prony.recipe.problems import Problem
 from prony.recipe.shape import axis_trouble, follow, nearest
-from prony.recipe.validate import problems_of, validated
-from prony.recipe.wording import shown
+from prony.recipe.validate import problems_of, validate_document
+from prony.recipe.wording import show_value
 
 MOST_JOBS = 10_000
 _Values = tuple[tuple[bool, Scalar], ...]
@@ -65,7 +65,7 @@ def _axis(place: Keys, path: str, values: list[Scalar], document: Mapping[str, A
     seen: set[tuple[bool, Scalar]] = set()  # as `same` has it
     for index, value in enumerate(values):
         if (isinstance(value, bool), value) in seen:
-            yield problem_at(marks, (*place, index), f"{shown(value)} stands twice in this axis")
+            yield problem_at(marks, (*place, index), f"{show_value(value)} stands twice in this axis")
         seen.add((isinstance(value, bool), value))
         yield from _misfit((*place, index), with_value(document, keys, value), keys, marks)
 
@@ -73,7 +73,7 @@ def _axis(place: Keys, path: str, values: list[Scalar], document: Mapping[str, A
 def _misfit(place: Keys, document: Any, keys: Keys, marks: Marks) -> Iterator[Problem]:
     """Try one value of an axis in the recipe, and tell only what is wrong with that value."""
     try:
-        validated(document)
+        validate_document(document)
     except ValidationError as exc:
         for problem in problems_of(exc, document, {keys: Mark("here")}):
             if problem.source == "here":
@@ -93,7 +93,7 @@ def _exclusion(
             yield problem_at(marks, (*place, path), "excludes nothing: this is no axis of the matrix", hint)
         elif not any(same(value, other) for other in axes[path]):
             hint = f"its values are {', '.join(str(other) for other in axes[path])}"
-            yield problem_at(marks, (*place, path), f"excludes nothing: the axis has no {shown(value)}", hint)
+            yield problem_at(marks, (*place, path), f"excludes nothing: the axis has no {show_value(value)}", hint)
 
 
 def combinations(matrix: Matrix) -> Iterator[dict[str, Scalar]]:

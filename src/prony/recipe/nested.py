@@ -13,7 +13,7 @@ from prony.recipe.problems import Problem
 from prony.recipe.shape import follow
 
 
-def flattened(parsed: Parsed) -> Parsed:
+def flatten_nests(parsed: Parsed) -> Parsed:
     """Return the document with nests made dotted: `workload.threads = [1, 2]` in TOML is a nest of tables."""
     return _flat_where(_flat_matrix(parsed))
 
@@ -84,7 +84,7 @@ def _leaves(tree: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
             yield (key,), value
 
 
-def filled(parsed: Parsed) -> Parsed:
+def fill_from_matrix(parsed: Parsed) -> Parsed:
     """Return the document with what is needed and stands only in the matrix taken from its first value there."""
     matrix = parsed.document.get("matrix")
     document, marks = parsed.document, dict(parsed.marks)

@@ -32,7 +32,7 @@ class Problem:
         return ": ".join(part for part in (self.where, self.path, self.message) if part)
 
     @property
-    def told(self) -> str:
+    def as_line(self) -> str:
         """The problem in one line, with its hint."""
         return f"{self.text} ({self.hint})" if self.hint else self.text
 
@@ -47,7 +47,7 @@ def recipe_error(
     told = [asdict(problem) for problem in found]
     if len(found) == 1:
         return RecipeError(found[0].text, hint=found[0].hint, problems=told)
-    lines = [problem.told for problem in found[:_SHOWN]]
+    lines = [problem.as_line for problem in found[:_SHOWN]]
     if len(found) > _SHOWN:
         lines.append(f"and {len(found) - _SHOWN} problems more")
     return RecipeError("\n".join(lines), hint=hint, problems=told)

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from prony.model.recipe import VARIABLE, json_schema
-from prony.recipe.marks import Keys, dotted
+from prony.recipe.marks import Keys, format_path
 
 Node = dict[str, Any]
 
@@ -116,7 +116,7 @@ def _next_key(keys: Keys, rest: str) -> tuple[str, str]:
 def _hint(keys: Keys, key: str, rest: str) -> str:
     near = meant(keys, key)
     if near:
-        return f"did you mean {dotted((*keys, near)) + ('.' + rest if rest else '')}?"
+        return f"did you mean {format_path((*keys, near)) + ('.' + rest if rest else '')}?"
     return elsewhere(keys, key)
 
 
@@ -131,11 +131,11 @@ def elsewhere(keys: Keys, key: str) -> str:
     if homes:
         return f"it belongs in {homes[0].rpartition('.')[0]}: {homes[0]}"
     known = known_keys(keys)
-    return f"known here: {', '.join(known)}" if known else f"{dotted(keys)} has no keys inside it"
+    return f"known here: {', '.join(known)}" if known else f"{format_path(keys)} has no keys inside it"
 
 
 def _homes(key: str) -> list[str]:
-    return [dotted(path) for path in _every_named() if path[-1] == key and len(path) > 1]
+    return [format_path(path) for path in _every_named() if path[-1] == key and len(path) > 1]
 
 
 def axis_trouble(path: str) -> tuple[str, str] | None:
@@ -148,11 +148,11 @@ def axis_trouble(path: str) -> tuple[str, str] | None:
 
 @cache
 def _every_named() -> tuple[Keys, ...]:
-    return tuple(_named())
+    return tuple(_named_keys())
 
 
-def _named(keys: Keys = ()) -> Iterator[Keys]:
+def _named_keys(keys: Keys = ()) -> Iterator[Keys]:
     for name in known_keys(keys):
         if keys != ("matrix",):  # its nested sections mirror the recipe's own
             yield (*keys, name)
-            yield from _named((*keys, name))
+            yield from _named_keys((*keys, name))

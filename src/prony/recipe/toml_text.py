@@ -24,7 +24,7 @@ def parse(text: str, name: str) -> Parsed:
         document = tomllib.loads(text)
         marks = _Locator(name, _tokens(text)).marks_of_statements()
     except tomllib.TOMLDecodeError as exc:
-        raise _placed(exc, text, name) from exc
+        raise _place_error(exc, text, name) from exc
     except RecursionError as exc:
         raise syntax_error("TOML", name, "it is nested too deeply") from exc
     except ValueError as exc:  # a whole number with more digits than Python will read, or an impossible date
@@ -32,7 +32,7 @@ def parse(text: str, name: str) -> Parsed:
     return Parsed(document, marks)
 
 
-def _placed(exc: tomllib.TOMLDecodeError, text: str, name: str) -> Exception:
+def _place_error(exc: tomllib.TOMLDecodeError, text: str, name: str) -> Exception:
     message = str(exc)
     found = _PLACE.search(message)
     at_end = (text.rstrip("\n").count("\n") + 1, 1)

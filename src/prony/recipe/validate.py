@@ -12,14 +12,14 @@ from prony.model.recipe import Recipe
 from prony.recipe.marks import Keys, Marks, Parsed, problem_at, value_at
 from prony.recipe.problems import Problem
 from prony.recipe.shape import alternatives, axis_trouble, elsewhere, known_keys, meant, node_at
-from prony.recipe.wording import advice, expected, shown, words
+from prony.recipe.wording import advice, describe_expected, show_value, words
 
 Details = Mapping[str, Any]
 # Nobody reads more, and finding the nearest key for each of a hundred thousand would take minutes.
 _MOST = 200
 
 
-def validated(document: Mapping[str, Any]) -> Recipe:
+def validate_document(document: Mapping[str, Any]) -> Recipe:
     """Validate as strictly as people deserve: `"8"` is no number, `1.0` no whole one, `true` neither.
 
     The way through JSON is what lets a list stand for a tuple while everything else stays strict.
@@ -28,11 +28,11 @@ def validated(document: Mapping[str, Any]) -> Recipe:
     return Recipe.model_validate_json(json.dumps(content), strict=True)
 
 
-def checked(parsed: Parsed) -> tuple[Recipe | None, list[Problem]]:
+def check_document(parsed: Parsed) -> tuple[Recipe | None, list[Problem]]:
     """Return the recipe where the document is one, and every problem of the text so far."""
     problems = list(parsed.problems)
     try:
-        recipe = validated(parsed.document)
+        recipe = validate_document(parsed.document)
     except ValidationError as exc:
         told = {problem.path for problem in problems}
         found = problems_of(exc, parsed.document, parsed.marks)
@@ -117,7 +117,7 @@ def _misfit(detail: Details, keys: Keys, document: Any, marks: Marks) -> Problem
         )
     if detail["type"] == "string_pattern_mismatch":
         hint = node.get("description", "")
-    return problem_at(marks, keys, f"must be {expected(node)}, not {shown(value)}", hint)
+    return problem_at(marks, keys, f"must be {describe_expected(node)}, not {show_value(value)}", hint)
 
 
 def _example(keys: Keys) -> str:

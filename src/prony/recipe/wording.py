@@ -7,7 +7,7 @@ from typing import Any
 from prony.recipe.shape import Node, alternatives, nearest
 
 
-def expected(node: Node) -> str:
+def describe_expected(node: Node) -> str:
     """Say what may stand there: `a whole number, 1 or more`."""
     said = list(dict.fromkeys(_one(way) for way in alternatives(node)))
     if "a number" in said and "a whole number" in said:
@@ -41,7 +41,7 @@ def _plain(node: Node) -> str:
     return said + (f", {node['minimum']} or more" if "minimum" in node else "")
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """Return the value as its writer would recognise it."""
     if value is None:
         return "empty"

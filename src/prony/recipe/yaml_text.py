@@ -50,7 +50,7 @@ def parse(text: str, name: str) -> Parsed:
         root = builder.only_document(yaml.parse(text, Loader=LOADER))
         document = builder.unfold(root, ())
     except yaml.MarkedYAMLError as exc:
-        raise _marked(exc, text, name) from exc
+        raise _place_error(exc, text, name) from exc
     except yaml.reader.ReaderError as exc:
         line = text.count("\n", 0, exc.position) + 1
         raise syntax_error("YAML", name, "it has a character that YAML forbids", (line, 1)) from exc
@@ -59,7 +59,7 @@ def parse(text: str, name: str) -> Parsed:
     return Parsed(document, builder.marks, tuple(builder.problems))
 
 
-def _marked(exc: yaml.MarkedYAMLError, text: str, name: str) -> Exception:
+def _place_error(exc: yaml.MarkedYAMLError, text: str, name: str) -> Exception:
     mark = exc.problem_mark or exc.context_mark
     place = (mark.line + 1, mark.column + 1) if mark else None
     message = ", ".join(part for part in (exc.context, exc.problem) if part)
@@ -105,7 +105,7 @@ class _Builder:
             if isinstance(event, yaml.DocumentStartEvent):
                 seen += 1
                 if seen > 1:
-                    raise self._refused(event, "a second document begins here; a file holds one recipe")
+                    raise self._refuse(event, "a second document begins here; a file holds one recipe")
             elif not isinstance(event, yaml.StreamStartEvent | yaml.StreamEndEvent | yaml.DocumentEndEvent):
                 root = self._node(event, events, 1)
         return root
@@ -113,10 +113,10 @@ class _Builder:
     def _node(self, event: Any, events: Iterator[yaml.Event], depth: int) -> _Node:
         self.written += 1
         if depth > DEEPEST or self.written > MOST_VALUES:
-            raise self._refused(event, f"it {TOO_DEEP if depth > DEEPEST else TOO_MANY}")
+            raise self._refuse(event, f"it {TOO_DEEP if depth > DEEPEST else TOO_MANY}")
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
-                raise self._refused(event, f"no anchor &{event.anchor} stands before this")
+                raise self._refuse(event, f"no anchor &{event.anchor} stands before this")
             return self.anchors[event.anchor]
         line, column = event.start_mark.line + 1, event.start_mark.column + 1
         node = _Node(line, column, self._value(event, events, depth), _is_merge(event))
@@ -154,21 +154,21 @@ class _Builder:
         if event.tag not in (None, "!", _TAG + kind):
             shown = event.tag.replace(_TAG, "!!")
             hint = "put text that begins with '!' in quotes" if shown.startswith("!=") else "leave the tag out"
-            raise self._refused(event, f"the tag {shown} does not fit here", hint)
+            raise self._refuse(event, f"the tag {shown} does not fit here", hint)
 
     def unfold(self, node: _Node, keys: Keys) -> Any:
         """Return the plain value of a node, aliases and merges carried out, and note where its keys stand."""
         self.marks.setdefault(keys, Mark(self.name, node.line, node.column))
         self.count += 1
         if self.count > MOST_VALUES or len(keys) > DEEPEST:
-            raise self._refused(node, f"its aliases unfold to more than {MOST_VALUES:,} values or too deep a nest")
+            raise self._refuse(node, f"its aliases unfold to more than {MOST_VALUES:,} values or too deep a nest")
         if isinstance(node.value, _Pairs):
-            return {key: self.unfold(value, (*keys, key)) for key, value in self._merged(node, keys, 0).items()}
+            return {key: self.unfold(value, (*keys, key)) for key, value in self._merge(node, keys, 0).items()}
         if isinstance(node.value, list):
             return [self.unfold(item, (*keys, index)) for index, item in enumerate(node.value)]
         return node.value
 
-    def _merged(self, node: _Node, keys: Keys, depth: int) -> dict[str, _Node]:
+    def _merge(self, node: _Node, keys: Keys, depth: int) -> dict[str, _Node]:
         """Return the pairs of a map by key: its own before merged ones, an earlier merge before a later."""
         own: dict[str, _Node] = {}
         lent: dict[str, _Node] = {}
@@ -189,7 +189,7 @@ class _Builder:
         lent: dict[str, _Node] = {}
         for lender in lenders:
             if isinstance(lender.value, _Pairs):
-                lent = self._merged(lender, keys, depth + 1) | lent
+                lent = self._merge(lender, keys, depth + 1) | lent
             else:
                 mark = Mark(self.name, lender.line, lender.column)
                 self.problems.append(problem_at({keys: mark}, keys, "<< merges maps, and this is none"))
@@ -198,7 +198,7 @@ class _Builder:
     def _count_merge(self, node: _Node, count: int, depth: int) -> None:
         self.count += count
         if self.count > MOST_VALUES or depth > DEEPEST:
-            raise self._refused(node, f"its merges unfold to more than {MOST_VALUES:,} values or too deep a nest")
+            raise self._refuse(node, f"its merges unfold to more than {MOST_VALUES:,} values or too deep a nest")
 
     def _is_sound_key(self, key: _Node, own: dict[str, _Node], keys: Keys) -> bool:
         mark = Mark(self.name, key.line, key.column)
@@ -213,7 +213,7 @@ class _Builder:
             return False
         return True
 
-    def _refused(self, at: Any, message: str, hint: str = "") -> Exception:
+    def _refuse(self, at: Any, message: str, hint: str = "") -> Exception:
         mark = getattr(at, "start_mark", None)
         place = (mark.line + 1, mark.column + 1) if mark else (at.line, at.column)
         return syntax_error("a recipe", self.name, message, place, hint)

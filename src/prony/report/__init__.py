@@ -1,4 +1,4 @@
-"""A Dossier in, documents out: HTML, Markdown, JSON, CSV and JUnit; in `terminal`, the table that people read first."""
+"""An experiment in, documents out: HTML, Markdown, JSON, CSV and JUnit; in `terminal`, the table that people read first."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from importlib import import_module
 
 from prony.errors import InputError
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.model.gate_outcome import strictly
 
 __all__ = ["FORMATS", "render"]
@@ -23,7 +23,7 @@ FORMATS: dict[str, str] = {
 _ALSO_SAID = {"markdown": "md", "htm": "html", "xml": "junit"}
 
 
-def render(dossier: Dossier, format: str, *, strict: bool = False) -> str | bytes:  # noqa: A002 - the word people write
+def render(dossier: ExperimentData, format: str, *, strict: bool = False) -> str | bytes:  # noqa: A002 - the word people write
     """Return the whole document; the same dossier always gives the same one. `strict`: what cannot be told fails."""
     name = _ALSO_SAID.get(format.lower(), format.lower())
     if name not in FORMATS:

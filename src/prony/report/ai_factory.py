@@ -77,7 +77,7 @@ def _written(load: ExportedLoad, to: Path, identity: str, log: Log) -> list[Path
     """Write what is computed from the requests that were written; return the files that a person opens first."""
     entry = load.entry
     folder = to / "results" / identity
-    summary = summary_of(log, service_type(entry)) | {"prony": _judged(entry)}
+    summary = summary_of(log, service_type(entry)) | {"prony": _verdict_fields(entry)}
     if not (folder / "summary.json").exists():  # one that came with it is left as it came
         (folder / "summary.json").write_text(_json(summary))
     run = json.loads((folder / "run.json").read_text()) if (folder / "run.json").exists() else {}
@@ -200,7 +200,7 @@ def _recipe_of(load: ExportedLoad) -> dict[str, Any]:
     }
 
 
-def _judged(entry: Entry) -> dict[str, Any]:
+def _verdict_fields(entry: Entry) -> dict[str, Any]:
     """Return what its format has no words for: the verdict, and the numbers with their intervals."""
     summary = entry.summary
     return {

@@ -49,7 +49,7 @@ def metrics_text(identity: str, summary: Mapping[str, Any], clients: int | None)
             continue
         if not any(line.startswith(f"# TYPE {name} ") for line in lines):
             lines += [f"# HELP {name} {meaning}", f"# TYPE {name} gauge"]
-        told = ",".join(f'{key}="{_quoted(text)}"' for key, text in (labels | more).items())
+        told = ",".join(f'{key}="{_quote(text)}"' for key, text in (labels | more).items())
         lines.append(f"{name}{{{told}}} {value!r}")
     return "\n".join(lines) + "\n"
 
@@ -89,5 +89,5 @@ def _log(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "lines": lines, "errors": errors, "first_errors": shown}
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -13,7 +13,7 @@ from prony.model.estimate import Grade
 from prony.model.sweep import Bottleneck
 from prony.report.exported import ExportedLoad
 from prony.report.load_findings import load_findings
-from prony.report.markdown_text import escaped
+from prony.report.markdown_text import escape_markdown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,10 +62,10 @@ def _bottleneck(found: Bottleneck | None) -> dict[str, Any]:
     """Return what limited the load: its word for it, and what was seen."""
     if found is None:
         return {"classification": "unknown"}
-    return {"classification": _classified(found)} | found.model_dump(mode="json")
+    return {"classification": _name_bottleneck(found)} | found.model_dump(mode="json")
 
 
-def _classified(found: Bottleneck) -> str:
+def _name_bottleneck(found: Bottleneck) -> str:
     """Return the nearest of its words: GPU-bound, CPU-bound, Memory-bound, Queueing, Healthy."""
     if found.where == "others":
         return "disturbed"
@@ -77,14 +77,14 @@ def _page(load: ExportedLoad, identity: str, summary: Mapping[str, Any]) -> list
     limit = _bottleneck(load.bottleneck)
     grade = entry.summary.verdict.grade
     told = [
-        f"- {'note' if reason.grade is Grade.VALID else reason.grade.value}: {escaped(reason.text)}"
+        f"- {'note' if reason.grade is Grade.VALID else reason.grade.value}: {escape_markdown(reason.text)}"
         for reason in entry.summary.verdict.reasons
     ]
     rates = [(text, summary[key]) for key, text in _RATES if summary.get(key) is not None]
     latencies = [(name, summary["latency_s"].get(name)) for name in _LATENCIES]
     errors = list(summary["error_summary"].items())
     return [
-        f"# Benchmark {escaped(identity)}",
+        f"# Benchmark {escape_markdown(identity)}",
         "",
         f"**Verdict: {_VERDICTS[grade]}** ({grade.value}: may the numbers be quoted?)",
         "",
@@ -104,7 +104,7 @@ def _page(load: ExportedLoad, identity: str, summary: Mapping[str, Any]) -> list
         *(["## Errors", "", *_table("error", "requests", errors)] if errors else []),
         "## Bottleneck",
         "",
-        f"**{limit['classification']}**. {escaped(limit.get('text', ''))}",
+        f"**{limit['classification']}**. {escape_markdown(limit.get('text', ''))}",
         "",
         "## Method",
         "",
@@ -118,7 +118,7 @@ def _page(load: ExportedLoad, identity: str, summary: Mapping[str, Any]) -> list
 
 
 def _table(first: str, second: str, rows: list[tuple[str, Any]]) -> list[str]:
-    body = [f"| {escaped(name)} | {'-' if value is None else f'{value:.6g}'} |" for name, value in rows]
+    body = [f"| {escape_markdown(name)} | {'-' if value is None else f'{value:.6g}'} |" for name, value in rows]
     return [f"| {first} | {second} |", "|---|---:|", *body, ""]
 
 

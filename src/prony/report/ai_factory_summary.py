@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from prony.measure.request_lines import Line, Log
+from prony.measure.request_lines import Log, RequestLine
 from prony.stats.quantiles import quantile
 
 _LLMS = ("vllm", "ollama")
@@ -47,7 +47,7 @@ def summary_of(log: Log, service_type: str = "") -> dict[str, Any]:
     return found | _of_kind(kind, good, seconds, found["requests_per_second"])
 
 
-def _of_kind(kind: str, good: Sequence[Line], seconds: float, rate: float | None) -> dict[str, Any]:
+def _of_kind(kind: str, good: Sequence[RequestLine], seconds: float, rate: float | None) -> dict[str, Any]:
     """Return what only some services have."""
     if kind in _LLMS:
         return _tokens(good, seconds)
@@ -60,13 +60,13 @@ def _of_kind(kind: str, good: Sequence[Line], seconds: float, rate: float | None
     return {"operations": operations} | ({"transactions_per_second": rate} if kind == "postgres" else {})
 
 
-def _operation(lines: Sequence[Line], seconds: float) -> dict[str, Any]:
+def _operation(lines: Sequence[RequestLine], seconds: float) -> dict[str, Any]:
     told = _latencies(lines, ("p50", "p95", "p99"))
     named = {f"{name}_latency": value for name, value in told.items() if name != "std"}
     return {"count": len(lines), "throughput": _by(len(lines), seconds)} | named
 
 
-def _tokens(good: Sequence[Line], seconds: float) -> dict[str, Any]:
+def _tokens(good: Sequence[RequestLine], seconds: float) -> dict[str, Any]:
     outputs = [line.output_tokens for line in good if line.output_tokens is not None]
     inputs = [line.input_tokens for line in good if line.input_tokens is not None]
     return {
@@ -76,7 +76,7 @@ def _tokens(good: Sequence[Line], seconds: float) -> dict[str, Any]:
     }
 
 
-def _latencies(good: Sequence[Line], percentiles: Sequence[str]) -> dict[str, float | None]:
+def _latencies(good: Sequence[RequestLine], percentiles: Sequence[str]) -> dict[str, float | None]:
     ordered = np.sort([line.latency_s for line in good if line.latency_s > 0])
     if not ordered.size:
         return dict.fromkeys(("avg", "min", "max", "std", *percentiles))

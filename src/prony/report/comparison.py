@@ -23,7 +23,7 @@ ASCII_SYMBOLS = SYMBOLS | {Conclusion.REGRESSION: "v", Conclusion.IMPROVEMENT: "
 
 
 @dataclass(frozen=True)
-class Line:
+class ComparisonLine:
     """One contrast as texts, in the order of HEADINGS but without its mark."""
 
     contrast: Contrast
@@ -35,9 +35,9 @@ def title(comparison: Comparison) -> str:
     return f"{others} against {comparison.baseline}" if others else f"inside {comparison.baseline}"
 
 
-def lines(match: Match, *, supporting: bool = True) -> list[Line]:
+def lines(match: Match, *, supporting: bool = True) -> list[ComparisonLine]:
     wanted = [one for one in match.contrasts if supporting or one.role == "headline"]
-    return [Line(one, _cells(one)) for one in wanted]
+    return [ComparisonLine(one, _cells(one)) for one in wanted]
 
 
 def heads(comparison: Comparison) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prony.model.comparison import Comparison, Conclusion, Contrast, Match
 from prony.report import comparison as shown
 from prony.report import figure as draw
-from prony.report.element import Html, captioned, folded, grid, scrolling, section, tag
+from prony.report.element import Html, add_caption, fold, grid, scrolling, section, tag
 from prony.report.page import page
 
 _COLOURS = {
@@ -31,7 +31,7 @@ def render(comparison: Comparison) -> str:
     ratios, jobs = comparison_blocks(comparison)
     drawn = section("ratios", "Ratios", ratios) if ratios is not None else None
     return page(
-        shown.title(comparison), "Prony comparison", comparison.sentence, _found(comparison), drawn,
+        shown.title(comparison), "Prony comparison", comparison.sentence, _show_findings(comparison), drawn,
         section("jobs", "Each pair", *jobs), section("method", "Method", tag("p", shown.method(comparison))),
         _unlike(comparison),
     )  # fmt: skip
@@ -40,11 +40,11 @@ def render(comparison: Comparison) -> str:
 def comparison_blocks(comparison: Comparison) -> tuple[Html | None, list[Html]]:
     """Return the drawing of the ratios, and every number pair by pair."""
     drawing = ratio_plot(comparison)
-    drawn = None if drawing is None else captioned("Candidate by baseline.", _ABOUT, drawing)
+    drawn = None if drawing is None else add_caption("Candidate by baseline.", _ABOUT, drawing)
     return drawn, [block for match in comparison.matches for block in _match(match)]
 
 
-def _found(comparison: Comparison) -> Html:
+def _show_findings(comparison: Comparison) -> Html:
     forbidden = [shown.difference_text(one) for one in shown.unlike(comparison, allowed=False)]
     warned = [tag("li", tag("b", "Not comparable, compared anyway: "), text) for text in forbidden]
     told = [tag("li", sentence) for sentence in shown.heads(comparison)]
@@ -52,7 +52,7 @@ def _found(comparison: Comparison) -> Html:
     return section("found", "What was found", tag("ul", *warned, *told, class_="found"), tag("ul", *notes))
 
 
-@draw.styled
+@draw.with_style
 def ratio_plot(comparison: Comparison) -> Html | None:
     """Draw the ratio of every headline with its interval against the band that does not matter."""
     rows = [
@@ -62,7 +62,7 @@ def ratio_plot(comparison: Comparison) -> Html | None:
     if not rows:
         return None
     several = len(comparison.matches) > 1
-    labels = [draw.shortened(f"{match.title} · {one.key}" if several else one.key) for match, one in rows]
+    labels = [draw.shorten(f"{match.title} · {one.key}" if several else one.key) for match, one in rows]
     panel, (axes,) = draw.canvas(draw.WIDE, 0.75 + 0.32 * len(rows), max(map(len, labels)))
     limit = 1 + comparison.terms.threshold
     axes.axvspan(1 / limit, limit, color=draw.LINE, alpha=0.7, linewidth=0)
@@ -124,4 +124,4 @@ def _unlike(comparison: Comparison) -> Html | None:
     if not rows:
         return section("differences", "What differs", tag("p", "Nothing that Prony records."))
     table = grid(("kind", "what", "baseline", "candidate", "may differ"), rows)
-    return section("differences", "What differs", folded(f"{len(rows)} differences", table, is_open=len(rows) < 20))
+    return section("differences", "What differs", fold(f"{len(rows)} differences", table, is_open=len(rows) < 20))

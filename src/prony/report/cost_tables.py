@@ -1,15 +1,15 @@
-"""An Account in, what its jobs cost out: the sentences, the rows of the table, and who named the price."""
+"""An experiment in, what its jobs cost out: the sentences, the rows of the table, and who named the price."""
 
 from __future__ import annotations
 
-from prony.model.account import Account
+from prony.model.account import AnalysedExperiment
 from prony.model.estimate import Grade
 from prony.model.matrix import Worth
 from prony.report import matrix_tables, number, pick
-from prony.report.load_tables import Line
+from prony.report.load_tables import FigureLine
 
 
-def sentences(account: Account) -> list[str]:
+def sentences(account: AnalysedExperiment) -> list[str]:
     """Name the job that costs least, and call it the cheapest only where intervals lie apart; never a void one."""
     told = []
     void = {pick.label(entry) for entry in account.entries if entry.summary.verdict.grade is Grade.VOID}
@@ -36,18 +36,18 @@ def sentences(account: Account) -> list[str]:
     return told
 
 
-def lines(account: Account) -> list[Line]:
+def lines(account: AnalysedExperiment) -> list[FigureLine]:
     """Return a line for each job and what it brings about; nothing where neither a price nor energy is known."""
     found = [matrix_tables.worth_line(name, worth) for name, worth in _worths(account)]
     return [line for line in found if line is not None]
 
 
-def remarks(account: Account) -> list[str]:
+def remarks(account: AnalysedExperiment) -> list[str]:
     """Return who named the prices, and what is missing."""
     worths = [worth for _, worth in _worths(account)]
     missing = dict.fromkeys(f"{worth.note}." for worth in worths if worth.note)
     return [*matrix_tables.sources_of(worths), *(text[0].upper() + text[1:] for text in missing)]
 
 
-def _worths(account: Account) -> list[tuple[str, Worth]]:
+def _worths(account: AnalysedExperiment) -> list[tuple[str, Worth]]:
     return [(pick.label(entry), worth) for entry in account.entries for worth in account.worths.get(entry.job.id, ())]

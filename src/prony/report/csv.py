@@ -1,4 +1,4 @@
-"""A Dossier in, CSV out: one row a job, and columns that stay the same from experiment to experiment."""
+"""An experiment in, CSV out: one row a job, and columns that stay the same from experiment to experiment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.recipe import ModelWorkload, Workload
 from prony.model.shown import visible
 from prony.report import pick
@@ -40,18 +40,18 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
-def render(dossier: Dossier) -> str:
+def render(dossier: ExperimentData) -> str:
     """Return the header and one line a job. A metric's column holds its median unless it names another statistic."""
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\r\n")
-    told = _told(dossier)
-    writer.writerow([*COLUMNS, *map(safe_text, _named(told))])
+    told = _script_columns(dossier)
+    writer.writerow([*COLUMNS, *map(safe_text, _column_names(told))])
     for entry in dossier.entries:
         writer.writerow([*map(safe_text, _facts(dossier, entry)), *_numbers(entry, (*NUMBERS, *told))])
     return sink.getvalue()
 
 
-def _facts(dossier: Dossier, entry: Entry) -> list[str]:
+def _facts(dossier: ExperimentData, entry: Entry) -> list[str]:
     job, result, summary, device = entry.job, entry.result, entry.summary, entry.environment.device
     work, effective = job.workload, result.effective
     failed = pick.failures(entry)
@@ -60,7 +60,7 @@ def _facts(dossier: Dossier, entry: Entry) -> list[str]:
         str(summary.verdict.grade), "; ".join(one.text for one in summary.verdict.reasons),
         pick.failure_text(failed[0][1]) if failed else "",
         work.subject, result.model.sha256 if result.model else "", work.tool,
-        effective.engine_version if effective else "", *_asked(work),
+        effective.engine_version if effective else "", *_model_settings(work),
         effective.device if effective else "", effective.precision if effective else "",
         "" if effective is None or effective.threads is None else str(effective.threads),
         device.name, device.hardware_id, device.software_id, result.started_at.isoformat(),
@@ -68,20 +68,20 @@ def _facts(dossier: Dossier, entry: Entry) -> list[str]:
     ]  # fmt: skip
 
 
-def _asked(work: Workload) -> list[str]:
+def _model_settings(work: Workload) -> list[str]:
     """Return what only a model is asked for: unit, batch size, threads and precision."""
     if not isinstance(work, ModelWorkload):
         return [""] * 4
     return [work.unit, str(work.batch_size), "" if work.threads is None else str(work.threads), work.precision]
 
 
-def _told(dossier: Dossier) -> list[str]:
+def _script_columns(dossier: ExperimentData) -> list[str]:
     """Return what scripts told: their columns come after all others, because nobody knows their names before."""
     keys = dict.fromkeys(key for entry in dossier.entries for key in pick.own_keys(entry.summary))
     return [key for key in keys if key not in NUMBERS and key.removesuffix(".p50") not in NUMBERS]
 
 
-def _named(told: list[str]) -> list[str]:
+def _column_names(told: list[str]) -> list[str]:
     return [f"{key}{part}" for key in told for part in _PARTS]
 
 

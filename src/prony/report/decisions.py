@@ -1,8 +1,8 @@
-"""An Account in, a sentence for each way in which something was decided in it out, for every face alike."""
+"""An experiment in, a sentence for each way in which something was decided in it out, for every face alike."""
 
 from __future__ import annotations
 
-from prony.model.account import Account
+from prony.model.account import AnalysedExperiment
 from prony.model.calibration import Calibration
 from prony.report import comparison, number, sweep_tables
 
@@ -16,7 +16,7 @@ _GATES = (
 )
 
 
-def decisions(account: Account) -> list[str]:
+def decisions(account: AnalysedExperiment) -> list[str]:
     """Return how numbers, comparisons, sweeps, histories and gates were judged, as far as there are any."""
     told = [_QUANTILES]
     if account.gates:

@@ -24,10 +24,10 @@ def tag(name: str, /, *children: Child, **attributes: str | bool | None) -> Html
     opening = name + "".join(_attribute(key, value) for key, value in attributes.items())
     if name in _VOID:
         return Html(f"<{opening}>")
-    return Html(f"<{opening}>{joined(children)}</{name}>")
+    return Html(f"<{opening}>{join_html(children)}</{name}>")
 
 
-def joined(children: Iterable[Child]) -> Html:
+def join_html(children: Iterable[Child]) -> Html:
     """Return all children in a row; None is nothing."""
     return Html("".join(_safe(child) for child in children if child is not None))
 
@@ -47,7 +47,7 @@ def section(anchor: str, heading: str, *children: Child) -> Html:
     return tag("section", tag("h2", heading), *children, id=anchor)
 
 
-def folded(summary: str, *children: Child, is_open: bool = False) -> Html:
+def fold(summary: str, *children: Child, is_open: bool = False) -> Html:
     """Return a block that opens on a click, without any script."""
     return tag("details", tag("summary", summary), *children, open=is_open)
 
@@ -74,6 +74,6 @@ def pairs(items: Iterable[tuple[str, Child]]) -> Html:
     return tag("dl", *inner)
 
 
-def captioned(title: str, text: str, drawing: Html) -> Html:
+def add_caption(title: str, text: str, drawing: Html) -> Html:
     """Return one drawing with its caption above it, where the eye begins."""
     return tag("figure", tag("figcaption", tag("b", title), f" {text}"), tag("div", drawing, class_="plot"))

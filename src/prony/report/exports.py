@@ -1,4 +1,4 @@
-"""A Dossier in, files of its requests out: JSON lines, CSV, and the formats of other programs."""
+"""An experiment in, files of its requests out: JSON lines, CSV, and the formats of other programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from prony.errors import InputError
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.report import pick
 from prony.report.exported import ExportedLoad
 
@@ -33,7 +33,7 @@ def check_format(written: str) -> str:
 
 
 def export(
-    dossier: Dossier,
+    dossier: ExperimentData,
     format: str,  # noqa: A002 - the word that people write
     to: Path,
     complete: Callable[[Entry], ExportedLoad] = ExportedLoad,

@@ -41,7 +41,7 @@ _STYLE: dict[Any, Any] = {
 }  # fmt: skip
 
 
-def styled(plot: Callable[Asked, Html | None]) -> Callable[Asked, Html | None]:
+def with_style(plot: Callable[Asked, Html | None]) -> Callable[Asked, Html | None]:
     """Draw in this module's style, whatever style the process has, and leave that as it was."""
 
     @wraps(plot)
@@ -104,7 +104,7 @@ def rows(axes: Axes, labels: Sequence[str]) -> None:
     axes.yaxis.grid(visible=False)
 
 
-def shortened(label: str, most: int = 40) -> str:
+def shorten(label: str, most: int = 40) -> str:
     text = one_line(label)
     return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most // 2 - 1) :]}"
 
@@ -177,10 +177,10 @@ def svg(figure: Figure, name: str, title: str) -> Html:
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure.savefig(sink, format="svg", transparent=True, metadata=nothing)
     width, height = figure.get_size_inches() * 72
-    return _inlined(sink.getvalue(), title, f"0 0 {width:.0f} {height:.0f}")
+    return _inline(sink.getvalue(), title, f"0 0 {width:.0f} {height:.0f}")
 
 
-def _inlined(text: str, title: str, view: str) -> Html:
+def _inline(text: str, title: str, view: str) -> Html:
     body = text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]
     body = re.sub(r"<(metadata|title).*?</\1>|<!--.*?-->", "", body, flags=re.DOTALL)
     # Ids that nothing refers to would repeat from drawing to drawing.

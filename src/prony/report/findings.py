@@ -1,12 +1,12 @@
-"""A Dossier in, plain sentences out: what was found, claimed only where intervals do not overlap."""
+"""An experiment in, plain sentences out: what was found, claimed only where intervals do not overlap."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from prony.model.account import Account
-from prony.model.dossier import Dossier, Entry
+from prony.model.account import AnalysedExperiment
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Estimate, Grade
 from prony.model.recipe import ModelWorkload
 from prony.model.sweep import SweepReport
@@ -18,12 +18,12 @@ from prony.report.load_findings import load_findings
 _MOST_SINGLES = 6
 
 
-def findings(dossier: Dossier, *, gates: bool = True) -> list[str]:
+def findings(dossier: ExperimentData, *, gates: bool = True) -> list[str]:
     """Return the sentences in the order in which a reader needs them; the same dossier gives the same text.
 
     Without `gates` where they stand beside it already.
     """
-    account, groups = Account.of(dossier), compare.peers(dossier.entries)
+    account, groups = AnalysedExperiment.of(dossier), compare.peers(dossier.entries)
     told = [*(sentences(dossier.gates) if gates else ()), _overview(dossier)]
     told += history_tables.sentences(account.histories, account.experiment.id)
     if account.comparison is not None:
@@ -39,7 +39,7 @@ def findings(dossier: Dossier, *, gates: bool = True) -> list[str]:
     told += _sweep(dossier.sweep)
     told += cost_tables.sentences(account)
     told += account.untold
-    told += [_failed(entry) for entry in dossier.entries if pick.has_failed(entry)]
+    told += [_describe_failure(entry) for entry in dossier.entries if pick.has_failed(entry)]
     return told
 
 
@@ -50,7 +50,7 @@ def _sweep(found: SweepReport | None) -> list[str]:
             text for curve in curves for text in sweep_tables.limits_of_levels(curve)[-1:]]  # fmt: skip
 
 
-def _overview(dossier: Dossier) -> str:
+def _overview(dossier: ExperimentData) -> str:
     entries, planned = dossier.entries, dossier.experiment.job_count
     if not entries:
         return "No job has a result yet, so there is nothing to report."
@@ -98,7 +98,7 @@ def _claim(name: str, ours: Estimate, others: list[tuple[Estimate, str]], thing:
     if any(ratio.relation == "unknown" for ratio, _ in ratios):
         return f"{name} has the lowest median, {number.text(ours)}; without intervals no claim is made."
     if tied:
-        together = f"{name} and {_listed(tied)} cannot be told apart: their intervals overlap"
+        together = f"{name} and {_join_names(tied)} cannot be told apart: their intervals overlap"
         return f"{together} (the lowest median is {number.text(ours)}, of {name})."
     ratio, second = ratios[0]
     ends = "" if ratio.low is None or ratio.high is None else _ends(ratio.low, ratio.high)
@@ -112,12 +112,12 @@ def _ends(low: float, high: float) -> str:
     return f" (from {number.ratio(low)} to {number.ratio(high)} by the ends of both intervals)"
 
 
-def _void(account: Account) -> list[str]:
+def _void(account: AnalysedExperiment) -> list[str]:
     """Return whose numbers exist and may not be quoted; a failed job has a sentence of its own."""
     void = [one for one in account.entries if one.summary.verdict.grade is Grade.VOID and not pick.has_failed(one)]
     if not void:
         return []
-    names = _listed([pick.label(one) for one in void])
+    names = _join_names([pick.label(one) for one in void])
     verb = "is" if len(void) == 1 else "are"
     if account.comparison is not None:
         return [f"{names} {verb} void: quote none of these numbers alone. What disturbs sides that take turns falls on "
@@ -137,17 +137,17 @@ def _precisions(groups: Sequence[Sequence[Entry]]) -> list[str]:
                 by_precision.setdefault(precision, {})[engine] = None
     if not by_precision:
         return []
-    parts = [f"{_listed(list(engines))} in {precision}" for precision, engines in by_precision.items()]
+    parts = [f"{_join_names(list(engines))} in {precision}" for precision, engines in by_precision.items()]
     return [f"Not all compute alike: {', '.join(parts)}. A faster answer may be another answer; see the output checks."]
 
 
 def _care(entries: Sequence[Entry], skip: set[str]) -> str:
     suspects = [pick.label(one, skip) for one in entries if one.summary.verdict.grade is Grade.SUSPECT]
     verb = "is" if len(suspects) == 1 else "are"
-    return f" Take it with care: {_listed(suspects)} {verb} suspect." if suspects else ""
+    return f" Take it with care: {_join_names(suspects)} {verb} suspect." if suspects else ""
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -191,10 +191,10 @@ def _most(model: str, rated: list[tuple[Estimate, Entry]]) -> str:
         if ours is None or theirs is None or theirs[1] >= ours[0]:
             tied.append(pick.label(one))
     begin = f"The highest throughput of {model} is {number.text(best)}, by {pick.label(entry)}"
-    return f"{begin}; {_listed(tied)} cannot be told from it." if tied else f"{begin}."
+    return f"{begin}; {_join_names(tied)} cannot be told from it." if tied else f"{begin}."
 
 
-def _failed(entry: Entry) -> str:
+def _describe_failure(entry: Entry) -> str:
     found = pick.failures(entry)
     why = pick.failure_text(found[0][1]) if found else "no reason was recorded"
     return pick.sentence(f"{pick.label(entry)} failed {why}")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from prony.model.gate_outcome import GateOutcome, GateState
-from prony.report.load_tables import Line
+from prony.report.load_tables import FigureLine
 
 _MOST_TOLD = 4  # the table has all
 HEADINGS = ("gate", "job", "outcome", "why")
@@ -14,7 +14,7 @@ MARKS = {GateState.PASSED: "✔", GateState.FAILED: "✖", GateState.CANNOT_TELL
 _WORST_FIRST = (GateState.FAILED, GateState.CANNOT_TELL, GateState.PASSED)
 
 
-def summed(outcomes: Sequence[GateOutcome]) -> str:
+def summarise_gates(outcomes: Sequence[GateOutcome]) -> str:
     """Return `Gates: 3 passed, 1 failed.`; empty where there are none."""
     counted = Counter(one.state for one in outcomes)
     told = ", ".join(f"{counted[state]} {_word(state)}" for state in _WORST_FIRST if counted[state])
@@ -25,19 +25,22 @@ def sentences(outcomes: Sequence[GateOutcome]) -> list[str]:
     """Return the sum, and what is wrong with the first gates that did not pass."""
     if not outcomes:
         return []
-    open_ = [one for one in ordered(outcomes) if one.state is not GateState.PASSED]
+    open_ = [one for one in worst_gates_first(outcomes) if one.state is not GateState.PASSED]
     told = [f"Gate {one.gate} of {one.title} {_word(one.state)}: {one.text}" for one in open_[:_MOST_TOLD]]
     more = [f"And {len(open_) - _MOST_TOLD} more gates did not pass."] if len(open_) > _MOST_TOLD else []
-    return [summed(outcomes), *told, *more]
+    return [summarise_gates(outcomes), *told, *more]
 
 
-def ordered(outcomes: Sequence[GateOutcome]) -> list[GateOutcome]:
+def worst_gates_first(outcomes: Sequence[GateOutcome]) -> list[GateOutcome]:
     """Return the worst first, else as they were written."""
     return sorted(outcomes, key=lambda one: _WORST_FIRST.index(one.state))
 
 
-def lines(outcomes: Sequence[GateOutcome]) -> list[Line]:
-    return [Line(one.gate, (one.title, f"{MARKS[one.state]} {one.state}", one.text)) for one in ordered(outcomes)]
+def lines(outcomes: Sequence[GateOutcome]) -> list[FigureLine]:
+    return [
+        FigureLine(one.gate, (one.title, f"{MARKS[one.state]} {one.state}", one.text))
+        for one in worst_gates_first(outcomes)
+    ]
 
 
 def _word(state: GateState) -> str:

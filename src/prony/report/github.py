@@ -1,25 +1,25 @@
-"""A Dossier in, the summary that a CI shows out: the gates, what was found, and the table, in GitHub's Markdown."""
+"""An experiment in, the summary that a CI shows out: the gates, what was found, and the table, in GitHub's Markdown."""
 
 from __future__ import annotations
 
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.model.gate_outcome import GateOutcome, GateState
 from prony.report.findings import findings
-from prony.report.gate_tables import HEADINGS, lines, summed
+from prony.report.gate_tables import HEADINGS, lines, summarise_gates
 from prony.report.markdown import results
-from prony.report.markdown_text import escaped, grid
+from prony.report.markdown_text import escape_markdown, grid
 
 _ALERTS = {GateState.FAILED: "CAUTION", GateState.CANNOT_TELL: "WARNING", GateState.PASSED: "TIP"}
 
 
-def render(dossier: Dossier) -> str:
+def render(dossier: ExperimentData) -> str:
     """Return the document; the worst gate decides the colour of its first box."""
     one = dossier.experiment
-    found = [f"## {escaped(one.name)}", ""]
+    found = [f"## {escape_markdown(one.name)}", ""]
     found += gate_lines(dossier.gates)
-    found += [*(f"- {escaped(sentence)}" for sentence in findings(dossier, gates=False)), ""]
+    found += [*(f"- {escape_markdown(sentence)}" for sentence in findings(dossier, gates=False)), ""]
     found += ["<details><summary>Numbers</summary>", "", *results(dossier), "", "</details>", ""]
-    return "\n".join([*found, escaped(f"{one.id} · {one.created_at:%Y-%m-%d %H:%M} UTC · {one.state}")]) + "\n"
+    return "\n".join([*found, escape_markdown(f"{one.id} · {one.created_at:%Y-%m-%d %H:%M} UTC · {one.state}")]) + "\n"
 
 
 def gate_lines(outcomes: tuple[GateOutcome, ...]) -> list[str]:
@@ -29,7 +29,7 @@ def gate_lines(outcomes: tuple[GateOutcome, ...]) -> list[str]:
     worst = next(state for state in _ALERTS if any(one.state is state for one in outcomes))
     return [
         f"> [!{_ALERTS[worst]}]",
-        f"> {escaped(summed(outcomes))}",
+        f"> {escape_markdown(summarise_gates(outcomes))}",
         "",
         *grid(HEADINGS, lines(outcomes), numeric=False),
     ]

@@ -36,7 +36,7 @@ def write(load: ExportedLoad, to: Path) -> list[Path]:
         begins, ends, good = _columns(part)
         window = window_of(begins, ends, good, entry.job.load, known.get(repetition))
         path = to / f"{entry.job.id}-run{repetition}.hgrm"
-        path.write_text(percentile_text(Histogram(_counted(begins, ends, good, window))), encoding="ascii")
+        path.write_text(percentile_text(Histogram(_select_counted(begins, ends, good, window))), encoding="ascii")
         written.append(path)
         lines += _intervals((ends - begins)[good], ends[good], origin, f"run{repetition}")
     log = to / f"{entry.job.id}.hlog"
@@ -62,7 +62,7 @@ def _columns(part: pl.DataFrame) -> tuple[Array, Array, Array]:
     return part["begin_ns"].to_numpy(), part["end_ns"].to_numpy(), (part["cause"] == "ok").to_numpy()
 
 
-def _counted(begins: Array, ends: Array, good: Array, window: Window) -> Array:
+def _select_counted(begins: Array, ends: Array, good: Array, window: Window) -> Array:
     counts = good & (begins >= window.begin_ns) & (begins < window.end_ns)
     return (ends - begins)[counts]
 
@@ -84,5 +84,5 @@ def _intervals(latencies: Array, ends: Array, origin: int, tag: str) -> list[str
     lines = []
     for one in np.unique(second):
         histogram = Histogram(latencies[second == one])
-        lines.append(f"Tag={tag},{one:.3f},1.000,{histogram.max / _NS_PER_MS:.3f},{histogram.encoded()}")
+        lines.append(f"Tag={tag},{one:.3f},1.000,{histogram.max / _NS_PER_MS:.3f},{histogram.encode()}")
     return lines

@@ -68,7 +68,7 @@ class Histogram:
             level += 100.0 / (_TICKS * 2 ** (math.floor(math.log2(100 / (100 - level))) + 1))
         yield int(values[-1]), 100.0, int(reached[-1])
 
-    def encoded(self) -> str:
+    def encode(self) -> str:
         """Return the counts as other HdrHistograms read them: version 2, compressed, in base 64."""
         payload = _runs(self.counts)
         header = struct.pack(">iiiiqqd", _COOKIE, len(payload), 0, DIGITS, 1, self.highest_trackable, 1.0)

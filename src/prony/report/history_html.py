@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from prony.model.history import History
 from prony.report import history_tables
-from prony.report.element import Html, captioned, folded, grid, tag
+from prony.report.element import Html, add_caption, fold, grid, tag
 from prony.report.history_plot import history_svg
 
 # Each costs a good tenth of a second; the gravest are drawn.
@@ -22,14 +22,14 @@ def history_blocks(histories: Sequence[History], experiment_id: str) -> list[Htm
     """Return the table of series, the pictures of the gravest, and the table of changes."""
     rows = [[line.name, *line.cells] for line in history_tables.lines(histories, experiment_id)]
     blocks = [grid(history_tables.HEADINGS, rows, numeric=(4, 5, 6))]
-    long = [one for one in history_tables.ordered(histories) if len(one.points) >= _FEWEST_DRAWN]
+    long = [one for one in history_tables.gravest_first(histories) if len(one.points) >= _FEWEST_DRAWN]
     drawn = [(one, plot) for one in long[:_MOST_DRAWN] if (plot := history_svg(one, experiment_id)) is not None]
     for place, (one, plot) in enumerate(drawn):
-        blocks.append(captioned(f"{one.series.title} over time.", "" if place else _ABOUT, plot))
+        blocks.append(add_caption(f"{one.series.title} over time.", "" if place else _ABOUT, plot))
     left = len(long) - _MOST_DRAWN
     if left > 0:
         blocks.append(tag("p", f"{left} more series are not drawn: `prony history` shows each.", class_="muted"))
     changes = [[line.name, *line.cells] for line in history_tables.change_lines(histories)]
     if changes:
-        blocks.append(folded("Changes", grid(history_tables.CHANGES, changes, numeric=(4, 5)), is_open=True))
+        blocks.append(fold("Changes", grid(history_tables.CHANGES, changes, numeric=(4, 5)), is_open=True))
     return blocks

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from prony.model.estimate import Grade
 from prony.model.history import History
-from prony.report.element import Html, captioned, section, tag
-from prony.report.figure import ALARM, COLOURS, INK, MUTED, WIDE, canvas, dots, strokes, styled, svg, value_axis
+from prony.report.element import Html, add_caption, section, tag
+from prony.report.figure import ALARM, COLOURS, INK, MUTED, WIDE, canvas, dots, strokes, svg, value_axis, with_style
 from prony.report.page import page
 from prony.report.safe import one_line
 
@@ -78,7 +78,7 @@ def _figure(history: History, experiment_id: str = "", *, is_page: bool) -> Figu
     return figure
 
 
-@styled
+@with_style
 def history_svg(history: History, experiment_id: str = "") -> Html | None:
     """Draw it for a page, with the results of one experiment ringed; None where no result has the number."""
     figure = _figure(history, experiment_id, is_page=True)
@@ -106,7 +106,9 @@ def _page(history: History, drawing: Html | None) -> str:
     found = section("found", "What was found", tag("ul", *told, class_="found"))
     shown = tag("p", "No result has this number.")
     if drawing is not None:
-        shown = captioned("Every result.", "The straight pieces are the levels; an upright line is a change.", drawing)
+        shown = add_caption(
+            "Every result.", "The straight pieces are the levels; an upright line is a change.", drawing
+        )
     meta = f"{series.id} · {history.metric} · {series.state.value} · {len(history.points)} results"
     over = section("history", "Over time", shown)
     return page(f"{series.title} on {series.machine}", "Prony history", meta, found, over)

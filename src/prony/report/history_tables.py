@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from prony.model.history import OPEN, Change, ChangeState, History, Point, SeriesState
 from prony.report import number
-from prony.report.load_tables import Line
+from prony.report.load_tables import FigureLine
 
 HEADINGS = ("series", "metric", "state", "results", "this one", "level now", "against the baseline")
 CHANGES = ("change", "of", "kind", "state", "by", "interval", "since job", "what else changed")
@@ -17,7 +17,7 @@ _GRAVEST_FIRST = (
 )  # fmt: skip
 
 
-def ordered(histories: Sequence[History]) -> list[History]:
+def gravest_first(histories: Sequence[History]) -> list[History]:
     """Return the gravest first, else as the jobs are."""
     return sorted(histories, key=lambda one: _GRAVEST_FIRST.index(one.series.state))
 
@@ -26,7 +26,7 @@ def sentences(histories: Sequence[History], experiment_id: str) -> list[str]:
     """Say what changed with this experiment or is open, then in one sentence how the others stand."""
     told: list[str] = []
     quiet: list[History] = []
-    for one in ordered(histories):
+    for one in gravest_first(histories):
         mine = [change for change in standing(one) if change.experiment_id == experiment_id]
         if mine:
             told += [change.sentence for change in mine]
@@ -49,14 +49,14 @@ def own(history: History, experiment_id: str) -> tuple[int, Point] | None:
     return mine[-1] if mine else None
 
 
-def lines(histories: Sequence[History], experiment_id: str) -> list[Line]:
+def lines(histories: Sequence[History], experiment_id: str) -> list[FigureLine]:
     """Return a line for each series, the gravest first."""
-    return [_line(one, experiment_id) for one in ordered(histories)]
+    return [_line(one, experiment_id) for one in gravest_first(histories)]
 
 
-def change_lines(histories: Sequence[History]) -> list[Line]:
+def change_lines(histories: Sequence[History]) -> list[FigureLine]:
     """Return a line for each change that stands, series by series."""
-    return [_change(change) for one in ordered(histories) for change in standing(one)]
+    return [_change(change) for one in gravest_first(histories) for change in standing(one)]
 
 
 def _quiet(histories: Sequence[History]) -> list[str]:
@@ -74,7 +74,7 @@ def _baseline(history: History, experiment_id: str) -> str:
     return f"{history.series.title} stands {against} against its baseline, job {history.baseline.job_id}."
 
 
-def _line(history: History, experiment_id: str) -> Line:
+def _line(history: History, experiment_id: str) -> FigureLine:
     series, mine = history.series, own(history, experiment_id)
     state = series.state.value
     if series.state is SeriesState.LEARNING:
@@ -88,7 +88,7 @@ def _line(history: History, experiment_id: str) -> Line:
     value = None if mine is None else mine[1].values.get(history.metric)
     cells = (history.metric, state, results, number.DASH if value is None else _text(history, value), shown,
              _against(history, experiment_id) or number.DASH)  # fmt: skip
-    return Line(f"{series.title} on {series.machine}", cells)
+    return FigureLine(f"{series.title} on {series.machine}", cells)
 
 
 def _text(history: History, value: float) -> str:
@@ -106,11 +106,11 @@ def _against(history: History, experiment_id: str) -> str:
     return f"{value / before - 1:+.1%}" if before and value is not None else ""
 
 
-def _change(change: Change) -> Line:
+def _change(change: Change) -> FigureLine:
     known = change.low is not None and change.high is not None
     interval = f"[{change.low:+.1%}, {change.high:+.1%}]" if known else number.DASH
     said = change.acknowledgement
     words = [*change.facts, *([f"known: {said.reason}" if said.reason else "known"] if said is not None else [])]
     cells = (change.title, change.kind, change.state.value, f"{change.effect:+.1%}", interval, change.job_id,
              "; ".join(words) or number.DASH)  # fmt: skip
-    return Line(change.id, cells)
+    return FigureLine(change.id, cells)

@@ -1,14 +1,14 @@
-"""A Dossier in, one self-contained HTML page out: words first, then the table, plots, jobs, and how to repeat it."""
+"""An experiment in, one self-contained HTML page out: words first, then the table, plots, jobs, and how to repeat it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prony.model.account import Account
-from prony.model.dossier import Dossier
+from prony.model.account import AnalysedExperiment
+from prony.model.dossier import ExperimentData
 from prony.model.estimate import Grade
 from prony.report import gate_tables, pick, plots
-from prony.report.element import Html, captioned, grid, joined, scrolling, section, tag
+from prony.report.element import Html, add_caption, grid, join_html, scrolling, section, tag
 from prony.report.findings import findings
 from prony.report.html_analysis import axes_section, comparison_section, cost_section, history_section
 from prony.report.html_job import articles
@@ -20,13 +20,13 @@ from prony.report.series import Run, runs
 from prony.report.table import Column, Row, table
 
 
-def render(dossier: Dossier) -> str:
+def render(dossier: ExperimentData) -> str:
     """Return the whole page. It refers to nothing outside itself and holds no script."""
-    account = Account.of(dossier)
+    account = AnalysedExperiment.of(dossier)
     samples = {entry.job.id: runs(entry) for entry in dossier.entries if pick.is_model(entry)}
     loaded = load_samples(dossier)
     parts = [
-        ("found", "Found", _found(dossier)),
+        ("found", "Found", _show_findings(dossier)),
         ("gates", "Gates", _gates(dossier)),
         ("sides", "The two sides", comparison_section(account)),
         ("history", "History", history_section(account)),
@@ -41,11 +41,11 @@ def render(dossier: Dossier) -> str:
     links = [tag("a", name, href=f"#{anchor}") for anchor, name, part in parts if part is not None]
     foot = tag("footer", "Written by Prony from the stored samples of this experiment. ",
                "Every number can be computed again from its result folder.")  # fmt: skip
-    body = joined((_top(dossier, links), tag("main", *(part for _, _, part in parts)), foot))
+    body = join_html((_top(dossier, links), tag("main", *(part for _, _, part in parts)), foot))
     return whole(f"{dossier.experiment.name}: Prony report", body)
 
 
-def _top(dossier: Dossier, links: Sequence[Html]) -> Html:
+def _top(dossier: ExperimentData, links: Sequence[Html]) -> Html:
     one = dossier.experiment
     when = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
     meta = " · ".join([one.id, when, str(one.state)] + ([f"rerun of {one.rerun_of}"] if one.rerun_of else []))
@@ -56,19 +56,19 @@ def _top(dossier: Dossier, links: Sequence[Html]) -> Html:
     )
 
 
-def _found(dossier: Dossier) -> Html:
+def _show_findings(dossier: ExperimentData) -> Html:
     told = [tag("li", sentence) for sentence in findings(dossier)]
     return section("found", "What was found", tag("ul", *told, class_="found"))
 
 
-def _gates(dossier: Dossier) -> Html | None:
+def _gates(dossier: ExperimentData) -> Html | None:
     if not dossier.gates:
         return None
     rows = [[line.name, *line.cells] for line in gate_tables.lines(dossier.gates)]
     return section("gates", "Gates", grid(gate_tables.HEADINGS, rows))
 
 
-def _results(dossier: Dossier) -> Html:
+def _results(dossier: ExperimentData) -> Html:
     shown = table(dossier)
     if not shown.rows:
         return section("results", "Results", tag("p", "No job has a result yet."))
@@ -109,7 +109,7 @@ def _note(note: Note, job_count: int) -> Html:
     return tag("li", tag("span", mark, class_=style), tag("b", f"{jobs}: ") if jobs else None, note.text)
 
 
-def _plots(dossier: Dossier, samples: dict[str, list[Run]]) -> Html | None:
+def _plots(dossier: ExperimentData, samples: dict[str, list[Run]]) -> Html | None:
     entries = [entry for entry in dossier.entries if pick.is_model(entry)]
     if dossier.entries and not entries:
         return None
@@ -122,5 +122,5 @@ def _plots(dossier: Dossier, samples: dict[str, list[Run]]) -> Html | None:
         ("Memory by phase.", "Resident memory at the end of each phase, anonymous and file-backed apart; the tick is "
          "the process after importing the engine, the diamond the kernel's high-water mark.", plots.memory(entries)),
     )  # fmt: skip
-    shown = [captioned(title, text, plot) for title, text, plot in drawn if plot is not None]
+    shown = [add_caption(title, text, plot) for title, text, plot in drawn if plot is not None]
     return section("plots", "Plots", *(shown or [tag("p", "There is nothing to draw: no job has a number.")]))

@@ -1,8 +1,8 @@
-"""An Account in, the parts of a page out that tell of more than one job: a duet, the history, costs, two axes."""
+"""An experiment in, the parts of a page out that tell of more than one job: a duet, the history, costs, two axes."""
 
 from __future__ import annotations
 
-from prony.model.account import Account
+from prony.model.account import AnalysedExperiment
 from prony.report import cost_tables, matrix_tables
 from prony.report.comparison_html import comparison_blocks
 from prony.report.element import Html, grid, section, tag
@@ -10,7 +10,7 @@ from prony.report.history_html import history_blocks
 from prony.report.matrix_html import number_blocks, pareto_block
 
 
-def comparison_section(account: Account) -> Html | None:
+def comparison_section(account: AnalysedExperiment) -> Html | None:
     """Tell how the sides of a duet stand: the ratios first, then every number."""
     found = account.comparison
     if found is None or not found.matches:
@@ -20,13 +20,13 @@ def comparison_section(account: Account) -> Html | None:
     return section("sides", "The two sides", tag("p", found.sentence), drawing, *pairs, notes)
 
 
-def history_section(account: Account) -> Html | None:
+def history_section(account: AnalysedExperiment) -> Html | None:
     if not account.histories:
         return None
     return section("history", "In its history", *history_blocks(account.histories, account.experiment.id))
 
 
-def cost_section(account: Account) -> Html | None:
+def cost_section(account: AnalysedExperiment) -> Html | None:
     """Tell what it costs and how many watts it takes, where somebody knows."""
     rows = [[line.name, *line.cells] for line in cost_tables.lines(account)]
     if not rows:
@@ -37,7 +37,7 @@ def cost_section(account: Account) -> Html | None:
     return section("cost", "Cost and energy", grid(heads, rows, numeric=range(2, len(heads))), *told, front)
 
 
-def axes_section(account: Account) -> Html | None:
+def axes_section(account: AnalysedExperiment) -> Html | None:
     """Show the numbers in rows and columns where jobs differ in two things."""
     found = account.matrix
     if found is None:

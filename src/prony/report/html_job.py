@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Grade
 from prony.model.metric import METRICS, key_of
 from prony.model.recipe import ModelWorkload
 from prony.model.result import OutputCheck, ScriptFacts
 from prony.model.script import ScriptWorkload
 from prony.report import html_load, html_runs, number, pick, plots_of_job, steps
-from prony.report.element import Html, captioned, folded, grid, joined, pairs, tag
+from prony.report.element import Html, add_caption, fold, grid, join_html, pairs, tag
 from prony.report.load_series import LoadRun
 from prony.report.series import Run
 
@@ -22,7 +22,7 @@ _KEY_FIGURES = (
 )  # fmt: skip
 
 
-def articles(dossier: Dossier, samples: dict[str, list[Run]], loaded: dict[str, list[LoadRun]]) -> list[Html]:
+def articles(dossier: ExperimentData, samples: dict[str, list[Run]], loaded: dict[str, list[LoadRun]]) -> list[Html]:
     """Return one article a job, in the order of the table."""
     if not dossier.entries:
         return [tag("p", "No job has a result yet.")]
@@ -74,7 +74,7 @@ def _failures(entry: Entry) -> Html | None:
         detail = tag("details", tag("summary", "its last words"), tag("pre", why.detail)) if why.detail else None
         blocks.append(tag("div", tag("p", tag("b", f"{whose} failed"), f" {pick.failure_text(why)} ",
                                      tag("code", why.code)), detail, class_="failure"))  # fmt: skip
-    return joined(blocks)
+    return join_html(blocks)
 
 
 def _figures(entry: Entry) -> Html | None:
@@ -83,8 +83,8 @@ def _figures(entry: Entry) -> Html | None:
         found = pick.estimate(entry.summary, key)
         if found is not None:
             written = number.written(found)
-            body = joined((f"{written.value} {written.unit} ", tag("span", written.interval or "no interval")))
-            name = _named(entry, key)
+            body = join_html((f"{written.value} {written.unit} ", tag("span", written.interval or "no interval")))
+            name = _metric_name(entry, key)
             shown.append(
                 tag(
                     "div",
@@ -95,7 +95,7 @@ def _figures(entry: Entry) -> Html | None:
     return tag("dl", *shown, class_="key") if shown else None
 
 
-def _named(entry: Entry, key: str) -> str:
+def _metric_name(entry: Entry, key: str) -> str:
     """Return a metric's name without its unit; what a script calls its own stays as it is."""
     parts = key_of(key)
     if parts.metric in entry.summary.metrics:
@@ -109,7 +109,9 @@ def _beside(entry: Entry) -> Html:
          steps.over_steps(entry, steps.curves(entry))),
         ("Beside the run.", "What the machine's own counters said meanwhile.", plots_of_job.telemetry(entry)),
     )  # fmt: skip
-    return tag("div", *(captioned(title, text, plot) for title, text, plot in drawn if plot is not None), class_="pair")
+    return tag(
+        "div", *(add_caption(title, text, plot) for title, text, plot in drawn if plot is not None), class_="pair"
+    )
 
 
 def _plots(entry: Entry, runs: list[Run]) -> Html:
@@ -120,7 +122,7 @@ def _plots(entry: Entry, runs: list[Run]) -> Html:
          plots_of_job.timeline(entry, runs)),
         ("Beside the run.", "What the machine's own counters said meanwhile.", plots_of_job.telemetry(entry)),
     )  # fmt: skip
-    shown = [captioned(title, text, plot) for title, text, plot in drawn if plot is not None]
+    shown = [add_caption(title, text, plot) for title, text, plot in drawn if plot is not None]
     if not runs and not pick.has_failed(entry):
         shown.append(tag("p", f"No samples could be read in {entry.folder}.", class_="muted"))
     return tag("div", *shown, class_="pair")
@@ -130,10 +132,10 @@ def _load_plots(entry: Entry, runs: list[LoadRun]) -> Html:
     beside = plots_of_job.telemetry(entry)
     shown = html_load.job_plots(entry, runs)
     if beside is not None:
-        shown.append(captioned("Beside the run.", "What the machine's own counters said meanwhile.", beside))
+        shown.append(add_caption("Beside the run.", "What the machine's own counters said meanwhile.", beside))
     if not runs and not pick.has_failed(entry):
         shown.append(tag("p", f"No requests could be read in {entry.folder}.", class_="muted"))
-    return joined((tag("div", *shown, class_="pair"), html_load.job_tables(entry)))
+    return join_html((tag("div", *shown, class_="pair"), html_load.job_tables(entry)))
 
 
 def _behind(entry: Entry) -> Html:
@@ -147,7 +149,7 @@ def _behind(entry: Entry) -> Html:
         ("Noise while measuring", html_runs.noise(entry)),
         ("Spread, steady state and outliers", html_runs.spread(entry)),
     )
-    return joined(folded(title, block) for title, block in blocks if block is not None)
+    return join_html(fold(title, block) for title, block in blocks if block is not None)
 
 
 def _numbers(entry: Entry) -> Html | None:
@@ -237,7 +239,7 @@ def _inputs(entry: Entry) -> Html | None:
         if rows
         else None
     )
-    return joined((about, fed)) if about or fed else None
+    return join_html((about, fed)) if about or fed else None
 
 
 def _check(check: OutputCheck | None) -> Html | None:

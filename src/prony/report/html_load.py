@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from prony.model.clients import ClientSide
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.report import load_plots, load_tables, number, pick
-from prony.report.element import Html, captioned, folded, grid, joined, pairs, section, tag
+from prony.report.element import Html, add_caption, fold, grid, join_html, pairs, section, tag
 from prony.report.load_series import LoadRun, load_runs
 from prony.report.sweep_html import sweep_blocks
 
 _MOST_CURVES = 12
 
 
-def load_section(dossier: Dossier, samples: dict[str, list[LoadRun]]) -> Html | None:
+def load_section(dossier: ExperimentData, samples: dict[str, list[LoadRun]]) -> Html | None:
     """Return what all loads show side by side: latency by percentile, and throughput against load."""
     mine = load_tables.loads(dossier)
     if not mine:
@@ -26,7 +26,7 @@ def load_section(dossier: Dossier, samples: dict[str, list[LoadRun]]) -> Html | 
     return section("loads", "Under load", *blocks)
 
 
-def load_samples(dossier: Dossier) -> dict[str, list[LoadRun]]:
+def load_samples(dossier: ExperimentData) -> dict[str, list[LoadRun]]:
     return {entry.job.id: load_runs(entry) for entry in load_tables.loads(dossier)}
 
 
@@ -43,18 +43,18 @@ def job_tables(entry: Entry) -> Html:
     figures = [[line.name, *line.cells, line.note] for line in load_tables.figure_lines(entry)]
     causes = [[line.name, *line.cells] for line in load_tables.cause_lines(entry)]
     names = load_tables.cause_names(entry)
-    return joined((
+    return join_html((
         tag("h4", "Latency, ms"),
         grid(["metric", *load_tables.PERCENTILES], latencies, numeric=range(1, 7)) if latencies else None,
         grid(["metric", "value", "interval", "method"], figures, numeric=(1, 2)) if figures else None,
-        folded("How requests ended", grid(["run", *names], causes, numeric=range(1, len(names) + 1)))
+        fold("How requests ended", grid(["run", *names], causes, numeric=range(1, len(names) + 1)))
         if causes else None,
-        folded("The clients", _clients(entry)), _members(entry), _service(entry),
+        fold("The clients", _clients(entry)), _members(entry), _service(entry),
     ))  # fmt: skip
 
 
 def _drawn(title: str, text: str, drawing: Html | None) -> Html | None:
-    return None if drawing is None else captioned(title, text, drawing)
+    return None if drawing is None else add_caption(title, text, drawing)
 
 
 def _clients(entry: Entry) -> Html:
@@ -66,7 +66,7 @@ def _clients(entry: Entry) -> Html:
 
 def _members(entry: Entry) -> Html | None:
     rows = [[line.name, *line.cells] for line in load_tables.member_lines(entry)]
-    return folded("The agents that sent it together", grid(load_tables.MEMBERS, rows, numeric=(1, 2))) if rows else None
+    return fold("The agents that sent it together", grid(load_tables.MEMBERS, rows, numeric=(1, 2))) if rows else None
 
 
 def _side(side: ClientSide) -> list[str]:
@@ -96,4 +96,4 @@ def _service(entry: Entry) -> Html | None:
     ]  # fmt: skip
     told += [(f"setting {name}", value) for name, value in facts.settings.items()]
     told += list(facts.notes.items())
-    return folded("The service, as it told itself", pairs(told))
+    return fold("The service, as it told itself", pairs(told))

@@ -1,15 +1,15 @@
-"""A Dossier in, the last section of the page out: how it was measured, on what, and how to repeat it."""
+"""An experiment in, the last section of the page out: how it was measured, on what, and how to repeat it."""
 
 from __future__ import annotations
 
-from prony.model.account import Account
+from prony.model.account import AnalysedExperiment
 from prony.model.device import Environment
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.model.metric import metric_of
 from prony.model.quantity import duration_text, size_text
 from prony.report import number, pick
 from prony.report.decisions import decisions
-from prony.report.element import Html, folded, grid, joined, pairs, section, tag
+from prony.report.element import Html, fold, grid, join_html, pairs, section, tag
 from prony.report.notes import instrument
 from prony.report.safe import unknown
 
@@ -32,7 +32,7 @@ _HOW_LOAD = (
 )
 
 
-def method(dossier: Account) -> Html:
+def method(dossier: AnalysedExperiment) -> Html:
     """Return methods and environment; machines that are the same are told once."""
     unlike = _environments(dossier)
     loaded = any(map(pick.is_load, dossier.entries))
@@ -55,7 +55,7 @@ def method(dossier: Account) -> Html:
     return section("method", "Method and environment", *blocks)
 
 
-def _environments(dossier: Dossier) -> list[Environment]:
+def _environments(dossier: ExperimentData) -> list[Environment]:
     unlike: dict[tuple[str, str], Environment] = {}
     for entry in dossier.entries:
         device = entry.environment.device
@@ -63,7 +63,7 @@ def _environments(dossier: Dossier) -> list[Environment]:
     return list(unlike.values())
 
 
-def _protocol(dossier: Dossier) -> Html:
+def _protocol(dossier: ExperimentData) -> Html:
     measure, limits = dossier.experiment.recipe.measure, dossier.experiment.recipe.limits
     until = (
         "no"
@@ -79,7 +79,7 @@ def _protocol(dossier: Dossier) -> Html:
     ])  # fmt: skip
 
 
-def _load_protocol(dossier: Dossier) -> Html:
+def _load_protocol(dossier: ExperimentData) -> Html:
     load = dossier.experiment.recipe.load
     limits = ", ".join(f"{key} {limit:g}" for key, limit in load.slo.items())
     lasting = "as the load says" if load.duration_ns is None else duration_text(load.duration_ns)
@@ -93,7 +93,7 @@ def _load_protocol(dossier: Dossier) -> Html:
     ])  # fmt: skip
 
 
-def _instrument(dossier: Dossier) -> Html:
+def _instrument(dossier: ExperimentData) -> Html:
     line = tag("p", f"{instrument(dossier.calibration)}.")
     if dossier.calibration is None:
         return line
@@ -102,7 +102,7 @@ def _instrument(dossier: Dossier) -> Html:
         shown = number.share(figure.value) if figure.unit == "1" else number.text(figure)
         rows.append([name, shown, number.footnote(figure), _meaning(name)])
     notes = [tag("p", note) for note in dossier.calibration.notes]
-    return joined((line, grid(["figure", "value", "method", "meaning"], rows), *notes))
+    return join_html((line, grid(["figure", "value", "method", "meaning"], rows), *notes))
 
 
 def _meaning(name: str) -> str:
@@ -119,8 +119,8 @@ def _machine(environment: Environment) -> list[Html]:
     return [
         tag("h4", f"The machine: {device.name}"),
         _hardware(environment),
-        folded("Conditions when the run began", grid(["condition", "status", "seen", "hint"], conditions), pairs(seen)),
-        folded("Software", _software(environment)),
+        fold("Conditions when the run began", grid(["condition", "status", "seen", "hint"], conditions), pairs(seen)),
+        fold("Software", _software(environment)),
     ]
 
 
@@ -156,11 +156,11 @@ def _software(environment: Environment) -> Html:
     return pairs(told)
 
 
-def _repeat(dossier: Dossier) -> Html:
+def _repeat(dossier: ExperimentData) -> Html:
     models = {one.result.model.sha256: one.result.model for one in dossier.entries if one.result.model is not None}
     sums = {name: value for entry in dossier.entries for name, value in entry.environment.checksums.items()}
     rows = [[model.source, number.plain(model.size_bytes, "B"), f"sha256:{digest}"] for digest, model in models.items()]
     rows += [[name, number.DASH, value] for name, value in sums.items()]
     command = tag("p", "Repeat it here with ", tag("code", f"prony rerun {dossier.experiment.id}"),
                   ", or anywhere by saving the recipe above and running it.")  # fmt: skip
-    return joined((tag("h4", "Checksums"), grid(["file", "size", "checksum"], rows) if rows else None, command))
+    return join_html((tag("h4", "Checksums"), grid(["file", "size", "checksum"], rows) if rows else None, command))

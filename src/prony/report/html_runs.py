@@ -7,7 +7,7 @@ from prony.model.estimate import Outlier
 from prony.model.metric import METRICS, key_of
 from prony.model.result import Noise, Repetition
 from prony.report import number, pick
-from prony.report.element import Html, grid, joined, pairs
+from prony.report.element import Html, grid, join_html, pairs
 
 _MOST_OUTLIERS = 50
 
@@ -107,7 +107,7 @@ def spread(entry: Entry) -> Html:
     told.append(("outliers", f"{summary.outlier_count}, labelled and kept"))
     rows = [_outlier(one) for one in summary.outliers[:_MOST_OUTLIERS]]
     listed = grid(["run", "sample", "metric", "value", "label"], rows, numeric=(0, 1, 3)) if rows else None
-    return joined((pairs(told), listed))
+    return join_html((pairs(told), listed))
 
 
 def _outlier(one: Outlier) -> list[str]:

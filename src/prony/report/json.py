@@ -1,4 +1,4 @@
-"""A Dossier in, JSON out: every number with its unit, interval, count, method and verdict; the layout has a version."""
+"""An experiment in, JSON out: every number with its unit, interval, count, method and verdict; the layout has a version."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 import math
 from typing import Any
 
-from prony.model.account import Account
-from prony.model.dossier import Dossier, Entry
+from prony.model.account import AnalysedExperiment
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Estimate, Summary, Verdict, verdict_on
 from prony.model.metric import METRICS, key_of
 from prony.report.decisions import decisions
@@ -18,9 +18,9 @@ from prony.report.steps import curves
 VERSION = 1
 
 
-def render(dossier: Dossier) -> str:
+def render(dossier: ExperimentData) -> str:
     """Return the document; what is not a finite number is null, because JSON has no other word for it."""
-    account = Account.of(dossier)
+    account = AnalysedExperiment.of(dossier)
     document = {
         "kind": "prony.report",
         "version": VERSION,
@@ -39,7 +39,7 @@ def render(dossier: Dossier) -> str:
     return json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _experiment(dossier: Dossier) -> dict[str, Any]:
+def _experiment(dossier: ExperimentData) -> dict[str, Any]:
     return dossier.experiment.model_dump(mode="json", exclude={"recipe_text", "base"})
 
 
@@ -74,7 +74,7 @@ def _job(entry: Entry) -> dict[str, Any]:
             key: one.model_dump(mode="json") | {"unit": _unit(summary, key)} for key, one in summary.spread.items()
         },
         "result": result.model_dump(mode="json", exclude={"job_id", "experiment_id", "state"}),
-        "curves": [one.told() for one in curves(entry)],
+        "curves": [one.as_json() for one in curves(entry)],
         "environment": entry.environment.model_dump(mode="json"),
     }
 
@@ -89,7 +89,7 @@ def _unit(summary: Summary, key: str) -> str | None:
     return None if metric is None else metric.unit
 
 
-def _calibration(dossier: Dossier) -> dict[str, Any] | None:
+def _calibration(dossier: ExperimentData) -> dict[str, Any] | None:
     return None if dossier.calibration is None else dossier.calibration.model_dump(mode="json")
 
 

@@ -1,10 +1,10 @@
-"""A Dossier in, JUnit XML out: the experiment is a suite and each job a case, so that any CI shows them."""
+"""An experiment in, JUnit XML out: the experiment is a suite and each job a case, so that any CI shows them."""
 
 from __future__ import annotations
 
 from xml.etree import ElementTree as Xml
 
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Grade
 from prony.model.gate_outcome import GateOutcome, GateState
 from prony.model.result import Repetition
@@ -15,7 +15,7 @@ from prony.report import number, pick
 _INFRASTRUCTURE = {"capacity", "prony"}
 
 
-def render(dossier: Dossier) -> bytes:
+def render(dossier: ExperimentData) -> bytes:
     """Return the file; a failed job and a void verdict fail their case, a suspect one only says so."""
     one = dossier.experiment
     suite = Xml.Element("testsuite", name=visible(one.name), timestamp=f"{one.created_at:%Y-%m-%dT%H:%M:%S}")
@@ -38,14 +38,14 @@ def render(dossier: Dossier) -> bytes:
     return document + b"\n"
 
 
-def _case(dossier: Dossier, entry: Entry) -> Xml.Element:
+def _case(dossier: ExperimentData, entry: Entry) -> Xml.Element:
     result = entry.result
     took = sum(_took_s(repetition) for repetition in result.repetitions)
     name = visible(entry.summary.title)
     case = Xml.Element("testcase", classname=visible(dossier.experiment.name), name=name, time=f"{took:.3f}")
     _properties(case, _numbers(entry))
     reasons = "\n".join(f"{one.grade}: {one.text}" for one in entry.summary.verdict.reasons)
-    if (failed := _failed(entry)) is not None:
+    if (failed := _describe_failure(entry)) is not None:
         kind, code, message = failed
         told = Xml.SubElement(case, kind, type=visible(code), message=visible(message))
         told.text = visible("\n".join([message, *(why.detail for _, why in pick.failures(entry)[:1]), reasons]).strip())
@@ -57,7 +57,7 @@ def _case(dossier: Dossier, entry: Entry) -> Xml.Element:
     return case
 
 
-def _gate(dossier: Dossier, outcome: GateOutcome) -> Xml.Element:
+def _gate(dossier: ExperimentData, outcome: GateOutcome) -> Xml.Element:
     """Return a gate as a case of its own: one that cannot be told is skipped, for it neither passed nor failed."""
     name = visible(f"{outcome.gate} ({outcome.title})")
     case = Xml.Element("testcase", classname=visible(f"{dossier.experiment.name}.gates"), name=name, time="0.000")
@@ -74,7 +74,7 @@ def _took_s(repetition: Repetition) -> float:
     return (max(phase.end_ns for phase in phases) - min(phase.begin_ns for phase in phases)) / 1e9 if phases else 0.0
 
 
-def _failed(entry: Entry) -> tuple[str, str, str] | None:
+def _describe_failure(entry: Entry) -> tuple[str, str, str] | None:
     """Return (element, code, message) of a job that has no number."""
     if not pick.has_failed(entry):
         return None

@@ -15,7 +15,7 @@ def load_findings(entries: Sequence[Entry]) -> list[str]:
     """Return one sentence for each load that may be quoted, and one for each whose requests failed."""
     mine = [entry for entry in entries if pick.is_load(entry) and entry.summary.verdict.grade is not Grade.VOID]
     told = [text for entry in mine[:_MOST] if (text := _through(entry))]
-    return told + [text for entry in mine if (text := _failed(entry))]
+    return told + [text for entry in mine if (text := _describe_failure(entry))]
 
 
 def _through(entry: Entry) -> str:
@@ -28,7 +28,7 @@ def _through(entry: Entry) -> str:
     return f"{pick.label(entry)} answered {number.text(rate)} of requests{also}{limits}."
 
 
-def _failed(entry: Entry) -> str:
+def _describe_failure(entry: Entry) -> str:
     rate = pick.estimate(entry.summary, "error_rate")
     if rate is None or not rate.value:
         return ""

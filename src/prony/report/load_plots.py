@@ -22,7 +22,7 @@ _MOST_POINTS = 400
 _GAP_S = 1.0
 
 
-@draw.styled
+@draw.with_style
 def over_time(entry: Entry, runs: Sequence[LoadRun]) -> Html | None:
     """Draw completions, latency and failures for each second, run after run; what counts is shaded."""
     shown = [run for run in runs if run.seconds.at_s.size]
@@ -50,7 +50,7 @@ def over_time(entry: Entry, runs: Sequence[LoadRun]) -> Html | None:
     return draw.svg(figure, f"load-time-{entry.job.id}", f"Load of {pick.label(entry)}, second by second")
 
 
-@draw.styled
+@draw.with_style
 def by_percentile(curves: Sequence[tuple[str, Sequence[LoadRun]]], name: str) -> Html | None:
     """Draw latency against percentile, a curve for each run: the further right, the thinner the tail."""
     import numpy as np
@@ -65,7 +65,7 @@ def by_percentile(curves: Sequence[tuple[str, Sequence[LoadRun]]], name: str) ->
     for label, run in known:
         tails, values = _tail(run.ordered_ms)
         colour = draw.COLOURS[labels.index(label) % len(draw.COLOURS)]
-        word = draw.shortened(label) if len(labels) > 1 and label not in named else None
+        word = draw.shorten(label) if len(labels) > 1 and label not in named else None
         axes.plot(1 / tails, values, color=colour, linewidth=1.1, alpha=0.8, label=word)
         named.add(label)
     axes.set_xscale("log")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prony.model.clients import Member
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Estimate
 from prony.model.metric import METRICS, key_of, key_text
 from prony.report import number, pick
@@ -22,7 +22,7 @@ _FIGURES = (
 
 
 @dataclass(frozen=True)
-class Line:
+class FigureLine:
     """One metric: its name, and a text for each column; `note` says how the first one was made."""
 
     name: str
@@ -30,11 +30,11 @@ class Line:
     note: str = ""
 
 
-def loads(dossier: Dossier) -> list[Entry]:
+def loads(dossier: ExperimentData) -> list[Entry]:
     return [entry for entry in dossier.entries if pick.is_load(entry)]
 
 
-def latency_lines(entry: Entry) -> list[Line]:
+def latency_lines(entry: Entry) -> list[FigureLine]:
     """Return a line for each latency that was measured, by operation too; all in milliseconds."""
     found = []
     errors = pick.estimate(entry.summary, "error_rate")
@@ -43,11 +43,11 @@ def latency_lines(entry: Entry) -> list[Line]:
         for operation in ["", *_operations(entry, metric)]:
             cells = [_cell(entry, key_text(metric, name, operation)) for name in PERCENTILES]
             if any(cell != number.DASH for cell in cells):
-                found.append(Line(f"{metric}/{operation}" if operation else metric, tuple(cells)))
+                found.append(FigureLine(f"{metric}/{operation}" if operation else metric, tuple(cells)))
     return found
 
 
-def figure_lines(entry: Entry) -> list[Line]:
+def figure_lines(entry: Entry) -> list[FigureLine]:
     """Return a line for each number that a run has once: value, and interval."""
     found = []
     for metric in _FIGURES:
@@ -55,15 +55,15 @@ def figure_lines(entry: Entry) -> list[Line]:
             name = f"{metric}/{operation}" if operation else metric
             one = pick.estimate(entry.summary, f"{name}.{'mean' if metric in ('error_rate', 'quality') else 'p50'}")
             if one is not None:
-                found.append(Line(name, (_figure(metric, one), _interval(metric, one)), number.footnote(one)))
+                found.append(FigureLine(name, (_figure(metric, one), _interval(metric, one)), number.footnote(one)))
     return found
 
 
-def cause_lines(entry: Entry) -> list[Line]:
+def cause_lines(entry: Entry) -> list[FigureLine]:
     """Return how many requests of each run ended how."""
     sides = [(one.index, one.client.causes) for one in entry.result.repetitions if one.client is not None]
     names = list(dict.fromkeys(name for _, causes in sides for name in causes))
-    return [Line(f"run {index}", tuple(str(causes.get(name, 0)) for name in names)) for index, causes in sides]
+    return [FigureLine(f"run {index}", tuple(str(causes.get(name, 0)) for name in names)) for index, causes in sides]
 
 
 def cause_names(entry: Entry) -> list[str]:
@@ -75,10 +75,10 @@ MEMBERS = ("agent", "run", "requests", "sent late p99", "read late p99", "loop l
            "clock known within", "drift", "late at the start")  # fmt: skip
 
 
-def member_lines(entry: Entry) -> list[Line]:
+def member_lines(entry: Entry) -> list[FigureLine]:
     """Return a line for each agent of each run, where several sent the load together."""
     sides = [(one.index, one.client.members) for one in entry.result.repetitions if one.client is not None]
-    return [Line(member.agent, (str(index), *_member(member))) for index, members in sides for member in members]
+    return [FigureLine(member.agent, (str(index), *_member(member))) for index, members in sides for member in members]
 
 
 def _member(one: Member) -> tuple[str, ...]:

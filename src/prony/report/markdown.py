@@ -1,17 +1,17 @@
-"""A Dossier in, GitHub-flavoured Markdown out: the findings, the table with its notes, failures, and where it ran."""
+"""An experiment in, GitHub-flavoured Markdown out: the findings, the table with its notes, failures, and where it ran."""
 
 from __future__ import annotations
 
 import re
 
-from prony.model.account import Account
-from prony.model.dossier import Dossier
+from prony.model.account import AnalysedExperiment
+from prony.model.dossier import ExperimentData
 from prony.model.shown import visible
 from prony.report import gate_tables, load_tables, pick
 from prony.report.decisions import decisions
 from prony.report.findings import findings
 from prony.report.markdown_analysis import analysis_lines, cost_lines
-from prony.report.markdown_text import escaped, grid, line
+from prony.report.markdown_text import escape_markdown, grid, line
 from prony.report.notes import instrument, notes, whose
 from prony.report.safe import unknown
 from prony.report.sweep_markdown import sweep_lines
@@ -20,13 +20,18 @@ from prony.report.table import Cell, Column, table
 _FENCE = "````"
 
 
-def render(dossier: Dossier) -> str:
+def render(dossier: ExperimentData) -> str:
     """Return the document."""
-    account, one = Account.of(dossier), dossier.experiment
-    lines = [f"# {escaped(one.name)}", "", escaped(f"{one.id} · {one.created_at:%Y-%m-%d %H:%M} UTC · {one.state}"), ""]
+    account, one = AnalysedExperiment.of(dossier), dossier.experiment
+    lines = [
+        f"# {escape_markdown(one.name)}",
+        "",
+        escape_markdown(f"{one.id} · {one.created_at:%Y-%m-%d %H:%M} UTC · {one.state}"),
+        "",
+    ]
     if one.recipe.description:
-        lines += [escaped(one.recipe.description), ""]
-    lines += ["## What was found", "", *(f"- {escaped(sentence)}" for sentence in findings(dossier)), ""]
+        lines += [escape_markdown(one.recipe.description), ""]
+    lines += ["## What was found", "", *(f"- {escape_markdown(sentence)}" for sentence in findings(dossier)), ""]
     if dossier.gates:
         lines += ["## Gates", "", *grid(gate_tables.HEADINGS, gate_tables.lines(dossier.gates))]
     lines += analysis_lines(account)
@@ -34,49 +39,49 @@ def render(dossier: Dossier) -> str:
         lines += sweep_lines(dossier.sweep)
     lines += ["## Results", "", *results(dossier), "", *_notes(dossier), ""]
     lines += [*cost_lines(account), *_loads(dossier)]
-    lines += ["## How it was decided", "", *(f"- {escaped(text)}" for text in decisions(account)), ""]
+    lines += ["## How it was decided", "", *(f"- {escape_markdown(text)}" for text in decisions(account)), ""]
     lines += ["## Where and how", "", *_machines(dossier), "", *_recipe(dossier)]
     return "\n".join(lines) + "\n"
 
 
-def results(dossier: Dossier) -> list[str]:
+def results(dossier: ExperimentData) -> list[str]:
     """Return the table of all jobs."""
     shown = table(dossier)
     if not shown.rows:
         return ["No job has a result yet."]
-    lines = [line([escaped(column.title) for column in shown.columns])]
+    lines = [line([escape_markdown(column.title) for column in shown.columns])]
     lines.append(line(["---:" if column.is_number else "---" for column in shown.columns]))
     lines += [line([_cell(column, row.cells[column.key]) for column in shown.columns]) for row in shown.rows]
     return lines
 
 
-def _loads(dossier: Dossier) -> list[str]:
+def _loads(dossier: ExperimentData) -> list[str]:
     """Return what loads have beyond the table: the latencies and figures of each."""
     lines: list[str] = []
     for entry in load_tables.loads(dossier):
         latencies, figures = load_tables.latency_lines(entry), load_tables.figure_lines(entry)
         if latencies or figures:
-            lines += [f"## {escaped(pick.label(entry))}", ""]
+            lines += [f"## {escape_markdown(pick.label(entry))}", ""]
             lines += grid(["metric, ms", *load_tables.PERCENTILES], latencies)
             lines += grid(["metric", "value", "interval"], figures)
     return lines
 
 
 def _cell(column: Column, cell: Cell) -> str:
-    value = f"**{escaped(cell.text)}**" if column.is_headline and cell.interval else escaped(cell.text)
-    return f"{value} {escaped(cell.interval)}".strip()
+    value = f"**{escape_markdown(cell.text)}**" if column.is_headline and cell.interval else escape_markdown(cell.text)
+    return f"{value} {escape_markdown(cell.interval)}".strip()
 
 
-def _notes(dossier: Dossier) -> list[str]:
+def _notes(dossier: ExperimentData) -> list[str]:
     lines = []
     for note in notes(dossier):
         mark = f"{pick.SYMBOLS[note.grade]} " if note.grade is not None else ""
         jobs = whose(note, len(dossier.entries))
-        lines.append(f"- {mark}{f'**{escaped(jobs)}**: ' if jobs else ''}{escaped(note.text)}")
-    return [*lines, f"- Instrument: {escaped(instrument(dossier.calibration))}"]
+        lines.append(f"- {mark}{f'**{escape_markdown(jobs)}**: ' if jobs else ''}{escape_markdown(note.text)}")
+    return [*lines, f"- Instrument: {escape_markdown(instrument(dossier.calibration))}"]
 
 
-def _machines(dossier: Dossier) -> list[str]:
+def _machines(dossier: ExperimentData) -> list[str]:
     seen = {entry.environment.device.hardware_id: entry.environment.device for entry in dossier.entries}
     lines = []
     for device in seen.values():
@@ -84,14 +89,14 @@ def _machines(dossier: Dossier) -> list[str]:
         cores, memory = unknown(cpu.allowed_cores), unknown(device.hardware.memory_mib)
         about = f"{device.name}: {cpu.model or 'unknown CPU'}, {cores} cores, {memory} MiB"
         system = [f"{software.os} {software.kernel}".strip(), software.python and f"Python {software.python}"]
-        lines.append(f"- {escaped(about)}; {escaped(', '.join(filter(None, system)))}")
+        lines.append(f"- {escape_markdown(about)}; {escape_markdown(', '.join(filter(None, system)))}")
     models = {
         one.result.model.sha256: one.result.model.source for one in dossier.entries if one.result.model is not None
     }
-    return lines + [f"- {escaped(source)}: `sha256:{digest}`" for digest, source in models.items()]
+    return lines + [f"- {escape_markdown(source)}: `sha256:{digest}`" for digest, source in models.items()]
 
 
-def _recipe(dossier: Dossier) -> list[str]:
+def _recipe(dossier: ExperimentData) -> list[str]:
     text = visible(dossier.experiment.recipe_text or dossier.experiment.recipe.model_dump_json(indent=2))
     # The fence is longer than any run of backticks that the recipe may hold.
     fence = max([_FENCE, *(run + "`" for run in re.findall(r"`+", text))], key=len)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prony.model.matrix import MatrixReport
 from prony.report import matrix_plots, matrix_tables
-from prony.report.element import Child, Html, captioned, grid, section, tag
+from prony.report.element import Child, Html, add_caption, grid, section, tag
 from prony.report.page import page
 
 _PARETO = (
@@ -34,10 +34,10 @@ def number_blocks(report: MatrixReport) -> list[Child]:
     heads, heat = matrix_tables.headings(report), matrix_plots.heat_map(report)
     return [
         grid(heads, rows, numeric=range(1, len(heads))), tag("p", matrix_tables.LEGEND, class_="muted"),
-        captioned("Heat map.", "The darker, the worse; the scale is logarithmic.", heat) if heat is not None else None,
+        None if heat is None else add_caption("Heat map.", "The darker, the worse; the scale is logarithmic.", heat),
     ]  # fmt: skip
 
 
 def pareto_block(report: MatrixReport) -> Html | None:
     front = matrix_plots.pareto(report)
-    return None if front is None else captioned("Pareto front.", _PARETO, front)
+    return None if front is None else add_caption("Pareto front.", _PARETO, front)

@@ -18,7 +18,7 @@ _ROW_IN = 0.42
 _FRONT, _BEHIND = draw.COLOURS[2], draw.MUTED
 
 
-@draw.styled
+@draw.with_style
 def heat_map(report: MatrixReport) -> Html | None:
     """Draw a square for each cell, the paler the better, with the number in it; nothing of a single cell."""
     known = {(cell.row, cell.column): cell for cell in report.cells if cell.estimate is not None}
@@ -27,7 +27,7 @@ def heat_map(report: MatrixReport) -> Html | None:
         return None
     scale = number.common_scale([cell.estimate for cell in known.values() if cell.estimate is not None])
     rows, columns = report.rows, report.columns
-    left = max(len(draw.shortened(row, 30)) for row in rows)
+    left = max(len(draw.shorten(row, 30)) for row in rows)
     figure, (axes,) = draw.canvas(draw.WIDE, 0.8 + _ROW_IN * len(rows), left)
     spread = math.log(max(values) / min(values)) or 1.0
     for (row, column), cell in known.items():
@@ -38,8 +38,8 @@ def heat_map(report: MatrixReport) -> Html | None:
         mark = matrix_tables.MARKS[cell.mark]
         label = f"{number.written(cell.estimate, scale).value} {mark}".strip()
         axes.text(columns.index(column), rows.index(row), label, ha="center", va="center", color=draw.INK)
-    draw.rows(axes, [draw.shortened(row, 30) for row in rows])
-    axes.set_xticks(range(len(columns)), labels=[draw.shortened(column, 18) for column in columns])
+    draw.rows(axes, [draw.shorten(row, 30) for row in rows])
+    axes.set_xticks(range(len(columns)), labels=[draw.shorten(column, 18) for column in columns])
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(visible=False)
@@ -55,7 +55,7 @@ def _square(axes: Axes, x: int, y: int, worse: float) -> None:
     axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=draw.COLOURS[1], alpha=alpha, linewidth=0))
 
 
-@draw.styled
+@draw.with_style
 def pareto(report: MatrixReport) -> Html | None:
     """Draw value against cost or power; those on the front are joined."""
     points = report.pareto
@@ -94,6 +94,6 @@ def _name(axes: Axes, points: Sequence[ParetoPoint]) -> None:
     for point in points:
         is_right = point.against.value > 0.7 * highest
         offset = (-6 if is_right else 6, -11 if point.is_front else 5)
-        axes.annotate(draw.shortened(f"{point.row} × {point.column}", 34), (point.against.value, point.value.value),
+        axes.annotate(draw.shorten(f"{point.row} × {point.column}", 34), (point.against.value, point.value.value),
                       xytext=offset, textcoords="offset points", ha="right" if is_right else "left",
                       color=draw.MUTED)  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from prony.model.estimate import Estimate
 from prony.model.matrix import MatrixCell, MatrixReport, Worth
 from prony.report import number, pick
-from prony.report.load_tables import Line
+from prony.report.load_tables import FigureLine
 
 _SIZES = (("million", 1e6),)
 MARKS = {"best": "★", "as good": "≈", "": ""}
@@ -27,28 +27,28 @@ def title(report: MatrixReport) -> str:
     return f"{report.metric} by {' and '.join(axes(report))}"
 
 
-def lines(report: MatrixReport) -> list[Line]:
+def lines(report: MatrixReport) -> list[FigureLine]:
     """Return a line for each row: the number of each column with its interval, its mark and its verdict."""
     known = {(cell.row, cell.column): cell for cell in report.cells}
-    return [Line(row, tuple(_cell(known.get((row, column))) for column in report.columns)) for row in report.rows]
+    return [FigureLine(row, tuple(_cell(known.get((row, column))) for column in report.columns)) for row in report.rows]
 
 
 def worth_headings() -> tuple[str, ...]:
     return ("configuration", "of", "price an hour", "for a million", "for one unit of money", "power", "per joule")
 
 
-def worth_lines(report: MatrixReport) -> list[Line]:
+def worth_lines(report: MatrixReport) -> list[FigureLine]:
     """Return what each configuration costs; nothing where there is neither a price nor an energy counter."""
-    return [line for cell in report.cells for worth in cell.worths if (line := worth_line(named(cell), worth))]
+    return [line for cell in report.cells for worth in cell.worths if (line := worth_line(name_cell(cell), worth))]
 
 
-def worth_line(name: str, worth: Worth) -> Line | None:
+def worth_line(name: str, worth: Worth) -> FigureLine | None:
     """Return what one configuration costs; None where nobody knows."""
     if worth.price is None and worth.power_w is None:
         return None
     price = number.DASH if worth.price is None else f"{worth.price.per_hour:g} {worth.price.currency}"
     texts = [money(worth.per_million), _many(worth.per_money), money(worth.power_w), _many(worth.per_joule)]
-    return Line(name, (worth.things, price, *texts))
+    return FigureLine(name, (worth.things, price, *texts))
 
 
 def sources(report: MatrixReport) -> list[str]:
@@ -72,7 +72,7 @@ def against(report: MatrixReport) -> str:
     return "power" if report.pareto and report.pareto[0].against.unit == "W" else "cost"
 
 
-def named(cell: MatrixCell) -> str:
+def name_cell(cell: MatrixCell) -> str:
     return f"{cell.row} × {cell.column}"
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-    from prony.load.mlperf import Limit, Outcome, Rules
+    from prony.load.mlperf import Limit, MlperfOutcome, Rules
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -30,10 +30,10 @@ _RULER = "=" * 48
 
 
 @dataclass(frozen=True)
-class Judged:
+class MlperfVerdict:
     """One run: what MLPerf's rules say of it, and its latencies in ns (of queries where one has several samples)."""
 
-    outcome: Outcome
+    outcome: MlperfOutcome
     rules: Rules
     latencies: Array
     issued_s: float
@@ -56,7 +56,7 @@ def write(load: ExportedLoad, to: Path) -> list[Path]:
         raise NotFoundError(f"the requests of job {entry.job.id} cannot be read", hint=f"look in {entry.folder}")
     written = []
     for part in frame.partition_by("repetition", maintain_order=True):
-        judged = _judged(part, entry, mlperf)
+        judged = _judge_run(part, entry, mlperf)
         folder = to / f"{entry.job.id}-run{int(part['repetition'][0])}"
         folder.mkdir(parents=True, exist_ok=True)
         for name, lines in (("summary", _summary(entry, mlperf, judged)), ("detail", _detail(entry, mlperf, judged))):
@@ -66,7 +66,7 @@ def write(load: ExportedLoad, to: Path) -> list[Path]:
     return written
 
 
-def _judged(part: pl.DataFrame, entry: Entry, mlperf: Mlperf) -> Judged:
+def _judge_run(part: pl.DataFrame, entry: Entry, mlperf: Mlperf) -> MlperfVerdict:
     import numpy as np
 
     from prony.load.mlperf import FAILED, judge, query_latencies, rules
@@ -84,7 +84,7 @@ def _judged(part: pl.DataFrame, entry: Entry, mlperf: Mlperf) -> Judged:
     lasted = issued if mlperf.scenario == "server" else done
     outcome = judge(mlperf, latencies, lasted_ns=lasted, limits=_limits(rows, entry.job.load.slo))
     ordered = np.sort(latencies[latencies != FAILED])
-    return Judged(outcome, rule, ordered, issued / 1e9, done / 1e9)
+    return MlperfVerdict(outcome, rule, ordered, issued / 1e9, done / 1e9)
 
 
 def _limits(rows: pl.DataFrame, slo: dict[str, float]) -> list[Limit]:
@@ -108,7 +108,7 @@ def _limits(rows: pl.DataFrame, slo: dict[str, float]) -> list[Limit]:
     return found
 
 
-def _summary(entry: Entry, mlperf: Mlperf, judged: Judged) -> Iterator[str]:
+def _summary(entry: Entry, mlperf: Mlperf, judged: MlperfVerdict) -> Iterator[str]:
     yield from (_RULER, "MLPerf Results Summary", _RULER)
     yield f"SUT name : {_sut(entry)}"
     yield f"Scenario : {_NAMES[mlperf.scenario]}"
@@ -136,7 +136,7 @@ def _summary(entry: Entry, mlperf: Mlperf, judged: Judged) -> Iterator[str]:
     yield f"{outcome.failed} failed. Written by Prony from its own requests: LoadGen had no part in it."
 
 
-def _headline(mlperf: Mlperf, judged: Judged) -> Iterator[str]:
+def _headline(mlperf: Mlperf, judged: MlperfVerdict) -> Iterator[str]:
     outcome = judged.outcome
     if mlperf.scenario == "server":
         yield f"Scheduled samples per second : {outcome.result or 0:.2f}"
@@ -146,7 +146,7 @@ def _headline(mlperf: Mlperf, judged: Judged) -> Iterator[str]:
         yield f"{outcome.percentile * 100:.0f}th percentile latency (ns) : {outcome.percentile_ns}"
 
 
-def _estimates(outcome: Outcome) -> Iterator[str]:
+def _estimates(outcome: MlperfOutcome) -> Iterator[str]:
     if outcome.estimate_ns is None:
         return
     yield "Early Stopping Result:"
@@ -156,7 +156,7 @@ def _estimates(outcome: Outcome) -> Iterator[str]:
         yield f" * Early stopping 99th percentile estimate: {outcome.p99_ns}"
 
 
-def _detail(entry: Entry, mlperf: Mlperf, judged: Judged) -> Iterator[str]:
+def _detail(entry: Entry, mlperf: Mlperf, judged: MlperfVerdict) -> Iterator[str]:
     """Give one line of JSON for each fact, under the keys by which MLPerf's tools look for them."""
     outcome, latencies = judged.outcome, judged.latencies
     facts: dict[str, Any] = {"sut_name": _sut(entry), "requested_scenario": _NAMES[mlperf.scenario]}
@@ -179,7 +179,7 @@ def _detail(entry: Entry, mlperf: Mlperf, judged: Judged) -> Iterator[str]:
         yield f":::MLLOG {json.dumps(line)}"
 
 
-def _rates(mlperf: Mlperf, judged: Judged) -> dict[str, Any]:
+def _rates(mlperf: Mlperf, judged: MlperfVerdict) -> dict[str, Any]:
     outcome, count = judged.outcome, judged.latencies.size
     if mlperf.scenario == "server":
         done = (count - 1) / judged.done_s if judged.done_s > 0 else None
@@ -190,7 +190,7 @@ def _rates(mlperf: Mlperf, judged: Judged) -> dict[str, Any]:
     return {name: outcome.estimate_ns}
 
 
-def _parameters(entry: Entry, mlperf: Mlperf, judged: Judged) -> dict[str, Any]:
+def _parameters(entry: Entry, mlperf: Mlperf, judged: MlperfVerdict) -> dict[str, Any]:
     load = entry.job.load
     asked = {
         "samples_per_query": judged.rules.samples_per_query, "target_qps": mlperf.rate,
@@ -206,12 +206,12 @@ def _sut(entry: Entry) -> str:
     return work.service or work.endpoint or entry.summary.title
 
 
-def _long_enough(mlperf: Mlperf, judged: Judged) -> bool:
+def _long_enough(mlperf: Mlperf, judged: MlperfVerdict) -> bool:
     lasted_s = judged.issued_s if mlperf.scenario == "server" else judged.done_s
     return lasted_s * 1e9 >= judged.rules.min_duration_ns
 
 
-def _enough(judged: Judged) -> bool:
+def _enough(judged: MlperfVerdict) -> bool:
     return judged.outcome.queries >= judged.rules.min_queries
 
 

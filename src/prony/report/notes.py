@@ -1,11 +1,11 @@
-"""A Dossier in, the remarks that belong under its table out: each said once, with the jobs it speaks of."""
+"""An experiment in, the remarks that belong under its table out: each said once, with the jobs it speaks of."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from prony.model.calibration import Calibration
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Grade
 from prony.model.recipe import ModelWorkload
 from prony.report import number, pick
@@ -20,7 +20,7 @@ class Note:
     jobs: tuple[str, ...]
 
 
-def notes(dossier: Dossier) -> list[Note]:
+def notes(dossier: ExperimentData) -> list[Note]:
     """Return the worst first: what holds for several jobs is said once, the rest in one note a job."""
     found: dict[tuple[Grade | None, str], list[str]] = {}
     for entry in dossier.entries:
@@ -50,7 +50,7 @@ def whose(note: Note, job_count: int, most: int | None = None) -> str:
 
 
 def _of_entry(entry: Entry) -> list[tuple[Grade | None, str]]:
-    reasons, failed = entry.summary.verdict.reasons, _failed(entry)
+    reasons, failed = entry.summary.verdict.reasons, _list_failures(entry)
     # A reason of grade valid explains and does not judge. A failure tells more than that nothing succeeded.
     told: list[tuple[Grade | None, str]] = [
         (None if one.grade is Grade.VALID else one.grade, one.text)
@@ -76,7 +76,7 @@ def _missing(entry: Entry) -> str:
     return f"n too small for {'; '.join(listed)}."
 
 
-def _failed(entry: Entry) -> list[tuple[Grade | None, str]]:
+def _list_failures(entry: Entry) -> list[tuple[Grade | None, str]]:
     """Return each reason once: what ended the job has usually ended a repetition too."""
     whole = entry.result.failure
     told: list[tuple[Grade | None, str]] = []
@@ -106,7 +106,7 @@ def _reference(entry: Entry) -> str:
     return entry.result.check.reference if entry.result.check is not None else "the reference"
 
 
-def sensitivity(dossier: Dossier) -> str:
+def sensitivity(dossier: ExperimentData) -> str:
     """Return one line on how small a change such runs would show, from the best to the worst job; empty of none."""
     seen = [one for entry in dossier.entries if (one := entry.summary.sensitivity.get(pick.headline(entry)))]
     if not seen:

@@ -67,10 +67,14 @@ def written(estimate: Estimate, scale: Scale | None = None) -> Written:
     value = estimate.value * scale.factor
     ends = interval_of(estimate)
     if ends is None:
-        return Written(_fixed(value, _decimals_of_value(value, 3)), scale.symbol, "")
+        return Written(_format_fixed(value, _decimals_of_value(value, 3)), scale.symbol, "")
     low, high = ends[0] * scale.factor, ends[1] * scale.factor
     decimals = _decimals(value, low, high)
-    return Written(_fixed(value, decimals), scale.symbol, f"[{_fixed(low, decimals)}, {_fixed(high, decimals)}]")
+    return Written(
+        _format_fixed(value, decimals),
+        scale.symbol,
+        f"[{_format_fixed(low, decimals)}, {_format_fixed(high, decimals)}]",
+    )
 
 
 def interval_of(estimate: Estimate) -> tuple[float, float] | None:
@@ -93,16 +97,18 @@ def common_scale(estimates: Iterable[Estimate]) -> Scale:
     middle = math.exp(sum(map(math.log, sizes)) / len(sizes))
     known = next((family for family in _FAMILIES if symbol in family), None)
     steps = (
-        _prefixed(symbol) if known is None else [(name, size, _LEAST.get(name, 1.0)) for name, size in known.items()]
+        _prefix_steps(symbol)
+        if known is None
+        else [(name, size, _LEAST.get(name, 1.0)) for name, size in known.items()]
     )
-    return _powered(_fitting(steps, symbol, middle), middle)
+    return _add_power(_fitting(steps, symbol, middle), middle)
 
 
 def _symbol_of(unit: str) -> str:
     return _SYMBOLS.get(unit, unit.removeprefix("1") if unit.startswith("1/") else unit)
 
 
-def _prefixed(symbol: str) -> list[_Step]:
+def _prefix_steps(symbol: str) -> list[_Step]:
     gap = "" if symbol.startswith("/") else " "
     return [
         (f"{prefix}{gap}{symbol}".strip(), size, _LEAST_PREFIXED if prefix else 0.0)
@@ -118,7 +124,7 @@ def _fitting(steps: list[_Step], symbol: str, middle: float) -> Scale:
     return Scale(chosen, own / size)
 
 
-def _powered(scale: Scale, middle: float) -> Scale:
+def _add_power(scale: Scale, middle: float) -> Scale:
     shown = middle * scale.factor * (1 + 1e-9)
     if _SMALLEST <= shown < _LARGEST:
         return scale
@@ -142,13 +148,13 @@ def missing_text(missing: Missing) -> str:
 
 def ratio(value: float) -> str:
     """Return `1.9×`: a description, so two digits; never finer than that."""
-    return f"{_fixed(value, _decimals_of_value(value, 2))}×"
+    return f"{_format_fixed(value, _decimals_of_value(value, 2))}×"
 
 
 def share(value: float) -> str:
     """Return a share as a percentage: `95 %`, `1.2 %`."""
     percent = value * 100
-    return f"{_fixed(percent, 0 if percent >= 10 else _decimals_of_value(percent, 2))} %".replace(".0 %", " %")
+    return f"{_format_fixed(percent, 0 if percent >= 10 else _decimals_of_value(percent, 2))} %".replace(".0 %", " %")
 
 
 def plain(value: float, unit: str = "1", digits: int = 3) -> str:
@@ -157,7 +163,7 @@ def plain(value: float, unit: str = "1", digits: int = 3) -> str:
     if not math.isfinite(value):
         return DASH
     return str(
-        Written(_fixed(value * scale.factor, _decimals_of_value(value * scale.factor, digits)), scale.symbol, "")
+        Written(_format_fixed(value * scale.factor, _decimals_of_value(value * scale.factor, digits)), scale.symbol, "")
     )
 
 
@@ -180,7 +186,7 @@ def _decimals_of_value(value: float, digits: int) -> int:
     return digits - 1 - math.floor(math.log10(abs(value)))
 
 
-def _fixed(value: float, decimals: int) -> str:
+def _format_fixed(value: float, decimals: int) -> str:
     rounded = round(value, decimals) + 0.0
     places = min(max(decimals, 0), 12)
     # Digits stand in threes from five on: four are read at a glance.

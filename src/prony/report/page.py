@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from prony.report.element import Child, Html, joined, tag
+from prony.report.element import Child, Html, join_html, tag
 
 
 def whole(title: str, body: Html) -> str:
@@ -18,7 +18,7 @@ def page(title: str, eyebrow: str, meta: str, *sections: Child) -> str:
               class_="top")  # fmt: skip
     foot = tag("footer", "Written by Prony from stored samples. Every number can be computed again from its result "
                "folder.")  # fmt: skip
-    return whole(f"{title}: Prony", joined((top, tag("main", *sections), foot)))
+    return whole(f"{title}: Prony", join_html((top, tag("main", *sections), foot)))
 
 
 def _head(title: str) -> Html:

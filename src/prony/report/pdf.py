@@ -22,7 +22,7 @@ _LONGEST_S = 120.0
 _BEGIN, _END = b"%PDF-", b"%%EOF"
 
 
-def printed(page: bytes) -> bytes:
+def print_pdf(page: bytes) -> bytes:
     """Return the PDF, whole, or raise: what the browser left half is never handed on."""
     browser = find_browser()
     with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
@@ -51,7 +51,8 @@ def _run(browser: str, source: Path, target: Path) -> str:
     """Print, and return what went wrong in words; empty where nothing seems to have."""
     command = [
         browser, "--headless", "--disable-gpu", "--no-first-run", "--no-pdf-header-footer", "--disable-extensions",
-        f"--user-data-dir={source.parent / 'profile'}", f"--print-to-pdf={target}", *_unboxed(), source.as_uri(),
+        f"--user-data-dir={source.parent / 'profile'}", f"--print-to-pdf={target}", *_sandbox_options(),
+        source.as_uri(),
     ]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, timeout=_LONGEST_S, check=False)
@@ -63,7 +64,7 @@ def _run(browser: str, source: Path, target: Path) -> str:
     return f" and ended with {done.returncode}: {''.join(last)}" if done.returncode else ""
 
 
-def _unboxed() -> list[str]:
+def _sandbox_options() -> list[str]:
     """Browsers refuse their sandbox to root, as in a container; the page is ours and holds no script."""
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     return ["--no-sandbox"] if is_root else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Estimate, Grade, Missing, Summary, headline_of
 from prony.model.metric import key_of
 from prony.model.result import Failure, Repetition, ResultState
@@ -96,6 +96,6 @@ def axis(path: str) -> str:
     return path.removeprefix("load.closed.").removeprefix("load.open.").removeprefix("workload.")
 
 
-def axes(dossier: Dossier) -> list[str]:
+def axes(dossier: ExperimentData) -> list[str]:
     """Return the paths that any job's cell names, in the order of their first appearance."""
     return list(dict.fromkeys(path for entry in dossier.entries for path in entry.job.cell))

@@ -21,7 +21,7 @@ _MARKERS = {Grade.VALID: "o", Grade.SUSPECT: "^", Grade.VOID: "X"}
 _MOST_WITH_LOAD = 12
 
 
-@draw.styled
+@draw.with_style
 def comparison(entries: Sequence[Entry], runs: dict[str, list[Run]]) -> Html | None:
     """Draw the median inference of each job with its interval, and below it the median of each run."""
     import numpy as np
@@ -30,7 +30,7 @@ def comparison(entries: Sequence[Entry], runs: dict[str, list[Run]]) -> Html | N
     if not timed:
         return None
     scale = number.common_scale([found for found, _ in timed])
-    labels = [draw.shortened(pick.label(entry)) for _, entry in timed]
+    labels = [draw.shorten(pick.label(entry)) for _, entry in timed]
     figure, (axes,) = draw.canvas(draw.WIDE, 0.75 + 0.32 * len(timed), max(map(len, labels)))
     colours = _by_engine([entry for _, entry in timed])
     for place, (found, entry) in enumerate(timed):
@@ -47,14 +47,14 @@ def comparison(entries: Sequence[Entry], runs: dict[str, list[Run]]) -> Html | N
     return draw.svg(figure, "comparison", "Median inference of each job with its interval")
 
 
-@draw.styled
+@draw.with_style
 def cold_warm(entries: Sequence[Entry]) -> Html | None:
     """Draw loading, the first inference and the warm median; dots, because bars have no place on a log axis."""
     kinds = (("load_ms", "load", "s"), ("first_inference_ms", "first inference", "D"), (HEADLINE, "warm median", "o"))
     shown = [entry for entry in entries if any(pick.estimate(entry.summary, key) for key, _, _ in kinds)]
     if not shown:
         return None
-    labels = [draw.shortened(pick.label(entry)) for entry in shown]
+    labels = [draw.shorten(pick.label(entry)) for entry in shown]
     figure, (axes,) = draw.canvas(draw.WIDE, 0.8 + 0.3 * len(shown), max(map(len, labels)))
     values = []
     for order, (key, name, marker) in enumerate(kinds):
@@ -71,14 +71,14 @@ def cold_warm(entries: Sequence[Entry]) -> Html | None:
     return draw.svg(figure, "cold-warm", "Loading, first inference and warm median of each job")
 
 
-@draw.styled
+@draw.with_style
 def memory(entries: Sequence[Entry]) -> Html | None:
     """Draw anonymous and file-backed memory at the end of each phase, with the baseline and the high-water mark."""
     phases = ("load", "measure") if len(entries) <= _MOST_WITH_LOAD else ("measure",)
     shown = [(entry, phase, sizes) for entry in entries for phase in phases if (sizes := _sizes(entry, phase))]
     if not shown:
         return None
-    labels = [f"{draw.shortened(pick.label(entry), 30)} · {phase}" for entry, phase, _ in shown]
+    labels = [f"{draw.shorten(pick.label(entry), 30)} · {phase}" for entry, phase, _ in shown]
     figure, (axes,) = draw.canvas(draw.WIDE, 0.8 + 0.24 * len(shown), max(map(len, labels)))
     places = list(range(len(shown)))
     anon, file, baseline, peak = (

@@ -18,7 +18,7 @@ MOST_POINTS = 4000
 _PANELS = 3
 
 
-@draw.styled
+@draw.with_style
 def distribution(entry: Entry, runs: Sequence[Run]) -> Html | None:
     """Draw each run as a row of its own: every sample, their density and median, so that both spreads are seen."""
     import numpy as np
@@ -67,7 +67,7 @@ def _ridge(axes: Axes, values: Any, place: int, edges: Any, *, colour: str) -> N
     draw.area(axes, outline, colour=colour, alpha=0.25)
 
 
-@draw.styled
+@draw.with_style
 def timeline(entry: Entry, runs: Sequence[Run]) -> Html | None:
     """Draw the samples in the order in which they were taken, run after run; warm-up shaded, outliers marked."""
     import numpy as np
@@ -117,7 +117,7 @@ def _mark_outliers(axes: Axes, entry: Entry, run: Run, begin: int) -> None:
         axes.plot(begin + places, run.ms[places], "o", markerfacecolor="none", markeredgecolor=draw.ALARM, markersize=5)
 
 
-@draw.styled
+@draw.with_style
 def telemetry(entry: Entry) -> Html | None:
     """Draw what the machine did beside the runs, one after the other; the measured phases are shaded."""
     found, origins = counters(entry, _PANELS)

@@ -42,7 +42,7 @@ class Curve:
         named = [f"{key}={value}" for key, value in self.labels.items()]
         return ", ".join(named + ([] if self.rank is None else [f"rank {self.rank}"]))
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {
             "metric": self.metric, "unit": self.unit, "labels": self.labels, "rank": self.rank,
             "repetition": self.repetition, "steps": self.steps, "values": self.values, "total": self.total,
@@ -78,7 +78,7 @@ def _curve(part: pl.DataFrame) -> Curve:
     )  # fmt: skip
 
 
-@draw.styled
+@draw.with_style
 def over_steps(entry: Entry, found: Sequence[Curve]) -> Html | None:
     """Draw value against step, a panel for each metric and a colour for each set of labels and rank."""
     names = list(dict.fromkeys(one.metric for one in found))[:_MOST_PANELS]
@@ -92,11 +92,11 @@ def over_steps(entry: Entry, found: Sequence[Curve]) -> Html | None:
             colour = draw.COLOURS[lines.index(one.line) % len(draw.COLOURS)]
             axes.plot(one.steps, one.values, color=colour, linewidth=1.0, alpha=0.7)
         unit = mine[0].unit
-        axes.set_title(f"{draw.shortened(name)}{f', {unit}' if unit else ''}", loc="left", pad=3)
+        axes.set_title(f"{draw.shorten(name)}{f', {unit}' if unit else ''}", loc="left", pad=3)
         axes.locator_params(axis="y", nbins=4)
     panels[-1].set_xlabel("step")
     if len(lines) > 1:
         for place, line in enumerate(lines[: len(draw.COLOURS)]):
-            panels[0].plot([], [], color=draw.COLOURS[place], label=draw.shortened(line or "unlabelled", 24))
+            panels[0].plot([], [], color=draw.COLOURS[place], label=draw.shorten(line or "unlabelled", 24))
         draw.legend(figure, panels[0])
     return draw.svg(figure, f"steps-{entry.job.id}", f"What {pick.label(entry)} told, step by step")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prony.model.sweep import Curve, Level, SweepReport
 from prony.report import sweep_tables
-from prony.report.element import Html, captioned, folded, grid, section, tag
+from prony.report.element import Html, add_caption, fold, grid, section, tag
 from prony.report.page import page
 from prony.report.sweep_plots import against_load
 
@@ -16,7 +16,7 @@ _ABOUT = (
 
 def render(report: SweepReport) -> str:
     """Return a whole page that refers to nothing outside itself."""
-    told = [tag("li", tag("b", f"{_named(curve, name)}: "), claim.text)
+    told = [tag("li", tag("b", f"{_name_curve(curve, name)}: "), claim.text)
             for curve in report.curves for name, claim in sweep_tables.claims(curve)]  # fmt: skip
     body = (
         section("found", "What was found", tag("ul", *told, class_="found")),
@@ -41,13 +41,13 @@ def sweep_blocks(report: SweepReport, *, claims: bool = True) -> list[Html | Non
         blocks.append(grid(heads, rows, numeric=[n for n in range(len(heads)) if n not in words]))
         drawing = against_load(curve, str(place))
         if drawing is not None:
-            blocks.append(captioned("Against load.", _ABOUT, drawing))
+            blocks.append(add_caption("Against load.", _ABOUT, drawing))
         evidence = [_evidence(curve, level) for level in curve.levels]
-        blocks.append(folded("What limited each level, with the series behind it", *evidence))
+        blocks.append(fold("What limited each level, with the series behind it", *evidence))
     return blocks
 
 
-def _named(curve: Curve, name: str) -> str:
+def _name_curve(curve: Curve, name: str) -> str:
     return f"{name} ({curve.title})" if curve.title else name
 
 

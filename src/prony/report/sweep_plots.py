@@ -18,7 +18,7 @@ _MOST_TICKS = 10
 _KNEE, _SLO = draw.COLOURS[1], draw.COLOURS[2]
 
 
-@draw.styled
+@draw.with_style
 def against_load(curve: Curve, name: str) -> Html | None:
     """Draw one curve; a level that takes no part in the claims is hollow."""
     points = [level for level in curve.levels if level.throughput is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prony.model.estimate import Estimate
 from prony.model.sweep import Claim, Curve, Level, LimitState, SweepReport
 from prony.report import number, pick
-from prony.report.load_tables import Line
+from prony.report.load_tables import FigureLine
 
 _LIMITED = {"client": "the client", "server": "the server", "machine": "shared", "others": "other processes",
             "none": "nothing seen", "unknown": "unknown"}  # fmt: skip
@@ -13,13 +13,13 @@ _LIMITED = {"client": "the client", "server": "the server", "machine": "shared",
 
 def headings(curve: Curve) -> tuple[str, ...]:
     """Return the heads of the columns that this curve has something for."""
-    return (curve.noun, "throughput", *_optional(curve), "e2e p50", "e2e p99", "errors", *_judged(curve), "limited by",
-            "verdict")  # fmt: skip
+    return (curve.noun, "throughput", *_optional(curve), "e2e p50", "e2e p99", "errors", *_judge_levels(curve),
+            "limited by", "verdict")  # fmt: skip
 
 
-def lines(curve: Curve) -> list[Line]:
+def lines(curve: Curve) -> list[FigureLine]:
     """Return a line for each level, in ascending order."""
-    return [Line(curve.title, _cells(curve, level)) for level in curve.levels]
+    return [FigureLine(curve.title, _cells(curve, level)) for level in curve.levels]
 
 
 def narrow(curve: Curve) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -57,7 +57,7 @@ def limits_of_levels(curve: Curve) -> list[str]:
     """Return what limited the levels, in words: a run of levels with the same limit is told once, by its highest."""
     found: list[tuple[list[str], Level]] = []
     for level in curve.levels:
-        if found and limited(found[-1][1]) == limited(level):
+        if found and describe_limit(found[-1][1]) == describe_limit(level):
             found[-1] = ([*found[-1][0], f"{level.load:g}"], level)
         else:
             found.append(([f"{level.load:g}"], level))
@@ -65,7 +65,7 @@ def limits_of_levels(curve: Curve) -> list[str]:
             for loads, last in found if last.bottleneck is not None]  # fmt: skip
 
 
-def limited(level: Level) -> str:
+def describe_limit(level: Level) -> str:
     """Return where the limit was, in two words."""
     if level.bottleneck is None:
         return number.DASH
@@ -76,17 +76,17 @@ def limited(level: Level) -> str:
 def _cells(curve: Curve, level: Level) -> tuple[str, ...]:
     errors = number.DASH if level.errors is None else number.share(level.errors.value)
     goodput = (_text(level.goodput),) if _optional(curve) else ()
-    judged = (_slo(level),) if _judged(curve) else ()
+    judged = (_slo(level),) if _judge_levels(curve) else ()
     verdict = pick.verdict_text(level.grade, level.ended_early)
     return (f"{level.load:g}", _text(level.throughput), *goodput, _text(level.p50), _text(level.p99), errors, *judged,
-            limited(level), verdict)  # fmt: skip
+            describe_limit(level), verdict)  # fmt: skip
 
 
 def _optional(curve: Curve) -> tuple[str, ...]:
     return ("goodput",) if any(level.goodput is not None for level in curve.levels) else ()
 
 
-def _judged(curve: Curve) -> tuple[str, ...]:
+def _judge_levels(curve: Curve) -> tuple[str, ...]:
     return ("SLO",) if any(level.checks for level in curve.levels) else ()
 
 

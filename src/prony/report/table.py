@@ -1,10 +1,10 @@
-"""A Dossier in, the rows of its one table out, for the terminal, Markdown and HTML alike."""
+"""An experiment in, the rows of its one table out, for the terminal, Markdown and HTML alike."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Estimate
 from prony.model.metric import HEADLINES, key_of
 from prony.report import compare, number, pick
@@ -80,12 +80,12 @@ class Table:
     rows: tuple[Row, ...]
 
 
-def table(dossier: Dossier) -> Table:
+def table(dossier: ExperimentData) -> Table:
     """Return a row for each job. A column in which no job has anything is left out."""
     columns = [*_matrix(dossier), Column("verdict", "verdict", 99, is_number=False)]
     cells: dict[str, dict[str, Cell]] = {one.key: _labels(dossier, one.key) for one in columns}
     for key, heading, importance in _MEASURED:
-        scale, made = _measured(dossier, key)
+        scale, made = _measure_column(dossier, key)
         if made:
             is_headline = key in HEADLINES.values()
             columns.append(Column(key, heading, importance, unit=scale.symbol, is_headline=is_headline))
@@ -93,8 +93,8 @@ def table(dossier: Dossier) -> Table:
         if key in HEADLINES.values() and "ratio" not in cells and (ratios := _ratios(dossier)):
             columns.append(Column("ratio", "ratio", 75))
             cells["ratio"] = ratios
-    for place, key in enumerate(_told(dossier)):
-        scale, cells[key] = _measured(dossier, key)
+    for place, key in enumerate(_script_metrics(dossier)):
+        scale, cells[key] = _measure_column(dossier, key)
         importance = _TOLD if place else 100
         columns.append(Column(key, _heading(key), importance - place, unit=scale.symbol, is_headline=place == 0))
     for key, heading, importance in _EFFECTIVE:
@@ -109,7 +109,7 @@ def table(dossier: Dossier) -> Table:
     return Table(tuple(columns), tuple(rows))
 
 
-def _told(dossier: Dossier) -> list[str]:
+def _script_metrics(dossier: ExperimentData) -> list[str]:
     """Return what scripts told, by the order of the first that tells it."""
     named = {key for key, _, _ in _MEASURED}
     keys = dict.fromkeys(key for entry in dossier.entries for key in pick.own_keys(entry.summary))
@@ -123,14 +123,14 @@ def _heading(key: str) -> str:
     return f"{name if name and unit in _UNITS else parts.metric} {parts.operation}".strip()
 
 
-def _matrix(dossier: Dossier) -> list[Column]:
+def _matrix(dossier: ExperimentData) -> list[Column]:
     paths = pick.axes(dossier)
     if not paths:
         return [Column("title", "job", 98, is_number=False)]
     return [Column(path, pick.axis(path).replace("_", " "), 98, is_number=False) for path in paths]
 
 
-def _labels(dossier: Dossier, key: str) -> dict[str, Cell]:
+def _labels(dossier: ExperimentData, key: str) -> dict[str, Cell]:
     """Return the cells that hold words: the matrix, the title, the verdict."""
     made = {}
     for entry in dossier.entries:
@@ -145,7 +145,7 @@ def _labels(dossier: Dossier, key: str) -> dict[str, Cell]:
     return made
 
 
-def _measured(dossier: Dossier, key: str) -> tuple[number.Scale, dict[str, Cell]]:
+def _measure_column(dossier: ExperimentData, key: str) -> tuple[number.Scale, dict[str, Cell]]:
     """Return one column with a common unit; empty where no job has this number."""
     found = {
         one.job.id: estimate for one in dossier.entries if (estimate := pick.estimate(one.summary, key)) is not None
@@ -179,7 +179,7 @@ def _share_cell(estimate: Estimate, _: number.Scale) -> Cell:
     return Cell(number.share(estimate.value), between, number.footnote(estimate))
 
 
-def _ratios(dossier: Dossier) -> dict[str, Cell]:
+def _ratios(dossier: ExperimentData) -> dict[str, Cell]:
     """Return how each job stands against the fastest of its peers; a description, `≈` where intervals overlap."""
     made = {}
     for job_id, ratio in compare.ratios(dossier.entries).items():
@@ -199,7 +199,7 @@ def _says_the_same(asked: dict[str, Cell] | None, made: dict[str, Cell]) -> bool
     return asked is not None and all(asked[job_id].text == cell.text for job_id, cell in made.items())
 
 
-def _effective(dossier: Dossier, key: str) -> dict[str, Cell]:
+def _effective(dossier: ExperimentData, key: str) -> dict[str, Cell]:
     """Return what the engines say they did."""
     made = {}
     for entry in dossier.entries:

@@ -1,11 +1,11 @@
-"""A Dossier in, a table on the terminal out: verdicts in colour and shape, intervals dimmed, notes below."""
+"""An experiment in, a table on the terminal out: verdicts in colour and shape, intervals dimmed, notes below."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Grade
 from prony.model.gate_outcome import GateOutcome, GateState
 from prony.report import gate_tables, pick
@@ -25,7 +25,7 @@ _GATES = {GateState.PASSED: "bold #009e73", GateState.CANNOT_TELL: "bold #e69f00
 _MOST_NAMED = 3
 
 
-def print_dossier(dossier: Dossier, console: Console) -> None:
+def print_dossier(dossier: ExperimentData, console: Console) -> None:
     """Print the table, its notes and one line on the instrument, for whatever width the console has."""
     from rich.text import Text
 
@@ -48,9 +48,9 @@ def print_gates(outcomes: Sequence[GateOutcome], console: Console) -> None:
     from rich.table import Table as Grid
     from rich.text import Text
 
-    console.print(Text(gate_tables.summed(outcomes), style="bold"))
+    console.print(Text(gate_tables.summarise_gates(outcomes), style="bold"))
     grid = Grid.grid(padding=(0, 1))
-    for one in gate_tables.ordered(outcomes):
+    for one in gate_tables.worst_gates_first(outcomes):
         head = Text(f"{gate_tables.MARKS[one.state]} {one.state}", style=_GATES[one.state])
         grid.add_row(head, Text(one_line(f"{one.gate}  ({one.title})")), Text(one_line(one.text), style="dim"))
     console.print(grid)
@@ -82,13 +82,13 @@ def _grid(shown: Table, keys: set[str], console: Console) -> Grid:
     for column in columns:
         grid.add_column(column.title, overflow="fold",
                         no_wrap=column.is_number or column.key == "verdict")  # fmt: skip
-    dressed = [_dressed(column, shown.rows, console) for column in columns]
+    dressed = [_style_column(column, shown.rows, console) for column in columns]
     for cells in zip(*dressed, strict=True):
         grid.add_row(*cells)
     return grid
 
 
-def _dressed(column: Column, rows: Sequence[Row], console: Console) -> list[Text]:
+def _style_column(column: Column, rows: Sequence[Row], console: Console) -> list[Text]:
     """Return one column's cells, numbers aligned at their decimal points and intervals at their brackets."""
     from rich.text import Text
 
@@ -99,14 +99,14 @@ def _dressed(column: Column, rows: Sequence[Row], console: Console) -> list[Text
     if column.is_number:
         heads = [len(text.partition(".")[0]) for text in texts]
         tail = max(len(text) - head for text, head in zip(texts, heads, strict=True))
-        texts = [_aligned(text, max(heads), tail) for text in texts]
+        texts = [_align(text, max(heads), tail) for text in texts]
     return [
         Text.assemble((text, _style(column, row)), (f" {cell.interval}" if cell.interval else "", "dim"))
         for text, cell, row in zip(texts, cells, rows, strict=True)
     ]
 
 
-def _aligned(text: str, head: int, tail: int) -> str:
+def _align(text: str, head: int, tail: int) -> str:
     whole, point, decimals = text.partition(".")
     return f"{whole:>{head}}{point + decimals:<{tail}}"
 
@@ -129,7 +129,7 @@ def _symbol(grade: Grade, console: Console) -> str:
     return symbols[grade]
 
 
-def _remarks(dossier: Dossier, console: Console) -> Grid:
+def _remarks(dossier: ExperimentData, console: Console) -> Grid:
     """Return the notes and the line on the instrument, each hanging on its mark."""
     from rich.table import Table as Grid
     from rich.text import Text

@@ -1,14 +1,14 @@
-"""A Dossier in, the tables of its loads on the terminal out: throughput against load, latencies, figures."""
+"""An experiment in, the tables of its loads on the terminal out: throughput against load, latencies, figures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.sweep import SweepReport
 from prony.report import load_tables, pick, sweep_tables
-from prony.report.load_tables import Line
+from prony.report.load_tables import FigureLine
 from prony.report.safe import one_line
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 3
 
 
-def print_loads(dossier: Dossier, console: Console) -> None:
+def print_loads(dossier: ExperimentData, console: Console) -> None:
     """Print what loads have beyond the table of all jobs; nothing where there is none."""
     if dossier.sweep is not None:
         print_sweep(dossier.sweep, console)
@@ -57,11 +57,11 @@ def _print_one(console: Console, entry: Entry, *, is_named: bool) -> None:
         print_table(console, "", load_tables.MEMBERS, [_row(line) for line in members])
 
 
-def _row(line: Line) -> tuple[str, ...]:
+def _row(line: FigureLine) -> tuple[str, ...]:
     return (line.name, *line.cells)
 
 
-def _short(line: Line) -> tuple[str, ...]:
+def _short(line: FigureLine) -> tuple[str, ...]:
     """Return the median with its interval, and the others as values."""
     first, *others = line.cells
     return (line.name, first, *(cell.partition(" [")[0] for cell in others))

@@ -16,7 +16,7 @@ from prony.run.scrape import Page
 _PERIOD_NS = 10**9
 
 
-class Beside:
+class LoadTelemetry:
     """Watches one run. `service_cpu_s` tells what the service has used, `service_rss_mib` its memory; None where it is
     not ours to ask: then what other processes do cannot be told from what the service does."""
 
@@ -64,7 +64,7 @@ class Beside:
     def _service_s(self) -> float:
         return (self._service_cpu_s() if self._service_cpu_s is not None else None) or 0.0
 
-    def told(self, repetition: Repetition) -> Repetition:
+    def add_telemetry(self, repetition: Repetition) -> Repetition:
         """Return the repetition with what was seen beside it."""
         changes = {"noise": self.noise, "contamination": contamination(self.noise), "energy_j": self.energy_j}
         return repetition.model_copy(update=changes)

@@ -16,7 +16,7 @@ from prony.model.calibration import Calibration
 from prony.model.device import Device
 from prony.model.estimate import Estimate
 from prony.ports.clock import Clock
-from prony.run.child.wire import Message, Order
+from prony.run.child.wire import ChildOrder, Message
 from prony.run.host import EngineHost, Watch
 from prony.stats.quantiles import median_ranks
 from prony.stats.spread import robust_cv
@@ -73,17 +73,17 @@ def equal_runs(scratch: Path, *, count: int, progress: Callable[[int, int], None
 
 def _once(host: EngineHost, scratch: Path, model: str, runs: int) -> _Run:
     samples = scratch / "calibration.i64"
-    order = Order(op="measure", model=f"{model}.null", runs=runs, warmup=runs // 10, samples=str(samples))
+    order = ChildOrder(op="measure", model=f"{model}.null", runs=runs, warmup=runs // 10, samples=str(samples))
     begin_ns = time.perf_counter_ns()
     answer = host.perform(order, Watch(timeout_ns=_TIMEOUT_NS))
     wall_ms = (time.perf_counter_ns() - begin_ns) / 1e6
     if answer.done is None:
         reason = answer.failure.message if answer.failure else "no answer"
         raise MeasurementError(f"the instrument could not measure itself: {reason}", hint="is the machine overloaded?")
-    return _Run(_measured(samples, answer.done), wall_ms)
+    return _Run(_read_samples(samples, answer.done), wall_ms)
 
 
-def _measured(samples: Path, done: Message) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _read_samples(samples: Path, done: Message) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     count = done["counts"]["measure"]
     stamps = np.fromfile(samples, dtype=np.int64)[-2 * count :]
     return stamps[count:] - stamps[:count]

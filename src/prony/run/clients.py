@@ -12,7 +12,7 @@ from prony.model.clients import ClientSide, Member
 from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
-    from prony.load.outcome import Outcome
+    from prony.load.outcome import LoadOutcome
     from prony.load.schedule import Schedule
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
@@ -33,7 +33,7 @@ _MS = 1e6
 _S = 1e9
 
 
-def client_side(outcome: Outcome, schedule: Schedule) -> ClientSide:
+def client_side(outcome: LoadOutcome, schedule: Schedule) -> ClientSide:
     """Return how a run went on the side of those who sent."""
     records = outcome.records
     wall_s = (outcome.end_ns - outcome.begin_ns) / _S
@@ -129,7 +129,7 @@ def _asked_users(schedule: Schedule, duration_ns: int) -> float:
     return float(np.dot(lasting, users) / lasting.sum()) if lasting.sum() > 0 else float(users[-1])
 
 
-def _in_flight(outcome: Outcome, schedule: Schedule) -> float | None:
+def _in_flight(outcome: LoadOutcome, schedule: Schedule) -> float | None:
     """Return how many requests were in flight on average; users who think are in none."""
     return None if schedule.think_ns else _mean_in_flight(outcome)
 

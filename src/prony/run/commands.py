@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from prony.errors import InputError, SutError
-from prony.measure.request_lines import Log, joined_logs, placed, read_log
+from prony.measure.request_lines import Log, joined_logs, place_requests, read_log
 from prony.measure.requests import Array
 from prony.ports.driver import Endpoint
 from prony.run.services import reaper
@@ -34,7 +34,7 @@ _TAIL = 400
 
 
 @dataclass(frozen=True)
-class Order:
+class CommandOrder:
     """`name` is the job's; `folder` is empty and for the commands' own files, `logs` is where their words go."""
 
     command: Sequence[str]
@@ -92,17 +92,17 @@ class Done:
     is_cut: bool = False
 
 
-def run_commands(order: Order, stop_asked: Callable[[], bool], tick: Callable[[], None]) -> Done:
+def run_commands(order: CommandOrder, stop_asked: Callable[[], bool], tick: Callable[[], None]) -> Done:
     """Run the command once for each user, all at once, to the end of all."""
     if order.users > MOST_USERS:
         raise InputError(f"{order.users} users are {order.users} processes of a command; the most is {MOST_USERS}")
     clients: list[_Client] = []
     is_late = False
-    with _guarded() as token:
+    with _guard_processes() as token:
         offset_ns = time.perf_counter_ns() - time.time_ns()
         try:
             for number in range(order.users):
-                clients.append(_started(order, number, token))
+                clients.append(_start_client(order, number, token))
             deadline = time.monotonic() + order.limit_s
             while any(client.is_alive for client in clients) and not stop_asked() and not is_late:
                 tick()
@@ -114,7 +114,7 @@ def run_commands(order: Order, stop_asked: Callable[[], bool], tick: Callable[[]
 
 
 @contextmanager
-def _guarded() -> Iterator[str]:
+def _guard_processes() -> Iterator[str]:
     """Give a token; whatever carries it is gone after the block, and when this process is killed within it."""
     token = secrets.token_hex(16)
     command = [sys.executable, "-P", "-m", "prony.run.services.guard", token]
@@ -122,7 +122,7 @@ def _guarded() -> Iterator[str]:
         yield token
 
 
-def _started(order: Order, number: int, token: str) -> _Client:
+def _start_client(order: CommandOrder, number: int, token: str) -> _Client:
     """Start one client in a session of its own."""
     name = order.client_name(number)
     output = order.folder / name
@@ -136,7 +136,7 @@ def _started(order: Order, number: int, token: str) -> _Client:
             stdout=words,
             stderr=subprocess.STDOUT,
             cwd=output,
-            env={**os.environ, **_told(order, name, output), **order.environment, reaper.TOKEN: token},
+            env={**os.environ, **_client_variables(order, name, output), **order.environment, reaper.TOKEN: token},
             start_new_session=True,
         )
     client = _Client(number, process, log, time.perf_counter_ns())
@@ -144,7 +144,7 @@ def _started(order: Order, number: int, token: str) -> _Client:
     return client
 
 
-def _told(order: Order, name: str, output: Path) -> dict[str, str]:
+def _client_variables(order: CommandOrder, name: str, output: Path) -> dict[str, str]:
     """Return the variables by which a command knows what it loads and who it is."""
     endpoint = order.endpoint
     scheme = "https" if endpoint.tls else "http"
@@ -173,7 +173,7 @@ def _end(clients: Sequence[_Client]) -> None:
             client.waiting.join(max(0.0, deadline - time.monotonic()))
 
 
-def _done(order: Order, clients: Sequence[_Client], offset_ns: int, *, is_late: bool) -> Done:
+def _done(order: CommandOrder, clients: Sequence[_Client], offset_ns: int, *, is_late: bool) -> Done:
     logs = [_written(order, client) for client in clients]
     log = joined_logs(logs)
     silent = sum(not one.lines for one in logs)
@@ -185,12 +185,12 @@ def _done(order: Order, clients: Sequence[_Client], offset_ns: int, *, is_late: 
     if not log.lines:
         nothing = np.empty(0, dtype=np.int64)
         return Done(begin_ns, end_ns, log, nothing, nothing, cpu_s, failure, notes, silent, is_late)
-    begins, ends, window = placed(log, offset_ns=offset_ns)
+    begins, ends, window = place_requests(log, offset_ns=offset_ns)
     begin_ns, end_ns = min(window[0], begin_ns), max(window[1], end_ns)
     return Done(begin_ns, end_ns, log, begins, ends, cpu_s, failure, notes, silent, is_late)
 
 
-def _written(order: Order, client: _Client) -> Log:
+def _written(order: CommandOrder, client: _Client) -> Log:
     """Return what one client wrote down."""
     found = read_log(sorted((order.folder / order.client_name(client.number)).rglob("*.jsonl")))
     return replace(found, lines=tuple(replace(line, client=client.number) for line in found.lines))
@@ -205,7 +205,7 @@ def _told_of(clients: Sequence[_Client], log: Log, silent: int) -> str:
     return f"{len(clients)} runs of a command wrote {len(log.lines)} requests down{none}{coarse}{unread}"
 
 
-def _failure(order: Order, clients: Sequence[_Client], *, is_late: bool, has_requests: bool) -> SutError | None:
+def _failure(order: CommandOrder, clients: Sequence[_Client], *, is_late: bool, has_requests: bool) -> SutError | None:
     if is_late and has_requests:
         return None  # a load that was cut: what was written down until then counts, and is told to be cut
     if is_late:

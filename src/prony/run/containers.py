@@ -92,17 +92,17 @@ class Engine:
         """Return the commands that remove the container of a name."""
         return [[self.path, "rm", "--force", "--volumes", name]] if self.name in ENGINES else []
 
-    def cleared(self, label: str) -> None:
+    def remove_containers(self, label: str) -> None:
         """Remove every container of this label, whoever left it behind."""
         if self.name not in ENGINES:
             return  # a process like any other, which has ended with its parent
         with suppress(OSError, subprocess.SubprocessError):
-            listed = _said([self.path, "ps", "--all", "--quiet", "--filter", f"label={_LABEL}={label}"])
+            listed = _ask([self.path, "ps", "--all", "--quiet", "--filter", f"label={_LABEL}={label}"])
             if names := listed.split():
-                _said([self.path, "rm", "--force", "--volumes", *names])
+                _ask([self.path, "rm", "--force", "--volumes", *names])
 
 
-def _said(words: Sequence[str]) -> str:
+def _ask(words: Sequence[str]) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=_ASK_S).stdout
 
 

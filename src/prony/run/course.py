@@ -12,7 +12,7 @@ import numpy as np
 from prony.model.job import Job
 from prony.model.result import Effective, InputFacts, Noise, Phase, Repetition
 from prony.ports.models import ModelFiles
-from prony.run.child.wire import Message, Order
+from prony.run.child.wire import ChildOrder, Message
 from prony.run.folder import ResultFolder, TelemetryRow
 from prony.run.host import Answer, EngineHost
 from prony.run.observer import Observer
@@ -20,7 +20,7 @@ from prony.stats.steady import steady_from
 
 
 @dataclass
-class Course:
+class JobRun:
     job: Job
     folder: ResultFolder
     files: ModelFiles
@@ -33,9 +33,9 @@ class Course:
     def repetitions(self) -> tuple[Repetition, ...]:
         return self.folder.result.repetitions
 
-    def order(self, op: str, *, index: int, outputs: Path | None = None) -> Order:
+    def order(self, op: str, *, index: int, outputs: Path | None = None) -> ChildOrder:
         workload, measure = self.job.model, self.job.measure
-        return Order(
+        return ChildOrder(
             op=op,
             model=str(self.files.path),
             unit=workload.unit,

@@ -61,11 +61,11 @@ def over_log(phase: str, limit_mib: float) -> Failure:
     return Failure(code="log_limit", message=message, hint=hint, phase=phase)
 
 
-def cancelled(phase: str) -> Failure:
+def cancelled_failure(phase: str) -> Failure:
     return Failure(code="cancelled", message=f"stopped during {phase}", phase=phase)
 
 
-def garbled(phase: str, detail: str) -> Failure:
+def garbled_failure(phase: str, detail: str) -> Failure:
     message = f"the engine's process said what nobody understands during {phase}"
     hint = "does the engine write to descriptors that are not its own?"
     return Failure(code="garbled", message=message, hint=hint, phase=phase, detail=detail)

@@ -14,7 +14,7 @@ from pathlib import Path
 from prony.errors import CapacityError, InputError
 from prony.model.device import EngineReport, EngineUnit
 from prony.ports import plugins
-from prony.run.child.wire import Message, Order
+from prony.run.child.wire import ChildOrder, Message
 from prony.run.host import EngineHost, Watch
 
 _PROBE_TIMEOUT_NS = 120 * 10**9
@@ -71,7 +71,7 @@ def inspect(name: str, engines: Path, log: Path, version: str | None = None) -> 
     try:
         python = interpreter(name, engines, version)
         with EngineHost(name, python, log) as host:
-            answer = host.perform(Order(op="probe"), Watch(timeout_ns=_PROBE_TIMEOUT_NS))
+            answer = host.perform(ChildOrder(op="probe"), Watch(timeout_ns=_PROBE_TIMEOUT_NS))
     except CapacityError as exc:
         state = _STATES.get(exc.code, "broken")
         reason = exc.message.partition(": ")[2] or exc.message
@@ -137,7 +137,7 @@ def add(
     folder.mkdir(parents=True, exist_ok=True)
     earlier = list(folder.glob("environment*"))
     if python is None:
-        wanted = requirements or _pinned(engine.requirements, version)
+        wanted = requirements or _pin_version(engine.requirements, version)
         python = _new_environment(folder, ["numpy", *wanted], say)
     python = str(Path(python).absolute())  # never resolved: the link itself is what makes it that environment's
     record = folder / f".{_RECORD}.tmp"
@@ -149,7 +149,7 @@ def add(
     return python
 
 
-def _pinned(requirements: Sequence[str], version: str | None) -> list[str]:
+def _pin_version(requirements: Sequence[str], version: str | None) -> list[str]:
     """Return what an engine needs, the engine itself, which stands first, in the version that is wanted."""
     if version is None:
         return list(requirements)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from prony import __version__
 from prony.errors import ConflictError, StoreError
-from prony.measure.requests import joined
+from prony.measure.requests import join_runs
 from prony.measure.samples import SAMPLE_PHASES, SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.model.base import Noun
 from prony.model.device import Environment
@@ -131,14 +131,14 @@ def decline(path: Path, job: Job, environment: Environment, failure: Failure, no
 
 
 @contextmanager
-def held(place: Path) -> Iterator[None]:
+def mark_writing(place: Path) -> Iterator[None]:
     """Let everybody see that a runner writes here: to one result folder, or to all those inside this one.
 
     One lock for all of them, because an experiment may have more jobs than a process may have open files. The system
     lets go of it when this process ends, however it ends.
     """
     place.mkdir(parents=True, exist_ok=True)
-    hold = _opened(place)
+    hold = _open_folder(place)
     _take(hold)
     try:
         yield
@@ -147,9 +147,9 @@ def held(place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def abandoned(folder: Path) -> Iterator[None]:
+def wait_until_abandoned(folder: Path) -> Iterator[None]:
     """Wait until no runner writes to the folder, and keep everybody else from mending it meanwhile."""
-    holds, deadline = [_opened(folder), _opened(folder.parent)], time.monotonic() + _WAIT_S
+    holds, deadline = [_open_folder(folder), _open_folder(folder.parent)], time.monotonic() + _WAIT_S
     try:
         while not all(_take(hold) for hold in holds):
             if time.monotonic() > deadline:
@@ -162,7 +162,7 @@ def abandoned(folder: Path) -> Iterator[None]:
             _let_go(hold)
 
 
-def _opened(place: Path) -> int | None:
+def _open_folder(place: Path) -> int | None:
     """Return a descriptor of a folder, to be locked; None where it is gone or cannot be had."""
     try:
         return None if sys.platform == "win32" else os.open(place, os.O_RDONLY)
@@ -206,7 +206,7 @@ def _requests(runs: Sequence[Path]) -> pl.DataFrame:
     import polars as pl
 
     try:
-        return joined(pl.read_parquet(path) for path in runs)
+        return join_runs(pl.read_parquet(path) for path in runs)
     except pl.exceptions.PolarsError as exc:
         hint = "was the power lost? remove this file to keep what the others hold"
         raise StoreError(f"a part of {runs[0].parent} is damaged: {exc}", hint=hint) from exc

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from prony.errors import InputError, MeasurementError, PronyError
 from prony.load.endpoint import is_local
-from prony.load.generator import Share
+from prony.load.generator import ClientShare
 from prony.model.clients import Timing
 from prony.model.event import Event
 from prony.model.gang import Offset, Part, Told
@@ -55,7 +55,7 @@ class Gang:
         self._heard = b""
         self._starts: list[Start] = []
         self.is_one_machine = False
-        self.share = Share(part.index, part.of)
+        self.share = ClientShare(part.index, part.of)
 
     # Where the load goes
 
@@ -78,7 +78,7 @@ class Gang:
 
         Each machine may have as many as it likes: the schedule is dealt out to all of them in turn."""
         counts = [int(text) for text in self.meet("shares", str(processes)).said]
-        self.share = Share(sum(counts[: self.part.index]), sum(counts))
+        self.share = ClientShare(sum(counts[: self.part.index]), sum(counts))
 
     # One run
 
@@ -92,14 +92,14 @@ class Gang:
         self._starts.append(Start(told.at_ns, told.clock, max(0, time.perf_counter_ns() - told.at_ns)))
         return told
 
-    def known(self) -> Timing:
+    def latest_timing(self) -> Timing:
         """Return what was known of the clock when the latest run began."""
         begun = self._starts[-1]
         return Timing(offset_ns=begun.clock.offset_ns, uncertainty_ns=begun.clock.uncertainty_ns, late_ns=begun.late_ns)
 
     def timing(self, index: int) -> Timing:
         """Wait until all have ended, and look at the clocks again; one that is stopped knows of its start alone."""
-        known = self.known()
+        known = self.latest_timing()
         try:
             now = self.meet(f"after-{index}").clock
         except Stopped:

@@ -17,8 +17,8 @@ from prony.errors import CapacityError
 from prony.measure.memory import resident_kib
 from prony.model.result import Failure
 from prony.ports import plugins
-from prony.run.child.wire import Message, Order, Wire
-from prony.run.decode import cancelled, decode_exit, garbled, over_log, over_memory, timed_out
+from prony.run.child.wire import ChildOrder, Message, Wire
+from prony.run.decode import cancelled_failure, decode_exit, garbled_failure, over_log, over_memory, timed_out
 
 _CHILD_ENTRY = Path(__file__).parent / "child" / "__main__.py"
 _IMPORT_TIMEOUT_S = 120.0
@@ -152,7 +152,7 @@ class EngineHost:
             return f"{self.python} -m pip install {needed}, or a new environment: {adding}"
         return f'pip install "prony[{engine.extra}]", or {adding}'
 
-    def perform(self, order: Order, watch: Watch) -> Answer:
+    def perform(self, order: ChildOrder, watch: Watch) -> Answer:
         """Have one fresh child carry out the order; whatever happens to it comes back as an answer."""
         self._log_file.truncate(0)  # what was said before is not of this order, and would only fill the disk
         course = _Course(time.perf_counter_ns(), oom_before=watch.oom_kills())
@@ -172,7 +172,7 @@ class EngineHost:
         try:
             block = self._wire.receive()
         except ValueError:  # a child that was killed in the middle of a long word, or an engine that writes anywhere
-            course.answer.failure = course.answer.failure or garbled(self._phase(), self._log_tail())
+            course.answer.failure = course.answer.failure or garbled_failure(self._phase(), self._log_tail())
             self._abandon(course)
             return
         if block is None:
@@ -200,7 +200,7 @@ class EngineHost:
                 failure = Failure.read({key: message[key] for key in message if key != "event"})
                 self._fail(course, failure)
             case "exit":
-                self._exited(message["status"], course, watch)
+                self._handle_exit(message["status"], course, watch)
 
     def _tell(self, course: _Course, event: str, **body: Any) -> None:
         try:
@@ -208,12 +208,12 @@ class EngineHost:
         except BrokenPipeError:
             self._spawner_lost(course)
 
-    def _exited(self, status: int, course: _Course, watch: Watch) -> None:
+    def _handle_exit(self, status: int, course: _Course, watch: Watch) -> None:
         course.exited = True
         if course.answer.done is not None or course.answer.failure is not None:
             return
         if course.stopping_since_ns is not None:  # it was not yet, or no longer, able to stop politely
-            course.answer.failure = cancelled(self._phase())
+            course.answer.failure = cancelled_failure(self._phase())
             return
         before, after = course.oom_before, watch.oom_kills()
         starved = before is not None and after is not None and after > before
@@ -242,15 +242,15 @@ class EngineHost:
             course.stopping_since_ns = now_ns
             if course.pid is not None:
                 _signal(course.pid, signal.SIGTERM)
-        failure = self._overstepped(course, watch, now_ns)
+        failure = self._check_limits(course, watch, now_ns)
         if failure is not None:
             self._end_child(course, failure)
 
-    def _overstepped(self, course: _Course, watch: Watch, now_ns: int) -> Failure | None:
+    def _check_limits(self, course: _Course, watch: Watch, now_ns: int) -> Failure | None:
         """Return which limit is broken, if one is."""
         stopping_ns = course.stopping_since_ns
         if stopping_ns is not None and now_ns - stopping_ns > course.grace_ns:
-            return cancelled(self._phase())
+            return cancelled_failure(self._phase())
         if now_ns - course.begin_ns > watch.timeout_ns:
             return timed_out(self._phase(), watch.timeout_ns / 1e9)
         if self.log.stat().st_size > _LOG_MOST:

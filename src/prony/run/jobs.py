@@ -9,19 +9,19 @@ from prony.errors import InputError, PronyError
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import Failure, Result
-from prony.run.folder import decline, held
+from prony.run.folder import decline, mark_writing
 from prony.run.paths import check_paths
-from prony.run.surroundings import Surroundings, failure_of
+from prony.run.surroundings import RunContext, failure_of
 
 
-def run_jobs(jobs: Sequence[Job], folders: Sequence[Path], around: Surroundings) -> list[Result]:
+def run_jobs(jobs: Sequence[Job], folders: Sequence[Path], around: RunContext) -> list[Result]:
     """Run jobs that belong together, each into its folder: the one given, or all inside the same one.
 
     One that names a path which is not allowed here fails before anything of it is read.
     """
     if len({job.workload.kind for job in jobs}) > 1:
         raise InputError("jobs of different kinds cannot take turns", hint="give them to runners of their own")
-    with held(folders[0] if len(folders) == 1 else folders[0].parent):
+    with mark_writing(folders[0] if len(folders) == 1 else folders[0].parent):
         refusals = [_refusal(job, around) for job in jobs]
         declined = {
             job.id: _decline(job, folder, around, failure)
@@ -34,7 +34,7 @@ def run_jobs(jobs: Sequence[Job], folders: Sequence[Path], around: Surroundings)
         return [results[job.id] for job in jobs]
 
 
-def _run(jobs: Sequence[Job], folders: Sequence[Path], around: Surroundings) -> list[Result]:
+def _run(jobs: Sequence[Job], folders: Sequence[Path], around: RunContext) -> list[Result]:
     kind = jobs[0].workload.kind
     if kind == "script":
         from prony.run.scripts.runner import ScriptRunner
@@ -49,7 +49,7 @@ def _run(jobs: Sequence[Job], folders: Sequence[Path], around: Surroundings) -> 
     return Runner(around).run(jobs, folders)
 
 
-def _refusal(job: Job, around: Surroundings) -> Failure | None:
+def _refusal(job: Job, around: RunContext) -> Failure | None:
     try:
         check_paths(job, around.policy, around.base)
     except PronyError as exc:
@@ -57,7 +57,7 @@ def _refusal(job: Job, around: Surroundings) -> Failure | None:
     return None
 
 
-def _decline(job: Job, folder: Path, around: Surroundings, failure: Failure) -> Result:
+def _decline(job: Job, folder: Path, around: RunContext, failure: Failure) -> Result:
     result = decline(folder, job, around.environment(), failure, around.clock.now())
     around.emit(Event(kind="finished", job_id=job.id, state=result.state.value, message=failure.message))
     return result

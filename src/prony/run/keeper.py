@@ -23,7 +23,7 @@ _KILL_S = 30.0  # a process with much memory, or that waits for a disk, takes a 
 _DESCRIPTORS = 2**16
 
 
-class Keeper:
+class Supervisor:
     """`order` has at least a token and the parent; `statuses` is how each child ended, once it has."""
 
     def __init__(self, order: dict[str, Any]) -> None:
@@ -72,15 +72,15 @@ class Keeper:
     def end_all(self, leaders: list[int], *, stop_signal: int, grace_s: float) -> set[int]:
         """End the leaders politely, then everything that is left; return who could not be ended."""
         if waiting := [pid for pid in leaders if pid not in self.statuses]:
-            reaper.signalled(waiting, stop_signal)
+            reaper.send_signal(waiting, stop_signal)
             reaper.gone(lambda: self.members() & {*waiting}, within_s=grace_s, reap=self.reap)
-        reaper.signalled(self.members(), signal.SIGTERM)
+        reaper.send_signal(self.members(), signal.SIGTERM)
         reaper.gone(self.members, within_s=min(_REST_S, grace_s), reap=self.reap)
         if sys.platform != "linux":  # where nobody adopts orphans, their group still finds most of them
             for pid in leaders:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
-        return reaper.ended(self._all, within_s=_KILL_S, reap=self.reap)
+        return reaper.kill_all(self._all, within_s=_KILL_S, reap=self.reap)
 
     def _all(self) -> set[int]:
         return self.members() | reaper.carrying(self.order["token"])

@@ -11,10 +11,10 @@ import numpy as np
 
 from prony.errors import MeasurementError
 from prony.load.endpoint import parse
-from prony.load.generator import Ground, generate
+from prony.load.generator import LoadPlan, generate
 from prony.load.http import request_bytes
 from prony.load.mock import Mock, Options, serve
-from prony.load.outcome import Outcome
+from prony.load.outcome import LoadOutcome
 from prony.load.schedule import plan
 from prony.model.estimate import Estimate
 from prony.model.load import Closed, Load, Open
@@ -52,11 +52,11 @@ _UNITS = {
 
 
 def _once(mock: Mock, scratch: Path) -> dict[str, float]:
-    fast = _sent(mock, scratch / "fast", Load(closed=Closed(concurrency=_LINES), **_LASTING))
+    fast = _send_load(mock, scratch / "fast", Load(closed=Closed(concurrency=_LINES), **_LASTING))
     seconds = (fast.end_ns - fast.begin_ns) / 1e9
     rate = len(fast) / seconds
     half = Open(rate=rate / 2, arrivals="constant")
-    paced = _sent(mock, scratch / "paced", Load(open=half, **_LASTING))
+    paced = _send_load(mock, scratch / "paced", Load(open=half, **_LASTING))
     late_ns = paced.records["sent_ns"] - paced.records["due_ns"]
     return {
         "load_rate_per_s": rate,
@@ -69,7 +69,7 @@ def _timing(mock: Mock, scratch: Path) -> dict[str, float]:
     """Return how far what is reported of streams lies from what the server really wrote."""
     mock.forget()
     load = Load(closed=Closed(concurrency=_STREAMS), requests=4 * _STREAMS)
-    outcome = _sent(mock, scratch, load, streams=True)
+    outcome = _send_load(mock, scratch, load, streams=True)
     driver: Driver = plugins.load(plugins.DRIVERS, "openai-chat")()
     firsts, gaps = [], []
     for row, reply in outcome.replies():
@@ -87,24 +87,24 @@ def _timing(mock: Mock, scratch: Path) -> dict[str, float]:
     }
 
 
-def _sent(mock: Mock, scratch: Path, load: Load, *, streams: bool = False) -> Outcome:
+def _send_load(mock: Mock, scratch: Path, load: Load, *, streams: bool = False) -> LoadOutcome:
     """Send one load from one process; every request must succeed."""
     scratch.mkdir(parents=True)
     endpoint = parse(mock.url)
     if streams:
-        body = json.dumps(_asked()).encode()
+        body = json.dumps(_build_request()).encode()
         content = request_bytes("POST", "/v1/chat/completions", endpoint, {"Content-Type": "application/json"}, body)
     else:
         content = request_bytes("GET", "/calibration", endpoint, {}, b"")
     keeps = Keeps.REPLY if streams else Keeps.NOTHING
     prepared = Prepared(requests=[Request(content)], wire=_WIRE, keeps=keeps)
-    outcome = generate(Ground(prepared, endpoint, plan(load, base=scratch), load, scratch, processes=1))
+    outcome = generate(LoadPlan(prepared, endpoint, plan(load, base=scratch), load, scratch, processes=1))
     bad = int(np.count_nonzero(outcome.records["cause"] != Cause.OK))
     if bad or not len(outcome):
         raise MeasurementError(f"{bad} of {len(outcome)} requests of the calibration failed")
     return outcome
 
 
-def _asked() -> dict[str, Any]:
+def _build_request() -> dict[str, Any]:
     message = {"role": "user", "content": "how fast is this?"}
     return {"model": "mock", "messages": [message], "max_tokens": _TOKENS, "stream": True}

@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 
 from prony.errors import InputError, MeasurementError, PronyError, SutError
-from prony.load.generator import Ground, LostClientError, at_once, generate, processes_of
+from prony.load.generator import LoadPlan, LostClientError, at_once, generate, processes_of
 from prony.load.live import Live
-from prony.load.outcome import Outcome
+from prony.load.outcome import LoadOutcome
 from prony.load.schedule import Schedule, plan
 from prony.measure.digests import Digests
 from prony.measure.request_lines import frame_of
@@ -28,12 +28,12 @@ from prony.model.event import Live as Shown
 from prony.model.load import Load
 from prony.model.result import Failure, Phase, Repetition
 from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Prompt, Wants
-from prony.run.beside import Beside
+from prony.run.beside import LoadTelemetry
 from prony.run.clients import client_side
 from prony.run.folder import ResultFolder, TelemetryRow, write_frame
 from prony.run.gang import Gang
 from prony.run.loads import Chosen
-from prony.run.surroundings import Surroundings, failure_of
+from prony.run.surroundings import RunContext, failure_of
 
 # So many prompts are made where time and no count decides: then they come again from the first.
 _PROMPTS = 1000
@@ -48,11 +48,11 @@ class Seen:
     stop_asked: Callable[[], bool]
 
 
-class LoadCourse:
+class LoadJobRun:
     """A job on its way."""
 
     def __init__(
-        self, folder: ResultFolder, chosen: Chosen, around: Surroundings, *, scratch: Path, gang: Gang | None
+        self, folder: ResultFolder, chosen: Chosen, around: RunContext, *, scratch: Path, gang: Gang | None
     ) -> None:
         self.job = job = folder.job
         self.folder = folder
@@ -111,7 +111,9 @@ class LoadCourse:
         made = task.prompts(self.chosen.prompts, count=wanted, seeds=seeds, base=self._base, lengths=lengths)
         return tuple(made)
 
-    def run(self, load: Load, beside: Beside, seen: Seen, started_at: datetime, *, level: float | None) -> Repetition:
+    def run(
+        self, load: Load, beside: LoadTelemetry, seen: Seen, started_at: datetime, *, level: float | None
+    ) -> Repetition:
         """Carry out one whole load and keep it; a client that died is this repetition's failure, and what it and the
         others recorded until then is kept too."""
         index = len(self.repetitions)
@@ -121,14 +123,14 @@ class LoadCourse:
         scratch = self._scratch / f"{index:04d}"
         scratch.mkdir()
         if self._prepared.command:
-            return self._commanded(index, self._prepared, beside, seen, started_at)
+            return self._run_command(index, self._prepared, beside, seen, started_at)
         gang, processes = self.gang, self._processes(schedule)
         share = gang.share if gang is not None else None
-        ground = Ground(self._prepared, self._endpoint, schedule, load, scratch, processes, self._clients, share)
+        ground = LoadPlan(self._prepared, self._endpoint, schedule, load, scratch, processes, self._clients, share)
         start_at = at_once if gang is None else partial(gang.start, index)
         _keep_no_arrays()
         try:
-            outcome, failure = _sent(ground, beside, seen, start_at)
+            outcome, failure = _send_load(ground, beside, seen, start_at)
             outcome = _while_all_sent(outcome, load)
             timing = gang.timing(index) if gang is not None else None
             side = client_side(outcome, schedule).model_copy(update={"timing": timing})
@@ -136,7 +138,7 @@ class LoadCourse:
             if repetition.state == "ok" and gang is None and load.is_cut_at(len(outcome)):
                 repetition = repetition.model_copy(update={"stopped_by": "time"})
             users = None if level is None else round(level)
-            taken = self._taken(outcome, schedule, load, index, users)
+            taken = self._collect_run(outcome, schedule, load, index, users)
             _import_polars()
             frame = request_frame(taken)
             del outcome, taken  # what they hold is in the frame now, and to write that takes memory too
@@ -150,17 +152,17 @@ class LoadCourse:
             self.telemetry += beside.rows(index)
         if failure is not None:
             repetition = repetition.model_copy(update={"state": "failed", "failure": failure})
-        return beside.told(repetition.model_copy(update={"level": level}))
+        return beside.add_telemetry(repetition.model_copy(update={"level": level}))
 
-    def _commanded(
-        self, index: int, prepared: Prepared, beside: Beside, seen: Seen, started_at: datetime
+    def _run_command(
+        self, index: int, prepared: Prepared, beside: LoadTelemetry, seen: Seen, started_at: datetime
     ) -> Repetition:
         """Let a command send one load, and keep what it wrote down."""
-        from prony.run.commands import Order, run_commands
+        from prony.run.commands import CommandOrder, run_commands
 
         job, scratch = self.job, self._scratch / f"{index:04d}"
         limit_ns = job.load.duration_ns or job.limits.timeout
-        order = Order(
+        order = CommandOrder(
             prepared.command, prepared.environment, self._endpoint, job.load.users.concurrency, limit_ns / 1e9,
             job.name, scratch, self.folder.path / "logs" / f"run-{index + 1}",
         )  # fmt: skip
@@ -188,9 +190,11 @@ class LoadCourse:
             silent_clients=done.silent,
             stopped_by="stop" if stopped else "time" if done.is_cut and failure is None else None,
         )
-        return beside.told(repetition)
+        return beside.add_telemetry(repetition)
 
-    def _taken(self, outcome: Outcome, schedule: Schedule, load: Load, index: int, users: int | None) -> Taken:
+    def _collect_run(
+        self, outcome: LoadOutcome, schedule: Schedule, load: Load, index: int, users: int | None
+    ) -> Taken:
         """Gather what is written down of a run, and find the part of it that counts."""
         records, is_open = outcome.records, schedule.dues_ns is not None
         sending = (outcome.begin_ns, outcome.end_ns)
@@ -203,10 +207,10 @@ class LoadCourse:
             items=[request.items for request in requests],
             is_open=is_open,
             window_ns=find_window(sent, load).pair,
-            digests=self._digested(outcome),
+            digests=self._digest_replies(outcome),
         )
 
-    def _digested(self, outcome: Outcome) -> Digests:
+    def _digest_replies(self, outcome: LoadOutcome) -> Digests:
         """Look at the replies that were kept; a good one that is not what was asked for is told so here."""
         digests = Digests()
         if self._prepared is None or self._prepared.keeps is Keeps.NOTHING:
@@ -228,7 +232,9 @@ class LoadCourse:
         return ""
 
 
-def _sent(ground: Ground, beside: Beside, seen: Seen, start_at: Callable[[], int]) -> tuple[Outcome, Failure | None]:
+def _send_load(
+    ground: LoadPlan, beside: LoadTelemetry, seen: Seen, start_at: Callable[[], int]
+) -> tuple[LoadOutcome, Failure | None]:
     """Send a load; return what became of every request, and why it ended before its time where it did."""
     failure = None
     beside.begin()
@@ -240,7 +246,7 @@ def _sent(ground: Ground, beside: Beside, seen: Seen, start_at: Callable[[], int
     return outcome, failure
 
 
-def _while_all_sent(outcome: Outcome, load: Load) -> Outcome:
+def _while_all_sent(outcome: LoadOutcome, load: Load) -> LoadOutcome:
     """End the part that may count when the first user is done: then fewer users load the service than were asked for.
 
     Where everything counts, as of one request of each user, it ends with the last."""
@@ -249,7 +255,9 @@ def _while_all_sent(outcome: Outcome, load: Load) -> Outcome:
     return replace(outcome, end_ns=min(outcome.full_until_ns, outcome.end_ns))
 
 
-def _repetition(outcome: Outcome, side: ClientSide, index: int, started_at: datetime, *, stopped: bool) -> Repetition:
+def _repetition(
+    outcome: LoadOutcome, side: ClientSide, index: int, started_at: datetime, *, stopped: bool
+) -> Repetition:
     cpu_ns = round(sum(one.cpu_s for one in outcome.clients) * 1e9)
     count = int(outcome.records["index"].size)
     phase = Phase(begin_ns=outcome.begin_ns, end_ns=outcome.end_ns, cpu_ns=cpu_ns, count=count)
@@ -302,7 +310,7 @@ def check_answers(repetition: Repetition) -> None:
         raise SutError(f"no request succeeded: {told}", hint="does the endpoint answer at all?", code="all_failed")
 
 
-def _ticking(beside: Beside, seen: Seen) -> Callable[[Live], None]:
+def _ticking(beside: LoadTelemetry, seen: Seen) -> Callable[[Live], None]:
     last = [0.0]
 
     def tick(live: Live) -> None:

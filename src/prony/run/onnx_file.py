@@ -65,7 +65,7 @@ class OnnxGraph:
 
 def read_graph(path: str | Path) -> OnnxGraph:
     """Read a file's declarations; refuse a damaged file and external data outside the file's own folder."""
-    with _mapped(Path(path)) as data:
+    with _map_file(Path(path)) as data:
         try:
             model = parse_model(data)
         except DamagedError as exc:
@@ -77,7 +77,7 @@ def read_graph(path: str | Path) -> OnnxGraph:
     return _graph(path, model)
 
 
-def _mapped(path: Path) -> mmap.mmap:
+def _map_file(path: Path) -> mmap.mmap:
     try:
         with path.open("rb") as stream:
             return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
@@ -166,7 +166,7 @@ def _carry(node: Node, known: dict[str, Any], operators: tuple[str, ...]) -> Non
 def read_tensors(path: str | Path, tensors: Iterable[Tensor]) -> dict[str, Array]:
     """Return the contents of tensors that lie in the file itself as raw bytes, as those of the zoo do."""
     found: dict[str, Array] = {}
-    with _mapped(Path(path)) as data:
+    with _map_file(Path(path)) as data:
         for tensor in tensors:
             if tensor.data is None or tensor.dtype not in np.sctypeDict:
                 raise InputError(

@@ -56,7 +56,7 @@ def fields(data: Bytes, at: int, end: int) -> Iterator[Field]:
         at += length
 
 
-def signed(value: int) -> int:
+def as_signed(value: int) -> int:
     """Read an unsigned 64-bit number as two's complement, as protobuf's int64 is written."""
     return value - 2**64 if value >= 2**63 else value
 
@@ -64,7 +64,7 @@ def signed(value: int) -> int:
 def number(field: Field) -> int:
     if field[2] != -1:
         raise DamagedError(f"field {field[0]} is no number")
-    return signed(field[1])
+    return as_signed(field[1])
 
 
 def span(field: Field) -> tuple[int, int]:
@@ -84,12 +84,12 @@ def text(data: Bytes, field: Field) -> str:
 def numbers(data: Bytes, field: Field) -> list[int]:
     """Read a repeated int64, of which each may stand alone or all be packed into one field."""
     if field[2] == -1:
-        return [signed(field[1])]
+        return [as_signed(field[1])]
     at, end = span(field)
     found: list[int] = []
     while at < end:
         value, at = varint(data, at, end)
-        found.append(signed(value))
+        found.append(as_signed(value))
     return found
 
 

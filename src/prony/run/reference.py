@@ -9,8 +9,8 @@ from typing import Any
 from prony.model.result import OutputCheck
 from prony.ports.engine import REFERENCE_ENGINES
 from prony.run.child.compare import compare
-from prony.run.child.outputs import kept
-from prony.run.child.wire import Message, Order
+from prony.run.child.outputs import read_outputs
+from prony.run.child.wire import ChildOrder, Message
 
 
 def reference_engine(path: Path) -> str | None:
@@ -22,7 +22,7 @@ def is_reference(engine: str, unit: str, precision: str, path: Path) -> bool:
     return engine == reference_engine(path) and unit == "cpu" and precision in ("default", "fp32")
 
 
-def reference_order(order: Order, outputs: Path) -> Order:
+def reference_order(order: ChildOrder, outputs: Path) -> ChildOrder:
     """Return the order that computes the reference: float32 on the CPU, nothing timed, no engine options."""
     return replace(
         order, op="outputs", unit="cpu", precision="fp32", options={}, samples="", outputs=str(outputs), profile=False
@@ -40,20 +40,24 @@ def own_check(done: Message, engine: str) -> OutputCheck:
     )
 
 
-def unchecked(done: Message, note: str) -> OutputCheck:
+def unchecked_outputs(done: Message, note: str) -> OutputCheck:
     return OutputCheck(finite=done["finite"], reference="", compared=False, outputs=done["outputs"], note=note)
 
 
-def compared(done: Message, reference: Message, engine: str, outputs: Path, reference_outputs: Path) -> OutputCheck:
+def compare_outputs(
+    done: Message, reference: Message, engine: str, outputs: Path, reference_outputs: Path
+) -> OutputCheck:
     """Compare what two children saved."""
-    fed, reference_fed = _fed(done), _fed(reference)
+    fed, reference_fed = _fed_inputs(done), _fed_inputs(reference)
     if fed != reference_fed:
-        return unchecked(done, f"not compared: {engine} was fed other inputs ({reference_fed} instead of {fed})")
-    found = compare(kept(str(outputs)), kept(str(reference_outputs)))
+        return unchecked_outputs(
+            done, f"not compared: {engine} was fed other inputs ({reference_fed} instead of {fed})"
+        )
+    found = compare(read_outputs(str(outputs)), read_outputs(str(reference_outputs)))
     return OutputCheck.read(
         {"reference": f"{engine} fp32 on cpu", "outputs": done["outputs"]} | found | {"finite": done["finite"]}
     )
 
 
-def _fed(message: Message) -> dict[str, Any]:
+def _fed_inputs(message: Message) -> dict[str, Any]:
     return {item["name"]: item["sha256"][:12] for item in message["inputs"]}

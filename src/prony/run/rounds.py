@@ -28,7 +28,7 @@ def next_step(measure: Measure, done: Sequence[Repetition], run_medians: Sequenc
     return "load" if loads < wanted and tried < wanted else None
 
 
-def planned(measure: Measure) -> int:
+def count_repetitions(measure: Measure) -> int:
     """Return how many repetitions a job will take if nothing disturbs it."""
     return max(_fewest(measure), measure.cold_starts or 0)
 
@@ -57,7 +57,7 @@ def _hopeless(done: Sequence[Repetition]) -> bool:
     return len(done) >= _GIVE_UP_AFTER and all(repetition.state == "failed" for repetition in done)
 
 
-def shuffled(jobs: Sequence[T], *, round_number: int, seed: int) -> list[T]:
+def shuffle_round(jobs: Sequence[T], *, round_number: int, seed: int) -> list[T]:
     """Return the jobs of one round in an order by chance, and in every second round in the last one's reversed.
 
     A steady drift of the machine then falls on all of them alike, and anything else spreads over them.

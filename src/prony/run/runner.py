@@ -22,21 +22,21 @@ from prony.model.result import Failure, ModelFacts, Repetition, Result, ResultSt
 from prony.ports import plugins
 from prony.ports.models import FetchOptions, ModelFiles
 from prony.run.checking import Checker
-from prony.run.course import Course, repetition_of
+from prony.run.course import JobRun, repetition_of
 from prony.run.engines import check_version, interpreter
 from prony.run.folder import ResultFolder
 from prony.run.host import Answer, EngineHost, Watch
 from prony.run.models import fetch
 from prony.run.observer import Observer, open_probes
 from prony.run.pagecache import arrange, resident_share
-from prony.run.rounds import Op, next_step, planned, shuffled
-from prony.run.surroundings import Stopped, Surroundings, failure_of
+from prony.run.rounds import Op, count_repetitions, next_step, shuffle_round
+from prony.run.surroundings import RunContext, Stopped, failure_of
 
 
 class Runner:
     """Runs jobs together. `out` holds one folder for each job, named by its id."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: RunContext) -> None:
         self.around = around
         self._stack = ExitStack()
         self._starting: dict[tuple[str, str], EngineHost] = {}
@@ -52,7 +52,7 @@ class Runner:
                 self.environment = self.around.environment()
                 self.probes = open_probes()
                 begun = [self._begin(job, folder) for job, folder in zip(jobs, folders, strict=True)]
-                courses = [course for job, folder in begun if (course := self._prepared(job, folder))]
+                courses = [course for job, folder in begun if (course := self._prepare(job, folder))]
                 self._take_turns(courses)
                 for course in courses:
                     self._finish(course)
@@ -69,10 +69,10 @@ class Runner:
                 python = interpreter(name, self.around.engines, version)
                 if (name, python) in self._starting:
                     continue
-                self._starting[name, python] = self._started(name, python, alone=False)
+                self._starting[name, python] = self._start_engine(name, python, alone=False)
         import polars  # noqa: F401 - needed when a folder is finished; now it costs no time of its own
 
-    def _started(self, name: str, python: str, *, alone: bool = True) -> EngineHost:
+    def _start_engine(self, name: str, python: str, *, alone: bool = True) -> EngineHost:
         log = self._scratch / f"{name}-{len(self._starting) + len(self._hosts)}.log"
         host = EngineHost(name, python, log, alone=alone)
         self._stack.callback(host.close)
@@ -82,12 +82,12 @@ class Runner:
         folder = ResultFolder.begin(path, job, prony_version=__version__, started_at=self.around.clock.now())
         return job, folder
 
-    def _prepared(self, job: Job, folder: ResultFolder) -> Course | None:
+    def _prepare(self, job: Job, folder: ResultFolder) -> JobRun | None:
         """Bring engine and model together; what is wrong with them is this job's failure and no other's."""
         self._say("prepare", job, message=f"{job.model.model} for {job.model.engine}")
         try:
             with self.around.interruptible():  # a server that is silent, a lock that is held, a model that is built
-                python, files, facts = self._gathered(job)
+                python, files, facts = self._gather(job)
         except Stopped:
             self._give_up(job, folder, Failure(code="cancelled", message="stopped before it began", whose="prony"))
             return None
@@ -97,10 +97,10 @@ class Runner:
         folder.update(model=facts)
         checksums = self.environment.checksums | {"model": facts.sha256}
         folder.write_environment(self.environment.model_copy(update={"checksums": checksums}))
-        self._say("started", job, total=planned(job.measure))
-        return Course(job, folder, files, python, threads=job.model.threads or self._cpus())
+        self._say("started", job, total=count_repetitions(job.measure))
+        return JobRun(job, folder, files, python, threads=job.model.threads or self._cpus())
 
-    def _gathered(self, job: Job) -> tuple[str, ModelFiles, ModelFacts]:
+    def _gather(self, job: Job) -> tuple[str, ModelFiles, ModelFacts]:
         """Return the interpreter with the engine in it, and the model's files."""
         self._heed_stop()
         name = job.model.engine
@@ -133,7 +133,7 @@ class Runner:
         """Return the spawner of an engine, started when first needed and kept until the runner ends or it dies."""
         key = (name, python)
         if key not in self._hosts or not self._hosts[key].is_alive:
-            host = self._starting.pop(key, None) or self._started(name, python)
+            host = self._starting.pop(key, None) or self._start_engine(name, python)
             self._hosts[key] = host.__enter__()
         return self._hosts[key]
 
@@ -143,11 +143,11 @@ class Runner:
     def _cpus(self) -> int:
         return max(1, int(self.environment.device.hardware.cpu.usable_cores or 1))
 
-    def _take_turns(self, courses: Sequence[Course]) -> None:
+    def _take_turns(self, courses: Sequence[JobRun]) -> None:
         pending, round_number = list(courses), 0
         while pending and not self.around.stop_asked():
             seed = pending[0].job.seed
-            for course in shuffled(pending, round_number=round_number, seed=seed):
+            for course in shuffle_round(pending, round_number=round_number, seed=seed):
                 step = next_step(course.job.measure, course.repetitions, course.run_medians)
                 if step is None:
                     pending.remove(course)
@@ -155,9 +155,9 @@ class Runner:
                     self._repeat(course, step)
             round_number += 1
 
-    def _repeat(self, course: Course, op: Op) -> None:
+    def _repeat(self, course: JobRun, op: Op) -> None:
         job, index = course.job, len(course.repetitions)
-        total = max(planned(job.measure), index + 1)
+        total = max(count_repetitions(job.measure), index + 1)
         self._say("repetition", job, done=index, total=total)
         observer, answer = Observer(self.probes, index), Answer()
         started_at = self.around.clock.now()
@@ -174,7 +174,7 @@ class Runner:
             course.folder.save()
         self._say("repetition", job, done=index + 1, total=total, state=kept.state, message=_trouble(kept))
 
-    def _attempt(self, course: Course, op: Op, observer: Observer) -> tuple[Repetition, Answer]:
+    def _attempt(self, course: JobRun, op: Op, observer: Observer) -> tuple[Repetition, Answer]:
         measure, index = course.job.measure, len(course.repetitions)
         host = self._fresh_host(course) if measure.isolation == "exec" else self._host_of(course)
         arrange(course.files.files, measure.page_cache)
@@ -187,33 +187,33 @@ class Runner:
             course.learn(host, answer.done)
         return repetition.model_copy(update={"page_cache": page_cache}), answer
 
-    def _host_of(self, course: Course) -> EngineHost:
+    def _host_of(self, course: JobRun) -> EngineHost:
         return self._host(course.job.model.engine, course.python)
 
-    def _fresh_host(self, course: Course) -> EngineHost:
+    def _fresh_host(self, course: JobRun) -> EngineHost:
         """Return a spawner that has hosted nothing yet, for isolation by a whole new interpreter."""
         key = (course.job.model.engine, course.python)
         if key in self._hosts:
             self._hosts.pop(key).close()
         return self._host_of(course)
 
-    def _watch(self, course: Course, observer: Observer) -> Watch:
+    def _watch(self, course: JobRun, observer: Observer) -> Watch:
         return Watch(
             timeout_ns=course.job.limits.timeout,
             memory_bytes=course.job.limits.memory,
             stop_asked=self.around.stop_asked,
             on_phase=lambda phase: self._enter(course, observer, phase),
             on_ready=observer.ready,
-            on_measured=observer.measured,
+            on_measured=observer.note_measurement,
             on_tick=observer.tick,
             oom_kills=oom_kills,
         )
 
-    def _enter(self, course: Course, observer: Observer, phase: str) -> None:
+    def _enter(self, course: JobRun, observer: Observer, phase: str) -> None:
         observer.phase(phase)
         self._say("phase", course.job, phase=phase)
 
-    def _finish(self, course: Course) -> None:
+    def _finish(self, course: JobRun) -> None:
         state = _state(course, stopped=self.around.stop_asked())
         if state is ResultState.FAILED:
             course.folder.update(failure=_last_failure(course.repetitions))
@@ -231,7 +231,7 @@ class Runner:
         self.around.emit(Event.read({"kind": kind, "job_id": job.id} | details))
 
 
-def _state(course: Course, *, stopped: bool) -> ResultState:
+def _state(course: JobRun, *, stopped: bool) -> ResultState:
     good = any(item.state == "ok" and item.kind == "measure" for item in course.repetitions)
     wanted_more = next_step(course.job.measure, course.repetitions, course.run_medians) is not None
     if stopped and wanted_more:

@@ -32,13 +32,13 @@ class Page:
             return None
         self._next = now + _PERIOD_S
         try:
-            return numbers(self._fetched())
+            return numbers(self._fetch())
         except (OSError, HTTPException, ValueError) as exc:
             self.failures += 1
             self.reason = str(exc) or type(exc).__name__
             return None
 
-    def _fetched(self) -> str:
+    def _fetch(self) -> str:
         place = urlsplit(self.url)
         kind = HTTPSConnection if place.scheme == "https" else HTTPConnection
         line = kind(place.hostname or "", place.port, timeout=_PATIENCE_S)

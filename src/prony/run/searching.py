@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.load.search import machine, probe_load, wanted
+from prony.load.search import machine, probe_load, slo_as_shares
 from prony.measure.columns import Requests
 from prony.measure.judged import counts_within
 from prony.measure.window import Window
@@ -27,7 +27,7 @@ class Searching:
     def __init__(self, load: Load) -> None:
         self._load = load
         self._search = machine(load)
-        self._wanted = wanted(load.slo)
+        self._wanted = slo_as_shares(load.slo)
 
     def next(self) -> Probed | None:
         """Return the next probe, or None where the search is over."""

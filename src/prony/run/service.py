@@ -21,15 +21,15 @@ from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.result import Failure, Repetition, Result, ResultState
 from prony.ports.driver import Endpoint
-from prony.run.beside import Beside
+from prony.run.beside import LoadTelemetry
 from prony.run.folder import ResultFolder
 from prony.run.gang import Gang, gang_of
-from prony.run.loading import LoadCourse, Seen, check_answers
+from prony.run.loading import LoadJobRun, Seen, check_answers
 from prony.run.loads import Chosen, chosen
 from prony.run.observer import open_probes
-from prony.run.rounds import shuffled
+from prony.run.rounds import shuffle_round
 from prony.run.scrape import Page
-from prony.run.surroundings import Stopped, Surroundings, failure_of
+from prony.run.surroundings import RunContext, Stopped, failure_of
 
 if TYPE_CHECKING:
     from prony.ports.probe import Probe
@@ -53,7 +53,7 @@ class _Scene:
 class ServiceRunner:
     """Runs jobs that load services."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: RunContext) -> None:
         self.around = around
         self._scratch = Path(tempfile.mkdtemp(prefix="prony-load-"))
         self._probes: list[Probe] = []
@@ -83,7 +83,7 @@ class ServiceRunner:
         folders = [folder for group in groups for folder in group]
         try:
             with ExitStack() as stack:
-                placed = [pair for group in groups for pair in self._opened(stack, group)]
+                placed = [pair for group in groups for pair in self._open_group(stack, group)]
                 self._take_turns(placed)
                 for course, _ in placed:
                     self._finish(course)
@@ -92,13 +92,13 @@ class ServiceRunner:
         except PronyError as exc:
             self._give_up(folders, failure_of(exc, phase="start"))
 
-    def _opened(self, stack: ExitStack, folders: Sequence[ResultFolder]) -> Iterator[tuple[LoadCourse, _Scene]]:
+    def _open_group(self, stack: ExitStack, folders: Sequence[ResultFolder]) -> Iterator[tuple[LoadJobRun, _Scene]]:
         """Start what the jobs of one group share and get each ready; yield those that are, with what they load."""
         picked = [chosen(folder.job.service) for folder in folders]
         gangs = [gang_of(folder.job, self.around.emit, self.around.stop_asked) for folder in folders]
         scene = stack.enter_context(self._scene(folders[0], picked[0], gangs[0]))
         for folder, one, gang in zip(folders, picked, gangs, strict=True):
-            course = self._prepared(scene, folder, one, gang)
+            course = self._prepare(scene, folder, one, gang)
             if course is not None:
                 yield course, scene
 
@@ -115,19 +115,21 @@ class ServiceRunner:
         else:
             url = folder.job.service.endpoint
             endpoint = gang.agree_on_endpoint(None)
-            yield _Scene(endpoint, ServiceFacts(endpoint=_shown(url) if url else ""), "")
+            yield _Scene(endpoint, ServiceFacts(endpoint=_show_endpoint(url) if url else ""), "")
 
     @contextmanager
     def _own_scene(self, folder: ResultFolder, picked: Chosen) -> Iterator[_Scene]:
         workload, job = folder.job.service, folder.job
         if picked.service is None:
             url = workload.endpoint or ""
-            yield _Scene(parse(url, self.around.base), ServiceFacts(endpoint=_shown(url)), workload.metrics_url or "")
+            yield _Scene(
+                parse(url, self.around.base), ServiceFacts(endpoint=_show_endpoint(url)), workload.metrics_url or ""
+            )
             return
-        from prony.run.services.host import started
+        from prony.run.services.host import start_service
 
         self._say("prepare", job, message=f"starting {workload.service}")
-        starting = started(
+        starting = start_service(
             picked.service,
             picked.settings,
             log=folder.path / "logs" / "service.log",
@@ -146,10 +148,10 @@ class ServiceRunner:
             )
             yield _Scene(running.endpoint, facts, workload.metrics_url or running.metrics_url, running)
 
-    def _prepared(self, scene: _Scene, folder: ResultFolder, picked: Chosen, gang: Gang | None) -> LoadCourse | None:
+    def _prepare(self, scene: _Scene, folder: ResultFolder, picked: Chosen, gang: Gang | None) -> LoadJobRun | None:
         job = folder.job
         self._say("prepare", job, message="making requests")
-        course = LoadCourse(folder, picked, self.around, scratch=self._scratch, gang=gang)
+        course = LoadJobRun(folder, picked, self.around, scratch=self._scratch, gang=gang)
         try:
             with self.around.interruptible():
                 course.prepare(scene.endpoint)
@@ -163,17 +165,17 @@ class ServiceRunner:
         facts = scene.facts.model_copy(update={"notes": scene.facts.notes | course.notes})
         folder.update(service=facts)
         folder.save()
-        self._say("started", job, total=_planned(job))
+        self._say("started", job, total=_count_runs(job))
         return course
 
     # Turns
 
-    def _take_turns(self, placed: Sequence[tuple[LoadCourse, _Scene]]) -> None:
+    def _take_turns(self, placed: Sequence[tuple[LoadJobRun, _Scene]]) -> None:
         pending, round_number = list(placed), 0
         loads = [(course, course.job.load) for course, _ in placed]
         searches = {id(course): _searching(load) for course, load in loads if load.search is not None}
         while pending and not self.around.stop_asked():
-            for pair in shuffled(pending, round_number=round_number, seed=pending[0][0].job.seed):
+            for pair in shuffle_round(pending, round_number=round_number, seed=pending[0][0].job.seed):
                 if self.around.stop_asked():
                     return
                 course, scene = pair
@@ -181,7 +183,7 @@ class ServiceRunner:
                     pending.remove(pair)
             round_number += 1
 
-    def _again(self, course: LoadCourse, scene: _Scene, search: Searching | None) -> bool:
+    def _again(self, course: LoadJobRun, scene: _Scene, search: Searching | None) -> bool:
         """Carry out one more run where one is wanted; return whether another may be."""
         if _hopeless(course):
             return False
@@ -197,16 +199,16 @@ class ServiceRunner:
         self._repeat(course, scene, None)
         return len(course.repetitions) < course.job.load.repeats
 
-    def _repeat(self, course: LoadCourse, scene: _Scene, probe: Probed | None) -> Repetition:
+    def _repeat(self, course: LoadJobRun, scene: _Scene, probe: Probed | None) -> Repetition:
         job, index = course.job, len(course.repetitions)
-        total = max(_planned(job), index + 1)
+        total = max(_count_runs(job), index + 1)
         self._say("repetition", job, done=index, total=total)
         started_at, client = self.around.clock.now(), None
         page = Page(scene.metrics_url) if scene.metrics_url else None
         # What another agent's clients do on this machine cannot be told from what strangers do.
         running = None if scene.is_shared else scene.running
         own = (None, None) if running is None else (running.cpu_s, running.rss_mib)
-        beside = Beside(self._probes, page, *own)
+        beside = LoadTelemetry(self._probes, page, *own)
         seen = Seen(lambda live: self._live(job, live), self.around.stop_asked)
         load, level = (job.load, None) if probe is None else (probe.load, probe.level)
         try:
@@ -226,13 +228,13 @@ class ServiceRunner:
 
     # Ends
 
-    def _finish(self, course: LoadCourse) -> None:
+    def _finish(self, course: LoadJobRun) -> None:
         left = course.finish()
         if left:
-            course.folder.update(service=_noted(course.folder.result, left))
+            course.folder.update(service=_add_note(course.folder.result, left))
         good = any(one.state == "ok" for one in course.repetitions)
         good = good and not (course.gang is not None and _hopeless(course))
-        stopped = self.around.stop_asked() and len(course.repetitions) < _planned(course.job)
+        stopped = self.around.stop_asked() and len(course.repetitions) < _count_runs(course.job)
         stopped = stopped or any(one.state == "cancelled" for one in course.repetitions)
         state = ResultState.PARTIAL if stopped else ResultState.COMPLETE if good else ResultState.FAILED
         if state is ResultState.FAILED:
@@ -279,12 +281,12 @@ def _searching(load: Load) -> Searching:
     return Searching(load)
 
 
-def _planned(job: Job) -> int:
+def _count_runs(job: Job) -> int:
     """Return how many runs a job takes; how many a search takes is not known before."""
     return 1 if job.load.search is not None else job.load.repeats
 
 
-def _hopeless(course: LoadCourse) -> bool:
+def _hopeless(course: LoadJobRun) -> bool:
     """Would another run say the same? One that failed for one of a gang is none for the others either."""
     done = course.repetitions
     if course.gang is not None:
@@ -302,12 +304,12 @@ def _trouble(repetition: Repetition) -> str:
     return f"disturbed: {repetition.contamination[0].partition(': ')[2]}" if repetition.contamination else ""
 
 
-def _noted(result: Result, text: str) -> ServiceFacts:
+def _add_note(result: Result, text: str) -> ServiceFacts:
     facts = result.service or ServiceFacts()
     return facts.model_copy(update={"notes": facts.notes | {"left behind": text}})
 
 
-def _shown(url: str) -> str:
+def _show_endpoint(url: str) -> str:
     """Return an endpoint without what is secret in it."""
     parts = urlsplit(url)
     if parts.password is None:

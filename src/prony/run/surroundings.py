@@ -17,7 +17,7 @@ from prony.ports.models import ModelPolicy
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class RunContext:
     """What the runner may use: where models are cached, where engines live, what relative paths are relative to."""
 
     cache: Path

@@ -29,7 +29,7 @@ def nothing() -> Response:
     return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
-def created(view: ExperimentView, *, is_new: bool) -> Response:
+def respond_created(view: ExperimentView, *, is_new: bool) -> Response:
     """Answer a creation; one that was repeated under its key says so."""
     headers = {"Location": f"/api/v1/experiments/{view.experiment.id}"}
     if is_new:
@@ -37,7 +37,7 @@ def created(view: ExperimentView, *, is_new: bool) -> Response:
     return answer(view, HTTPStatus.OK, headers | {"Idempotency-Replayed": "true"})
 
 
-def tagged(request: Request, noun: BaseModel) -> Response:
+def respond_tagged(request: Request, noun: BaseModel) -> Response:
     """Answer what is polled: with the tag of its content, and without the content where the client has it."""
     body = noun.model_dump_json().encode()
     tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
@@ -52,7 +52,7 @@ def _holds(said: bytes, tag: str) -> bool:
     return known.strip() == "*" or tag in (one.strip().removeprefix("W/") for one in known.split(","))
 
 
-def measured(noun: BaseModel) -> Response:
+def respond_measurements(noun: BaseModel) -> Response:
     """Answer what holds measurements: what is no finite number is text, because JSON has no other word for it."""
     body = noun.model_dump_json()
     if "NaN" in body or "Infinity" in body:

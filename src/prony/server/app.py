@@ -14,7 +14,7 @@ from prony.server import pages
 from prony.server.directory import Directory
 from prony.server.edge import Edge
 from prony.server.forwarded import Network, Proxies
-from prony.server.gate import Gate
+from prony.server.gate import Authenticator
 from prony.server.login import LoginPages
 from prony.server.metrics import Metrics
 from prony.server.openapi import document
@@ -83,7 +83,7 @@ def create_app(fleet: Fleet, *, open_to_all: bool, owner_token: str = "", proxie
     """
     app = Application(title="Prony", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     waits = Waits()
-    gate, metrics = Gate(fleet.access, is_open=open_to_all), Metrics(fleet, waits)
+    gate, metrics = Authenticator(fleet.access, is_open=open_to_all), Metrics(fleet, waits)
     app.state.fleet = fleet
     app.state.gate = gate
     app.state.logins = Logins(fleet.access, fleet.clock)

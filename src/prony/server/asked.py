@@ -33,13 +33,13 @@ _MOST_FIELDS = 50
 _LONGEST_KEY = 255
 
 
-class Asked(Noun):
+class QueryParams(Noun):
     """The root of all that is asked: a name that an operation does not know is refused, not passed over."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class PageAsked(Asked):
+class PageAsked(QueryParams):
     limit: int = Field(default=50, ge=1, le=500, description="how many at most")
     cursor: str | None = Field(
         default=None, max_length=500, pattern=r"^[\x21-\x7e]+$", description="`next` of the page before"
@@ -89,7 +89,7 @@ class SeriesAsked(PageAsked):
     state: SeriesState | None = None
 
 
-class HistoryAsked(Asked):
+class HistoryAsked(QueryParams):
     metric: Plain | None = Field(default=None, description="such as `inference_ms.p99`; the headline's by default")
 
 
@@ -102,22 +102,22 @@ class AgentsAsked(PageAsked):
     state: AgentState | None = None
 
 
-class DeleteAsked(Asked):
+class DeleteAsked(QueryParams):
     force: bool = Field(default=False, description="also one that runs")
 
 
-class ReportAsked(Asked):
+class ReportAsked(QueryParams):
     format: Literal["html", "pdf", "md", "json", "csv", "junit", "github"] = "html"
     strict: bool = Field(default=False, description="a gate that cannot be told fails too")
 
 
-class ExportAsked(Asked):
+class ExportAsked(QueryParams):
     format: Literal["folder", "requests-jsonl", "csv", "hdr", "mlperf"] = Field(
         default="folder", description="all of it, or a load's requests as other programs read them"
     )
 
 
-class GatesAsked(Asked):
+class GatesAsked(QueryParams):
     strict: bool = Field(default=False, description="what cannot be told fails too")
     gate: str | None = Field(
         default=None, max_length=2000, description="more gates, separated by `;`, as in `e2e_ms.p99 <= 20`"
@@ -128,7 +128,7 @@ class GatesAsked(Asked):
         return tuple(text.strip() for text in (self.gate or "").split(";") if text.strip())
 
 
-class ExperimentsNamed(Asked):
+class ExperimentsNamed(QueryParams):
     ids: str = Field(
         max_length=5000, pattern=r"^[A-Za-z0-9][A-Za-z0-9._,-]*$", description="experiments, separated by commas"
     )
@@ -156,11 +156,11 @@ class MatrixAsked(ExperimentsNamed):
     against: Against | None = Field(default=None, description="of the Pareto front; default: cost, else power")
 
     @property
-    def wanted(self) -> MatrixTerms:
+    def terms(self) -> MatrixTerms:
         return MatrixTerms(rows=self.rows, columns=self.columns, metric=self.metric, against=self.against)
 
 
-class ComparisonAsked(Asked):
+class ComparisonAsked(QueryParams):
     of: str = Field(
         max_length=2000, pattern=r"^[A-Za-z0-9][A-Za-z0-9._,-]*$",
         description="experiments or jobs, with commas between; the first is the baseline",
@@ -173,56 +173,56 @@ class ComparisonAsked(Asked):
 
     @property
     def names(self) -> tuple[str, ...]:
-        return _listed(self.of)
+        return _split_list(self.of)
 
     @property
     def terms(self) -> Terms:
         return Terms.model_construct(
-            threshold=self.threshold, metrics=_listed(self.metric), across=_listed(self.across),
+            threshold=self.threshold, metrics=_split_list(self.metric), across=_split_list(self.across),
             anyway=self.anyway, rule=self.rule,
         )  # fmt: skip
 
 
-class LogsAsked(Asked):
+class LogsAsked(QueryParams):
     attempt: int | None = Field(default=None, ge=1, le=10_000, description="the last, by default")
     offset: Offset = Field(default=0, description="where to begin, in bytes")
     wait_s: WaitS = Field(default=0, description="how long to wait where there is nothing yet")
 
 
-class DistributionAsked(Asked):
+class DistributionAsked(QueryParams):
     metric: Plain | None = Field(default=None, description="as in `ttft_ms`; default: the workload's headline")
     bins: int = Field(default=60, ge=1, le=500, description="how many")
 
 
-class TimelineAsked(Asked):
+class TimelineAsked(QueryParams):
     buckets: int = Field(default=200, ge=1, le=2000, description="how many at most, of the longest run")
 
 
-class CountersAsked(Asked):
+class CountersAsked(QueryParams):
     most: int = Field(
         default=12, ge=1, le=200, description="how many counters at most; those that tell most come first"
     )
     points: int = Field(default=400, ge=2, le=5000, description="how many of each at most, beside gaps")
 
 
-class HandBackAsked(Asked):
+class HandBackAsked(QueryParams):
     reason: Plain = ""
 
 
-class UploadAsked(Asked):
+class UploadAsked(QueryParams):
     offset: Offset = Field(description="where in the result's tar these octets begin")
 
 
-class FinishAsked(Asked):
+class FinishAsked(QueryParams):
     next: bool = Field(default=False, description="lease the next job with the same request")
     wait_s: WaitS = Field(default=0, description="how long to wait for it")
 
 
-def _listed(text: str) -> tuple[str, ...]:
+def _split_list(text: str) -> tuple[str, ...]:
     return tuple(part for part in text.split(",") if part)
 
 
-def asked(request: Request, noun: type[Asked]) -> Asked:
+def read_query(request: Request, noun: type[QueryParams]) -> QueryParams:
     """Return what stands after the question mark."""
     text = request.scope["query_string"].decode("latin-1")
     if not text:
@@ -235,7 +235,7 @@ def asked(request: Request, noun: type[Asked]) -> Asked:
     return _read(noun, dict(pairs))
 
 
-def _read(noun: type[Asked], pairs: dict[str, str]) -> Asked:
+def _read(noun: type[QueryParams], pairs: dict[str, str]) -> QueryParams:
     try:
         return noun.model_validate(pairs)
     except ValidationError as exc:

@@ -55,7 +55,7 @@ async def _whole(request: Request) -> bytes:
 
 async def octets(request: Request, limit: int, *, ended: asyncio.Event | None = None) -> AsyncIterator[bytes]:
     """Yield the body as it arrives; refuse it as soon as it is known to be too long. `ended` is set at its end."""
-    if _declared(request.scope) > limit:
+    if _declared_length(request.scope) > limit:
         raise _too_large(limit)
     count, more = 0, True
     while more:
@@ -84,7 +84,7 @@ def require_length(scope: Scope) -> None:
         )
 
 
-def _declared(scope: Scope) -> int:
+def _declared_length(scope: Scope) -> int:
     text = header(scope, b"content-length")
     if not text:
         return 0

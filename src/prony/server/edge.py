@@ -15,7 +15,7 @@ from prony.server import web
 from prony.server.body import header
 from prony.server.directory import Directory
 from prony.server.forwarded import Proxies
-from prony.server.gate import Gate, address_of
+from prony.server.gate import Authenticator, address_of
 from prony.server.login import LoginPages
 from prony.server.metrics import Metrics
 from prony.server.problems import GONE, ClientGoneError, fault, refusal
@@ -38,7 +38,7 @@ class Edge:
     """The outermost of our own layers: whatever happens inside, a client gets an answer that tells nothing of it."""
 
     def __init__(
-        self, gate: Gate, metrics: Metrics, directory: Directory, *, login: LoginPages, proxies: Proxies
+        self, gate: Authenticator, metrics: Metrics, directory: Directory, *, login: LoginPages, proxies: Proxies
     ) -> None:
         self._gate = gate
         self._metrics = metrics
@@ -83,7 +83,7 @@ class Edge:
 
     def _note(self, scope: Scope, status: int, took_s: float) -> None:
         operation = getattr(scope.get("route"), "operation_id", None) or "other"
-        self._metrics.answered(operation, status, took_s)
+        self._metrics.count_answer(operation, status, took_s)
         if _lines.isEnabledFor(logging.DEBUG):
             _log.debug("request", operation=operation, status=status, took_ms=round(took_s * 1000, 2),
                        method=scope["method"], address=address_of(scope))  # fmt: skip

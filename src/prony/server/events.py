@@ -17,7 +17,7 @@ BEAT_S = 10.0
 _BEAT = b": beat\n\n"
 
 
-class Notice(Protocol):
+class SseEvent(Protocol):
     """One event; `data` is JSON text, an empty `id` is none."""
 
     @property
@@ -33,7 +33,9 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, first: Notice, source: AsyncIterator[Notice], waits: Waits, *, beat_s: float = BEAT_S) -> None:
+    def __init__(
+        self, first: SseEvent, source: AsyncIterator[SseEvent], waits: Waits, *, beat_s: float = BEAT_S
+    ) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._first = first
@@ -52,7 +54,7 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _pump(self, send: Send) -> None:
-        await _tell(send, encoded(self._first))
+        await _tell(send, encode_event(self._first))
         coming = asyncio.ensure_future(_next(self._source))
         try:
             while True:
@@ -63,20 +65,20 @@ class EventStream(Response):
                 notice = coming.result()
                 if notice is None:
                     return
-                await _tell(send, encoded(notice))
+                await _tell(send, encode_event(notice))
                 coming = asyncio.ensure_future(_next(self._source))
         finally:
             coming.cancel()
             await asyncio.wait({coming})  # a source that is still busy cannot be closed
 
 
-def encoded(notice: Notice) -> bytes:
+def encode_event(notice: SseEvent) -> bytes:
     lines = "".join(f"data: {line}\n" for line in notice.data.split("\n"))
     place = f"id: {notice.id}\n" if notice.id else ""
     return f"{place}event: {notice.event}\n{lines}\n".encode()
 
 
-async def _next(source: AsyncIterator[Notice]) -> Notice | None:
+async def _next(source: AsyncIterator[SseEvent]) -> SseEvent | None:
     return await anext(source, None)
 
 

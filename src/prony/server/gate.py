@@ -69,7 +69,7 @@ ROLES: dict[str, Role | None] = {
 }  # fmt: skip
 
 
-class Gate:
+class Authenticator:
     """`is_open`: somebody said `--no-auth`, so whoever brings no token is the admin."""
 
     def __init__(self, access: Access, *, is_open: bool) -> None:
@@ -85,7 +85,7 @@ class Gate:
             return NOBODY
         said = header(scope, b"authorization")
         if said:
-            return await self._authenticated(said, scope)
+            return await self._authenticate(said, scope)
         if self.is_open:
             check_is_local(scope)
             return OWNER
@@ -100,7 +100,7 @@ class Gate:
     async def admit_session(self, scope: Scope) -> Principal:
         """Return whose browser asks; refuse what another site's page has it send."""
         check_same_origin(scope)
-        return await self._authenticated(b"Bearer " + read_session(scope), scope)
+        return await self._authenticate(b"Bearer " + read_session(scope), scope)
 
     async def blocking(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do what waits for the database without keeping everybody else waiting."""
@@ -110,7 +110,7 @@ class Gate:
         """Ask the store again about everybody: somebody's token was revoked."""
         self._known.clear()
 
-    async def _authenticated(self, said: bytes, scope: Scope) -> Principal:
+    async def _authenticate(self, said: bytes, scope: Scope) -> Principal:
         now = time.monotonic()
         principal, until = self._known.get(said, (NOBODY, 0.0))
         if now < until:

@@ -13,7 +13,7 @@ from prony.app.fleet import Fleet
 from prony.app.login import Logins
 from prony.errors import AccessError, StoreError
 from prony.model.access import AuditEntry
-from prony.server.gate import Gate, address_of
+from prony.server.gate import Authenticator, address_of
 from prony.server.session import read_session, session_cookie
 from prony.server.web import POLICY
 from prony.store import audit
@@ -33,7 +33,7 @@ _log = structlog.get_logger("prony.server")
 
 
 class LoginPages:
-    def __init__(self, fleet: Fleet, gate: Gate, logins: Logins) -> None:
+    def __init__(self, fleet: Fleet, gate: Authenticator, logins: Logins) -> None:
         self._fleet = fleet
         self._gate = gate
         self._logins = logins

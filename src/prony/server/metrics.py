@@ -68,9 +68,9 @@ class Metrics:
         self._changes = Gauge(
             "prony_open_changes", "changes of histories that are open", ("kind", "state"), registry=registry
         )
-        fleet.hooks.append(self.happened)
+        fleet.hooks.append(self.count_event)
 
-    def answered(self, operation: str, status: int, took_s: float) -> None:
+    def count_answer(self, operation: str, status: int, took_s: float) -> None:
         key = (operation, status)
         counters = self._answers.get(key)
         if counters is None:
@@ -79,7 +79,7 @@ class Metrics:
         counters[0].inc()
         counters[1].observe(took_s)
 
-    def happened(self, what: str, facts: dict[str, object]) -> None:
+    def count_event(self, what: str, facts: dict[str, object]) -> None:
         """Hear of something that a use case did."""
         if what == "lease_lost":
             self._lost.inc()

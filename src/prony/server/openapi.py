@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from prony import __version__
 from prony.model.problem import Problem
 from prony.server.gate import ROLES
-from prony.server.problems import described
+from prony.server.problems import describe_refusal
 
 _ABOUT = """A fleet that runs recipes on many devices and keeps what they measured.
 
@@ -73,8 +73,8 @@ def _complete(path: str, method: str, operation: Described) -> None:
     responses = operation["responses"]
     responses.pop("422", None)
     for status in _refusals(path, method, operation):
-        responses[str(status)] = described(status)
-    responses["default"] = described(500) | {"description": "a fault of the server, or it cannot answer now"}
+        responses[str(status)] = describe_refusal(status)
+    responses["default"] = describe_refusal(500) | {"description": "a fault of the server, or it cannot answer now"}
     role = ROLES[name]
     operation["security"] = [] if role is None else [{"token": []}]
     operation["description"] = f"{operation.get('description', '')}\n\nRole: {role or 'none'}.".strip()

@@ -20,9 +20,9 @@ from prony.errors import NotFoundError, PronyError, StoreError
 from prony.model.access import AuditEntry, Principal
 from prony.model.base import Noun
 from prony.ports.clock import SystemClock
-from prony.server.asked import ID_PATTERN, Asked, asked
+from prony.server.asked import ID_PATTERN, QueryParams, read_query
 from prony.server.body import json_body
-from prony.server.gate import Gate, address_of, allow
+from prony.server.gate import Authenticator, address_of, allow
 from prony.server.problems import GONE, ClientGoneError, refusal
 from prony.server.waiting import Waits
 from prony.store import audit
@@ -45,8 +45,8 @@ def fleet_of(request: Request) -> Fleet:
     return fleet
 
 
-def gate_of(request: Request) -> Gate:
-    gate: Gate = request.app.state.gate
+def gate_of(request: Request) -> Authenticator:
+    gate: Authenticator = request.app.state.gate
     return gate
 
 
@@ -72,7 +72,7 @@ class Operation(APIRoute):
         super().__init__(path, endpoint, **options)
         hints = get_type_hints(endpoint)
         self._takes_request = "request" in hints
-        self._query: type[Asked] | None = hints.get("query")
+        self._query: type[QueryParams] | None = hints.get("query")
         self._body: type[Noun] | None = hints.get("body")
         self._id = self.operation_id or ""
         self._is_recorded = bool((self.methods or set()) & _CHANGING) and self._id not in _UNRECORDED
@@ -80,10 +80,10 @@ class Operation(APIRoute):
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        response = await self._answered(request)
+        response = await self._answer(request)
         await response(scope, receive, send)
 
-    async def _answered(self, request: Request) -> Response:
+    async def _answer(self, request: Request) -> Response:
         try:
             allow(who_of(request), self._id)
             response: Response = await self.endpoint(**await self._arguments(request))
@@ -107,7 +107,7 @@ class Operation(APIRoute):
             structlog.contextvars.bind_contextvars(**ids)
             found |= ids
         if self._query is not None:
-            found["query"] = asked(request, self._query)
+            found["query"] = read_query(request, self._query)
         if self._body is not None:
             found["body"] = await json_body(request, self._body, lenient=self._id in _PEERS)
         return found

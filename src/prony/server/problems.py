@@ -83,7 +83,7 @@ def problem_of(error: PronyError) -> Problem:
 def refusal(error: PronyError, headers: Mapping[str, str] | None = None) -> Response:
     """Return the answer to a request that failed."""
     allow = {"Allow": error.allow} if isinstance(error, MethodError) else {}
-    return _rendered(problem_of(error), {**allow, **(headers or {})})
+    return _render(problem_of(error), {**allow, **(headers or {})})
 
 
 def fault() -> Response:
@@ -96,7 +96,7 @@ class _InternalError(PronyError):
     code = "internal"
 
 
-def _rendered(problem: Problem, headers: Mapping[str, str]) -> Response:
+def _render(problem: Problem, headers: Mapping[str, str]) -> Response:
     # Not by pydantic: what a client sent may hold half a surrogate pair, and must still be told.
     body = json.dumps(problem.model_dump(), default=str).encode()
     told = {**_HEADERS.get(problem.status, {}), **headers}
@@ -109,7 +109,7 @@ def invalid(error: ValidationError, *, whole: str) -> RequestError:
     if details[0]["type"] == "json_invalid":
         message = f"{whole} is no JSON: {details[0]['msg'].removeprefix('Invalid JSON: ')}"
         return RequestError(message, status=400, code="malformed", hint="send one JSON document in UTF-8")
-    problems = [{"path": _dotted(detail["loc"]), "message": detail["msg"]} for detail in details[:_MOST_TOLD]]
+    problems = [{"path": _join_path(detail["loc"]), "message": detail["msg"]} for detail in details[:_MOST_TOLD]]
     first = problems[0]
     place = first["path"] or whole
     more = f" (and {len(details) - 1} problems more)" if len(details) > 1 else ""
@@ -117,7 +117,7 @@ def invalid(error: ValidationError, *, whole: str) -> RequestError:
     return RequestError(f"{place}: {first['message']}{more}", field=first["path"], hint=hint, problems=problems)
 
 
-def _dotted(keys: Sequence[str | int]) -> str:
+def _join_path(keys: Sequence[str | int]) -> str:
     return ".".join(str(key)[:100] for key in keys)
 
 
@@ -129,7 +129,7 @@ def _hint(kind: str, path: str) -> str:
     return "/docs shows what each operation takes"
 
 
-def described(status: int) -> dict[str, Any]:
+def describe_refusal(status: int) -> dict[str, Any]:
     """Return how OpenAPI tells of a refusal."""
     return {
         "description": HTTPStatus(status).phrase,

@@ -32,7 +32,7 @@ from prony.server.listening import BACKLOG, is_loopback_at, listening_at, url_at
 from prony.server.protocol import count_connections, protocol_for
 from prony.server.sark.face import Face, SarkOptions, opened_face, sark_served
 from prony.store.home import Home, home
-from prony.store.lock import attempted
+from prony.store.lock import try_file_lock
 from prony.store.serving import running_server, server_file
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
         link = "" if options.no_auth else url + app.state.logins.make_link(OWNER).path
         serving = Serving(url, place.root, is_local, link, options.trusted_proxies, *_sark_told(face))
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            begin = partial(stack.enter_context, _told(serving, place, say))
+            begin = partial(stack.enter_context, _write_address(serving, place, say))
             return runner.run(_run(fleet, app, listening, begin, face))
 
 
@@ -194,7 +194,7 @@ class Server(uvicorn.Server):
 @contextmanager
 def _alone(place: Home) -> Iterator[None]:
     """Hold the home for this server; what SQLite keeps is one process's."""
-    with attempted(place.root / "server.lock") as is_taken:
+    with try_file_lock(place.root / "server.lock") as is_taken:
         if not is_taken:
             known = running_server(place)
             where = f" at {known}" if known else ""
@@ -211,7 +211,7 @@ def _sark_told(face: Face | None) -> tuple[str, str, bool]:
 
 
 @contextmanager
-def _told(serving: Serving, place: Home, say: Callable[[Serving], None]) -> Iterator[None]:
+def _write_address(serving: Serving, place: Home, say: Callable[[Serving], None]) -> Iterator[None]:
     """Leave word in the home where this server is, for as long as it is there."""
     path = server_file(place)
     said = {

@@ -98,7 +98,7 @@ def _answer(scope: Scope) -> Response:
     } | _OWN_HEADERS.get(path, {})
     if header(scope, b"if-none-match").decode("latin-1") == asset.tag:
         return Response(status_code=304, headers=headers)
-    encoding, content = _encoded(asset, header(scope, b"accept-encoding"))
+    encoding, content = _encode(asset, header(scope, b"accept-encoding"))
     if encoding:
         headers["Content-Encoding"] = encoding
     if scope["method"] == "HEAD":
@@ -110,7 +110,7 @@ def _is_reserved(path: str) -> bool:
     return any(path == one or path.startswith(f"{one}/") for one in _RESERVED)
 
 
-def _encoded(asset: Asset, accepted: bytes) -> tuple[str, bytes]:
+def _encode(asset: Asset, accepted: bytes) -> tuple[str, bytes]:
     names = {part.split(b";")[0].strip().decode("latin-1") for part in accepted.split(b",") if b"q=0" not in part}
     for name, content in asset.twins.items():
         if name in names:

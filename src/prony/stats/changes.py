@@ -42,7 +42,7 @@ def strongest_split(scores: Array, *, before: int = BEFORE, after: int = AFTER) 
     count = scores.size
     if count < before + after:
         return None
-    centred, deviation = _centred(scores)
+    centred, deviation = _centre(scores)
     if deviation == 0:
         return None
     sums = centred.cumsum()[before - 1 : count - after]
@@ -54,7 +54,7 @@ def strongest_split(scores: Array, *, before: int = BEFORE, after: int = AFTER) 
 def split_p(scores: Array, found: Split, *, block: int = 1, before: int = BEFORE, after: int = AFTER) -> float:
     """Return how often shuffled runs show as strong a split; it is exact where it is small, and rough where not."""
     count = scores.size
-    centred, deviation = _centred(scores)
+    centred, deviation = _centre(scores)
     bound = abs(found.strength) * deviation * (1 - _TOLERANCE)
     weights = _weights(count, before, after)
     done = as_strong = 0
@@ -70,7 +70,7 @@ def split_p(scores: Array, found: Split, *, block: int = 1, before: int = BEFORE
 def correlation(scores: Array, position: int, *, is_line: bool = False) -> float:
     """Return how much each run follows the one before, once the split, or a straight line, is taken away."""
     if is_line:
-        residuals, times = _centred(scores)[0], _times(scores.size)
+        residuals, times = _centre(scores)[0], _times(scores.size)
         residuals = residuals - times * float(residuals @ times) / float(times @ times)
     else:
         residuals = scores.copy()
@@ -94,7 +94,7 @@ def block_length(correlated: float, count: int) -> int:
 def is_drift(scores: Array, position: int) -> bool:
     """Say whether a straight line explains the scores about as well as two levels do, chosen as these were."""
     count = scores.size
-    centred, _ = _centred(scores)
+    centred, _ = _centre(scores)
     times = _times(count)
     line = float(np.dot(centred, times)) ** 2 / float(np.dot(times, times))
     step = float(np.sum(centred[position:])) ** 2 * count / (position * (count - position))
@@ -105,7 +105,7 @@ def _times(count: int) -> Array:
     return np.arange(count) - (count - 1) / 2
 
 
-def _centred(scores: Array) -> tuple[Array, float]:
+def _centre(scores: Array) -> tuple[Array, float]:
     """Return the scores about their mean, and their standard deviation."""
     centred = scores - float(scores.sum()) / scores.size
     return centred, math.sqrt(float(centred @ centred) / scores.size)

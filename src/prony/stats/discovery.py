@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 
-def adjusted(probabilities: Sequence[float]) -> list[float]:
+def adjust_probabilities(probabilities: Sequence[float]) -> list[float]:
     """Return, for each, the share of false discoveries if it and all smaller ones were called discoveries.
 
     By Benjamini and Hochberg. Six lines and not scipy.stats, whose import costs more than a whole comparison.

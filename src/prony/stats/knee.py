@@ -89,7 +89,7 @@ def find_knee(levels: Sequence[float], runs: Sequence[Sequence[float]], share: f
 
 def _by_pieces(known: _Levels, share: float) -> Knee:
     places = _places(known.x)
-    fits = [_fitted(known, at) for at in places]
+    fits = [_fit(known, at) for at in places]
     best = min(fits, key=lambda fit: fit.misfit)
     variance, freedom = _noise(known, best.misfit)
     reach = student(freedom, 1 - (1 - _CONFIDENCE) / 2 / (known.x.size - 2))
@@ -135,7 +135,7 @@ def _places(x: Array) -> list[float]:
     return [*places, float(x[-2])]
 
 
-def _fitted(known: _Levels, at: float) -> _Fit:
+def _fit(known: _Levels, at: float) -> _Fit:
     """Fit by least squares of relative residuals; `spread` times the noise is the covariance of both slopes."""
     x, means = known.x, known.means
     scale = np.sqrt(known.counts) / means

@@ -30,10 +30,10 @@ def steady_from(series: Array) -> int | None:
     """
     if series.size < FEWEST:
         return 0
-    levels, block = _condensed(series)
+    levels, block = _condense(series)
     if not np.all(np.isfinite(levels)):
         return None
-    clipped = _clipped(levels)
+    clipped = _clip_spikes(levels)
     # A straight line without any noise has none in its steps either: then the step itself is the scale.
     sigma = max(_noise(clipped, width) for width in (1, _LAG)) or _scale(np.diff(clipped))
     if sigma == 0:
@@ -71,7 +71,7 @@ def cuts(values: Array, *, penalty: float) -> list[int]:
     return ends[::-1]
 
 
-def _condensed(series: Array) -> tuple[Array, int]:
+def _condense(series: Array) -> tuple[Array, int]:
     """Return at most 1000 medians of equal blocks, and the size of a block; a rest at the end joins no block."""
     block = -(-series.size // _MOST)
     if block == 1:
@@ -80,7 +80,7 @@ def _condensed(series: Array) -> tuple[Array, int]:
     return np.median(whole, axis=1).astype(np.float64), block
 
 
-def _clipped(values: Array) -> Array:
+def _clip_spikes(values: Array) -> Array:
     """Return the series with spikes cut to 4 MAD about a running median; the first three may be a real warm-up."""
     reach = _WINDOW // 2
     padded = np.pad(values, reach, mode="reflect")

@@ -12,7 +12,7 @@ from prony.stats.quantiles import Array, interval_ranks
 _DEPENDENT_ABOVE = 0.2
 
 
-def achieved(run_values: Sequence[float]) -> float | None:
+def achieved_precision(run_values: Sequence[float]) -> float | None:
     """Return the relative half-width of the 95 % order-statistic interval of the median, in the order of the runs.
 
     None where no such interval exists: fewer than six runs, a median of zero, a value that is not finite. Runs that
@@ -36,7 +36,7 @@ def achieved(run_values: Sequence[float]) -> float | None:
 
 def tight_enough(run_values: Sequence[float], ci: float) -> bool:
     """Say whether the achieved half-width is at most `ci`; never on significance, never below six runs."""
-    width = achieved(run_values)
+    width = achieved_precision(run_values)
     return width is not None and width <= ci
 
 

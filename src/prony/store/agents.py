@@ -54,7 +54,7 @@ def rows(connection: Connection, *, limit: int | None = None, after: str | None 
     return connection.execute(query if after is None else query.where(_T.c.id > after)).all()
 
 
-def named(connection: Connection, agent_ids: Sequence[str]) -> Sequence[Row[Any]]:
+def find_agents(connection: Connection, agent_ids: Sequence[str]) -> Sequence[Row[Any]]:
     """Return those of these agents that there are."""
     return connection.execute(select(_T).where(_T.c.id.in_(agent_ids))).all()
 

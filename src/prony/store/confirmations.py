@@ -112,7 +112,7 @@ def agents_of(connection: Connection, job_ids: Sequence[str]) -> dict[str, str]:
     return {row.job_id: row.agent_id for row in rows}
 
 
-def measured(connection: Connection, experiment_id: str) -> list[tuple[Job, Summary]]:
+def find_measured(connection: Connection, experiment_id: str) -> list[tuple[Job, Summary]]:
     """Return the jobs of an experiment that have a whole result, with what it says."""
     job, result = tables.job, tables.result
     query = select(job.c.document, result.c.summary).join(result, result.c.job_id == job.c.id)

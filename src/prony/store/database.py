@@ -29,7 +29,7 @@ _HINTS = (
 )
 
 
-def connected(home: Home, url: str = "") -> Engine:
+def connect_database(home: Home, url: str = "") -> Engine:
     """Return an engine for `url`, or for the home's own SQLite file. Nothing is opened yet."""
     address = _address(url) if url else URL.create("sqlite", database=str(home.database))
     if address.get_backend_name() != "sqlite":
@@ -48,19 +48,19 @@ def reading(engine: Engine) -> Iterator[Connection]:
     if engine.dialect.name == "postgresql":
         # By itself it would show every statement the newest rows.
         engine = engine.execution_options(isolation_level="REPEATABLE READ")
-    with translated(engine), engine.begin() as connection:
+    with translate_errors(engine), engine.begin() as connection:
         yield connection
 
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """One transaction: all of the block is kept, or nothing of it."""
-    with translated(engine), engine.execution_options(writes=True).begin() as connection:
+    with translate_errors(engine), engine.execution_options(writes=True).begin() as connection:
         yield connection
 
 
 @contextmanager
-def translated(engine: Engine) -> Iterator[None]:
+def translate_errors(engine: Engine) -> Iterator[None]:
     """Turn what the database's driver raises into an error of ours that says what to do."""
     try:
         yield

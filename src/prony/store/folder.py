@@ -121,12 +121,12 @@ def _samples(folder: Path, job: Job) -> pl.DataFrame | None:
     if not (folder / SAMPLES).is_file():
         raise NotFoundError(f"the result in {folder} is complete but has no {SAMPLES}", hint=_HINT)
     if (folder / TELEMETRY).exists():
-        _decoded(folder / TELEMETRY, ("repetition", "at_ns", "probe", "counter", "value"))
+        _decode(folder / TELEMETRY, ("repetition", "at_ns", "probe", "counter", "value"))
     stamps = ("at_ns", "name", "value") if job.workload.kind == "script" else ("begin_ns", "end_ns")
-    return _decoded(folder / SAMPLES, ("repetition", "index", "phase", *stamps))
+    return _decode(folder / SAMPLES, ("repetition", "index", "phase", *stamps))
 
 
-def _decoded(path: Path, columns: tuple[str, ...]) -> pl.DataFrame | None:
+def _decode(path: Path, columns: tuple[str, ...]) -> pl.DataFrame | None:
     """Decode every page, of a large file as a stream, which leaves nothing: a good footer says nothing of the data."""
     import polars as pl
 

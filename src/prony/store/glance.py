@@ -45,17 +45,17 @@ def glance(
         # Where nothing can be written the old state is shown: reading must still work.
         with suppress(StoreError):
             refresh(home)
-    with _opened(home) as connection:
+    with _open_database(home) as connection:
         return _rows(connection, limit, name, state, schedule)
 
 
 def _is_ours(home: Home) -> bool:
-    with _opened(home) as connection:
+    with _open_database(home) as connection:
         return revision_of(connection) == HEAD
 
 
 def _has_abandoned(home: Home) -> bool:
-    with _opened(home) as connection:
+    with _open_database(home) as connection:
         running = connection.execute("SELECT state, owner FROM experiment WHERE state = 'running'").fetchall()
     return any(_is_abandoned(state, owner) for state, owner in running)
 
@@ -73,11 +73,11 @@ def _rows(
     asked = {"name": name, "state": state, "schedule": schedule, "most": -1 if limit is None else limit}
     found = connection.execute(query, asked)
     columns = [column[0] for column in found.description]
-    return [_shown(dict(zip(columns, row, strict=True))) for row in found]
+    return [_show_row(dict(zip(columns, row, strict=True))) for row in found]
 
 
 @contextmanager
-def _opened(home: Home) -> Iterator[sqlite3.Connection]:
+def _open_database(home: Home) -> Iterator[sqlite3.Connection]:
     place = f"file:{quote(str(home.database))}"
     try:
         with closing(sqlite3.connect(f"{place}?{_mode(home)}", uri=True, timeout=_BUSY_S)) as connection:
@@ -105,7 +105,7 @@ def _migrate(home: Home) -> None:
     Store.open(home).close()
 
 
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
+def _show_row(row: dict[str, Any]) -> dict[str, Any]:
     is_abandoned = _is_abandoned(row["state"], row.pop("owner"))
     instants = {key: _instant(row[key]) for key in ("created_at", "ended_at")}
     return row | instants | {"is_abandoned": is_abandoned}

@@ -77,7 +77,7 @@ def home(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) 
     """Return the home that the environment names, or this system's usual place for a program's data."""
     named = environ.get(VARIABLE)
     if named:
-        return Home(_expanded(Path(named)).absolute())
+        return Home(_expand(Path(named)).absolute())
     if platform == "win32":
         local = environ.get("LOCALAPPDATA")
         return Home(Path(local) / "Prony" if local else _user_home(environ) / "AppData" / "Local" / "Prony")
@@ -97,10 +97,10 @@ def safe_id(text: str) -> str:
 
 def _user_home(environ: Mapping[str, str]) -> Path:
     named = environ.get("HOME")
-    return Path(named) if named else _expanded(Path("~"))
+    return Path(named) if named else _expand(Path("~"))
 
 
-def _expanded(path: Path) -> Path:
+def _expand(path: Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError as exc:
@@ -127,7 +127,7 @@ def _close(root: Path) -> None:
     log = logging.getLogger(__name__)
     try:
         root.chmod(0o700)
-        for path in _kept(root):
+        for path in _iterate_files(root):
             with suppress(FileNotFoundError):  # another command is at work here
                 if not path.is_symlink() and (mode := path.stat().st_mode) & _OTHERS:
                     path.chmod(mode & 0o700)
@@ -137,7 +137,7 @@ def _close(root: Path) -> None:
         log.warning("closed %s to other users: folders are 0700 now, files 0600", root)
 
 
-def _kept(root: Path) -> Iterator[Path]:
+def _iterate_files(root: Path) -> Iterator[Path]:
     """Return everything in a home but what was only downloaded, which may be a great many files and no secret."""
     for path in root.iterdir():
         yield path

@@ -48,7 +48,7 @@ _ALL_LEASED: Select[Any] = (
 _RENEWAL = update(_Q).where(_Q.c.lease_id == bindparam("lease")).values(beat=_Q.c.beat + 1)
 
 
-def leased(connection: Connection) -> Sequence[Row[Any]]:
+def list_leases(connection: Connection) -> Sequence[Row[Any]]:
     """Return every lease there is, with the beat that tells whether it is renewed; of a load that several agents send,
     those of its parts, and none that is on no device."""
     return connection.execute(_ALL_LEASED).all()

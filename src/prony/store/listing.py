@@ -110,7 +110,7 @@ def keep_gates(connection: Connection, experiment_id: str, state: GateState, tex
     connection.execute(update(_L).where(_L.c.experiment_id == experiment_id).values(gates=state.value, gates_text=text))
 
 
-def shown(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[ExperimentRow, ...]:
+def show_rows(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[ExperimentRow, ...]:
     """Return what a list shows of these experiments."""
     ids = [row.id for row in rows]
     if not ids:
@@ -118,10 +118,10 @@ def shown(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[ExperimentR
     seen = {row.id: row for row in connection.execute(select(_SEEN).where(_SEEN.c.id.in_(ids)))}
     counts = unqueued.counts_of(connection, ids)
     trends = _trends(connection, [row.best_job_id for row in seen.values() if row.best_job_id])
-    return tuple(_shown(row, seen[row.id], counts[row.id], trends) for row in rows)
+    return tuple(_show_row(row, seen[row.id], counts[row.id], trends) for row in rows)
 
 
-def _shown(
+def _show_row(
     row: Row[Any], seen: Row[Any], counts: dict[JobState, int], trends: Mapping[str, tuple[float, ...]]
 ) -> ExperimentRow:
     return ExperimentRow(

@@ -15,11 +15,11 @@ _PAUSE_S = 0.02
 
 
 @contextmanager
-def locked(path: Path, *, wait_s: float = 30.0) -> Iterator[None]:
+def hold_file_lock(path: Path, *, wait_s: float = 30.0) -> Iterator[None]:
     """Hold the lock at `path`; the system gives it back when the process ends, however it ends."""
     deadline = time.monotonic() + wait_s
     while True:
-        with attempted(path) as taken:
+        with try_file_lock(path) as taken:
             if taken:
                 yield
                 return
@@ -34,7 +34,7 @@ def locked(path: Path, *, wait_s: float = 30.0) -> Iterator[None]:
 
 
 @contextmanager
-def attempted(path: Path) -> Iterator[bool]:
+def try_file_lock(path: Path) -> Iterator[bool]:
     """Try to hold the lock without waiting; the block is told whether it does."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)

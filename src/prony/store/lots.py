@@ -90,7 +90,7 @@ def lot_of(row: Row[Any]) -> Lot:
     )
 
 
-def unclosed(connection: Connection) -> list[str]:
+def find_unclosed(connection: Connection) -> list[str]:
     """Return the experiments that are called unended though every job of theirs has ended."""
     table = tables.experiment
     queued = exists().where(_Q.c.experiment_id == table.c.id)

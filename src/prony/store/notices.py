@@ -33,7 +33,7 @@ _LOST = "the server ended, or was cut off, before it knew"
 
 
 @dataclass(frozen=True)
-class Gathered:
+class GatheredMessages:
     """A message that is ready."""
 
     id: str
@@ -48,7 +48,7 @@ class Claim:
     """A delivery that is ours to try. `number` counts the tries: a later one of somebody else's beats ours."""
 
     id: str
-    notice: Gathered
+    notice: GatheredMessages
     source_id: str
     place: int
     number: int
@@ -95,13 +95,13 @@ def gathering_until(connection: Connection, alarm_id: str, kind: str) -> float |
     return connection.execute(select(_N.c.ready_at).where(*mine)).scalar()
 
 
-def ready(connection: Connection, now_s: float, limit: int) -> list[Gathered]:
+def ready(connection: Connection, now_s: float, limit: int) -> list[GatheredMessages]:
     """Return the messages whose time has come, closed for whatever happens from now on."""
     query = select(_N).where(_N.c.ready_at <= now_s).order_by(_N.c.ready_at).limit(limit)
     rows = connection.execute(query.with_for_update(skip_locked=True)).all()
     for row in rows:
         connection.execute(update(_N).where(_N.c.id == row.id).values(ready_at=None))
-    return [_gathered(row) for row in rows]
+    return [_build_gathered(row) for row in rows]
 
 
 def has_due(connection: Connection, now_s: float) -> bool:
@@ -110,18 +110,18 @@ def has_due(connection: Connection, now_s: float) -> bool:
     return any(connection.execute(query.limit(1)).first() is not None for query in queries)
 
 
-def add_closed(connection: Connection, alarm_id: str, kind: str, happening: Happening) -> Gathered:
+def add_closed(connection: Connection, alarm_id: str, kind: str, happening: Happening) -> GatheredMessages:
     """Keep a message that gathers nothing more."""
     row = {"id": secrets.token_hex(8), "alarm_id": alarm_id, "kind": kind, "created_at": happening.at, "count": 1}
     connection.execute(insert(_N).values(row | {"document": _HAPPENINGS.dump_json((happening,)).decode()}))
-    return Gathered(str(row["id"]), alarm_id, kind, 1, (happening,))
+    return GatheredMessages(str(row["id"]), alarm_id, kind, 1, (happening,))
 
 
 # Delivering
 
 
 def address(
-    connection: Connection, notice: Gathered, sources: Sequence[tuple[Source, Sequence[str]]], now: datetime
+    connection: Connection, notice: GatheredMessages, sources: Sequence[tuple[Source, Sequence[str]]], now: datetime
 ) -> None:
     """Let a message wait for each of these addresses, which are given with how they may be shown."""
     rows = [
@@ -160,7 +160,7 @@ def claim(
             values["attempts"] = _with(row, Try(at=now, ok=False, said=_LOST))
         connection.execute(update(_D).where(_D.c.id == row.id).values(values))
         items = _HAPPENINGS.validate_json(row.notice_document)
-        notice = Gathered(row.notice_id, row.alarm_id, row.notice_kind, row.notice_count, items)
+        notice = GatheredMessages(row.notice_id, row.alarm_id, row.notice_kind, row.notice_count, items)
         found.append(Claim(row.id, notice, row.source_id, row.place, row.tries + 1, row.created_at))
     return found
 
@@ -190,7 +190,7 @@ def release(connection: Connection) -> None:
 
 def deliveries(connection: Connection, alarm: Alarm, limit: int, cursor: str | None) -> Page[Delivery]:
     """Return the newest first."""
-    query = _shown(alarm).order_by(_D.c.created_at.desc(), _D.c.id.desc()).limit(limit + 1)
+    query = _show_alarm(alarm).order_by(_D.c.created_at.desc(), _D.c.id.desc()).limit(limit + 1)
     if cursor is not None:
         at, last = _read_cursor(cursor)
         query = query.where(or_(_D.c.created_at < at, and_(_D.c.created_at == at, _D.c.id < last)))
@@ -200,11 +200,11 @@ def deliveries(connection: Connection, alarm: Alarm, limit: int, cursor: str | N
 
 
 def of_notice(connection: Connection, alarm: Alarm, notice_id: str) -> tuple[Delivery, ...]:
-    rows = connection.execute(_shown(alarm).where(_D.c.notice_id == notice_id).order_by(_D.c.id))
+    rows = connection.execute(_show_alarm(alarm).where(_D.c.notice_id == notice_id).order_by(_D.c.id))
     return tuple(_delivery(row, alarm) for row in rows)
 
 
-def _shown(alarm: Alarm) -> Any:
+def _show_alarm(alarm: Alarm) -> Any:
     joined = select(_D, _N.c.kind).join(_N, _N.c.id == _D.c.notice_id)
     return joined.where(_D.c.alarm_id == alarm.id)
 
@@ -224,9 +224,9 @@ def _delivery(row: Row[Any], alarm: Alarm) -> Delivery:
     )
 
 
-def _gathered(row: Row[Any]) -> Gathered:
+def _build_gathered(row: Row[Any]) -> GatheredMessages:
     count = row._mapping["count"]  # a row is a tuple, which has a method of this name
-    return Gathered(row.id, row.alarm_id, row.kind, count, _HAPPENINGS.validate_json(row.document))
+    return GatheredMessages(row.id, row.alarm_id, row.kind, count, _HAPPENINGS.validate_json(row.document))
 
 
 def _with(row: Row[Any], one: Try) -> str:

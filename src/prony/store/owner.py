@@ -36,7 +36,7 @@ class Owner:
 def this_process() -> Owner:
     """Return the mark of the process that asks."""
     pid = os.getpid()
-    return Owner(host=_host(), boot=_boot(), space=_space(), pid=pid, started=_started(pid) or "")
+    return Owner(host=_host(), boot=_boot(), space=_space(), pid=pid, started=_start_mark(pid) or "")
 
 
 def lives(owner: Owner) -> bool | None:
@@ -47,7 +47,7 @@ def lives(owner: Owner) -> bool | None:
         return False
     if owner.space != _space():
         return None
-    started = _started(owner.pid)
+    started = _start_mark(owner.pid)
     if started is None:
         return False
     return started == owner.started if started and owner.started else None
@@ -73,7 +73,7 @@ def _space() -> str:
         return ""
 
 
-def _started(pid: int) -> str | None:
+def _start_mark(pid: int) -> str | None:
     """Return when a process started, None when there is none, and nothing when the system will not tell.
 
     A zombie counts as none: it has ended and only waits to be seen.

@@ -33,14 +33,14 @@ _HINT = "a parcel is what packs the folder of one result, whole"
 
 
 @dataclass(frozen=True)
-class Parcel:
+class ResultTar:
     """What was packed: its SHA-256 and its size, by which the other side sees that all of it arrived."""
 
     sha256: str
     size: int
 
 
-def pack(folder: Path, to: Path) -> Parcel:
+def pack(folder: Path, to: Path) -> ResultTar:
     """Write the folder's files to `to`, sorted, owned by nobody, of no time; on the disk when this returns.
 
     `to` appears in one step, whole.
@@ -52,7 +52,7 @@ def pack(folder: Path, to: Path) -> Parcel:
             _write(folder, files, out)
             out.flush()
             os.fsync(out.fileno())
-        parcel = measured(unfinished)
+        parcel = measure_tar(unfinished)
         unfinished.replace(to)
         sync_folder(to.parent)
     return parcel
@@ -76,11 +76,11 @@ def unpack(tar: Path, to: Path, *, most_files: int = MOST_FILES, most_bytes: int
             sync_folder(folder)
 
 
-def measured(tar: Path) -> Parcel:
+def measure_tar(tar: Path) -> ResultTar:
     """Return the checksum and size of a file."""
     with tar.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return Parcel(sha256=digest, size=file.tell())
+        return ResultTar(sha256=digest, size=file.tell())
 
 
 def sync_folder(folder: Path) -> None:

@@ -86,7 +86,7 @@ def remove(connection: Connection, job_id: str) -> None:
     connection.execute(delete(_J).where(_J.c.id.in_(select(_Q.c.job_id).where(_Q.c.part_of == job_id))))
 
 
-def gathered(connection: Connection) -> list[str]:
+def find_gathered(connection: Connection) -> list[str]:
     """Return the jobs of which every part has ended, and which still wait to be put together."""
     other = _Q.alias()
     running = exists().where(other.c.part_of == _Q.c.part_of, other.c.state == _LEASED)

@@ -24,7 +24,7 @@ _VERSIONS = {"checksum", "engine_version", "directory"}
 Values = dict[str, Any]
 
 
-def placed(contents: FolderContents, summary: Summary) -> tuple[Values, Values] | None:
+def place_in_history(contents: FolderContents, summary: Summary) -> tuple[Values, Values] | None:
     """Return the rows of a result's series and of its point; None of one without numbers, of a side of a duet and of
     one that confirms a change.
 

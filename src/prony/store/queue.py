@@ -155,17 +155,17 @@ def claim(
     A pause that ends after `absurd` was made by a clock that was wrong.
     """
     asked = {"lot": lot_id, "due": now.timestamp(), "absurd": absurd, "alone": borrower.is_alone}
-    return _claimed(connection, _CLAIM, borrower, lease_id=lease_id, now=now, **asked)
+    return _claim(connection, _CLAIM, borrower, lease_id=lease_id, now=now, **asked)
 
 
 def claim_this(
     connection: Connection, job_id: str, borrower: Borrower, *, lease_id: str, now: datetime
 ) -> Row[Any] | None:
     """Lend one job to whoever has it already; None where it does not wait."""
-    return _claimed(connection, _CLAIM_THIS, borrower, lease_id=lease_id, now=now, job=job_id)
+    return _claim(connection, _CLAIM_THIS, borrower, lease_id=lease_id, now=now, job=job_id)
 
 
-def _claimed(
+def _claim(
     connection: Connection, claiming: Any, borrower: Borrower, *, lease_id: str, now: datetime, **asked: Any
 ) -> Row[Any] | None:
     lender = {"agent": borrower.agent_id, "device": borrower.device_key, "lease": lease_id, "now": now}

@@ -18,7 +18,7 @@ from prony.model.job import Job
 from prony.model.recipe import Matrix
 from prony.model.result import Result
 from prony.store.folder import FolderContents
-from prony.store.points import placed
+from prony.store.points import place_in_history
 
 Values = dict[str, Any]
 
@@ -41,7 +41,7 @@ def experiment_row(experiment: Experiment) -> Values:
     """
     return {
         "id": experiment.id,
-        "name": _shown(experiment.name),
+        "name": _clean_text(experiment.name),
         "state": experiment.state.value,
         "created_at": experiment.created_at,
         "ended_at": experiment.ended_at,
@@ -53,12 +53,12 @@ def experiment_row(experiment: Experiment) -> Values:
 def listed_row(experiment: Experiment) -> Values:
     """Return what lists are searched by; each label is a line, with a line end on both sides."""
     recipe = experiment.recipe
-    lines = [_shown(f"{key}={value}").replace("\n", " ") for key, value in recipe.labels.items()]
+    lines = [_clean_text(f"{key}={value}").replace("\n", " ") for key, value in recipe.labels.items()]
     return {
         "experiment_id": experiment.id,
         "kind": recipe.workload.kind,
         "labels": "\n".join(["", *lines, ""]) if lines else "",
-        "submitted_by": _shown(experiment.submitted_by).replace("\n", " ")[:128],
+        "submitted_by": _clean_text(experiment.submitted_by).replace("\n", " ")[:128],
     }
 
 
@@ -94,7 +94,7 @@ def result_row(contents: FolderContents, summary: Summary) -> Values:
     metric = headline_of(summary, contents.job.workload.kind)
     headline = summary.estimates.get(metric or "")
     return {
-        "history": placed(contents, summary),
+        "history": place_in_history(contents, summary),
         "job_id": result.job_id,
         "experiment_id": result.experiment_id,
         "state": result.state.value,
@@ -103,7 +103,7 @@ def result_row(contents: FolderContents, summary: Summary) -> Values:
         "software_id": device.software_id,
         "document": result.model_dump_json(),
         "summary": summary.model_dump_json(),
-        "title": _shown(summary.title),
+        "title": _clean_text(summary.title),
         "grade": summary.verdict.grade.value,
         "headline_metric": metric if headline else None,
         "headline_value": _number(headline.value) if headline else None,
@@ -138,6 +138,6 @@ def _number(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
-def _shown(text: str) -> str:
+def _clean_text(text: str) -> str:
     """Return text as both databases keep it: PostgreSQL's has no NUL. The document beside it has all of the text."""
     return text.replace("\0", "\ufffd")

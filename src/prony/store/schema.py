@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, Engine, inspect, text
 
 from prony.errors import StoreError
-from prony.store.database import name_of, reading, translated, writing
+from prony.store.database import name_of, reading, translate_errors, writing
 from prony.store.home import Home
-from prony.store.lock import locked
+from prony.store.lock import hold_file_lock
 from prony.store.revision import HEAD
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def upgrade(engine: Engine, home: Home) -> None:
     if revision(engine) == HEAD:
         return
     if engine.dialect.name == "sqlite":
-        with locked(home.lock):
+        with hold_file_lock(home.lock):
             _write_ahead(engine)
     with _changing(engine, home) as connection:
         if inspect(connection).get_table_names():
@@ -67,7 +67,7 @@ def downgrade(engine: Engine, home: Home, to: str) -> None:
 def _changing(engine: Engine, home: Home) -> Iterator[Connection]:
     """One transaction in which nobody else changes the schema: a crash leaves the old one, whole."""
     if engine.dialect.name == "sqlite":
-        with locked(home.lock), writing(engine) as connection:
+        with hold_file_lock(home.lock), writing(engine) as connection:
             yield connection
         return
     # Servers on other machines may not see this home's lock: the database itself keeps them apart.
@@ -130,7 +130,7 @@ def _revision(connection: Connection) -> str | None:
 
 def _write_ahead(engine: Engine) -> None:
     """Let readers and one writer work at once; kept in the file, so it is asked for only when that is made."""
-    with translated(engine), engine.connect() as connection:
+    with translate_errors(engine), engine.connect() as connection:
         driver = connection.connection.driver_connection
         if driver is not None:
             driver.execute("PRAGMA journal_mode = WAL")

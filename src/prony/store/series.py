@@ -91,7 +91,7 @@ def page(
     return Page[Series](items=items, next=rows[limit - 1].id if len(rows) > limit else None)
 
 
-def named(connection: Connection, text: str) -> list[str]:
+def find_series(connection: Connection, text: str) -> list[str]:
     """Return the series that a person may mean: by their recipe's name, or the beginning of their id."""
     by_name = connection.execute(select(_S.c.id).where(_S.c.name == text).order_by(_S.c.id)).scalars().all()
     if by_name or not text:

@@ -19,11 +19,11 @@ from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.result import Result
 from prony.store import ledger, owner, removal, tables
-from prony.store.database import connected, reading, writing
+from prony.store.database import connect_database, reading, writing
 from prony.store.folder import ENVIRONMENT, FolderContents, read_folder, read_noun
 from prony.store.home import Home
 from prony.store.home import home as default_home
-from prony.store.lock import attempted, locked
+from prony.store.lock import hold_file_lock, try_file_lock
 from prony.store.rows import Record, calibration_row, experiment_of, record_of, result_row
 from prony.store.schema import upgrade
 
@@ -39,7 +39,7 @@ class Store:
     def open(cls, home: Home | None = None, *, url: str = "") -> Self:
         """Open the home's database, made or migrated where needed, and finish what a crash left half done."""
         place = (home or default_home()).create()
-        engine = connected(place, url)
+        engine = connect_database(place, url)
         store = cls(place, engine)
         try:
             upgrade(engine, place)
@@ -118,7 +118,7 @@ class Store:
 
     def delete_experiment(self, experiment_id: str, *, force: bool = False) -> None:
         """Remove an experiment, its jobs, results and folders; a running one only by `force`."""
-        with locked(self.home.lock):
+        with hold_file_lock(self.home.lock):
             with writing(self._engine) as connection:
                 ledger.hold_queue(connection, experiment_id)
                 found = ledger.experiment(connection, experiment_id, change=True)
@@ -229,7 +229,7 @@ class Store:
         """Finish what a crash left, unless another process is at it this moment: then what lies there is in use."""
         if not self._pending_deletions() and not removal.has_leftovers(self.home):
             return
-        with attempted(self.home.lock) as taken:
+        with try_file_lock(self.home.lock) as taken:
             if taken:
                 self.finish_deletions()
                 removal.sweep(self.home)

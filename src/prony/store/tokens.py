@@ -28,7 +28,7 @@ def new_id() -> str:
     return secrets.token_hex(6)
 
 
-def hashed(secret: str) -> str:
+def hash_secret(secret: str) -> str:
     """Return what is kept of a secret.
 
     One round without salt is enough: 256 random bits can be neither guessed nor tabulated, as a password could.

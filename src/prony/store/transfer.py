@@ -19,7 +19,7 @@ from prony.store import removal
 from prony.store.bundle import EXPERIMENT, JOBS, Bundle, read_bundle
 from prony.store.folder import JOB, FolderContents, check_damage
 from prony.store.home import Home
-from prony.store.lock import locked
+from prony.store.lock import hold_file_lock
 from prony.store.manifest import MANIFEST, Manifest, checksums, files_of
 from prony.store.rows import Record, experiment_row
 from prony.store.store import Store
@@ -33,7 +33,7 @@ def export(store: Store, experiment_id: str, to: Path, *, overwrite: bool = Fals
     to = to.absolute()
     _check_target(store.home, to, overwrite=overwrite)
     fresh = to.with_name(f".{to.name}.{uuid.uuid4().hex}")
-    with locked(store.home.lock), _disk(to):
+    with hold_file_lock(store.home.lock), _disk(to):
         try:
             fresh.mkdir(parents=True)
             _write_export(store, experiment, fresh)
@@ -50,9 +50,9 @@ def import_(store: Store, path: Path, *, summarise: Callable[[Path], Summary]) -
     """
     with _disk(path):
         bundle = read_bundle(path)
-    with locked(store.home.lock), _disk(store.home.results):
+    with hold_file_lock(store.home.lock), _disk(store.home.results):
         store.finish_deletions()
-        known = _known(store, bundle)
+        known = _find_same(store, bundle)
         if known is not None:
             return known
         summaries = [summarise(contents.path) for contents in bundle.results]
@@ -137,7 +137,7 @@ def _put(fresh: Path, to: Path) -> None:
 # In
 
 
-def _known(store: Store, bundle: Bundle) -> Experiment | None:
+def _find_same(store: Store, bundle: Bundle) -> Experiment | None:
     """Return the stored experiment when it holds just what is offered, None when there is none."""
     try:
         stored = store.experiment(bundle.experiment.id)

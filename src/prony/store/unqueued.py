@@ -50,7 +50,7 @@ def jobs_of(connection: Connection, wanted: queue.JobFilter, *, before: int | No
         return
     query = _query().where(_J.c.experiment_id == wanted.experiment).order_by(_J.c.position.desc())
     for row in connection.execute(query if before is None else query.where(_J.c.position < before)):
-        shown = _shown(row, Job.read_json(row.document))
+        shown = _build_job(row, Job.read_json(row.document))
         is_labelled = wanted.label is None or wanted.label in shown.labels.items()
         if is_labelled and wanted.state in (None, shown.state):
             yield shown
@@ -67,7 +67,7 @@ def detail_of(connection: Connection, job_id: str) -> JobDetail:
     if row is None:
         raise NotFoundError(f"no job {job_id!r} is stored", hint="`prony jobs` lists those of this server")
     job = Job.read_json(row.document)
-    return JobDetail(queued=_shown(row, job).model_copy(update={"cell": job.cell}), job=job)
+    return JobDetail(queued=_build_job(row, job).model_copy(update={"cell": job.cell}), job=job)
 
 
 def _query() -> Select[Any]:
@@ -81,7 +81,7 @@ def _query() -> Select[Any]:
     )  # fmt: skip
 
 
-def _shown(row: Row[Any], job: Job) -> QueuedJob:
+def _build_job(row: Row[Any], job: Job) -> QueuedJob:
     common: dict[str, Any] = {"id": row.id, "experiment_id": row.experiment_id, "title": job.title, "priority": 0}
     common |= {"created_at": row.created_at, "labels": job.labels}
     if row.result is None:

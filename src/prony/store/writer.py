@@ -19,17 +19,17 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from prony.errors import PronyError, StoreError
-from prony.store.database import translated
+from prony.store.database import translate_errors
 
 T = TypeVar("T")
-Operation = Callable[["Desk"], T]
+Operation = Callable[["Transaction"], T]
 _MOST_TOGETHER = 200
 _LOG = logging.getLogger(__name__)
 _UNCERTAIN = "the connection was lost in the middle of a commit, which may have been done: look before you ask again"
 
 
 @dataclass(frozen=True)
-class Note:
+class ChangeNote:
     """Something that others want to know once it is committed."""
 
     topic: str
@@ -38,22 +38,22 @@ class Note:
 
 
 @dataclass
-class Desk:
+class Transaction:
     """An open transaction, and the notes to send when it is committed.
 
     `dry` are lots of which it found that nothing waits, so that not everyone in it looks again.
     """
 
     connection: Connection
-    notes: list[Note] = field(default_factory=list)
+    notes: list[ChangeNote] = field(default_factory=list)
     dry: set[str] = field(default_factory=set)
 
     def tell(self, topic: str, key: str, count: int = 1) -> None:
-        self.notes.append(Note(topic, key, count))
+        self.notes.append(ChangeNote(topic, key, count))
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _Request:
     operation: Operation[Any]
     answer: Future[Any]
 
@@ -73,13 +73,13 @@ class Writer:
         self,
         engine: Engine,
         *,
-        before_commit: Callable[[Connection, Sequence[Note]], None] = lambda *_: None,
-        after_commit: Callable[[Sequence[Note]], None] = lambda _: None,
+        before_commit: Callable[[Connection, Sequence[ChangeNote]], None] = lambda *_: None,
+        after_commit: Callable[[Sequence[ChangeNote]], None] = lambda _: None,
     ) -> None:
         self._engine = engine
         self._before_commit = before_commit
         self._after_commit = after_commit
-        self._wishes: SimpleQueue[_Wish | None] = SimpleQueue()
+        self._wishes: SimpleQueue[_Request | None] = SimpleQueue()
         self._connection: Connection | None = None
         self._closed = False
         self._door = threading.Lock()
@@ -99,7 +99,7 @@ class Writer:
         answer: Future[T] = Future()
         with self._door:  # nothing may be put in after the sign that nothing more comes
             if not self._closed:
-                self._wishes.put(_Wish(operation, answer))
+                self._wishes.put(_Request(operation, answer))
                 return answer
         answer.set_exception(StoreError("the store is closed", hint="the server is going down"))
         return answer
@@ -114,14 +114,14 @@ class Writer:
 
     def _work(self) -> None:
         while True:
-            wishes, ending = self._gathered()
+            wishes, ending = self._gather()
             if wishes:
                 self._fulfil(wishes)
             if ending:
                 self._disconnect()
                 return
 
-    def _gathered(self) -> tuple[list[_Wish], bool]:
+    def _gather(self) -> tuple[list[_Request], bool]:
         first = self._wishes.get()
         if first is None:
             return [], True
@@ -136,7 +136,7 @@ class Writer:
             wishes.append(wish)
         return wishes, False
 
-    def _fulfil(self, wishes: Sequence[_Wish]) -> None:
+    def _fulfil(self, wishes: Sequence[_Request]) -> None:
         """Carry out all in one transaction; where one of them fails, each in its own."""
         wishes = [wish for wish in wishes if wish.answer.set_running_or_notify_cancel()]
         try:
@@ -155,7 +155,7 @@ class Writer:
             for wish, answer in zip(wishes, answers, strict=True):
                 wish.answer.set_result(answer)
 
-    def _alone(self, wish: _Wish) -> None:
+    def _alone(self, wish: _Request) -> None:
         try:
             answers, notes = self._transact([wish])
         except Exception as exc:  # noqa: BLE001 - as above
@@ -164,7 +164,7 @@ class Writer:
             self._tell(notes)
             wish.answer.set_result(answers[0])
 
-    def _transact(self, wishes: Sequence[_Wish]) -> tuple[list[Any], list[Note]]:
+    def _transact(self, wishes: Sequence[_Request]) -> tuple[list[Any], list[ChangeNote]]:
         """Commit the wishes together. A connection that was lost before the commit is replaced once, unseen."""
         if self._connection is not None:
             try:
@@ -174,11 +174,11 @@ class Writer:
                     raise
         return self._attempt(wishes)
 
-    def _attempt(self, wishes: Sequence[_Wish]) -> tuple[list[Any], list[Note]]:
+    def _attempt(self, wishes: Sequence[_Request]) -> tuple[list[Any], list[ChangeNote]]:
         desk, is_committing = None, False
         try:
-            with translated(self._engine):
-                desk = Desk(self._connected())
+            with translate_errors(self._engine):
+                desk = Transaction(self._connect())
                 with desk.connection.begin():
                     answers = [wish.operation(desk) for wish in wishes]
                     if desk.notes:
@@ -192,14 +192,14 @@ class Writer:
             raise
         return answers, desk.notes
 
-    def _tell(self, notes: Sequence[Note]) -> None:
+    def _tell(self, notes: Sequence[ChangeNote]) -> None:
         if notes:
             try:
                 self._after_commit(notes)
             except Exception:  # noqa: BLE001 - what is committed stays so, whoever could not be told of it
                 _LOG.exception("a commit could not be told of")
 
-    def _connected(self) -> Connection:
+    def _connect(self) -> Connection:
         if self._connection is None:
             connection = self._engine.execution_options(writes=True).connect()
             if self._engine.dialect.name == "sqlite":

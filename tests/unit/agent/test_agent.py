@@ -16,7 +16,7 @@ from prony.agent import abilities
 from prony.agent import agent as module
 from prony.agent.agent import Agent
 from prony.agent.identity import Identity, Slot
-from prony.agent.link import Link
+from prony.agent.link import ServerClient
 from prony.agent.logs import Log
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import Spool
@@ -60,7 +60,7 @@ class Life:
         from dataclasses import replace
 
         log = Log(level="debug", form="json", out=self.said)
-        async with Link(self.server.url, answer_s=60.0) as link, asyncio.timeout(240):
+        async with ServerClient(self.server.url, answer_s=60.0) as link, asyncio.timeout(240):
             settings = replace(self.settings, **changes)
             agent = Agent(self.slot, self.home, link, settings, given=self.given, log=log)
             living = asyncio.create_task(agent.run())
@@ -157,7 +157,7 @@ def test_job_after_job_is_run_and_its_result_handed_in(
     assert states(server) == {"lease-1": ResultState.COMPLETE, "lease-2": ResultState.COMPLETE}
     assert len(server.enrolments) == 1
     assert Spool(life.slot.spool).waiting() == []
-    assert Spool(life.slot.spool).unfinished() == []
+    assert Spool(life.slot.spool).find_unfinished() == []
     kinds = [event.kind for one in server.progress["lease-1"] for event in one.events]
     assert kinds[0] == "prepare"
     assert kinds[-1] == "finished"
@@ -321,7 +321,7 @@ def test_a_job_that_does_not_is_handed_back(life: Life, server: SmallServer, lea
     assert server.results == {}
     assert server.returned == {"lease-1": "the agent is being stopped"}
     assert runners(home) == []
-    assert Spool(life.slot.spool).unfinished() == []
+    assert Spool(life.slot.spool).find_unfinished() == []
 
 
 @pytest.mark.parametrize("operation", ["DELETE leases", "POST agents/drain"])

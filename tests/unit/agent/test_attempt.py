@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from prony.agent.attempt import Attempt, Why
-from prony.agent.link import Link
+from prony.agent.link import ServerClient
 from prony.agent.logs import Log
 from prony.agent.sealing import Ending
 from prony.agent.spool import Spool
@@ -29,7 +29,7 @@ def test_who_stops_a_job_that_has_ended_writes_nothing_into_its_folder(
     work = spool.begin(lease)
 
     async def run() -> tuple[Ending, Attempt]:
-        async with Link(server.url, answer_s=60.0) as link, asyncio.timeout(240):
+        async with ServerClient(server.url, answer_s=60.0) as link, asyncio.timeout(240):
             attempt = Attempt(lease, work, link, log)
             ending = await attempt.perform(home, None, {})
             before = work.log.read_bytes()

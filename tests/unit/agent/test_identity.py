@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.agent.identity import Identity, Slot, agent_name, checked_name, device_key, taken
+from prony.agent.identity import Identity, Slot, agent_name, checked_name, device_key, hold_slot
 from prony.cli.main import main
 from prony.errors import ConflictError, InputError, StoreError
 from prony.store.home import Home
@@ -30,16 +30,16 @@ with taken(Home(Path(sys.argv[1]))) as slot:
 
 def test_the_first_agent_takes_the_first_slot_and_keeps_it(home: Home) -> None:
     for _ in range(2):
-        with taken(home, server=HERE) as slot:
+        with hold_slot(home, server=HERE) as slot:
             assert slot.name == "1"
             slot.keep(Identity(server=HERE, id="a-1", token="secret"))
     assert slot.identity() == Identity(server=HERE, id="a-1", token="secret")
 
 
 def test_a_second_agent_on_the_same_home_takes_the_next_slot(home: Home) -> None:
-    with taken(home) as first, taken(home) as second:
+    with hold_slot(home) as first, hold_slot(home) as second:
         assert (first.name, second.name) == ("1", "2")
-    with taken(home) as again:
+    with hold_slot(home) as again:
         assert again.name == "1"
 
 
@@ -48,30 +48,30 @@ def test_a_process_that_is_killed_lets_go_of_its_slot(home: Home) -> None:
     holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None
     assert holder.stdout.readline() == "1\n"
-    with taken(home) as slot:
+    with hold_slot(home) as slot:
         assert slot.name == "2"
     holder.kill()
     holder.communicate()
-    with taken(home) as slot:
+    with hold_slot(home) as slot:
         assert slot.name == "1"
 
 
 def test_a_name_chooses_a_slot_and_is_refused_while_it_runs(home: Home) -> None:
-    with taken(home, name="rack-7") as slot:
+    with hold_slot(home, name="rack-7") as slot:
         assert slot.path == home.root / "agents" / "rack-7"
-        with pytest.raises(ConflictError, match="rack-7 is running already"), taken(home, name="rack-7"):
+        with pytest.raises(ConflictError, match="rack-7 is running already"), hold_slot(home, name="rack-7"):
             pass
 
 
 def test_an_identity_is_never_used_with_another_server(home: Home) -> None:
-    with taken(home, server=HERE) as slot:
+    with hold_slot(home, server=HERE) as slot:
         slot.keep(Identity(server=HERE, id="a-1", token="secret"))
-    with taken(home, server=THERE) as other:
+    with hold_slot(home, server=THERE) as other:
         assert other.name == "2"
         assert other.identity() is None
-    with taken(home) as slot:  # no server named: the slot's own
+    with hold_slot(home) as slot:  # no server named: the slot's own
         assert slot.name == "1"
-    with pytest.raises(ConflictError, match="belongs to http"), taken(home, server=THERE, name="1"):
+    with pytest.raises(ConflictError, match="belongs to http"), hold_slot(home, server=THERE, name="1"):
         pass
 
 

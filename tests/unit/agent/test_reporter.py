@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from prony.agent import reporter as module
-from prony.agent.journal import MOST_CHARACTERS, Journal
-from prony.agent.link import Link
+from prony.agent.journal import MOST_CHARACTERS, RunnerLog
+from prony.agent.link import ServerClient
 from prony.agent.logs import Log
 from prony.agent.reporter import Reporter
 from prony.agent.spool import Spool, Work
@@ -45,8 +45,8 @@ class Session:
         asyncio.run(self._run(act, until))
 
     async def _run(self, act: Callable[[Reporter], None], until: Callable[[], bool]) -> None:
-        async with Link(self.server.url, answer_s=5.0) as link:
-            reporter = Reporter(link, "lease-1-1", Journal(self.work), on_cancel=self.stops.append, log=self.log)
+        async with ServerClient(self.server.url, answer_s=5.0) as link:
+            reporter = Reporter(link, "lease-1-1", RunnerLog(self.work), on_cancel=self.stops.append, log=self.log)
             running = asyncio.create_task(reporter.run())
             act(reporter)
             async with asyncio.timeout(120):
@@ -143,8 +143,8 @@ def test_a_reporter_ends_when_it_is_told_to_though_something_comes_in_the_same_i
     server: SmallServer, work: Work, log: Log
 ) -> None:
     async def race() -> None:
-        async with Link(server.url, answer_s=5.0) as link:
-            reporter = Reporter(link, "lease-1-1", Journal(work), on_cancel=lambda _: None, log=log)
+        async with ServerClient(server.url, answer_s=5.0) as link:
+            reporter = Reporter(link, "lease-1-1", RunnerLog(work), on_cancel=lambda _: None, log=log)
             running = asyncio.create_task(reporter.run())
             await asyncio.sleep(0)  # it waits for something to report
             reporter.event(event(1))

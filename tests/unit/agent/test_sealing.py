@@ -149,7 +149,7 @@ def test_what_has_no_result_is_removed(work: Work, spool: Spool) -> None:
     bare = spool.root / "e1-002.1"
     bare.mkdir()
     assert not salvage(spool, Work(bare))
-    assert spool.unfinished() == []
+    assert spool.find_unfinished() == []
 
 
 def test_a_folder_without_its_samples_is_removed(work: Work, spool: Spool) -> None:

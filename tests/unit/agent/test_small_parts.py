@@ -14,10 +14,10 @@ import pytest
 
 from prony import agent
 from prony.agent import abilities
-from prony.agent.abilities import Abilities
+from prony.agent.abilities import CapabilityScanner
 from prony.agent.condition import Condition
 from prony.agent.logs import Log
-from prony.agent.metrics import KNOWN, Metrics, served
+from prony.agent.metrics import KNOWN, Metrics, serve_metrics
 from prony.agent.settings import DEFAULT_SERVER, AgentSettings, model_policy, token_from
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.agent import AgentState
@@ -93,7 +93,7 @@ def test_metrics_are_served_and_nothing_else_is(metrics: Metrics) -> None:
             return exc.code, ""
 
     async def ask() -> list[tuple[int, str]]:
-        async with served(metrics, "127.0.0.1", 0) as port:
+        async with serve_metrics(metrics, "127.0.0.1", 0) as port:
             base = f"http://127.0.0.1:{port}"
             return [
                 await asyncio.to_thread(fetch, f"{base}/metrics"),
@@ -109,7 +109,7 @@ def test_metrics_are_served_and_nothing_else_is(metrics: Metrics) -> None:
 
 def test_noise_on_the_port_of_the_metrics_harms_nobody(metrics: Metrics) -> None:
     async def ask() -> bytes:
-        async with served(metrics, "127.0.0.1", 0) as port:
+        async with serve_metrics(metrics, "127.0.0.1", 0) as port:
             for noise in (b"", b"\x00\xff\r\n\r\n", b"x" * 200_000):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
                 writer.write(noise)
@@ -123,7 +123,7 @@ def test_noise_on_the_port_of_the_metrics_harms_nobody(metrics: Metrics) -> None
 
 def test_a_port_that_is_taken_is_told(metrics: Metrics) -> None:
     async def twice() -> None:
-        async with served(metrics, "127.0.0.1", 0) as port, served(metrics, "127.0.0.1", port):
+        async with serve_metrics(metrics, "127.0.0.1", 0) as port, serve_metrics(metrics, "127.0.0.1", port):
             pass
 
     with pytest.raises(StoreError, match="cannot listen"):
@@ -219,7 +219,7 @@ def test_what_is_offered_changes_with_the_cache_and_the_engines(home: Home, monk
         return [EngineReport(name="null", python="python", state="ready", version="1")]
 
     monkeypatch.setattr(abilities, "inspect_engines", inspect)
-    offering = Abilities(home, AgentSettings(labels={"room": "lab2"}, device_name="bench-7"))
+    offering = CapabilityScanner(home, AgentSettings(labels={"room": "lab2"}, device_name="bench-7"))
     first = offering.look()
     assert first.facts["label.room"] == "lab2"
     assert first.facts["device"] == "bench-7"

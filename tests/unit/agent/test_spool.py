@@ -52,7 +52,7 @@ def test_a_crash_at_any_step_leaves_all_or_nothing_to_send(spool: Spool, a_lease
     meta = work.meta_file.read_bytes()
     work.meta_file.unlink()  # it was packed, and the mark was not written yet
     assert spool.waiting() == []
-    assert spool.unfinished() == [work]
+    assert spool.find_unfinished() == [work]
     work.meta_file.write_bytes(meta)
     work.tar.unlink()  # cannot be: but what is not there is not sent
     assert spool.waiting() == []
@@ -63,7 +63,7 @@ def test_what_was_removed_half_is_no_result(spool: Spool, a_lease: MakeLease) ->
     (work.path / "kept").mkdir()
     spool.remove(work)
     assert spool.waiting() == []
-    assert spool.unfinished() == []
+    assert spool.find_unfinished() == []
 
 
 def test_a_damaged_mark_is_set_aside_and_the_others_wait_on(spool: Spool, a_lease: MakeLease) -> None:
@@ -87,7 +87,7 @@ def test_what_is_refused_is_kept_with_the_reason_but_not_for_ever(
         assert (place / "result.tar").exists()
     assert {path.name for path in spool.refused.iterdir()} == {"e1-003.1", "e1-004.1", "e1-005.1"}
     assert spool.waiting() == []
-    assert spool.unfinished() == []
+    assert spool.find_unfinished() == []
 
 
 def test_a_lease_that_is_given_again_finds_its_result(spool: Spool, a_lease: MakeLease) -> None:

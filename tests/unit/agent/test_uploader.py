@@ -11,7 +11,7 @@ from typing import TypeVar
 import pytest
 
 from prony.agent import uploader as module
-from prony.agent.link import Link
+from prony.agent.link import ServerClient
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
 from prony.agent.spool import Meta, Spool, Work
@@ -49,7 +49,7 @@ class Sender:
 
     def __call__(self, work: Callable[[Uploader], Awaitable[T]]) -> T:
         async def run() -> T:
-            async with Link(self.server.url, answer_s=5.0) as link:
+            async with ServerClient(self.server.url, answer_s=5.0) as link:
                 uploader = Uploader(link, self.spool, metrics=self.metrics, log=self.log)
                 return await work(uploader)
 
@@ -250,7 +250,7 @@ def test_a_lease_whose_result_is_refused_again_and_again_is_not_held_for_ever(
         for _ in range(5):
             await uploader.send_waiting(at_once=True)
             held.append(uploader.answered_for)
-        assert uploader.known == ("lease-1-1",)  # else the server would lend it again and again
+        assert uploader.waiting_lease_ids == ("lease-1-1",)  # else the server would lend it again and again
         await uploader.send_waiting(at_once=True)
         return held
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from prony.analyse.estimates import across_runs
-from prony.analyse.sweep.measured import Loaded
+from prony.analyse.sweep.measured import LoadedJob
 from prony.model.clients import ClientSide, ServiceFacts
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
 from prony.model.dossier import Entry
@@ -73,7 +73,7 @@ def load_entry(
 
 def sweep(
     levels: Sequence[float], through: Callable[[float], float], *, noise: float = 0.01, runs: int = 3, seed: int = 1
-) -> list[Loaded]:
+) -> list[LoadedJob]:
     """Return a sweep whose throughput follows a rule, with so much relative noise between runs."""
     rng = np.random.default_rng(seed)
     made = []
@@ -81,7 +81,7 @@ def sweep(
         rates = through(level) * np.exp(rng.normal(0, noise, runs))
         took = level / rates * 1000
         told = {"throughput_per_s.p50": rates, "e2e_ms.p50": took, "e2e_ms.p99": took * 3}
-        made.append(Loaded(load_entry(level, {key: values.tolist() for key, values in told.items()})))
+        made.append(LoadedJob(load_entry(level, {key: values.tolist() for key, values in told.items()})))
     return made
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prony.analyse.sweep.measured import Loaded
+from prony.analyse.sweep.measured import LoadedJob
 from prony.analyse.sweep.report import sweep_report
 from prony.model.clients import ClientSide
 from prony.model.estimate import Grade
@@ -18,15 +18,15 @@ from .made_sweeps import load_entry, sweep
 LEVELS = [1, 2, 4, 8, 16, 32]
 
 
-def curve(jobs: list[Loaded], slo: dict[str, float] | None = None) -> Curve:
+def curve(jobs: list[LoadedJob], slo: dict[str, float] | None = None) -> Curve:
     (found,) = sweep_report(jobs, slo or {}).curves
     return found
 
 
-def p99(values: list[list[float]]) -> list[Loaded]:
+def p99(values: list[list[float]]) -> list[LoadedJob]:
     """Return levels 1, 2, 4, ... with these tails; throughput is of no interest."""
     return [
-        Loaded(load_entry(2**n, {"throughput_per_s.p50": [100.0] * len(tail), "e2e_ms.p99": tail}))
+        LoadedJob(load_entry(2**n, {"throughput_per_s.p50": [100.0] * len(tail), "e2e_ms.p99": tail}))
         for n, tail in enumerate(values)
     ]
 
@@ -46,7 +46,7 @@ def test_a_knee_that_is_the_clients_is_said_to_be() -> None:
     jobs = sweep(LEVELS, lambda x: 1000 * min(x, 8))
     full = ClientSide(cpu_shares=(0.99,))
     busy = [
-        Loaded(load_entry(job.level, job.entry.summary.runs, side=full if job.level >= 4 else None)) for job in jobs
+        LoadedJob(load_entry(job.level, job.entry.summary.runs, side=full if job.level >= 4 else None)) for job in jobs
     ]
     found = curve(busy)
     for claim in (found.knee, found.limit):
@@ -74,7 +74,7 @@ def test_three_levels_and_single_runs_are_refused(levels: list[int], runs: int) 
 
 def test_void_levels_are_shown_and_take_no_part() -> None:
     jobs = sweep(LEVELS, lambda x: 1000 * min(x, 8))
-    void = [Loaded(load_entry(job.level, job.entry.summary.runs, grade=Grade.VOID)) for job in jobs[:3]]
+    void = [LoadedJob(load_entry(job.level, job.entry.summary.runs, grade=Grade.VOID)) for job in jobs[:3]]
     found = curve([*void, *jobs[3:]])
     assert [bool(level.excluded) for level in found.levels] == [True] * 3 + [False] * 3
     assert found.knee.state == "refused"
@@ -107,7 +107,7 @@ def test_no_level_holding_it_is_no_limit() -> None:
 def test_the_same_level_of_two_experiments_is_one_level_of_all_runs() -> None:
     first, second = (load_entry(4, {"throughput_per_s.p50": [100, 101, 102]}, experiment=name) for name in ("a", "b"))
     other = load_entry(8, {"throughput_per_s.p50": [200, 201, 202]}, experiment="a")
-    found = curve([Loaded(first), Loaded(second), Loaded(other)])
+    found = curve([LoadedJob(first), LoadedJob(second), LoadedJob(other)])
     assert [level.load for level in found.levels] == [4, 8]
     assert found.levels[0].throughput is not None
     assert found.levels[0].throughput.count == 6
@@ -118,15 +118,18 @@ def test_another_setting_is_another_curve() -> None:
     workload = one.job.workload.model_copy(update={"options": {"value_size": 9}})
     cell = {"load.closed.concurrency": 4, "workload.options.value_size": 9}
     other = one.model_copy(update={"job": one.job.model_copy(update={"workload": workload, "cell": cell})})
-    assert [found.title for found in sweep_report([Loaded(one), Loaded(other)], {}).curves] == ["", "value size 9"]
+    assert [found.title for found in sweep_report([LoadedJob(one), LoadedJob(other)], {}).curves] == [
+        "",
+        "value size 9",
+    ]
 
 
-def lasting(level: int, load: dict[str, Any], **cell: Any) -> Loaded:
+def lasting(level: int, load: dict[str, Any], **cell: Any) -> LoadedJob:
     """Return a level that lasted as told."""
     entry = load_entry(level, {"throughput_per_s.p50": [100.0 * level] * 3}, experiment=f"e{level}")
     closed = {"concurrency": level} | load.pop("closed", {})
     changes = {"load": Load.model_validate({"closed": closed} | load), "cell": entry.job.cell | cell}
-    return Loaded(entry.model_copy(update={"job": entry.job.model_copy(update=changes)}))
+    return LoadedJob(entry.model_copy(update={"job": entry.job.model_copy(update=changes)}))
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def found(kind: str, name: str) -> AbilityReport:
 def test_everything_is_reported_and_what_is_not_there_says_how_to_get_it() -> None:
     reports = inspect_abilities()
     names = {kind: {one.name for one in reports if one.kind == kind} for kind in ("service", "launcher", "probe")}
-    assert names["service"] == set(plugins.found(plugins.SERVICES))
-    assert names["probe"] == set(plugins.found(plugins.PROBES))
+    assert names["service"] == set(plugins.find_plugins(plugins.SERVICES))
+    assert names["probe"] == set(plugins.find_plugins(plugins.PROBES))
     assert names["launcher"] == {"mpirun", "torchrun", "srun"}
     missing = [one for one in reports if one.state != "ready"]
     assert {"vllm", "qdrant", "docker", "mpirun"} <= {one.name for one in missing}

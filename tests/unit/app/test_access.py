@@ -10,10 +10,10 @@ from threading import Barrier
 import pytest
 from sqlalchemy import Engine, event
 
-from prony.app.access import Access, opened, require, require_agent
+from prony.app.access import Access, open_access, require, require_agent
 from prony.errors import AccessError, InputError, NotFoundError
 from prony.model.access import AuditEntry, MadeToken, NewToken, Principal, Role
-from prony.store.database import connected
+from prony.store.database import connect_database
 from prony.store.home import home
 from prony.store.schema import upgrade
 
@@ -42,7 +42,7 @@ def clock() -> Clock:
 @pytest.fixture
 def engine(database_url: str) -> Iterator[Engine]:
     place = home().create()
-    made = connected(place, database_url)
+    made = connect_database(place, database_url)
     upgrade(made, place)
     yield made
     made.dispose()
@@ -373,7 +373,7 @@ def test_the_trail_is_pruned_by_age_and_number(access: Access, clock: Clock) -> 
 
 
 def test_a_token_can_be_made_before_any_server_runs() -> None:
-    with opened() as access:
+    with open_access() as access:
         secret = made(access, "admin").secret
-    with opened() as access:
+    with open_access() as access:
         assert access.authenticate(secret, HERE).role is Role.ADMIN

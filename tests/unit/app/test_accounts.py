@@ -11,7 +11,7 @@ from prony.app.accounts import account_of
 from prony.app.dossiers import dossier_of
 from prony.app.histories import Histories
 from prony.app.results import summary_of
-from prony.model.account import Account
+from prony.model.account import AnalysedExperiment
 from prony.model.cost import Cost
 from prony.model.history import NewBaseline
 from prony.report.findings import findings
@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> Store:
     return made
 
 
-def _account(store: Store, name: str) -> Account:
+def _account(store: Store, name: str) -> AnalysedExperiment:
     Histories(store).judge()
     return account_of(store, dossier_of(store, name))
 

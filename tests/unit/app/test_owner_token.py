@@ -13,7 +13,7 @@ from prony.app.owner import ensure_owner_token
 from prony.errors import AccessError
 from prony.model.access import NewToken, Role
 from prony.ports.clock import SystemClock
-from prony.store.database import connected
+from prony.store.database import connect_database
 from prony.store.home import Home
 from prony.store.home import home as found_home
 from prony.store.owner_token import owner_token_file, read_owner_token, write_owner_token
@@ -29,7 +29,7 @@ def home() -> Home:
 
 @pytest.fixture
 def access(home: Home) -> Iterator[Access]:
-    engine = connected(home)
+    engine = connect_database(home)
     upgrade(engine, home)
     yield Access(engine, SystemClock())
     engine.dispose()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prony.app.telling import Letter, check_address, masked, send
+from prony.app.telling import Notification, check_address, mask_address, send
 from prony.errors import InputError
 from prony.model.alarm import Message, Severity
 from servers.receiver import Receiver, receiver
@@ -30,8 +30,8 @@ def there() -> Iterator[Receiver]:
         yield made
 
 
-def letter(address: str) -> Letter:
-    return Letter("d1", MESSAGE, address, SECRET)
+def letter(address: str) -> Notification:
+    return Notification("d1", MESSAGE, address, SECRET)
 
 
 def test_a_webhook_brings_the_message_signed_with_its_time(there: Receiver) -> None:
@@ -91,7 +91,7 @@ def test_what_is_said_of_a_failure_has_no_secret_in_it(there: Receiver, scheme: 
     ],
 )
 def test_an_address_is_shown_without_what_is_secret(address: str, shown: str) -> None:
-    assert masked(address) == shown
+    assert mask_address(address) == shown
 
 
 @pytest.mark.parametrize(

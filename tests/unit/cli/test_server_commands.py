@@ -13,7 +13,7 @@ import pytest
 from prony.cli.main import main
 from prony.cli.output import print_columns, print_json, print_note, print_text
 from prony.model.agent import AgentState
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.model.place import Demand, Lack
 from prony.model.queue import Attempt, Compatibility, ExperimentView, Fit, JobDetail, Lot, LotFit, LotView, Queue
 from prony.recipe import loads
@@ -254,7 +254,8 @@ def test_a_model_that_is_a_path_is_told_to_be_one_of_the_agents(
     server.at("POST /experiments", document(made.model_dump_json(), 201))
     server.at("GET /experiments/e1/events", stream(("snapshot", snapshot(made, job(state="cancelled")))))
     server.at(
-        "GET /experiments/e1/results", document(Dossier(experiment=made.experiment, entries=()).model_dump_json())
+        "GET /experiments/e1/results",
+        document(ExperimentData(experiment=made.experiment, entries=()).model_dump_json()),
     )
     assert main(["run", str(tmp_path / "small.yaml")]) == 130
     assert "models/mine.onnx is a path" in capsys.readouterr().err

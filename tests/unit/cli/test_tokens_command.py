@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prony.app.access import opened
+from prony.app.access import open_access
 from prony.cli.main import main
 from prony.errors import AccessError
 from prony.model.access import Role
@@ -31,7 +31,7 @@ def test_the_secret_stands_alone_and_works(capsys: Capture) -> None:
     secret = answered(capsys, "add", "ann", "--role", "admin").removesuffix("\n")
     assert secret.startswith("prony_")
     assert not set(secret) & set(" \n")
-    with opened() as access:
+    with open_access() as access:
         assert access.authenticate(secret, "192.0.2.1").role is Role.ADMIN
     assert secret not in answered(capsys, "list") + answered(capsys, "list", "--json")
 
@@ -47,7 +47,7 @@ def test_a_token_can_be_one_time_and_expire(capsys: Capture) -> None:
 def test_a_revoked_token_opens_nothing(capsys: Capture) -> None:
     secret = answered(capsys, "add", "ann", "--role", "viewer").strip()
     assert answered(capsys, "revoke", listed(capsys)[0]["id"]).startswith("revoked ")
-    with opened() as access, pytest.raises(AccessError, match="revoked"):
+    with open_access() as access, pytest.raises(AccessError, match="revoked"):
         access.authenticate(secret, "192.0.2.1")
     assert "revoked" in answered(capsys, "list")
 

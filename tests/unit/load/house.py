@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from prony.load.generator import Ground, generate
+from prony.load.generator import LoadPlan, generate
 from prony.load.http import request_bytes
-from prony.load.outcome import Outcome
+from prony.load.outcome import LoadOutcome
 from prony.load.schedule import plan
 from prony.model.load import Load
 from prony.ports.driver import Endpoint, Keeps, Prepared, Request
@@ -135,20 +135,20 @@ def prepared(
 
 def load_on(
     server: Server, scratch: Path, asked: Prepared | None = None, *, processes: int | None = None, **load: Any
-) -> Outcome:
+) -> LoadOutcome:
     """Send a load, written as in a recipe, and return what became of it."""
     return generate(ground_of(server, scratch, asked, processes=processes, **load))
 
 
 def ground_of(
     server: Server, scratch: Path, asked: Prepared | None = None, *, processes: int | None = None, **load: Any
-) -> Ground:
+) -> LoadPlan:
     noun = Load.model_validate(load)
     chosen = asked or prepared(server.endpoint)
-    return Ground(chosen, server.endpoint, plan(noun, base=scratch), noun, scratch, processes)
+    return LoadPlan(chosen, server.endpoint, plan(noun, base=scratch), noun, scratch, processes)
 
 
-def column(outcome: Outcome, name: str) -> list[int]:
+def column(outcome: LoadOutcome, name: str) -> list[int]:
     values: list[int] = outcome.records[name].tolist()
     return values
 

@@ -26,7 +26,7 @@ from prony.load.generator import LostClientError, default_processes, generate, l
 from prony.load.http import request_bytes
 from prony.load.limits import check_lines
 from prony.load.live import Live
-from prony.load.outcome import Outcome
+from prony.load.outcome import LoadOutcome
 from prony.load.records import read_head
 from prony.load.schedule import Schedule, Step
 from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Request
@@ -604,7 +604,7 @@ linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="fi
 @linux_only
 def test_sigterm_ends_one_client_in_good_order(tmp_path: Path) -> None:
     server, outcome = signalled(tmp_path, signal.SIGTERM)
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, LoadOutcome)
     assert outcome.was_stopped  # so the process that got the signal was gone before the load was over
     assert len(outcome) == len(server.visits)
 

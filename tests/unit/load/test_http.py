@@ -56,7 +56,7 @@ def told(paper: Paper, *reads: bytes, **options: Any) -> list[tuple[int, int]]:
     wire = wire_on(paper, **options)
     wire.send(b"request")
     for data in reads:
-        wire.received(data)
+        wire.data_received(data)
     return paper.told
 
 
@@ -73,9 +73,9 @@ def test_a_reply_is_whole_byte_by_byte_and_not_before_its_last() -> None:
     wire = wire_on(paper)
     wire.send(b"request")
     for byte in CHUNKED[:-1]:
-        wire.received(bytes([byte]))
+        wire.data_received(bytes([byte]))
     assert paper.told == []
-    wire.received(CHUNKED[-1:])
+    wire.data_received(CHUNKED[-1:])
     assert paper.told == [(200, 0)]
 
 
@@ -116,7 +116,7 @@ def test_a_reply_to_head_has_no_body_whatever_its_length_says() -> None:
     wire = wire_on(paper, bodyless=True)
     for _ in range(2):
         wire.send(b"request")
-        wire.received(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+        wire.data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
     assert paper.told == [(200, 0), (200, 0)]
 
 
@@ -149,8 +149,8 @@ def test_the_end_of_the_connection_ends_only_replies_without_a_length(reads: lis
     wire = wire_on(paper)
     wire.send(b"request")
     for data in reads:
-        wire.received(data)
-    assert wire.closed() == cause
+        wire.data_received(data)
+    assert wire.eof_received() == cause
 
 
 def test_a_request_has_what_http_wants_and_what_the_caller_gave() -> None:

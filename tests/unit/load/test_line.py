@@ -14,9 +14,9 @@ import pytest
 
 from chaos.fleet import wait_for
 from prony.load.http import HttpWire
-from prony.load.line import CLOSED, IDLE, Line, Site
+from prony.load.line import CLOSED, IDLE, Connection, ConnectionPool
 from prony.load.poll import Poll
-from prony.load.stamps import Axis, Warmth
+from prony.load.stamps import ClockOffset, Warmth
 from prony.ports.driver import Cause, Endpoint
 from servers.ports import refusing_port
 
@@ -32,21 +32,21 @@ class Owner:
         self._poll = poll
         self.told: list[str] = []
 
-    def _hear(self, word: str, line: Line) -> None:
+    def _hear(self, word: str, line: Connection) -> None:
         self.told.append(word)
         self.line = line
         self._poll.is_over = True
 
-    def opened(self, line: Line) -> None:
+    def connection_made(self, line: Connection) -> None:
         self._hear("opened", line)
 
-    def refused(self, line: Line) -> None:
+    def connection_refused(self, line: Connection) -> None:
         self._hear("refused", line)
 
-    def finished(self, line: Line) -> None:
+    def request_done(self, line: Connection) -> None:
         self._hear("finished", line)
 
-    def lost(self, line: Line) -> None:
+    def lost(self, line: Connection) -> None:
         self._hear("lost", line)
 
 
@@ -58,9 +58,9 @@ class Bench:
         self.warmth = Warmth()
         self.warmth.wait()
         place = (server.endpoint.host, server.endpoint.port)
-        self.site = Site((int(socket.AF_INET), place), self.poll, HttpWire, {})
+        self.site = ConnectionPool((int(socket.AF_INET), place), self.poll, HttpWire, {})
         self.owner = Owner(self.poll)
-        self.line = Line(self.site, self.owner)
+        self.line = Connection(self.site, self.owner)
 
     def wait(self) -> str:
         """Run until the line tells something; return what."""
@@ -124,7 +124,7 @@ def test_a_loop_that_comes_late_does_not_make_the_reply_late() -> None:
 
 
 def test_the_offset_of_the_clocks_is_the_same_whenever_it_is_measured() -> None:
-    axis = Axis()
+    axis = ClockOffset()
     before = axis.offset_ns
     axis.measure()
     assert abs(axis.offset_ns - before) < 100_000_000

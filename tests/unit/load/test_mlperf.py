@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.load.mlperf import FAILED, Limit, Outcome, at_percentile, judge, query_latencies, rules
+from prony.load.mlperf import FAILED, Limit, MlperfOutcome, at_percentile, judge, query_latencies, rules
 from prony.model.load import Mlperf
 from prony.ports.driver import Stamps
 
@@ -26,7 +26,9 @@ def latencies(count: int) -> Stamps:
     return np.random.default_rng(1).permutation(np.arange(1, count + 1, dtype=np.int64)) * MS
 
 
-def judged(name: str, values: Stamps, *, lasted_s: float = 600, limits: tuple[Limit, ...] = (), **said: Any) -> Outcome:
+def judged(
+    name: str, values: Stamps, *, lasted_s: float = 600, limits: tuple[Limit, ...] = (), **said: Any
+) -> MlperfOutcome:
     return judge(scenario(name, **said), values, lasted_ns=int(lasted_s * S), limits=limits)
 
 
@@ -42,7 +44,7 @@ def test_each_scenario_has_its_own_rules(name: str, samples: int, least: int, pe
     rule = rules(scenario(name))
     assert (rule.samples_per_query, rule.min_queries, rule.percentile) == (samples, least, percentile)
     assert rule.min_duration_ns == 600 * S
-    assert rule.closed == (name != "server")
+    assert rule.is_closed == (name != "server")
 
 
 def test_offline_has_one_query_of_enough_samples_to_fill_the_time() -> None:

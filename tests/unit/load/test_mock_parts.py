@@ -16,7 +16,7 @@ from prony.load.mock_play import Works
 from prony.load.mock_script import LAST_CHUNK, chunk
 from prony.load.mock_truth import Truth
 from prony.load.mock_wheel import Wheel
-from prony.load.pacing import Alarm
+from prony.load.pacing import Timer
 
 MS = 1_000_000
 
@@ -61,7 +61,7 @@ def test_the_wheel_does_everything_in_order_and_nothing_early() -> None:
 
 
 def test_the_wheel_turns_by_the_loops_timer_where_there_is_no_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
-    class NoAlarm(Alarm):
+    class NoAlarm(Timer):
         def __init__(self) -> None:
             self.fd = -1
 
@@ -73,8 +73,8 @@ def test_in_flight_is_averaged_over_time() -> None:
     truth = Truth()
     truth.began(100)
     truth.began(200)
-    truth.ended(300)
-    truth.ended(500)
+    truth.note_end(300)
+    truth.note_end(500)
     assert truth.in_flight_mean(10_000) == pytest.approx((200 + 300) / 400)
     assert truth.peak == 2
 
@@ -84,7 +84,7 @@ def test_requests_that_are_in_flight_count_until_now() -> None:
     truth.began(100)
     assert truth.in_flight_mean(300) == 1
     truth.reset(300)
-    truth.ended(500)
+    truth.note_end(500)
     assert truth.in_flight_mean(1000) == 1
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from prony.load.pacing import Alarm
+from prony.load.pacing import Timer
 from prony.load.poll import EVENTS_CALM, READ, WRITE, Poll, Selected
 
 LATER_NS = time.perf_counter_ns() + 3600 * 10**9
@@ -219,7 +219,7 @@ def test_writable_is_told_where_it_is_asked_for(poll: Poll) -> None:
 
 
 def test_an_alarm_that_is_set_again_is_silent_until_then() -> None:
-    alarm = Alarm()
+    alarm = Timer()
     if alarm.fd < 0:
         pytest.skip("no timerfd on this system")
     with selectors.DefaultSelector() as selector:

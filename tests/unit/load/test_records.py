@@ -9,7 +9,7 @@ import numpy as np
 
 from prony.load import records, spool
 from prony.load.live import Watch
-from prony.load.outcome import merged
+from prony.load.outcome import merge_rows
 from prony.load.records import FIELDS, Records
 
 
@@ -57,7 +57,7 @@ def test_rows_of_several_processes_are_merged_by_index(tmp_path: Path) -> None:
         for index in range(number, 6, 2):
             add(written, index)
         written.close()
-    columns = merged([tmp_path / "a", tmp_path / "b", tmp_path / "absent"])
+    columns = merge_rows([tmp_path / "a", tmp_path / "b", tmp_path / "absent"])
     assert columns["index"].tolist() == [0, 1, 2, 3, 4, 5]
     assert columns["client"].tolist() == [0, 1, 0, 1, 0, 1]
 

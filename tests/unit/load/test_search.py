@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 
 from prony.errors import InputError
 from prony.load.schedule import Step, plan
-from prony.load.search import ATTEMPTS, Found, Search, Wanted, all_held, judged, machine, probe_load, wanted
+from prony.load.search import (
+    ATTEMPTS,
+    Found,
+    Search,
+    SloShare,
+    all_held,
+    judge_share,
+    machine,
+    probe_load,
+    slo_as_shares,
+)
 from prony.model.load import Load
 
 Answer = Callable[[float], bool | None]
@@ -24,7 +34,7 @@ def searched(search: Search, answer: Answer) -> tuple[Found, list[float]]:
         asked.append(load)
         assert len(asked) < 200
         search.tell(load, answer(load))
-    return search.found(), asked
+    return search.current_result(), asked
 
 
 def test_it_doubles_until_it_fails_and_then_halves_the_gap() -> None:
@@ -81,7 +91,7 @@ def test_what_is_open_is_probed_again_and_then_counts_as_not_held() -> None:
         assert (search.next(), search.attempt) == (2, attempt)
         search.tell(2, None)
     assert search.next() is None
-    found = search.found()
+    found = search.current_result()
     assert (found.highest_held, found.lowest_not_held) == (1, 2)
     assert found.notes == ("2 stayed open after 3 probes: it counts as not held",)
 
@@ -109,7 +119,7 @@ def test_a_load_that_both_held_and_did_not_counts_as_not_held() -> None:
     search = Search(1, 64)
     for load, held in ((1, True), (2, True), (2, False)):
         search.tell(load, held)
-    found = search.found()
+    found = search.current_result()
     assert search.next() is None
     assert (found.highest_held, found.lowest_not_held) == (1, 2)
     assert found.notes == ("2 once held and once did not: it counts as not held",)
@@ -135,12 +145,12 @@ def test_a_search_goes_up() -> None:
     ],
 )
 def test_a_probe_is_judged_on_its_whole_interval(good: int, total: int, share: float, held: bool | None) -> None:
-    assert judged(good, total, share) is held
+    assert judge_share(good, total, share) is held
 
 
 def test_a_probe_of_a_service_that_misses_its_share_is_seldom_taken_to_hold() -> None:
     good = np.random.default_rng(5).binomial(1000, 0.98, size=2000)
-    answers = [judged(int(count), 1000, 0.99) for count in good]
+    answers = [judge_share(int(count), 1000, 0.99) for count in good]
     assert answers.count(True) <= 2
     assert answers.count(False) > 800
 
@@ -153,14 +163,14 @@ def test_limits_hold_together_or_not_at_all() -> None:
 
 def test_an_slo_is_read_as_shares() -> None:
     slo = {"ttft_ms.p99": 200.0, "tpot_ms.p99.9": 30.0, "e2e_ms": 900.0}
-    assert wanted(slo) == (
-        Wanted("ttft_ms", 0.99, 200),
-        Wanted("tpot_ms", 0.999, 30),
-        Wanted("e2e_ms", 0.99, 900),
+    assert slo_as_shares(slo) == (
+        SloShare("ttft_ms", 0.99, 200),
+        SloShare("tpot_ms", 0.999, 30),
+        SloShare("e2e_ms", 0.99, 900),
     )
     for key in ("ttft_ms.mean", "ttft_ms.p0", "ttft_ms.p100"):
         with pytest.raises(InputError, match="cannot hold"):
-            wanted({key: 1.0})
+            slo_as_shares({key: 1.0})
 
 
 def test_each_probe_is_a_load_of_its_own() -> None:
@@ -189,8 +199,8 @@ def test_low_loads_of_few_requests_do_not_end_a_search() -> None:
         total = int(load * 10)
         search.count(load, [(total if load <= 100 else total // 2, total, 0.99)])
     assert asked == [1, 2, 4, 8, 16, 32, 64, 128, 96, 112, 104, 100]
-    assert search.found().highest_held == 100
-    assert search.found().notes == ()
+    assert search.current_result().highest_held == 100
+    assert search.current_result().notes == ()
 
 
 def test_the_answer_itself_is_probed_longer_before_it_is_given() -> None:
@@ -200,7 +210,7 @@ def test_the_answer_itself_is_probed_longer_before_it_is_given() -> None:
         total = 60 * 2 ** (search.attempt - 1)
         search.count(load, [(total if load <= 2 else 0, total, 0.99)])
     assert asked == [(1, 1), (2, 1), (4, 1), (3, 1), (2, 2), (2, 3)]
-    found = search.found()
+    found = search.current_result()
     assert (found.highest_held, found.lowest_not_held) == (2, 3)
     assert found.notes == ("2 was within the SLO, with too few requests in 3 probes to be sure of it",)
 
@@ -216,7 +226,7 @@ def test_an_answer_that_fails_when_it_is_probed_longer_is_given_up() -> None:
     assert (search.next(), search.attempt) == (1, 2)
     search.tell(1, held=True)
     assert search.next() is None
-    assert search.found().highest_held == 1
+    assert search.current_result().highest_held == 1
 
 
 def test_a_probe_of_no_requests_leans_to_nothing() -> None:
@@ -236,6 +246,6 @@ def test_it_always_ends_and_its_answer_lies_below_every_failure(limit: int, requ
         total = int(load) * requests * 2 ** (search.attempt - 1)
         search.count(load, [(int(draws.binomial(total, 0.999 if load <= limit else 0.95)), total, 0.99)])
     assert search.next() is None
-    found = search.found()
+    found = search.current_result()
     failed = [probe.load for probe in found.probes if probe.held is False]
     assert found.highest_held is None or all(found.highest_held < load for load in failed)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prony.measure.request_lines import Log, placed, read_log
+from prony.measure.request_lines import Log, place_requests, read_log
 from prony.ports.driver import Cause
 
 
@@ -59,7 +59,7 @@ def test_a_failure_has_the_cause_that_its_word_tells(tmp_path: Path) -> None:
 def test_latencies_are_kept_and_all_lie_within_the_span(tmp_path: Path) -> None:
     rows = [line(timestamp_start=100 + n // 3, timestamp_end=100 + n // 3, latency_s=0.3 + n / 1000) for n in range(9)]
     found = log(tmp_path, *rows, line(timestamp_start=102, timestamp_end=102, success=False, latency_s=0))
-    begins, ends, (first, last) = placed(found)
+    begins, ends, (first, last) = place_requests(found)
     assert found.has_whole_seconds
     assert (first, last) == (100 * 10**9, 102 * 10**9)
     assert begins.min() >= first

@@ -21,7 +21,7 @@ from prony.measure.requests import (
     begin_ns,
     empty_frame,
     is_requests,
-    joined,
+    join_runs,
     phases,
     read_requests,
     request_frame,
@@ -114,12 +114,12 @@ def test_no_request_vanishes_and_each_has_its_cause(causes: list[Cause]) -> None
 
 
 def test_runs_are_joined_and_read_back(tmp_path: Path) -> None:
-    whole = joined([request_frame(taken(records(3))), request_frame(taken(records(2), operations=["put"]))])
+    whole = join_runs([request_frame(taken(records(3))), request_frame(taken(records(2), operations=["put"]))])
     assert whole.height == 5
     whole.write_parquet(tmp_path / SAMPLES)
     assert read_requests(tmp_path).equals(whole)
     assert is_requests(whole)
     assert not is_requests(sample_frame([]))
-    assert joined([]).equals(empty_frame())
+    assert join_runs([]).equals(empty_frame())
     with pytest.raises(NotFoundError):
         read_requests(tmp_path / "none")

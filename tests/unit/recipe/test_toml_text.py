@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from prony.errors import RecipeError
 from prony.recipe import loads, toml_text
-from prony.recipe.marks import Keys, Marks, dotted
+from prony.recipe.marks import Keys, Marks, format_path
 
 from .strategies import documents, toml
 
@@ -42,7 +42,7 @@ k = 1
 
 
 def places(marks: Marks) -> dict[str, tuple[int | None, int | None]]:
-    return {dotted(keys): (mark.line, mark.column) for keys, mark in marks.items()}
+    return {format_path(keys): (mark.line, mark.column) for keys, mark in marks.items()}
 
 
 def test_every_kind_of_key_knows_its_place() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from prony.model.account import Account
+from prony.model.account import AnalysedExperiment
 from prony.model.comparison import Compared, Comparison, Conclusion, Contrast, Effect, Match, Terms
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.model.estimate import Grade, Verdict
 from prony.model.history import Change, ChangeState, History, Level, Point, Segment, Series, SeriesState
 from prony.model.matrix import Price, Worth
@@ -66,12 +66,12 @@ def comparison(experiment_id: str, title: str = "threads 2 against threads 1") -
                       conclusion=Conclusion.REGRESSION, sentence="1 regression among 1 headline metric.")  # fmt: skip
 
 
-def account(dossier: Dossier, word: str = "yolo") -> Account:
+def account(dossier: ExperimentData, word: str = "yolo") -> AnalysedExperiment:
     """All of it at once; `word` stands wherever a stranger may have chosen the text."""
     mine = dossier.experiment.id
     price = Price(per_hour=3.6, currency="EUR", source=word)
     worths = {entry.job.id: (Worth(things="items", price=price, note=word),) for entry in dossier.entries}
-    return Account.of(dossier).model_copy(
+    return AnalysedExperiment.of(dossier).model_copy(
         update={"histories": (history(mine, word),), "comparison": comparison(mine, word), "worths": worths,
                 "methods": ("Judged by a permutation test.",), "untold": (f"Not compared: {word}.",)}
     )  # fmt: skip

@@ -4,25 +4,25 @@ from pathlib import Path
 
 import pytest
 
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 
 from . import dossiers
 
 
 @pytest.fixture(scope="session")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Dossier:
+def full(tmp_path_factory: pytest.TempPathFactory) -> ExperimentData:
     """Two engines by two batch sizes; the last job is suspect."""
     return dossiers.dossier(tmp_path_factory.mktemp("full"))
 
 
 @pytest.fixture(scope="session")
-def partial(tmp_path_factory: pytest.TempPathFactory) -> Dossier:
+def partial(tmp_path_factory: pytest.TempPathFactory) -> ExperimentData:
     """One good job, one failed, one never run."""
     return dossiers.partial_dossier(tmp_path_factory.mktemp("partial"))
 
 
 @pytest.fixture
-def empty() -> Dossier:
+def empty() -> ExperimentData:
     return dossiers.empty_dossier()
 
 
@@ -30,7 +30,7 @@ HOSTILE = "<script>alert(1)</script>\"'&|`=cmd()$x^2$ [a](b) \x00\x1b[31m\n| htt
 
 
 @pytest.fixture
-def hostile(tmp_path: Path) -> Dossier:
+def hostile(tmp_path: Path) -> ExperimentData:
     """Every text that a stranger could have chosen holds markup, a formula, a link and control characters."""
     made = dossiers.partial_dossier(tmp_path)
     entries = []

@@ -12,7 +12,7 @@ from scipy import stats
 from prony.measure.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.model.calibration import Calibration
 from prony.model.device import Condition, Cpu, Device, Environment, Git, Hardware, Software, State
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Estimate, Grade, Missing, Outlier, Reason, Spread, Summary, Verdict
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
@@ -280,7 +280,7 @@ def experiment(
     )  # fmt: skip
 
 
-def dossier(folder: Path, *, batches: Sequence[int] = (1, 4), repeats: int = 5, runs: int = 100) -> Dossier:
+def dossier(folder: Path, *, batches: Sequence[int] = (1, 4), repeats: int = 5, runs: int = 100) -> ExperimentData:
     """Return two engines by some batch sizes; the last job is suspect."""
     maker = Maker(folder, repeats=repeats, runs=runs)
     cells: list[dict[str, Scalar]] = [
@@ -290,18 +290,18 @@ def dossier(folder: Path, *, batches: Sequence[int] = (1, 4), repeats: int = 5, 
     entries = tuple(
         maker.entry(n, cell, grade=grade) for n, (cell, grade) in enumerate(zip(cells, grades, strict=True))
     )
-    return Dossier(experiment=experiment(len(cells)), entries=entries, calibration=calibration())
+    return ExperimentData(experiment=experiment(len(cells)), entries=entries, calibration=calibration())
 
 
-def partial_dossier(folder: Path) -> Dossier:
+def partial_dossier(folder: Path) -> ExperimentData:
     """Return one good job, one that failed, one that was never run; and no calibration."""
     maker = Maker(folder)
     entries = (
         maker.entry(0, {"workload.engine": "onnxruntime"}),
         failed_entry(maker, 1, {"workload.engine": "openvino"}),
     )
-    return Dossier(experiment=experiment(3, state=ExperimentState.PARTIAL), entries=entries)
+    return ExperimentData(experiment=experiment(3, state=ExperimentState.PARTIAL), entries=entries)
 
 
-def empty_dossier() -> Dossier:
-    return Dossier(experiment=experiment(0), entries=())
+def empty_dossier() -> ExperimentData:
+    return ExperimentData(experiment=experiment(0), entries=())

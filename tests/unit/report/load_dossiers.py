@@ -11,10 +11,10 @@ import numpy as np
 from prony.analyse.load.summary import summarise_load
 from prony.app.sweeps import sweep_of
 from prony.measure.digests import Digests
-from prony.measure.requests import Taken, joined, request_frame
+from prony.measure.requests import Taken, join_runs, request_frame
 from prony.measure.samples import SAMPLES
 from prony.model.clients import ClientSide, ServiceFacts
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.load import Load
@@ -67,7 +67,7 @@ def entry(folder: Path, number: int, cell: dict[str, Scalar], load: dict[str, An
             )
         )  # fmt: skip
         repetitions.append(_repetition(index, begin, users, columns))
-    samples = joined(frames)
+    samples = join_runs(frames)
     target = folder / job.id
     target.mkdir(parents=True)
     samples.write_parquet(target / SAMPLES)
@@ -99,20 +99,20 @@ def _repetition(index: int, begin: int, users: int, columns: dict[str, Array]) -
     return Repetition(index=index, started_at=BEGAN_AT, phases={"measure": phase}, client=side)
 
 
-def dossier(entries: Sequence[Entry]) -> Dossier:
+def dossier(entries: Sequence[Entry]) -> ExperimentData:
     recipe = Recipe(name="endpoint", workload=entries[0].job.workload)
     experiment = Experiment(
         id="exp-2", name="endpoint", recipe=recipe, recipe_text="name: endpoint", state=ExperimentState.COMPLETE,
         created_at=BEGAN_AT, ended_at=BEGAN_AT, job_count=len(entries),
     )  # fmt: skip
-    return Dossier(experiment=experiment, entries=tuple(entries), sweep=sweep_of(entries))
+    return ExperimentData(experiment=experiment, entries=tuple(entries), sweep=sweep_of(entries))
 
 
-def one_load(folder: Path, **load: Any) -> Dossier:
+def one_load(folder: Path, **load: Any) -> ExperimentData:
     return dossier([entry(folder, 0, {}, {"closed": {"concurrency": 4}} | load, tokens=True)])
 
 
-def swept(folder: Path) -> Dossier:
+def swept(folder: Path) -> ExperimentData:
     made = [
         entry(folder, number, {"load.closed.concurrency": users}, {"closed": {"concurrency": users}})
         for number, users in enumerate((1, 4, 16))

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from prony.model.account import Account
-from prony.model.dossier import Dossier
+from prony.model.account import AnalysedExperiment
+from prony.model.dossier import ExperimentData
 from prony.report import render
 from prony.report.decisions import decisions
 from prony.report.findings import findings
@@ -20,34 +20,34 @@ from .test_html import Page
 
 
 @pytest.fixture(scope="module")
-def told(full: Dossier) -> Account:
+def told(full: ExperimentData) -> AnalysedExperiment:
     return account(full)
 
 
-def _text(dossier: Dossier, format_name: str) -> str:
+def _text(dossier: ExperimentData, format_name: str) -> str:
     document = render(dossier, format_name)
     return document if isinstance(document, str) else document.decode()
 
 
-def test_the_change_and_the_sides_are_told_before_the_numbers(told: Account) -> None:
+def test_the_change_and_the_sides_are_told_before_the_numbers(told: AnalysedExperiment) -> None:
     sentences = findings(told)
     assert sentences[1] == "inference_ms.p50 of yolo on rack7 got worse by +10.0% [+9.1%, +10.9%]."
     assert sentences[2] == "yolo: inference_ms.p50 got worse, +20.0 % [+15.0 %, +25.0 %]."
     assert "Not compared: yolo." in sentences
 
 
-def test_sides_that_took_turns_are_not_also_ranked_by_overlap(told: Account) -> None:
+def test_sides_that_took_turns_are_not_also_ranked_by_overlap(told: AnalysedExperiment) -> None:
     assert not any("is the fastest" in sentence or "cannot be told apart" in sentence for sentence in findings(told))
 
 
-def test_the_table_says_where_this_one_stands_in_its_series(told: Account) -> None:
+def test_the_table_says_where_this_one_stands_in_its_series(told: AnalysedExperiment) -> None:
     (row,) = lines(told.histories, told.experiment.id)
     assert row.cells[:4] == ("inference_ms.p50", "regression", "30, 5 later", "10.90 ms")
     (change,) = change_lines(told.histories)
     assert change.cells[3:] == ("+10.0%", "[+9.1%, +10.9%]", "j24", "kernel: 6.1 -> 6.5")
 
 
-def test_the_method_names_test_level_and_threshold(told: Account) -> None:
+def test_the_method_names_test_level_and_threshold(told: AnalysedExperiment) -> None:
     words = " ".join(decisions(told))
     for part in (
         "type 7",
@@ -60,7 +60,7 @@ def test_the_method_names_test_level_and_threshold(told: Account) -> None:
         assert part in words
 
 
-def test_the_page_draws_history_and_ratios_and_refers_to_nothing_outside(told: Account) -> None:
+def test_the_page_draws_history_and_ratios_and_refers_to_nothing_outside(told: AnalysedExperiment) -> None:
     page = Page(_text(told, "html"))
     assert {"sides", "history", "cost", "method"} <= set(page.ids)
     assert "history of yolo" in page.text
@@ -71,7 +71,7 @@ def test_the_page_draws_history_and_ratios_and_refers_to_nothing_outside(told: A
         assert name not in {"href", "src"} or value.startswith("#")
 
 
-def test_markdown_and_json_hold_the_same(told: Account) -> None:
+def test_markdown_and_json_hold_the_same(told: AnalysedExperiment) -> None:
     text = _text(told, "md")
     for heading in ("## The two sides", "## In its history", "## Cost and energy", "## How it was decided"):
         assert heading in text
@@ -81,7 +81,7 @@ def test_markdown_and_json_hold_the_same(told: Account) -> None:
 
 
 @pytest.mark.parametrize("format_name", ["html", "md", "github"])
-def test_no_name_of_a_series_or_a_side_becomes_markup(hostile: Dossier, format_name: str) -> None:
+def test_no_name_of_a_series_or_a_side_becomes_markup(hostile: ExperimentData, format_name: str) -> None:
     # The recipe, at the end of Markdown, stands in a fence and is shown as it is.
     text = _text(account(hostile, HOSTILE), format_name).partition("## Where and how")[0]
     assert not re.search(r"(?<!\\)<script", text)

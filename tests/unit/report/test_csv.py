@@ -7,20 +7,20 @@ import io
 
 import pytest
 
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.model.sark import CSV_COLUMNS
 from prony.report import render
 from prony.report.csv import COLUMNS
 from prony.report.sark_csv import sark_csv
 
 
-def rows(dossier: Dossier) -> list[dict[str, str]]:
+def rows(dossier: ExperimentData) -> list[dict[str, str]]:
     text = render(dossier, "csv")
     assert isinstance(text, str)
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
-def test_the_columns_are_the_same_with_and_without_jobs(full: Dossier, empty: Dossier) -> None:
+def test_the_columns_are_the_same_with_and_without_jobs(full: ExperimentData, empty: ExperimentData) -> None:
     for dossier in (full, empty):
         text = render(dossier, "csv")
         assert isinstance(text, str)
@@ -28,7 +28,7 @@ def test_the_columns_are_the_same_with_and_without_jobs(full: Dossier, empty: Do
     assert len(set(COLUMNS)) == len(COLUMNS)
 
 
-def test_numbers_keep_all_their_digits_beside_their_interval_and_count(full: Dossier) -> None:
+def test_numbers_keep_all_their_digits_beside_their_interval_and_count(full: ExperimentData) -> None:
     for row, entry in zip(rows(full), full.entries, strict=True):
         estimate = entry.summary.estimates["inference_ms.p50"]
         assert float(row["inference_ms.p50"]) == estimate.value
@@ -39,7 +39,7 @@ def test_numbers_keep_all_their_digits_beside_their_interval_and_count(full: Dos
         assert row["inference_ms.p99"] == ""
 
 
-def test_no_text_cell_can_be_taken_for_a_formula(hostile: Dossier) -> None:
+def test_no_text_cell_can_be_taken_for_a_formula(hostile: ExperimentData) -> None:
     found = rows(hostile)
     assert found[0]["title"].startswith("'=1+1")
     assert found[0]["device_name"].startswith("'@")
@@ -48,7 +48,7 @@ def test_no_text_cell_can_be_taken_for_a_formula(hostile: Dossier) -> None:
             assert not cell.startswith(("=", "+", "@", "\t", "\r"))
 
 
-def named(dossier: Dossier, text: str) -> str:
+def named(dossier: ExperimentData, text: str) -> str:
     """Return the cell that text becomes where a stranger chose it: as the name of a device."""
     entry = dossier.entries[0]
     device = entry.environment.device.model_copy(update={"name": text})
@@ -62,23 +62,23 @@ def named(dossier: Dossier, text: str) -> str:
     ["=1+1", "+1+1", "-1+1", "-2+3+cmd|' /C calc'!A0", "@SUM(A1)", "\t=1+1", "\r=1+1", "\n=1+1", " =1+1", "\u00a0@x",
      "＝1+1", "-", "--1"],
 )  # fmt: skip
-def test_text_that_a_spreadsheet_would_execute_is_marked_as_text(full: Dossier, text: str) -> None:
+def test_text_that_a_spreadsheet_would_execute_is_marked_as_text(full: ExperimentData, text: str) -> None:
     assert named(full, text) == f"'{text.lstrip(chr(13))}"  # a lone carriage return acts on a terminal, and is left out
 
 
 @pytest.mark.parametrize("text", ["-5", "+5", "-0.25", "-1e-9", "12", "NVIDIA H200", "a=b", "x-1", "", " spaced"])
-def test_numbers_and_harmless_text_stay_as_they_are(full: Dossier, text: str) -> None:
+def test_numbers_and_harmless_text_stay_as_they_are(full: ExperimentData, text: str) -> None:
     assert named(full, text) == text
 
 
-def test_a_failed_job_has_its_reason_and_no_numbers(partial: Dossier) -> None:
+def test_a_failed_job_has_its_reason_and_no_numbers(partial: ExperimentData) -> None:
     failed = rows(partial)[1]
     assert failed["state"] == "failed"
     assert "SIGKILL" in failed["failure"]
     assert failed["inference_ms.p50"] == ""
 
 
-def test_no_cell_can_act_on_a_terminal(hostile: Dossier) -> None:
+def test_no_cell_can_act_on_a_terminal(hostile: ExperimentData) -> None:
     text = render(hostile, "csv")
     assert isinstance(text, str)
     assert not set(text) & set(map(chr, (*range(9), *range(11, 13), *range(14, 32), *range(127, 160))))

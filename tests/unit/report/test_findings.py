@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Grade, Verdict
 from prony.model.result import Failure
 from prony.report import compare, pick
@@ -32,7 +32,7 @@ def pair(tmp_path: Path) -> tuple[Entry, Entry]:
 
 
 def told(*entries: Entry) -> str:
-    return " ".join(findings(Dossier(experiment=dossiers.experiment(len(entries)), entries=entries)))
+    return " ".join(findings(ExperimentData(experiment=dossiers.experiment(len(entries)), entries=entries)))
 
 
 def test_the_fastest_is_named_with_a_ratio_where_intervals_are_apart(pair: tuple[Entry, Entry]) -> None:
@@ -65,37 +65,37 @@ def test_another_precision_is_said_beside_the_comparison(pair: tuple[Entry, Entr
     assert "Not all compute alike: onnxruntime in f32, openvino in f16." in told(*pair)
 
 
-def test_jobs_of_unlike_work_are_never_compared_by_latency(full: Dossier) -> None:
+def test_jobs_of_unlike_work_are_never_compared_by_latency(full: ExperimentData) -> None:
     groups = compare.peers(full.entries)
     assert [len(group) for group in groups] == [2, 2]
     ratios = compare.ratios(full.entries)
     assert [ratios[entry.job.id].relation for entry in full.entries] == ["slower", "fastest", "slower", "fastest"]
 
 
-def test_a_suspect_number_is_named_as_such(full: Dossier) -> None:
+def test_a_suspect_number_is_named_as_such(full: ExperimentData) -> None:
     assert any("Take it with care: openvino is suspect." in sentence for sentence in findings(full))
 
 
-def test_a_remark_that_holds_for_all_jobs_is_made_once(full: Dossier) -> None:
+def test_a_remark_that_holds_for_all_jobs_is_made_once(full: ExperimentData) -> None:
     missing = [note for note in notes(full) if "needs 368" in note.text]
     assert len(missing) == 1
     assert len(missing[0].jobs) == len(full.entries)
     assert notes(full)[0].grade is Grade.SUSPECT
 
 
-def test_the_instrument_is_told_or_its_lack_is(full: Dossier) -> None:
+def test_the_instrument_is_told_or_its_lack_is(full: ExperimentData) -> None:
     assert instrument(None) == "not calibrated: run `prony calibrate`"
     line = instrument(full.calibration)
     assert "harness overhead 610 ns [580, 640]" in line
     assert "machine noise 1.2 %" in line
 
 
-def test_a_label_leaves_out_what_the_reader_knows(full: Dossier) -> None:
+def test_a_label_leaves_out_what_the_reader_knows(full: ExperimentData) -> None:
     assert pick.label(full.entries[0]) == "onnxruntime · batch size 1"
     assert pick.label(full.entries[0], skip={"workload.batch_size"}) == "onnxruntime"
 
 
-def test_a_failure_is_told_once_and_ends_with_one_mark(partial: Dossier) -> None:
+def test_a_failure_is_told_once_and_ends_with_one_mark(partial: ExperimentData) -> None:
     good, failed = partial.entries
     why = failed.result.failure
     assert why is not None
@@ -108,7 +108,7 @@ def test_a_failure_is_told_once_and_ends_with_one_mark(partial: Dossier) -> None
     assert "cpu?." not in told(good, failed)
 
 
-def test_a_job_that_was_stopped_did_not_fail(partial: Dossier) -> None:
+def test_a_job_that_was_stopped_did_not_fail(partial: ExperimentData) -> None:
     stopped = partial.entries[1]
     why = Failure(code="cancelled", message="stopped before it began", whose="prony")
     stopped = stopped.model_copy(
@@ -124,7 +124,7 @@ def test_what_was_asked_for_and_what_was_done_are_two_columns_only_where_they_di
         maker.entry(n, {"workload.threads": 2, "workload.precision": precision})
         for n, precision in enumerate(("default", "fp32"))
     )
-    made = table(Dossier(experiment=dossiers.experiment(2), entries=entries))
+    made = table(ExperimentData(experiment=dossiers.experiment(2), entries=entries))
     headings = [one.heading for one in made.columns]
     assert headings.count("threads") == 1
     assert headings.count("precision") == 1

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from prony.errors import InputError
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.report import FORMATS, render
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
 @pytest.mark.parametrize("which", ["full", "partial", "empty", "hostile"])
 def test_every_format_renders_every_dossier(format_name: str, which: str, request: pytest.FixtureRequest) -> None:
-    dossier: Dossier = request.getfixturevalue(which)
+    dossier: ExperimentData = request.getfixturevalue(which)
     document = render(dossier, format_name)
     text = document if isinstance(document, str) else document.decode("utf-8")
     assert dossier.experiment.id in text or (format_name == "csv" and not dossier.entries)
@@ -21,11 +21,11 @@ def test_every_format_renders_every_dossier(format_name: str, which: str, reques
 @pytest.mark.parametrize(
     ("written", "nearest"), [("htlm", "html"), ("jsn", "json"), ("markdwon", "md"), ("unit", "junit")]
 )
-def test_an_unknown_format_names_the_nearest(empty: Dossier, written: str, nearest: str) -> None:
+def test_an_unknown_format_names_the_nearest(empty: ExperimentData, written: str, nearest: str) -> None:
     with pytest.raises(InputError, match=f"no report format '{written}'") as caught:
         render(empty, written)
     assert caught.value.hint == f"did you mean {nearest}?"
 
 
-def test_the_full_word_markdown_is_understood(empty: Dossier) -> None:
+def test_the_full_word_markdown_is_understood(empty: ExperimentData) -> None:
     assert render(empty, "markdown") == render(empty, "md")

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.report import number, render
 from prony.report.table import table
 
@@ -49,14 +49,14 @@ class Page(HTMLParser):
         self.ids += [value or "" for name, value in attrs if name == "id"]
 
 
-def page(dossier: Dossier) -> Page:
+def page(dossier: ExperimentData) -> Page:
     text = render(dossier, "html")
     assert isinstance(text, str)
     return Page(text)
 
 
 @pytest.fixture(scope="module")
-def full_page(full: Dossier) -> Page:
+def full_page(full: ExperimentData) -> Page:
     return page(full)
 
 
@@ -71,7 +71,7 @@ def assert_harmless(shown: Page) -> None:
             assert "url(http" not in value
 
 
-def test_the_page_is_well_formed_and_refers_only_to_itself(full: Dossier) -> None:
+def test_the_page_is_well_formed_and_refers_only_to_itself(full: ExperimentData) -> None:
     text = render(full, "html")
     assert isinstance(text, str)
     shown = Page(text)
@@ -82,21 +82,21 @@ def test_the_page_is_well_formed_and_refers_only_to_itself(full: Dossier) -> Non
     assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", text)
 
 
-def test_hostile_names_stay_text(hostile: Dossier) -> None:
+def test_hostile_names_stay_text(hostile: ExperimentData) -> None:
     shown = page(hostile)
     assert shown.open == []
     assert_harmless(shown)
     assert "<script>alert(1)</script>" in shown.text
 
 
-def test_ids_are_unique_and_every_link_has_its_target(full: Dossier, full_page: Page) -> None:
+def test_ids_are_unique_and_every_link_has_its_target(full: ExperimentData, full_page: Page) -> None:
     shown = full_page
     assert len(shown.ids) == len(set(shown.ids))
     targets = {value[1:] for _, name, value in shown.attributes if name == "href"}
     assert targets <= set(shown.ids)
 
 
-def test_every_estimate_of_every_job_is_on_the_page(full: Dossier, full_page: Page) -> None:
+def test_every_estimate_of_every_job_is_on_the_page(full: ExperimentData, full_page: Page) -> None:
     shown = full_page
     for entry in full.entries:
         for key, estimate in entry.summary.estimates.items():
@@ -106,7 +106,7 @@ def test_every_estimate_of_every_job_is_on_the_page(full: Dossier, full_page: Pa
             assert written.interval in shown.text
 
 
-def test_every_cell_of_the_table_is_on_the_page(full: Dossier, full_page: Page) -> None:
+def test_every_cell_of_the_table_is_on_the_page(full: ExperimentData, full_page: Page) -> None:
     shown = full_page
     for row in table(full).rows:
         for cell in row.cells.values():
@@ -114,7 +114,7 @@ def test_every_cell_of_the_table_is_on_the_page(full: Dossier, full_page: Page) 
             assert cell.interval in shown.text
 
 
-def test_all_six_kinds_of_plots_are_drawn(full: Dossier, full_page: Page) -> None:
+def test_all_six_kinds_of_plots_are_drawn(full: ExperimentData, full_page: Page) -> None:
     shown = full_page
     assert shown.tags.count("svg") == 3 + 3 * len(full.entries)
     for name in (
@@ -128,7 +128,7 @@ def test_all_six_kinds_of_plots_are_drawn(full: Dossier, full_page: Page) -> Non
         assert name in shown.text
 
 
-def test_what_another_person_needs_to_repeat_it_is_there(full: Dossier, full_page: Page) -> None:
+def test_what_another_person_needs_to_repeat_it_is_there(full: ExperimentData, full_page: Page) -> None:
     shown = full_page
     entry = full.entries[0]
     assert entry.result.model is not None
@@ -141,7 +141,7 @@ def test_what_another_person_needs_to_repeat_it_is_there(full: Dossier, full_pag
         assert text in shown.text
 
 
-def test_a_failed_job_shows_its_phase_signal_and_hint(partial: Dossier) -> None:
+def test_a_failed_job_shows_its_phase_signal_and_hint(partial: ExperimentData) -> None:
     shown = page(partial)
     assert "in load: the engine's process was killed (SIGKILL)" in shown.text
     assert "raise limits.memory" in shown.text
@@ -149,13 +149,13 @@ def test_a_failed_job_shows_its_phase_signal_and_hint(partial: Dossier) -> None:
     assert "not calibrated" in shown.text
 
 
-def test_an_empty_experiment_has_a_page_too(empty: Dossier) -> None:
+def test_an_empty_experiment_has_a_page_too(empty: ExperimentData) -> None:
     shown = page(empty)
     assert "No job has a result yet" in shown.text
     assert "svg" not in shown.tags
 
 
-def test_a_lost_sample_file_costs_its_plots_and_is_said(full: Dossier) -> None:
+def test_a_lost_sample_file_costs_its_plots_and_is_said(full: ExperimentData) -> None:
     entry = full.entries[0]
     lost = full.model_copy(update={"entries": (entry.model_copy(update={"folder": entry.folder / "gone"}),)})
     shown = page(lost)
@@ -163,5 +163,5 @@ def test_a_lost_sample_file_costs_its_plots_and_is_said(full: Dossier) -> None:
     assert shown.tags.count("svg") == 3
 
 
-def test_the_same_dossier_gives_the_same_bytes(partial: Dossier) -> None:
+def test_the_same_dossier_gives_the_same_bytes(partial: ExperimentData) -> None:
     assert render(partial, "html") == render(partial, "html")

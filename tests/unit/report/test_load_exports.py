@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from prony.errors import InputError, NotFoundError
 from prony.measure.samples import SAMPLES
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.report.exports import EXPORTS, export
 from prony.report.hdr import percentile_text
 from prony.report.hdr_histogram import Histogram, highest, lowest, places
@@ -27,15 +27,15 @@ from . import load_dossiers
 
 
 @pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Dossier:
+def one(tmp_path_factory: pytest.TempPathFactory) -> ExperimentData:
     return load_dossiers.one_load(tmp_path_factory.mktemp("one"))
 
 
-def samples(dossier: Dossier) -> pl.DataFrame:
+def samples(dossier: ExperimentData) -> pl.DataFrame:
     return pl.read_parquet(dossier.entries[0].folder / SAMPLES)
 
 
-def test_json_lines_hold_every_column_of_every_request(one: Dossier, tmp_path: Path) -> None:
+def test_json_lines_hold_every_column_of_every_request(one: ExperimentData, tmp_path: Path) -> None:
     (path,) = export(one, "requests-jsonl", tmp_path)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     frame = samples(one)
@@ -44,7 +44,7 @@ def test_json_lines_hold_every_column_of_every_request(one: Dossier, tmp_path: P
     assert rows[3]["token_ns"] == frame["token_ns"][3].to_list()
 
 
-def test_csv_has_latencies_of_successes_only_and_no_formula(one: Dossier, tmp_path: Path) -> None:
+def test_csv_has_latencies_of_successes_only_and_no_formula(one: ExperimentData, tmp_path: Path) -> None:
     (path,) = export(one, "csv", tmp_path)
     with path.open(newline="") as sink:
         rows = list(csv.DictReader(sink))
@@ -57,7 +57,7 @@ def test_csv_has_latencies_of_successes_only_and_no_formula(one: Dossier, tmp_pa
     assert first["token_pieces"] == "6"
 
 
-def test_percentile_text_ends_at_everything(one: Dossier, tmp_path: Path) -> None:
+def test_percentile_text_ends_at_everything(one: ExperimentData, tmp_path: Path) -> None:
     paths = export(one, "hdr", tmp_path)
     assert [path.name for path in paths] == [*(f"job-0-run{run}.hgrm" for run in range(3)), "job-0.hlog"]
     lines = paths[0].read_text().splitlines()
@@ -71,7 +71,7 @@ def test_percentile_text_ends_at_everything(one: Dossier, tmp_path: Path) -> Non
     assert f"{counts[-1]}]" in lines[-2]
 
 
-def test_the_log_has_every_success(one: Dossier, tmp_path: Path) -> None:
+def test_the_log_has_every_success(one: ExperimentData, tmp_path: Path) -> None:
     log = export(one, "hdr", tmp_path)[-1].read_text().splitlines()
     assert log[0] == "#[Histogram log format version 1.3]"
     total = sum(sum(decoded(line.split(",")[-1]).values()) for line in log[3:])
@@ -113,7 +113,7 @@ def test_every_value_is_found_again_to_one_part_in_a_thousand(values: list[int])
     assert np.all(numbers <= highest(where))
     assert np.all(highest(where) - lowest(where) <= numbers / 1000)
     histogram = Histogram(numbers)
-    assert decoded(histogram.encoded()) == {
+    assert decoded(histogram.encode()) == {
         int(place): int(np.count_nonzero(where == place)) for place in np.unique(where)
     }
     assert histogram.total == len(values)
@@ -161,18 +161,18 @@ class TestMlperf:
         assert "Scheduled samples per second : " in summary
         assert "ttft_ms at p99" in detail["result_invalid_reason"]
 
-    def test_another_load_is_none_of_the_scenarios(self, one: Dossier, tmp_path: Path) -> None:
+    def test_another_load_is_none_of_the_scenarios(self, one: ExperimentData, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="none of MLPerf's scenarios"):
             export(one, "mlperf", tmp_path)
 
 
-def test_an_unknown_format_names_the_nearest(one: Dossier, tmp_path: Path) -> None:
+def test_an_unknown_format_names_the_nearest(one: ExperimentData, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         export(one, "request-jsonl", tmp_path)
     assert caught.value.hint == "did you mean requests-jsonl?"
 
 
-def test_an_experiment_without_loads_has_no_requests(full: Dossier, tmp_path: Path) -> None:
+def test_an_experiment_without_loads_has_no_requests(full: ExperimentData, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no job of this experiment is a load"):
         export(full, "csv", tmp_path)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.report import FORMATS, render
 from prony.report.findings import findings
 from prony.report.terminal import print_dossier
@@ -19,16 +19,16 @@ from .test_html import assert_harmless, page
 
 
 @pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Dossier:
+def one(tmp_path_factory: pytest.TempPathFactory) -> ExperimentData:
     return load_dossiers.one_load(tmp_path_factory.mktemp("one"), slo={"ttft_ms": 10})
 
 
 @pytest.fixture(scope="module")
-def sweep(tmp_path_factory: pytest.TempPathFactory) -> Dossier:
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> ExperimentData:
     return load_dossiers.swept(tmp_path_factory.mktemp("sweep"))
 
 
-def printed(dossier: Dossier, width: int = 160) -> str:
+def printed(dossier: ExperimentData, width: int = 160) -> str:
     sink = io.StringIO()
     print_dossier(dossier, Console(file=sink, width=width, color_system=None))
     return sink.getvalue()
@@ -37,19 +37,19 @@ def printed(dossier: Dossier, width: int = 160) -> str:
 @pytest.mark.parametrize("format_name", FORMATS)
 @pytest.mark.parametrize("which", ["one", "sweep"])
 def test_every_format_renders_loads(format_name: str, which: str, request: pytest.FixtureRequest) -> None:
-    dossier: Dossier = request.getfixturevalue(which)
+    dossier: ExperimentData = request.getfixturevalue(which)
     document = render(dossier, format_name)
     assert "exp-2" in (document if isinstance(document, str) else document.decode())
 
 
-def test_the_terminal_shows_latencies_and_figures_with_intervals(one: Dossier) -> None:
+def test_the_terminal_shows_latencies_and_figures_with_intervals(one: ExperimentData) -> None:
     text = printed(one)
     for word in ("e2e_ms", "ttft_ms", "itl_ms", "p99.9", "throughput_per_s", "goodput_share", "error_rate", "e2e p50"):
         assert word in text
     assert "[" in next(line for line in text.splitlines() if line.startswith("throughput_per_s "))
 
 
-def test_operations_are_shown_by_name_and_never_act(one: Dossier) -> None:
+def test_operations_are_shown_by_name_and_never_act(one: ExperimentData) -> None:
     assert "e2e_ms/=embed|<b>" in printed(one)
     page = render(one, "html")
     assert isinstance(page, str)
@@ -57,7 +57,7 @@ def test_operations_are_shown_by_name_and_never_act(one: Dossier) -> None:
     assert "<b>.p50" not in page
 
 
-def test_a_sweep_shows_its_jobs_by_load(sweep: Dossier) -> None:
+def test_a_sweep_shows_its_jobs_by_load(sweep: ExperimentData) -> None:
     assert sweep.sweep is not None
     assert [level.load for curve in sweep.sweep.curves for level in curve.levels] == [1, 4, 16]
     text = printed(sweep)
@@ -67,12 +67,12 @@ def test_a_sweep_shows_its_jobs_by_load(sweep: Dossier) -> None:
     assert "## Throughput against load" in str(render(sweep, "md"))
 
 
-def test_one_load_is_no_sweep(one: Dossier) -> None:
+def test_one_load_is_no_sweep(one: ExperimentData) -> None:
     assert one.sweep is None
     assert "Throughput against load" not in printed(one)
 
 
-def test_the_page_draws_time_percentiles_and_the_sweep(one: Dossier, sweep: Dossier) -> None:
+def test_the_page_draws_time_percentiles_and_the_sweep(one: ExperimentData, sweep: ExperimentData) -> None:
     alone, swept = str(render(one, "html")), str(render(sweep, "html"))
     for word in ("Second by second.", "Latency by percentile.", "99 %", "How requests ended"):
         assert word in alone
@@ -91,7 +91,7 @@ def test_the_page_is_well_formed_and_harmless(which: str, request: pytest.Fixtur
     assert wanted <= set(shown.ids)
 
 
-def test_the_findings_say_what_went_through_and_what_failed(one: Dossier) -> None:
+def test_the_findings_say_what_went_through_and_what_failed(one: ExperimentData) -> None:
     told = " ".join(findings(one))
     assert "answered" in told
     assert "met every limit" in told
@@ -99,7 +99,7 @@ def test_the_findings_say_what_went_through_and_what_failed(one: Dossier) -> Non
     assert "for one request at the median" in told
 
 
-def test_the_json_has_the_unit_of_every_number(one: Dossier) -> None:
+def test_the_json_has_the_unit_of_every_number(one: ExperimentData) -> None:
     document = json.loads(str(render(one, "json")))
     estimates = document["jobs"][0]["estimates"]
     assert estimates["e2e_ms/chat.p50"]["unit"] == "ms"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from prony.errors import CapacityError
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.report import render
-from prony.report.pdf import find_browser, printed
+from prony.report.pdf import find_browser, print_pdf
 
 
 def _has_browser() -> bool:
@@ -28,10 +28,10 @@ def _stand_in(folder: Path, script: str) -> str:
 
 
 @pytest.mark.skipif(not _has_browser(), reason="no Chromium, Chrome or Edge is on PATH, nor named by PRONY_BROWSER")
-def test_a_browser_prints_the_page(partial: Dossier) -> None:
+def test_a_browser_prints_the_page(partial: ExperimentData) -> None:
     page = render(partial, "html")
     assert isinstance(page, str)
-    document = printed(page.encode())
+    document = print_pdf(page.encode())
     assert document.startswith(b"%PDF-")
     assert b"/Type /Page" in document
 
@@ -39,7 +39,7 @@ def test_a_browser_prints_the_page(partial: Dossier) -> None:
 def test_a_browser_that_is_not_there_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRONY_BROWSER", "/nowhere/browser")
     with pytest.raises(CapacityError, match="'/nowhere/browser', which is no program") as caught:
-        printed(b"<p>x")
+        print_pdf(b"<p>x")
     assert caught.value.code == "no_browser"
     assert "PRONY_BROWSER" in caught.value.hint
 
@@ -67,5 +67,5 @@ def test_half_a_document_is_never_handed_on(
 ) -> None:
     monkeypatch.setenv("PRONY_BROWSER", _stand_in(tmp_path, script))
     with pytest.raises(CapacityError, match=said) as caught:
-        printed(b"<p>x")
+        print_pdf(b"<p>x")
     assert caught.value.code == "browser_failed"

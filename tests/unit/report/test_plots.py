@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.report import figure as draw
 from prony.report import plots, plots_of_job
 from prony.report.element import Html
@@ -36,7 +36,7 @@ def test_a_hundred_thousand_samples_make_a_drawing_of_ordinary_size(tmp_path: Pa
         assert len(plot) < 150_000
 
 
-def test_no_drawing_has_more_than_five_thousand_points(full: Dossier) -> None:
+def test_no_drawing_has_more_than_five_thousand_points(full: ExperimentData) -> None:
     entry = full.entries[0]
     found = runs(entry)
     drawn = (
@@ -49,12 +49,12 @@ def test_no_drawing_has_more_than_five_thousand_points(full: Dossier) -> None:
         assert len(re.findall(r"[ML]\s?[\d.]+ [\d.]+", plot)) < 5000
 
 
-def test_a_drawing_is_the_same_every_time(full: Dossier) -> None:
+def test_a_drawing_is_the_same_every_time(full: ExperimentData) -> None:
     samples = {entry.job.id: runs(entry) for entry in full.entries}
     assert plots.comparison(full.entries, samples) == plots.comparison(full.entries, samples)
 
 
-def test_text_stays_text_and_colours_are_the_page_s(full: Dossier) -> None:
+def test_text_stays_text_and_colours_are_the_page_s(full: ExperimentData) -> None:
     plot = plots.cold_warm(full.entries)
     assert plot is not None
     assert "first inference</text>" in plot
@@ -62,7 +62,7 @@ def test_text_stays_text_and_colours_are_the_page_s(full: Dossier) -> None:
     assert "http" not in plot
 
 
-@draw.styled
+@draw.with_style
 def small_ticks() -> Html:
     figure, (axes,) = draw.canvas(4, 2, 5)
     axes.plot([0, 1], [0.004, 0.016])
@@ -78,7 +78,7 @@ def test_every_digit_of_a_tick_is_kept_and_no_place_has_more_than_it_needs() -> 
     assert not re.search(r'"[^"<>]*\d\.\d{3,}', plot)
 
 
-def test_a_name_is_drawn_as_it_is_whatever_it_holds(full: Dossier) -> None:
+def test_a_name_is_drawn_as_it_is_whatever_it_holds(full: ExperimentData) -> None:
     entry = full.entries[0]
     job = entry.job.model_copy(update={"cell": {"workload.model": "<a>\n$x^2$&"}})
     plot = plots.comparison([entry.model_copy(update={"job": job})], {})
@@ -86,7 +86,7 @@ def test_a_name_is_drawn_as_it_is_whatever_it_holds(full: Dossier) -> None:
     assert "<a> $x^2$&" in [unescape(text) for text in re.findall(r">([^<]*)</text>", plot)]
 
 
-def test_a_growing_counter_is_drawn_as_its_rate_and_broken_between_runs(full: Dossier) -> None:
+def test_a_growing_counter_is_drawn_as_its_rate_and_broken_between_runs(full: ExperimentData) -> None:
     found, origins = counters(full.entries[0], 3)
     by_name = {one.name: one for one in found}
     power = by_name["energy_package"]
@@ -95,7 +95,7 @@ def test_a_growing_counter_is_drawn_as_its_rate_and_broken_between_runs(full: Do
     assert int(np.isnan(power.value).sum()) == len(origins) == 5
 
 
-def test_nothing_is_drawn_from_nothing(partial: Dossier) -> None:
+def test_nothing_is_drawn_from_nothing(partial: ExperimentData) -> None:
     failed = partial.entries[1]
     assert plots.comparison([failed], {}) is None
     assert plots.cold_warm([failed]) is None

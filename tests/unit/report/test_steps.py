@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from prony.measure.samples import SAMPLES
-from prony.measure.told import Told, labels_text, told_frame
-from prony.model.dossier import Dossier
+from prony.measure.told import EmittedValue, labels_text, told_frame
+from prony.model.dossier import ExperimentData
 from prony.model.script import ScriptWorkload
 from prony.report import render
 from prony.report.steps import MOST_POINTS, curves
@@ -19,12 +19,12 @@ from prony.report.steps import MOST_POINTS, curves
 TRAIN, TEST = labels_text({"split": "train"}), labels_text({"split": "te<st"})
 
 
-def told(name: str, value: float, **more: Any) -> Told:
-    return Told(0, name, value, "emit", **more)
+def told(name: str, value: float, **more: Any) -> EmittedValue:
+    return EmittedValue(0, name, value, "emit", **more)
 
 
 @pytest.fixture
-def stepped(full: Dossier, tmp_path: Path) -> Dossier:
+def stepped(full: ExperimentData, tmp_path: Path) -> ExperimentData:
     """One job, two runs: a loss of two splits over ten steps, of two ranks a speed, and what has no step."""
     rows = [told("loss", 1 / (step + 1), step=step, labels=labels) for labels in (TRAIN, TEST) for step in range(10)]
     rows += [told("speed", 5.0 + rank, step=step, rank=rank, unit="1/s") for rank in (0, 1) for step in range(3)]
@@ -35,7 +35,7 @@ def stepped(full: Dossier, tmp_path: Path) -> Dossier:
     return full.model_copy(update={"entries": (entry.model_copy(update={"job": job, "folder": tmp_path}),)})
 
 
-def test_a_curve_has_the_steps_of_one_metric_set_of_labels_rank_and_run(stepped: Dossier) -> None:
+def test_a_curve_has_the_steps_of_one_metric_set_of_labels_rank_and_run(stepped: ExperimentData) -> None:
     found = curves(stepped.entries[0])
     assert [(one.metric, one.line, one.repetition, one.total) for one in found] == [
         ("loss", "split=train", 0, 10), ("loss", "split=te<st", 0, 10),
@@ -46,7 +46,7 @@ def test_a_curve_has_the_steps_of_one_metric_set_of_labels_rank_and_run(stepped:
     assert found[0].values[:2] == (1.0, 0.5)
 
 
-def test_curves_are_in_the_page_and_in_the_json(stepped: Dossier) -> None:
+def test_curves_are_in_the_page_and_in_the_json(stepped: ExperimentData) -> None:
     page = render(stepped, "html")
     assert "Step by step." in page
     assert "split=te&lt;st" in page
@@ -58,7 +58,7 @@ def test_curves_are_in_the_page_and_in_the_json(stepped: Dossier) -> None:
     }  # fmt: skip
 
 
-def test_a_long_curve_is_thinned_evenly_with_both_ends_and_says_so(stepped: Dossier) -> None:
+def test_a_long_curve_is_thinned_evenly_with_both_ends_and_says_so(stepped: ExperimentData) -> None:
     entry = stepped.entries[0]
     rows = [told("loss", float(step), step=step) for step in reversed(range(10_000))]
     told_frame(0, "measure", rows).write_parquet(entry.folder / SAMPLES)
@@ -66,5 +66,5 @@ def test_a_long_curve_is_thinned_evenly_with_both_ends_and_says_so(stepped: Doss
     assert (len(found.steps), found.steps[0], found.steps[-1], found.total) == (MOST_POINTS, 0.0, 9999.0, 10_000)
 
 
-def test_what_was_told_without_steps_is_not_drawn(full: Dossier) -> None:
+def test_what_was_told_without_steps_is_not_drawn(full: ExperimentData) -> None:
     assert not any(curves(entry) for entry in full.entries)

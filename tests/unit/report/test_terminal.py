@@ -7,12 +7,12 @@ import io
 import pytest
 from rich.console import Console
 
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.report import number
 from prony.report.terminal import print_dossier
 
 
-def shown(dossier: Dossier, width: int, *, encoding: str = "utf-8") -> str:
+def shown(dossier: ExperimentData, width: int, *, encoding: str = "utf-8") -> str:
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding=encoding, errors="replace")
     print_dossier(dossier, Console(file=file, width=width, color_system=None))
@@ -21,12 +21,12 @@ def shown(dossier: Dossier, width: int, *, encoding: str = "utf-8") -> str:
 
 
 @pytest.mark.parametrize("width", [60, 80, 140, 220])
-def test_no_line_is_wider_than_the_terminal(full: Dossier, width: int) -> None:
+def test_no_line_is_wider_than_the_terminal(full: ExperimentData, width: int) -> None:
     assert max(map(len, shown(full, width).splitlines())) <= width
 
 
 @pytest.mark.parametrize("width", [80, 140, 220])
-def test_the_median_is_always_shown_with_its_interval_and_verdict(full: Dossier, width: int) -> None:
+def test_the_median_is_always_shown_with_its_interval_and_verdict(full: ExperimentData, width: int) -> None:
     text = shown(full, width)
     for entry in full.entries:
         assert number.written(entry.summary.estimates["inference_ms.p50"]).interval in text
@@ -34,30 +34,30 @@ def test_the_median_is_always_shown_with_its_interval_and_verdict(full: Dossier,
     assert text.count("▲ suspect") == 1
 
 
-def test_a_wide_terminal_shows_every_column(full: Dossier) -> None:
+def test_a_wide_terminal_shows_every_column(full: ExperimentData) -> None:
     header = next(line for line in shown(full, 220).splitlines() if "verdict" in line)
     for word in ("engine", "batch size", "p50 ms", "ratio", "p90", "throughput", "load", "first", "memory", "threads"):
         assert word in header
 
 
-def test_a_terminal_without_unicode_gets_plain_marks(full: Dossier) -> None:
+def test_a_terminal_without_unicode_gets_plain_marks(full: ExperimentData) -> None:
     text = shown(full, 80, encoding="ascii")
     assert "o valid" in text
     assert "! suspect" in text
 
 
-def test_a_failed_job_has_its_row_and_its_reason(partial: Dossier) -> None:
+def test_a_failed_job_has_its_row_and_its_reason(partial: ExperimentData) -> None:
     text = " ".join(shown(partial, 140).split())
     assert "✖ void" in text
     assert "in load: the engine's process was killed (SIGKILL)" in text
     assert "not calibrated: run `prony calibrate`" in text
 
 
-def test_an_empty_experiment_is_said_to_be(empty: Dossier) -> None:
+def test_an_empty_experiment_is_said_to_be(empty: ExperimentData) -> None:
     assert "No job has a result yet." in shown(empty, 80)
 
 
-def test_markup_in_a_name_is_shown_and_not_obeyed(hostile: Dossier) -> None:
+def test_markup_in_a_name_is_shown_and_not_obeyed(hostile: ExperimentData) -> None:
     text = shown(hostile, 400)
     assert "[a](b)" in text
     assert "\x1b" not in text

@@ -15,7 +15,7 @@ from prony.errors import InputError
 from prony.measure.request_lines import frame_of
 from prony.measure.requests import request_schema
 from prony.ports.driver import Endpoint
-from prony.run.commands import Done, Order, run_commands
+from prony.run.commands import CommandOrder, Done, run_commands
 from servers.process import wait_gone
 
 ENDPOINT = Endpoint(host="127.0.0.1", port=6379, user="me", password="secret")
@@ -24,7 +24,7 @@ ENDPOINT = Endpoint(host="127.0.0.1", port=6379, user="me", password="secret")
 def run(
     tmp_path: Path, command: str, *, users: int = 2, limit_s: float = 120, stop: Callable[[], bool] = lambda: False
 ) -> Done:
-    order = Order(
+    order = CommandOrder(
         ["bash", "-c", command], {"OWN": "it's"}, ENDPOINT, users, limit_s, "job", tmp_path / "0000", tmp_path / "logs"
     )
     return run_commands(order, stop, lambda: None)

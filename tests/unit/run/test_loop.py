@@ -7,14 +7,14 @@ import time
 import numpy as np
 import pytest
 
-from prony.run.child.loop import Stamps, Stop, half_width_of_median, measure, timed, warm_up
+from prony.run.child.loop import Stamps, Stop, half_width_of_median, measure, time_calls, warm_up
 
 LATER = 10**18
 
 
 def test_every_call_gets_a_begin_and_an_end_in_order() -> None:
     stamps = Stamps()
-    assert timed(lambda: None, stamps, 50, LATER, Stop())
+    assert time_calls(lambda: None, stamps, 50, LATER, Stop())
     assert len(stamps) == 50
     flat = [stamp for pair in zip(stamps.begins, stamps.ends, strict=True) for stamp in pair]
     assert flat == sorted(flat)
@@ -22,7 +22,7 @@ def test_every_call_gets_a_begin_and_an_end_in_order() -> None:
 
 def test_the_deadline_ends_the_loop_after_the_call_that_passed_it() -> None:
     stamps = Stamps()
-    assert not timed(lambda: None, stamps, 1000, 0, Stop())
+    assert not time_calls(lambda: None, stamps, 1000, 0, Stop())
     assert len(stamps) == 1
 
 
@@ -33,7 +33,7 @@ def test_a_stop_ends_the_loop_after_the_call_that_is_running() -> None:
         calls.append(1)
         stop.asked = len(calls) == 7
 
-    assert not timed(call, Stamps(), 1000, LATER, stop)
+    assert not time_calls(call, Stamps(), 1000, LATER, stop)
     assert len(calls) == 7
 
 

@@ -35,7 +35,7 @@ def observed(*readings: dict[str, float]) -> Observer:
     """Read once while loading, before and after the measured phase, and once more while checking."""
     gauge = Gauge()
     observer = Observer([gauge], 0)
-    measured = partial(observer.measured, {"cpu_ns": 0})
+    measured = partial(observer.note_measurement, {"cpu_ns": 0})
     steps: list[Callable[[], object]] = [observer._read, observer.ready, measured, observer._read]
     for step, says in zip(steps, readings, strict=True):
         gauge.says = says  # type: ignore[misc]
@@ -71,7 +71,7 @@ def test_a_short_window_is_stretched_back_to_the_warm_up(
     observer = Observer([], 0)
     observer.phase("warmup")
     observer.ready()
-    observer.measured({"cpu_ns": 10_000_000, "cpu_since_warmup_ns": int(child_s * 1e9)})
+    observer.note_measurement({"cpu_ns": 10_000_000, "cpu_since_warmup_ns": int(child_s * 1e9)})
     assert observer.noise.window_s == pytest.approx(0.5)
     assert observer.noise.swapped_pages == 0
     assert [reason.partition(":")[0] for reason in observer.contamination] == codes

@@ -78,7 +78,7 @@ def holds_text(kind: Any) -> bool:
 def roots() -> Iterator[type[BaseModel]]:
     yield Recipe
     for group in (plugins.SERVICES, plugins.DRIVERS, plugins.TASKS):
-        for name in plugins.found(group):
+        for name in plugins.find_plugins(group):
             yield plugins.load(group, name).Options
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prony.model.recipe import Measure, Until
 from prony.model.result import Failure, Repetition
-from prony.run.rounds import next_step, planned, shuffled
+from prony.run.rounds import count_repetitions, next_step, shuffle_round
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -77,24 +77,24 @@ def test_until_stops_when_the_interval_is_tight() -> None:
 
 @given(st.lists(st.integers(), unique=True), st.integers(0, 100), st.integers(0, 1000))
 def test_a_round_holds_every_job_once_in_an_order_that_the_seed_decides(jobs: list[int], turn: int, seed: int) -> None:
-    order = shuffled(jobs, round_number=turn, seed=seed)
+    order = shuffle_round(jobs, round_number=turn, seed=seed)
     assert sorted(order) == sorted(jobs)
-    assert order == shuffled(jobs, round_number=turn, seed=seed)
+    assert order == shuffle_round(jobs, round_number=turn, seed=seed)
 
 
 def test_rounds_differ_in_their_order() -> None:
-    orders = {tuple(shuffled(range(6), round_number=turn, seed=1)) for turn in range(10)}
+    orders = {tuple(shuffle_round(range(6), round_number=turn, seed=1)) for turn in range(10)}
     assert len(orders) > 5
 
 
 @given(st.lists(st.integers(), unique=True), st.integers(0, 100), st.integers(0, 1000))
 def test_every_second_round_reverses_the_one_before(jobs: list[int], turn: int, seed: int) -> None:
-    there = shuffled(jobs, round_number=2 * turn, seed=seed)
-    assert shuffled(jobs, round_number=2 * turn + 1, seed=seed) == there[::-1]
+    there = shuffle_round(jobs, round_number=2 * turn, seed=seed)
+    assert shuffle_round(jobs, round_number=2 * turn + 1, seed=seed) == there[::-1]
 
 
 def test_the_plan_counts_what_will_be_run() -> None:
-    assert planned(Measure(repeats=5)) == 5
-    assert planned(Measure(repeats=2, cold_starts=7)) == 7
-    assert planned(Measure(until=Until(ci="2%"))) == 6
-    assert planned(Measure(repeats=10, until=Until(ci="2%"))) == 10
+    assert count_repetitions(Measure(repeats=5)) == 5
+    assert count_repetitions(Measure(repeats=2, cold_starts=7)) == 7
+    assert count_repetitions(Measure(until=Until(ci="2%"))) == 6
+    assert count_repetitions(Measure(repeats=10, until=Until(ci="2%"))) == 10

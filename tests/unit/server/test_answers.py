@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from prony.server.answers import measured
+from prony.server.answers import respond_measurements
 
 from .house import RECIPE, House
 
@@ -81,10 +81,10 @@ def test_what_is_no_finite_number_is_text_that_reads_back() -> None:
         model_config = ConfigDict(ser_json_inf_nan="constants")
         values: list[float]
 
-    body = bytes(measured(Figure(values=[1.5, math.inf, -math.inf, math.nan])).body)
+    body = bytes(respond_measurements(Figure(values=[1.5, math.inf, -math.inf, math.nan])).body)
     assert json.loads(body, parse_constant=pytest.fail) == {"values": [1.5, "Infinity", "-Infinity", "NaN"]}
     assert Figure.model_validate_json(body).values[:3] == [1.5, math.inf, -math.inf]
-    assert measured(Figure(values=[2.0])).body == b'{"values":[2.0]}'
+    assert respond_measurements(Figure(values=[2.0])).body == b'{"values":[2.0]}'
 
 
 def test_a_report_is_a_page_of_nobodys_origin(house: House) -> None:

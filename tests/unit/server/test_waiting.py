@@ -13,8 +13,8 @@ import httpx
 import pytest
 from starlette.types import Message
 
-from prony.app.fleet import Notice
-from prony.server.events import EventStream, encoded
+from prony.app.fleet import ChangeNotice
+from prony.server.events import EventStream, encode_event
 from prony.server.problems import ClientGoneError, ClosingError
 from prony.server.waiting import Waits
 
@@ -113,9 +113,9 @@ def test_the_client_is_not_watched_before_its_body_was_read() -> None:
 
 
 def test_an_event_is_written_as_browsers_read_it() -> None:
-    assert encoded(Notice("job", '{"a":"\u2028"}')) == 'event: job\ndata: {"a":"\u2028"}\n\n'.encode()
-    assert encoded(Notice("x", "a", "b-1")) == b"id: b-1\nevent: x\ndata: a\n\n"
-    assert encoded(Notice("x", "a\nb")) == b"event: x\ndata: a\ndata: b\n\n"
+    assert encode_event(ChangeNotice("job", '{"a":"\u2028"}')) == 'event: job\ndata: {"a":"\u2028"}\n\n'.encode()
+    assert encode_event(ChangeNotice("x", "a", "b-1")) == b"id: b-1\nevent: x\ndata: a\n\n"
+    assert encode_event(ChangeNotice("x", "a\nb")) == b"event: x\ndata: a\ndata: b\n\n"
 
 
 def test_a_stream_beats_while_there_is_nothing_to_tell_and_ends_with_its_source() -> None:
@@ -124,16 +124,18 @@ def test_a_stream_beats_while_there_is_nothing_to_tell_and_ends_with_its_source(
         beaten = asyncio.Event()
         sent: list[bytes] = []
 
-        async def source() -> AsyncIterator[Notice]:
+        async def source() -> AsyncIterator[ChangeNotice]:
             await beaten.wait()
-            yield Notice("job", "2")
+            yield ChangeNotice("job", "2")
 
         async def send(message: Message) -> None:
             sent.append(message.get("body", b""))
             if sent[-1] == b": beat\n\n":
                 beaten.set()
 
-        await EventStream(Notice("snapshot", "1"), source(), Waits(), beat_s=0.01)({"type": "http"}, receive, send)
+        await EventStream(ChangeNotice("snapshot", "1"), source(), Waits(), beat_s=0.01)(
+            {"type": "http"}, receive, send
+        )
         return sent
 
     sent = asyncio.run(scenario())
@@ -146,9 +148,9 @@ def test_a_stream_that_nobody_reads_closes_its_source() -> None:
         receive, gone = connection()
         closed = list[str]()
 
-        async def source() -> AsyncIterator[Notice]:
+        async def source() -> AsyncIterator[ChangeNotice]:
             try:
-                yield Notice("job", "1")
+                yield ChangeNotice("job", "1")
                 await asyncio.Event().wait()
             finally:
                 closed.append("closed")
@@ -157,7 +159,7 @@ def test_a_stream_that_nobody_reads_closes_its_source() -> None:
             if b"job" in message.get("body", b""):
                 gone.set()
 
-        await EventStream(Notice("snapshot", "0"), source(), Waits())({"type": "http"}, receive, send)
+        await EventStream(ChangeNotice("snapshot", "0"), source(), Waits())({"type": "http"}, receive, send)
         assert closed == ["closed"]
 
     asyncio.run(scenario())

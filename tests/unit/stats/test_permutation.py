@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from prony.stats.discovery import adjusted
+from prony.stats.discovery import adjust_probabilities
 from prony.stats.intervals import rate_difference_interval
 from prony.stats.permutation import least_p, permutation_p, robust_p, robust_sign_flip_p, sign_flip_p
 from prony.stats.power import noise_of, runs_needed
@@ -89,8 +89,8 @@ class TestPairs:
 class TestMany:
     def test_the_adjustment_is_that_of_scipy(self) -> None:
         found = list(RNG.uniform(size=30))
-        assert adjusted(found) == pytest.approx(list(stats.false_discovery_control(found)))
-        assert adjusted([]) == []
+        assert adjust_probabilities(found) == pytest.approx(list(stats.false_discovery_control(found)))
+        assert adjust_probabilities([]) == []
 
 
 class TestRates:

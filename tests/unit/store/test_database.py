@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 
 from prony.errors import CapacityError, InputError, StoreError
 from prony.store import tables
-from prony.store.database import connected, name_of, reading, writing
+from prony.store.database import connect_database, name_of, reading, writing
 from prony.store.home import Home
 from prony.store.rows import experiment_row
 from prony.store.store import Store
@@ -39,12 +39,12 @@ def _execute(engine: Engine, *statements: Executable) -> None:
 class TestUrls:
     @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
     def test_every_way_to_write_postgresql_leads_to_our_driver(self, home: Home, scheme: str) -> None:
-        engine = connected(home, f"{scheme}://user:secret@host:5433/name")
+        engine = connect_database(home, f"{scheme}://user:secret@host:5433/name")
         assert (engine.dialect.name, engine.driver) == ("postgresql", "psycopg")
 
     def test_no_url_is_the_file_in_the_home_and_a_url_may_name_another(self, home: Home, tmp_path: Path) -> None:
-        assert connected(home).url.database == str(home.database)
-        engine = connected(home, f"sqlite:///{tmp_path}/other.db")
+        assert connect_database(home).url.database == str(home.database)
+        engine = connect_database(home, f"sqlite:///{tmp_path}/other.db")
         with writing(engine) as connection:
             connection.execute(text("CREATE TABLE t (n INTEGER)"))
             assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
@@ -55,7 +55,7 @@ class TestUrls:
     )
     def test_what_is_no_url_is_refused_and_its_password_is_not_repeated(self, home: Home, url: str) -> None:
         with pytest.raises(StoreError, match="names no database") as caught:
-            connected(home, url)
+            connect_database(home, url)
         told = "".join(traceback.format_exception(caught.value))
         assert "postgresql://user@host/name" in caught.value.hint
         assert "ter2" not in told
@@ -64,14 +64,14 @@ class TestUrls:
     @pytest.mark.parametrize("scheme", ["mysql", "postgresql+asyncpg", "postgresql+psycopg2"])
     def test_what_prony_does_not_speak_to_is_named(self, home: Home, scheme: str) -> None:
         with pytest.raises(StoreError, match="does not speak to"):
-            connected(home, f"{scheme}://user:hunter2@host/name")
+            connect_database(home, f"{scheme}://user:hunter2@host/name")
 
     def test_without_the_driver_the_line_that_installs_it_is_told(
         self, home: Home, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, "psycopg", None)
         with pytest.raises(CapacityError, match="psycopg") as caught:
-            connected(home, "postgresql://host/name")
+            connect_database(home, "postgresql://host/name")
         assert caught.value.hint == "pip install 'prony[postgres]'"
 
     @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ class TestUrls:
         ],
     )
     def test_a_database_is_named_without_its_secrets(self, home: Home, url: str, name: str) -> None:
-        assert name_of(connected(home, url)) == name
+        assert name_of(connect_database(home, url)) == name
 
 
 class TestSessions:
     @pytest.fixture
     def engine(self, home: Home, postgres_url: str) -> Engine:
-        return connected(home, postgres_url)
+        return connect_database(home, postgres_url)
 
     def test_every_session_is_set_up_alike(self, engine: Engine) -> None:
         with reading(engine) as connection:
@@ -111,7 +111,7 @@ class TestSessions:
         }
 
     def test_what_the_url_says_about_connecting_stands(self, home: Home, postgres_url: str) -> None:
-        with reading(connected(home, f"{postgres_url}?application_name=night-shift")) as connection:
+        with reading(connect_database(home, f"{postgres_url}?application_name=night-shift")) as connection:
             assert connection.execute(text("SHOW application_name")).scalar() == "night-shift"
 
     def test_a_read_that_ended_leaves_its_connection_fit_for_writing(self, engine: Engine) -> None:
@@ -125,7 +125,7 @@ class TestSessions:
     ) -> None:
         with reading(engine) as connection:
             pid = connection.execute(text("SELECT pg_backend_pid()")).scalar()
-        with writing(connected(Home(Path("unused")), postgres_url)) as other:
+        with writing(connect_database(Home(Path("unused")), postgres_url)) as other:
             other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
         with reading(engine) as connection:
             assert connection.execute(text("SELECT pg_backend_pid()")).scalar() != pid
@@ -329,7 +329,7 @@ class TestTrouble:
             connection.execute(select(tables.experiment))
 
     def test_when_all_connections_are_taken_it_says_so(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-        engine = connected(home.create())
+        engine = connect_database(home.create())
         pool = engine.pool
         monkeypatch.setattr(pool, "_timeout", 0.01)
         taken = [engine.connect() for _ in range(15)]

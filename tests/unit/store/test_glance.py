@@ -12,7 +12,7 @@ from prony.errors import StoreError
 from prony.model.estimate import Grade
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.result import ResultState
-from prony.store.database import connected, writing
+from prony.store.database import connect_database, writing
 from prony.store.glance import glance
 from prony.store.home import Home
 from prony.store.schema import downgrade
@@ -123,14 +123,14 @@ def test_nothing_measured_is_no_headline_and_no_grade(store: Store) -> None:
 
 
 def test_it_reads_while_a_writer_is_in_the_middle(store: Store, kept: Experiment) -> None:
-    with writing(connected(store.home)) as connection:
+    with writing(connect_database(store.home)) as connection:
         connection.execute(experiment_table.delete())
         assert [row["id"] for row in glance(store.home)] == [kept.id]
     assert glance(store.home) == []
 
 
 def test_an_older_schema_is_migrated_first(store: Store, home: Home) -> None:
-    downgrade(connected(home), home, "base")
+    downgrade(connect_database(home), home, "base")
     assert glance(home) == []
     store.save_experiment(experiment())
     assert [row["id"] for row in glance(home)] == ["abc123def"]

@@ -43,7 +43,7 @@ def found(store: Store, filters: Filters | None = None, sort: Sort = "newest") -
 def rows(store: Store, filters: Filters | None = None, sort: Sort = "newest") -> Sequence[ExperimentRow]:
     with reading(store.engine) as connection:
         page, _ = listing.page(connection, filters or Filters(), sort, limit=100, cursor=None)
-        return listing.shown(connection, page)
+        return listing.show_rows(connection, page)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_of_ten_thousand_experiments_a_page_costs_little(store: Store) -> None:
         begin = time.process_time()
         with reading(store.engine) as connection:
             page, _ = listing.page(connection, Filters(search="team=vision"), sort, limit=200, cursor=None)
-            shown = listing.shown(connection, page)
+            shown = listing.show_rows(connection, page)
             listing.states(connection, Filters(search="team=vision"))
             listing.labels(connection)
         costs.append(time.process_time() - begin)

@@ -19,7 +19,7 @@ from prony.errors import StoreError
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.result import ResultState
 from prony.store import tables
-from prony.store.database import connected, reading, writing
+from prony.store.database import connect_database, reading, writing
 from prony.store.glance import glance
 from prony.store.home import Home
 from prony.store.rows import experiment_row
@@ -92,7 +92,7 @@ def test_of_processes_with_the_same_result_one_is_accepted(store: Store, tmp_pat
 
 
 def _die_in_mid_transaction(root: Path, url: str) -> None:
-    with writing(connected(Home(root), url)) as connection:
+    with writing(connect_database(Home(root), url)) as connection:
         for number in range(200):
             connection.execute(insert(tables.experiment).values(experiment_row(experiment(f"half{number}"))))
         os.kill(os.getpid(), signal.SIGKILL)

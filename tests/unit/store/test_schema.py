@@ -16,7 +16,7 @@ from sqlalchemy import Engine, insert, inspect, select, text, update
 from prony.errors import StoreError
 from prony.model.experiment import Experiment
 from prony.store import tables
-from prony.store.database import connected, reading, writing
+from prony.store.database import connect_database, reading, writing
 from prony.store.glance import glance
 from prony.store.home import Home
 from prony.store.revision import HEAD
@@ -32,7 +32,7 @@ ON_SQLITE = pytest.mark.parametrize("database_url", [""])
 @pytest.fixture
 def fresh(home: Home, other_url: str) -> Engine:
     """An engine on a database that Prony has never seen."""
-    return connected(home.create(), other_url)
+    return connect_database(home.create(), other_url)
 
 
 def test_the_constant_is_the_newest_migration() -> None:
@@ -164,7 +164,7 @@ def test_many_processes_that_open_a_new_database_at_once_all_succeed(other_url: 
     for process in processes:
         process.join(timeout=240)
     assert [process.exitcode for process in processes] == [0] * 4
-    engine = connected(Home(roots[0]), other_url)
+    engine = connect_database(Home(roots[0]), other_url)
     assert revision(engine) == HEAD
     engine.dispose()
 

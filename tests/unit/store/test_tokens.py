@@ -13,7 +13,7 @@ from sqlalchemy import Engine, text
 from prony.errors import InputError, NotFoundError
 from prony.model.access import AuditEntry, Token
 from prony.store import audit, tokens
-from prony.store.database import connected, reading, writing
+from prony.store.database import connect_database, reading, writing
 from prony.store.home import Home
 from prony.store.schema import upgrade
 
@@ -23,7 +23,7 @@ LATER = NOW + timedelta(minutes=5)
 
 @pytest.fixture
 def engine(home: Home, database_url: str) -> Iterator[Engine]:
-    made = connected(home.create(), database_url)
+    made = connect_database(home.create(), database_url)
     upgrade(made, home)
     yield made
     made.dispose()
@@ -36,7 +36,7 @@ def token(token_id: str, **details: object) -> Token:
 def kept(engine: Engine, *made: Token) -> None:
     with writing(engine) as connection:
         for one in made:
-            tokens.add(connection, one, tokens.hashed(f"secret of {one.id}"))
+            tokens.add(connection, one, tokens.hash_secret(f"secret of {one.id}"))
 
 
 def entry(number: int, at: datetime = NOW, **details: object) -> AuditEntry:
@@ -56,7 +56,7 @@ def test_a_secret_is_long_random_and_recognizable() -> None:
 def test_the_database_holds_no_secret(engine: Engine) -> None:
     secret = tokens.new_secret()
     with writing(engine) as connection:
-        tokens.add(connection, token("a1"), tokens.hashed(secret))
+        tokens.add(connection, token("a1"), tokens.hash_secret(secret))
         rows = connection.execute(text("SELECT * FROM token")).all()
     assert len(rows) == 1
     assert secret.removeprefix("prony_") not in str(rows)
@@ -66,8 +66,8 @@ def test_a_token_is_found_by_its_hash_and_comes_back_whole(engine: Engine) -> No
     made = token("a1", role="agent", once=True, expires_at=LATER)
     kept(engine, made)
     with reading(engine) as connection:
-        assert tokens.by_hash(connection, tokens.hashed("secret of a1")) == made
-        assert tokens.by_hash(connection, tokens.hashed("another")) is None
+        assert tokens.by_hash(connection, tokens.hash_secret("secret of a1")) == made
+        assert tokens.by_hash(connection, tokens.hash_secret("another")) is None
 
 
 def test_a_one_time_token_is_spent_once_however_many_try(engine: Engine) -> None:
@@ -83,7 +83,7 @@ def test_a_one_time_token_is_spent_once_however_many_try(engine: Engine) -> None
         spent = list(pool.map(spend, range(8)))
     assert spent.count(True) == 1
     with reading(engine) as connection:
-        found = tokens.by_hash(connection, tokens.hashed("secret of a1"))
+        found = tokens.by_hash(connection, tokens.hash_secret("secret of a1"))
     assert found is not None
     assert (found.revoked_at, found.agent_id) == (NOW, f"agent-{spent.index(True)}")
 

@@ -14,11 +14,11 @@ from sqlalchemy.pool import QueuePool
 
 from prony.errors import ConflictError, InputError, StoreError
 from prony.store import tables
-from prony.store.database import connected, reading, writing
+from prony.store.database import connect_database, reading, writing
 from prony.store.home import Home
 from prony.store.schema import upgrade
 from prony.store.store import Store
-from prony.store.writer import Desk, Note, Writer
+from prony.store.writer import ChangeNote, Transaction, Writer
 from servers.postgres import Postgres
 from servers.shared import Shared
 
@@ -32,10 +32,10 @@ def writer(store: Store) -> Iterator[Writer]:
     made.close()
 
 
-def keep(name: str) -> Callable[[Desk], str]:
+def keep(name: str) -> Callable[[Transaction], str]:
     """Return an operation that writes one row, tells of it, and answers with its name."""
 
-    def operation(desk: Desk) -> str:
+    def operation(desk: Transaction) -> str:
         desk.connection.execute(insert(tables.deletion).values(experiment_id=name))
         desk.tell("kept", name)
         return name.upper()
@@ -49,7 +49,7 @@ def kept(engine: Engine) -> list[str]:
         return list(connection.execute(query).scalars())
 
 
-def refuse(desk: Desk) -> None:
+def refuse(desk: Transaction) -> None:
     desk.connection.execute(insert(tables.deletion).values(experiment_id="refused"))
     desk.tell("kept", "refused")
     raise ConflictError("no")
@@ -60,7 +60,7 @@ def kept_busy(writer: Writer) -> Iterator[None]:
     """Let the writer do nothing else during the block, so that it finds all that was submitted there at once."""
     begun, go_on = threading.Event(), threading.Event()
 
-    def busy(_: Desk) -> None:
+    def busy(_: Transaction) -> None:
         begun.set()
         go_on.wait(WAIT_S)
 
@@ -71,7 +71,7 @@ def kept_busy(writer: Writer) -> Iterator[None]:
     first.result(WAIT_S)
 
 
-def together(writer: Writer, *operations: Callable[[Desk], Any]) -> list[Future[Any]]:
+def together(writer: Writer, *operations: Callable[[Transaction], Any]) -> list[Future[Any]]:
     with kept_busy(writer):
         futures = [writer.submit(operation) for operation in operations]
         assert writer.backlog == len(operations)
@@ -99,7 +99,7 @@ class TestAnswers:
         assert len(kept(store.engine)) == 21
 
     def test_one_sees_what_those_before_it_in_the_same_commit_did(self, writer: Writer) -> None:
-        def look(desk: Desk) -> list[str]:
+        def look(desk: Transaction) -> list[str]:
             return list(desk.connection.execute(select(tables.deletion.c.experiment_id)).scalars())
 
         _, seen = together(writer, keep("a"), look)
@@ -160,22 +160,22 @@ class TestErrors:
 
 class TestNotes:
     def test_they_are_told_when_everybody_can_see_what_they_tell_of(self, store: Store) -> None:
-        seen: list[tuple[list[Note], list[str]]] = []
+        seen: list[tuple[list[ChangeNote], list[str]]] = []
         writer = Writer(store.engine, after_commit=lambda notes: seen.append((list(notes), kept(store.engine))))
         for future in together(writer, keep("a"), keep("b")):
             future.result(WAIT_S)
         writer.close()
-        assert seen == [([Note("kept", "a"), Note("kept", "b")], ["a", "b"])]
+        assert seen == [([ChangeNote("kept", "a"), ChangeNote("kept", "b")], ["a", "b"])]
 
     def test_of_what_was_undone_nothing_is_told(self, store: Store) -> None:
-        told: list[Note] = []
+        told: list[ChangeNote] = []
         writer = Writer(store.engine, after_commit=told.extend)
         together(writer, keep("a"), refuse, keep("b"))
         writer.close()
-        assert told == [Note("kept", "a"), Note("kept", "b")]
+        assert told == [ChangeNote("kept", "a"), ChangeNote("kept", "b")]
 
     def test_before_the_commit_they_can_be_sent_in_the_same_transaction(self, store: Store) -> None:
-        def send(connection: Connection, notes: Sequence[Note]) -> None:
+        def send(connection: Connection, notes: Sequence[ChangeNote]) -> None:
             for note in notes:
                 connection.execute(insert(tables.deletion).values(experiment_id=f"sent-{note.key}"))
 
@@ -189,7 +189,7 @@ class TestNotes:
         def fail(*_: object) -> None:
             raise StoreError("cannot send")
 
-        told: list[Note] = []
+        told: list[ChangeNote] = []
         writer = Writer(store.engine, before_commit=fail, after_commit=told.extend)
         with pytest.raises(StoreError, match="cannot send"):
             writer.submit(keep("a")).result(WAIT_S)
@@ -197,7 +197,7 @@ class TestNotes:
         assert (kept(store.engine), told) == ([], [])
 
     def test_a_listener_that_fails_does_not_undo_or_repeat_what_is_committed(self, store: Store) -> None:
-        def fail(_: Sequence[Note]) -> None:
+        def fail(_: Sequence[ChangeNote]) -> None:
             raise RuntimeError("the listener is gone")
 
         writer = Writer(store.engine, after_commit=fail)
@@ -265,7 +265,7 @@ class TestLostConnections:
 
     @pytest.fixture
     def engine(self, home: Home, private_postgres: Postgres) -> Iterator[Engine]:
-        made = connected(home.create(), private_postgres.url)
+        made = connect_database(home.create(), private_postgres.url)
         upgrade(made, home)
         yield made
         made.dispose()
@@ -299,11 +299,11 @@ class TestLostConnections:
     def test_a_server_killed_in_mid_transaction_keeps_nothing_of_it(
         self, engine: Engine, private_postgres: Postgres
     ) -> None:
-        told: list[Note] = []
+        told: list[ChangeNote] = []
         writer = Writer(engine, after_commit=told.extend)
         died: list[int] = []
 
-        def die(_: Desk) -> None:
+        def die(_: Transaction) -> None:
             died.append(1)
             private_postgres.kill()
 
@@ -319,15 +319,15 @@ class TestLostConnections:
     def test_a_session_ended_before_its_commit_is_begun_anew_and_each_is_done_once(
         self, home: Home, postgres_url: str
     ) -> None:
-        engine = connected(home, postgres_url)
+        engine = connect_database(home, postgres_url)
         ended: list[int] = []
 
-        def end_once(connection: Connection, _: Sequence[Note]) -> None:
+        def end_once(connection: Connection, _: Sequence[ChangeNote]) -> None:
             if not ended:
                 ended.append(1)
                 connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
 
-        told: list[Note] = []
+        told: list[ChangeNote] = []
         writer = Writer(engine, before_commit=end_once, after_commit=told.extend)
         one, two = together(writer, keep("one"), keep("two"))
         assert (one.result(WAIT_S), two.result(WAIT_S)) == ("ONE", "TWO")
@@ -340,10 +340,10 @@ class TestLostConnections:
         # A commit that waits for a standby is on the disk already: who ends the session then cuts off only the answer.
         settings = {"synchronous_standby_names": "nobody"}
         with Postgres(postgres.programs, inside=postgres.folder, settings=settings) as server:
-            impatient = connected(home, f"{server.url}?options=-csynchronous_commit%3Dlocal")
+            impatient = connect_database(home, f"{server.url}?options=-csynchronous_commit%3Dlocal")
             with writing(impatient) as connection:
                 connection.execute(text("CREATE TABLE counted (n serial, name text)"))
-            engine = connected(home, server.url)
+            engine = connect_database(home, server.url)
             writer = Writer(engine)
             futures = together(writer, count("one"), count("two"))
             end_session_that_waits(server, futures)
@@ -357,8 +357,8 @@ class TestLostConnections:
             impatient.dispose()
 
 
-def count(name: str) -> Callable[[Desk], None]:
-    def operation(desk: Desk) -> None:
+def count(name: str) -> Callable[[Transaction], None]:
+    def operation(desk: Transaction) -> None:
         desk.connection.execute(text("INSERT INTO counted (name) VALUES (:name)"), {"name": name})
 
     return operation

@@ -15,7 +15,7 @@ from prony.model.calibration import Calibration
 from prony.model.comparison import Compared, Comparison, Conclusion, Contrast, Difference, Match, Terms
 from prony.model.dossier import Entry
 from prony.model.estimate import Grade
-from prony.stats.discovery import adjusted
+from prony.stats.discovery import adjust_probabilities
 
 _MOST_NAMED = 12
 _APART = (
@@ -46,11 +46,11 @@ def compare(sides: Sequence[Side], terms: Terms, calibration: Calibration | None
     unlike = [differences(*pair, terms.across) for pair in found.pairs]
     if not terms.anyway:
         _refuse(unlike)
-    judged = _fixed(found.pairs) if terms.rule == "ai-factory" else _judged(found.pairs, terms)
+    judged = _apply_fixed_limits(found.pairs) if terms.rule == "ai-factory" else _judge_pairs(found.pairs, terms)
     matches = tuple(
         Match(
-            title=title_of(*pair), baseline=_compared(pair[0]), candidate=_compared(pair[1]),
-            interleaved=_interleaved(*pair), differences=unlike[place], contrasts=tuple(judged[place]),
+            title=title_of(*pair), baseline=_describe_entry(pair[0]), candidate=_describe_entry(pair[1]),
+            interleaved=_took_turns(*pair), differences=unlike[place], contrasts=tuple(judged[place]),
         )
         for place, pair in enumerate(found.pairs)
     )  # fmt: skip
@@ -78,11 +78,11 @@ def _refuse(unlike: Sequence[Sequence[Difference]]) -> None:
         )
 
 
-def _judged(pairs: Sequence[Pair], terms: Terms) -> list[list[Contrast]]:
-    drawn = [drafts(*pair, terms, interleaved=_interleaved(*pair)) for pair in pairs]
+def _judge_pairs(pairs: Sequence[Pair], terms: Terms) -> list[list[Contrast]]:
+    drawn = [drafts(*pair, terms, interleaved=_took_turns(*pair)) for pair in pairs]
     tests = [draft.p for several in drawn for draft in several if draft.p is not None]
     among: dict[float | None, float] = dict(
-        zip(tests, adjusted(tests), strict=True)
+        zip(tests, adjust_probabilities(tests), strict=True)
     )  # equal probabilities are adjusted alike
     return [
         [contrast(draft, pair, terms, q=among.get(draft.p), tests=len(tests)) for draft in several]
@@ -90,18 +90,18 @@ def _judged(pairs: Sequence[Pair], terms: Terms) -> list[list[Contrast]]:
     ]
 
 
-def _fixed(pairs: Sequence[Pair]) -> list[list[Contrast]]:
+def _apply_fixed_limits(pairs: Sequence[Pair]) -> list[list[Contrast]]:
     return [list(fixed_contrasts(*pair)) for pair in pairs]
 
 
-def _compared(entry: Entry) -> Compared:
+def _describe_entry(entry: Entry) -> Compared:
     job = entry.job
     return Compared(
         experiment_id=job.experiment_id, job_id=job.id, title=job.title, cell=job.cell, verdict=entry.summary.verdict
     )
 
 
-def _interleaved(baseline: Entry, candidate: Entry) -> bool:
+def _took_turns(baseline: Entry, candidate: Entry) -> bool:
     """Did they take turns? Jobs of one experiment do, where one machine ran them in the same stretch of time."""
     first, second = baseline.result, candidate.result
     if baseline.job.experiment_id != candidate.job.experiment_id or first.ended_at is None or second.ended_at is None:
@@ -115,7 +115,7 @@ def _notes(pairs: Sequence[Pair], terms: Terms) -> tuple[str, ...]:
     told: dict[str, None] = {}
     for path in terms.across:
         told[f"{path} was allowed to differ."] = None
-    if not all(_interleaved(*pair) for pair in pairs):
+    if not all(_took_turns(*pair) for pair in pairs):
         told[_APART] = None
     for pair in pairs:
         for entry in pair:

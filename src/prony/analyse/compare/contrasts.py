@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from prony.analyse.compare.conclude import conclude, more_runs
 from prony.analyse.compare.effect import effect_of, rise_together, share_effect
-from prony.analyse.compare.families import Wanted, wanted
+from prony.analyse.compare.families import MetricChoice, choose_metrics
 from prony.analyse.compare.sentences import sentence
 from prony.model.comparison import Conclusion, Contrast, Effect, Terms
 from prony.model.dossier import Entry
@@ -22,7 +22,7 @@ from prony.model.metric import key_of, metric_of
 class Draft:
     """One metric of two jobs before it is judged; `trouble` says why there is no effect."""
 
-    wanted: Wanted
+    wanted: MetricChoice
     effect: Effect | None
     trouble: str
 
@@ -37,7 +37,7 @@ def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool
     first, second = baseline.summary, candidate.summary
     # Only numbers with a run or a count behind them can be compared.
     known = dict.fromkeys((*first.runs, *first.counts, *second.runs, *second.counts))
-    found = wanted(baseline.job.workload.kind, known, terms.metrics, own={**second.metrics, **first.metrics})
+    found = choose_metrics(baseline.job.workload.kind, known, terms.metrics, own={**second.metrics, **first.metrics})
     made = _draft_of(first, second, interleaved=interleaved)
     return [Draft(one, None, void) if (void := _void(baseline, candidate, one.key)) else made(one) for one in found]
 
@@ -79,8 +79,8 @@ def _void(baseline: Entry, candidate: Entry, key: str) -> str:
     return ""
 
 
-def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable[[Wanted], Draft]:
-    def draft(one: Wanted) -> Draft:
+def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable[[MetricChoice], Draft]:
+    def draft(one: MetricChoice) -> Draft:
         if trouble := _lacking(one.key, first, second):
             return Draft(one, None, trouble)
         if one.key in first.counts:

@@ -44,7 +44,7 @@ _NO_MATTER = (
 
 def differences(baseline: Entry, candidate: Entry, across: Sequence[str] = ()) -> tuple[Difference, ...]:
     """Return them in the order machine, model, settings, software."""
-    groups, paths = _allowed(across)
+    groups, paths = _split_allowed(across)
     found: list[Difference] = []
     for kind, (before, after) in _sides(baseline, candidate).items():
         for path, first, second in _unlike(before, after):
@@ -79,11 +79,11 @@ def check_across(across: Sequence[str], entries: Sequence[Entry]) -> None:
 
 def is_across(path: str, across: Sequence[str]) -> bool:
     """Is a path of a cell one that may differ?"""
-    groups, paths = _allowed(across)
+    groups, paths = _split_allowed(across)
     return _is_under(path, paths) or (path == "workload.model" and "model" in groups)
 
 
-def _allowed(across: Sequence[str]) -> tuple[set[str], set[str]]:
+def _split_allowed(across: Sequence[str]) -> tuple[set[str], set[str]]:
     groups = {_GROUPS[text] for text in across if text in _GROUPS}
     paths = {whole for text in across for whole in (text, f"workload.{text}")}
     paths |= {more for path in paths for more in _BROUGHT_ALONG.get(path, ())}

@@ -21,7 +21,7 @@ _SHOWN = ("p50", "mean", "p90", "p95", "p99", "p99.9")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MetricChoice:
     key: str
     role: Literal["headline", "supporting"]
     family: str
@@ -49,25 +49,25 @@ _FAMILIES: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
 }
 
 
-def wanted(
+def choose_metrics(
     kind: str, known: Collection[str], metrics: Collection[str], own: Mapping[str, Metric] = MappingProxyType({})
-) -> list[Wanted]:
+) -> list[MetricChoice]:
     """Return what to compare, each headline before what stands behind it; `metrics` are those a person named, `own`
     those of a script."""
     if metrics:
-        return [Wanted(key, "headline", key_of(key).metric) for key in _named(metrics, known, own)]
+        return [MetricChoice(key, "headline", key_of(key).metric) for key in _match_metrics(metrics, known, own)]
     if own:
-        return _told(known, own)
-    found: list[Wanted] = []
+        return _choose_script_metrics(known, own)
+    found: list[MetricChoice] = []
     for family, (headline, members) in _FAMILIES.get(kind, {}).items():
         mine = [key for key in known if key_of(key).metric in members and _is_shown(key)]
         if headline in known:
-            found.append(Wanted(headline, "headline", family))
-        found += [Wanted(key, "supporting", family) for key in sorted(mine, key=_order) if key != headline]
+            found.append(MetricChoice(headline, "headline", family))
+        found += [MetricChoice(key, "supporting", family) for key in sorted(mine, key=_order) if key != headline]
     return found
 
 
-def _told(known: Collection[str], own: Mapping[str, Metric]) -> list[Wanted]:
+def _choose_script_metrics(known: Collection[str], own: Mapping[str, Metric]) -> list[MetricChoice]:
     """Return what a script told. What has a better way decides, and the first of all; what Prony measured of the whole
     execution stands behind it."""
     keys = [key for key in known if key_of(key).metric in own]
@@ -75,11 +75,11 @@ def _told(known: Collection[str], own: Mapping[str, Metric]) -> list[Wanted]:
     for place, key in enumerate(keys):
         name = key_of(key).metric
         decides = place == 0 or (own[name].better != "neither" and name not in _WHOLE)
-        found.append(Wanted(key, "headline" if decides else "supporting", name))
+        found.append(MetricChoice(key, "headline" if decides else "supporting", name))
     return found
 
 
-def _named(metrics: Collection[str], known: Collection[str], own: Mapping[str, Metric]) -> list[str]:
+def _match_metrics(metrics: Collection[str], known: Collection[str], own: Mapping[str, Metric]) -> list[str]:
     """Return the keys that a person means: whole ones, or a metric's middle where no statistic is said."""
     found = []
     for text in metrics:

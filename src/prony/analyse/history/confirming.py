@@ -38,7 +38,7 @@ def answer(differences: Array, rules: Rules, *, worse: bool = True, is_last: boo
     moved = paired_shift(turned).value
     # One side only: the direction was said before the pairs were run.
     p = sign_flip_p(turned) / 2 if moved > 0 else 1.0
-    return _said(moved, p, rules, is_last=is_last or differences.size >= PAIRS + MORE)
+    return _decide(moved, p, rules, is_last=is_last or differences.size >= PAIRS + MORE)
 
 
 def answer_again(before: Array, after: Array, rules: Rules, *, is_last: bool = False) -> Answer:
@@ -48,7 +48,7 @@ def answer_again(before: Array, after: Array, rules: Rules, *, is_last: bool = F
     """
     moved = shift(before, after).value
     p = permutation_p(before, after) / 2 if moved > 0 else 1.0
-    return _said(moved, p, rules, is_last=is_last)
+    return _decide(moved, p, rules, is_last=is_last)
 
 
 def was_spike(before: Array, again: float) -> bool:
@@ -57,7 +57,7 @@ def was_spike(before: Array, again: float) -> bool:
     return again - centre < AGAIN * robust_sd(before, centre)
 
 
-def _said(moved: float, p: float, rules: Rules, *, is_last: bool) -> Answer:
+def _decide(moved: float, p: float, rules: Rules, *, is_last: bool) -> Answer:
     if math.expm1(moved) > rules.least and p <= (_SURE_AFTER_ALL if is_last else _SURE):
         return "confirmed"
     if not is_last and p <= _PROMISING and math.expm1(moved) > rules.least / 2:

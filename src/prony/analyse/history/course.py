@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from prony.analyse.history.judging import Finding, Rules, found, stands_apart, was_visited
+from prony.analyse.history.judging import Finding, Rules, detect_change, stands_apart, was_visited
 from prony.stats.quantiles import Array
 
 # Two findings as near as this are one change.
@@ -18,7 +18,7 @@ _PATIENCE = 5
 
 
 @dataclass(frozen=True)
-class Noticed:
+class NoticedChange:
     """A finding with the run at which it was noticed; positions are those of the whole series."""
 
     finding: Finding
@@ -53,7 +53,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Course:
+class LevelTrack:
     """`begin` is the first run of the present level, `seen` how many runs were judged.
 
     `changes` began a level each. `drift` and `suspect` are what the last run said, if it said that; `apart` is how far
@@ -62,44 +62,46 @@ class Course:
 
     begin: int = 0
     seen: int = 0
-    changes: tuple[Noticed, ...] = ()
-    drift: Noticed | None = None
-    suspect: Noticed | None = None
+    changes: tuple[NoticedChange, ...] = ()
+    drift: NoticedChange | None = None
+    suspect: NoticedChange | None = None
     apart: float | None = None
 
     @property
     def is_first(self) -> bool:
         return self.begin == 0
 
-    def wanted(self, rules: Rules) -> int:
+    def runs_needed(self, rules: Rules) -> int:
         """How many runs this level needs before it is judged."""
         return rules.learning if self.is_first else rules.relearning
 
 
-def follow(values: Array, rules: Rules, course: Course | None = None, decisions: Sequence[Decision] = ()) -> Course:
+def follow(
+    values: Array, rules: Rules, course: LevelTrack | None = None, decisions: Sequence[Decision] = ()
+) -> LevelTrack:
     """Judge every run that the course has not seen."""
-    course = course or Course()
+    course = course or LevelTrack()
     for end in range(course.seen + 1, values.size + 1):
         course = _next(values[:end], rules, course, decisions)
     level = values[course.begin :]
     # Of one run alone only the last is of interest: for every other it is known what came after it.
-    if level.size < course.wanted(rules) or any(one.rests(values.size) for one in decisions):
+    if level.size < course.runs_needed(rules) or any(one.rests(values.size) for one in decisions):
         return replace(course, apart=None)
     return replace(course, apart=stands_apart(level, rules))
 
 
-def _next(values: Array, rules: Rules, course: Course, decisions: Sequence[Decision]) -> Course:
+def _next(values: Array, rules: Rules, course: LevelTrack, decisions: Sequence[Decision]) -> LevelTrack:
     seen = values.size
     confirmed = [one.position for one in decisions if one.is_real and one.at < seen]
     begin = max([course.begin, *confirmed])
     level = values[begin:]
     course = replace(course, begin=begin, seen=seen, drift=None, suspect=None)
-    if level.size < course.wanted(rules):
+    if level.size < course.runs_needed(rules):
         return course
-    finding = found(level, rules)
+    finding = detect_change(level, rules)
     if finding is None or _is_refuted(finding.position + begin, seen, decisions):
         return course
-    noticed = Noticed(_placed(values, finding, rules, course, decisions), at=seen - 1)
+    noticed = NoticedChange(_place_finding(values, finding, rules, course, decisions), at=seen - 1)
     if finding.p > rules.alpha or finding.is_early:
         return replace(course, suspect=noticed)
     if finding.kind == "drift":
@@ -107,7 +109,9 @@ def _next(values: Array, rules: Rules, course: Course, decisions: Sequence[Decis
     return replace(course, begin=noticed.position, changes=(*course.changes, noticed))
 
 
-def _placed(values: Array, finding: Finding, rules: Rules, course: Course, decisions: Sequence[Decision]) -> Finding:
+def _place_finding(
+    values: Array, finding: Finding, rules: Rules, course: LevelTrack, decisions: Sequence[Decision]
+) -> Finding:
     """Return the finding in the positions of the series, with whether its level was seen before."""
     position = course.begin + finding.position
     # What was decided to be a real change explains why an earlier level was left: nothing before it counts as a visit.

@@ -67,7 +67,7 @@ class Finding:
     is_early: bool = False
 
 
-def found(level: Array, rules: Rules) -> Finding | None:
+def detect_change(level: Array, rules: Rules) -> Finding | None:
     """Judge the last runs of a level; None where nothing is strong enough even for a suspicion."""
     offset = max(0, level.size - rules.window)
     window = level[offset:]

@@ -16,7 +16,7 @@ from prony.stats.quantiles import Array, median_ranks
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedNumbers:
     """`points` are those that count, in the order in which they were measured; `values` are theirs, `turned` too."""
 
     points: tuple[Point, ...]
@@ -33,7 +33,7 @@ class Judged:
         return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]
 
 
-def judged(points: Sequence[Point], metric: str, better: Better) -> Judged:
+def select_numbers(points: Sequence[Point], metric: str, better: Better) -> JudgedNumbers:
     """Take what can be judged: a void result is shown and not judged, and what is not above zero has no ratio."""
     kept: list[tuple[Point, float]] = []
     void = absent = no_ratio = 0
@@ -50,7 +50,7 @@ def judged(points: Sequence[Point], metric: str, better: Better) -> Judged:
     values = np.array([value for _, value in kept], dtype=np.float64)
     logarithms = np.log(values)
     turned = -logarithms if better == "higher" else logarithms
-    return Judged(tuple(point for point, _ in kept), values, turned, _note(void, absent, no_ratio))
+    return JudgedNumbers(tuple(point for point, _ in kept), values, turned, _note(void, absent, no_ratio))
 
 
 def value_of(point: Point, metric: str) -> float | None:

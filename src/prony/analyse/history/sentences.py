@@ -33,7 +33,7 @@ def change_sentence(change: Change) -> str:
     return " ".join([*parts, change.settle]).strip()
 
 
-def restated(change: Change) -> Change:
+def restate_change(change: Change) -> Change:
     """Return a change that was decided since it was told of, with what is said of it now."""
     if change.state not in _ANSWERS:
         return change

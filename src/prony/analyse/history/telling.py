@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 
 from prony.analyse.history.causes import Causes, causes
-from prony.analyse.history.course import NEAR, Course, Decision, Noticed
+from prony.analyse.history.course import NEAR, Decision, LevelTrack, NoticedChange
 from prony.analyse.history.judging import Finding, Rules
-from prony.analyse.history.numbers import Judged, level_of
-from prony.analyse.history.sentences import BY_RUNS, change_sentence, restated, settle_text
+from prony.analyse.history.numbers import JudgedNumbers, level_of
+from prony.analyse.history.sentences import BY_RUNS, change_sentence, restate_change, settle_text
 from prony.model.calibration import Calibration
 from prony.model.history import OPEN, Change, ChangeKind, ChangeState, Noise, Series, SeriesState
 from prony.stats.quantiles import Array
@@ -25,14 +25,14 @@ _DECIDED = (ChangeState.CONFIRMED, ChangeState.REJECTED, ChangeState.ACKNOWLEDGE
 
 
 @dataclass(frozen=True)
-class Told:
+class HistoryChanges:
     """What is to be kept after a judgement: the series as it stands now, and its changes, the oldest first."""
 
     series: Series
     changes: tuple[Change, ...]
 
 
-def decisions(judged: Judged, known: Sequence[Change]) -> list[Decision]:
+def decisions(judged: JudgedNumbers, known: Sequence[Change]) -> list[Decision]:
     """Return what people and confirming runs decided, in the positions of these points."""
     found = []
     for change in known:
@@ -43,26 +43,26 @@ def decisions(judged: Judged, known: Sequence[Change]) -> list[Decision]:
     return found
 
 
-def told(
-    series: Series, judged: Judged, course: Course, known: Sequence[Change], rules: Rules,
+def list_changes(
+    series: Series, judged: JudgedNumbers, course: LevelTrack, known: Sequence[Change], rules: Rules,
     canary: Sequence[Calibration] = (),
-) -> Told:  # fmt: skip
+) -> HistoryChanges:  # fmt: skip
     """Say what there is to say now; a change that was known before keeps its name and what was decided of it."""
     teller = _Teller(series, judged, course, rules, tuple(canary))
-    fresh = [teller.change(one, until) for one, until in teller.noticed()]
-    changes = _resolved(_remembered(fresh, known, judged), rules)
-    return Told(_standing(series, judged, course, changes, rules), tuple(changes))
+    fresh = [teller.change(one, until) for one, until in teller.list_noticed()]
+    changes = _mark_resolved(_match_known(fresh, known, judged), rules)
+    return HistoryChanges(_standing(series, judged, course, changes, rules), tuple(changes))
 
 
 @dataclass(frozen=True)
 class _Teller:
     series: Series
-    judged: Judged
-    course: Course
+    judged: JudgedNumbers
+    course: LevelTrack
     rules: Rules
     canary: tuple[Calibration, ...]
 
-    def noticed(self) -> list[tuple[Noticed, int]]:
+    def list_noticed(self) -> list[tuple[NoticedChange, int]]:
         """Return all that was noticed, each with the run before which its level ended."""
         ends = [one.position for one in self.course.changes[1:]] + [self.course.seen]
         found = list(zip(self.course.changes, ends, strict=True)) if self.course.changes else []
@@ -71,15 +71,15 @@ class _Teller:
                 found.append((one, self.course.seen))
         return found
 
-    def _alone(self) -> Noticed | None:
+    def _alone(self) -> NoticedChange | None:
         """Return the last run as a suspicion, where it stands apart for the worse."""
         if self.course.apart is None or self.course.apart <= 0:
             return None
         last = self.course.seen - 1
         away = float(self.judged.turned[last] - np.median(self.judged.turned[self.course.begin : last]))
-        return Noticed(Finding("regression", last, away, self.course.apart, math.nan, 0.0), at=last)
+        return NoticedChange(Finding("regression", last, away, self.course.apart, math.nan, 0.0), at=last)
 
-    def change(self, noticed: Noticed, until: int) -> Change:
+    def change(self, noticed: NoticedChange, until: int) -> Change:
         finding, series, points = noticed.finding, self.series, self.judged.points
         position = finding.position
         began = max((one.position for one in self.course.changes if one.position < position), default=0)
@@ -103,7 +103,7 @@ class _Teller:
         made = made.model_copy(update={"settle": settle})
         return made.model_copy(update={"sentence": change_sentence(made)})
 
-    def _state(self, finding: Finding, noticed: Noticed) -> ChangeState:
+    def _state(self, finding: Finding, noticed: NoticedChange) -> ChangeState:
         is_sure = noticed in self.course.changes or noticed is self.course.drift
         return ChangeState.FOUND if is_sure and not finding.seen_before else ChangeState.SUSPECT
 
@@ -152,7 +152,7 @@ def _path(finding: Finding) -> tuple[str, ...]:
     return (f"split of strength {abs(finding.strength):.1f}", f"p = {finding.p:.2g} by shuffling", *seen, *drift)
 
 
-def _remembered(fresh: Sequence[Change], known: Sequence[Change], judged: Judged) -> list[Change]:
+def _match_known(fresh: Sequence[Change], known: Sequence[Change], judged: JudgedNumbers) -> list[Change]:
     """Give each change the name that it had, and what was decided; keep what was decided of one no longer seen."""
     left = list(known)
     found = []
@@ -164,7 +164,7 @@ def _remembered(fresh: Sequence[Change], known: Sequence[Change], judged: Judged
             kept |= {"decided_after": before.decided_after}
             state = before.state if before.state in _DECIDED else change.state
             path = change.path + tuple(step for step in before.path if step.startswith(BY_RUNS))
-            found.append(restated(change.model_copy(update=kept | {"state": state, "path": path})))
+            found.append(restate_change(change.model_copy(update=kept | {"state": state, "path": path})))
         else:
             found.append(change)
     left = [one for one in left if one.state in _DECIDED or one.state is ChangeState.RESOLVED]
@@ -180,7 +180,7 @@ def _asked_again(change: Change) -> Change:
     )
 
 
-def _is_same(old: Change, new: Change, judged: Judged) -> bool:
+def _is_same(old: Change, new: Change, judged: JudgedNumbers) -> bool:
     if not _was_there(old, new, judged):
         return False
     if old.state is ChangeState.RESOLVED and old.job_id != new.job_id:
@@ -191,7 +191,7 @@ def _is_same(old: Change, new: Change, judged: Judged) -> bool:
     return old.kind == "drift" or (abs(places[0] - places[1]) <= NEAR and (old.effect > 0) == (new.effect > 0))
 
 
-def _was_there(old: Change, new: Change, judged: Judged) -> bool:
+def _was_there(old: Change, new: Change, judged: JudgedNumbers) -> bool:
     """Say whether a change was noticed by the time of a decision, which says nothing of what came later."""
     at = judged.place_of(old.decided_after or "")
     if old.state not in _DECIDED or old.kind == "drift" or at is None:
@@ -199,7 +199,7 @@ def _was_there(old: Change, new: Change, judged: Judged) -> bool:
     return new.noticed_at <= judged.points[at].measured_at
 
 
-def _resolved(changes: Sequence[Change], rules: Rules) -> list[Change]:
+def _mark_resolved(changes: Sequence[Change], rules: Rules) -> list[Change]:
     """Mark what is over: the level came back to where it was before."""
     found = list(changes)
     for index, change in enumerate(changes):
@@ -212,8 +212,10 @@ def _resolved(changes: Sequence[Change], rules: Rules) -> list[Change]:
     return found
 
 
-def _standing(series: Series, judged: Judged, course: Course, changes: Sequence[Change], rules: Rules) -> Series:
-    learned, wanted = course.seen - course.begin, course.wanted(rules)
+def _standing(
+    series: Series, judged: JudgedNumbers, course: LevelTrack, changes: Sequence[Change], rules: Rules
+) -> Series:
+    learned, wanted = course.seen - course.begin, course.runs_needed(rules)
     return series.model_copy(
         update={
             "state": _state_of(changes, learned, wanted, rules),

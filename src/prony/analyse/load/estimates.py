@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from prony.analyse.estimates import across_runs, plural, single_estimates, singular
-from prony.analyse.figures import Figures
+from prony.analyse.figures import EstimateSet
 from prony.analyse.load.latency import Values, by_operation, latencies
 from prony.analyse.load.rates import goodput_counts, operation_rate, rates
 from prony.analyse.load.tokens import token_latencies
@@ -29,12 +29,12 @@ _WANTED: dict[str, tuple[str, ...]] = {
 _MISSED = ("e2e_ms", "ttft_ms", "itl_ms", "tpot_ms")
 
 
-def load_estimates(runs: Sequence[Requests], slo: Mapping[str, float]) -> tuple[Figures, list[Missing]]:
+def load_estimates(runs: Sequence[Requests], slo: Mapping[str, float]) -> tuple[EstimateSet, list[Missing]]:
     """Return every estimate of a load, and the percentiles that its requests are too few for."""
     if not runs:
-        return Figures(), []
+        return EstimateSet(), []
     sampled = [latencies(run) | token_latencies(run) for run in runs]
-    found = Figures()
+    found = EstimateSet()
     missing: list[Missing] = []
     for metric in dict.fromkeys(metric for one in sampled for metric in one):
         values = [one[metric] for one in sampled if metric in one]
@@ -51,11 +51,11 @@ def load_estimates(runs: Sequence[Requests], slo: Mapping[str, float]) -> tuple[
     return found | _by_operation(runs), missing
 
 
-def of_requests(metric: str, runs: Sequence[Values], operation: str = "") -> Figures:
+def of_requests(metric: str, runs: Sequence[Values], operation: str = "") -> EstimateSet:
     """Return the statistics of a metric that all runs have enough numbers for."""
     known = [values for values in runs if values.count]
     unit = METRICS[metric].unit
-    found = Figures()
+    found = EstimateSet()
     for name in _WANTED.get(metric, STATISTICS):
         numbers = [value for values in known if (value := values.statistic(name)) is not None]
         if not known or len(numbers) < len(known) or not all(map(math.isfinite, numbers)):
@@ -64,15 +64,15 @@ def of_requests(metric: str, runs: Sequence[Values], operation: str = "") -> Fig
             estimate = _within(known[0], name, numbers[0], unit)
         else:
             estimate = across_runs(np.array(numbers), unit, f"runs' {plural(name)}")
-        found |= Figures.one(key_text(metric, name, operation), estimate, numbers)
+        found |= EstimateSet.one(key_text(metric, name, operation), estimate, numbers)
     return found
 
 
-def error_estimate(runs: Iterable[Requests], operation: str = "") -> Figures:
+def error_estimate(runs: Iterable[Requests], operation: str = "") -> EstimateSet:
     """Return the share of the window's requests that failed, with Wilson's interval: a count of all runs together."""
     total = failed = taken = 0
     for run in runs:
-        rows = run.begun
+        rows = run.began_in_window
         if operation:
             rows = (
                 rows & run.of_operation(run.operations.index(operation))
@@ -80,39 +80,39 @@ def error_estimate(runs: Iterable[Requests], operation: str = "") -> Figures:
                 else rows & False
             )
         total += int(np.count_nonzero(rows))
-        failed += int(np.count_nonzero(rows & ~run.succeeded))
+        failed += int(np.count_nonzero(rows & ~run.successes))
         taken += 1
     interval = rate_interval(failed, total)
     if interval is None:
-        return Figures()
+        return EstimateSet()
     key = key_text("error_rate", "mean", operation)
     estimate = Estimate(
         value=failed / total, unit="1", low=interval[0], high=interval[1], confidence=0.95, count=total,
         level="sample", method=f"{failed} of {total} requests of {taken} run{'' if taken == 1 else 's'}; Wilson",
     )  # fmt: skip
-    return Figures({key: estimate}, counts={key: (failed, total)})
+    return EstimateSet({key: estimate}, counts={key: (failed, total)})
 
 
-def _share_within(run: Requests, slo: Mapping[str, float]) -> Figures:
+def _share_within(run: Requests, slo: Mapping[str, float]) -> EstimateSet:
     """Return the share that met the limits of one run alone, with Wilson's interval: no second run says how much more
     it varies between runs."""
     met, begun = goodput_counts(run, slo)
     interval = rate_interval(met, begun)
     if interval is None:
-        return Figures()
+        return EstimateSet()
     estimate = Estimate(
         value=met / begun, unit="1", low=interval[0], high=interval[1], confidence=0.95, count=begun,
         level="sample", method=f"{met} of {begun} requests; Wilson, within this run",
     )  # fmt: skip
-    return Figures.one("goodput_share.p50", estimate, [met / begun])
+    return EstimateSet.one("goodput_share.p50", estimate, [met / begun])
 
 
-def _by_operation(runs: Sequence[Requests]) -> Figures:
+def _by_operation(runs: Sequence[Requests]) -> EstimateSet:
     """Return end to end and throughput by operation, where there are several."""
     names = sorted({name for run in runs for name in run.operations})
     if len(names) < 2:
-        return Figures()
-    found = Figures()
+        return EstimateSet()
+    found = EstimateSet()
     for name in names:
         mine = [(run, run.operations.index(name)) for run in runs if name in run.operations]
         found |= of_requests("e2e_ms", [by_operation(run, code) for run, code in mine], name)
@@ -130,7 +130,7 @@ def _within(values: Values, name: str, value: float, unit: str) -> Estimate:
         q = PERCENTILES[name]
         ranks = median_ranks(values.count) if q == 0.5 else interval_ranks(values.count, q)
         if ranks is not None:
-            low, high = (float(values.ordered[rank - 1]) for rank in (ranks.low, ranks.high))
+            low, high = (float(values.in_order[rank - 1]) for rank in (ranks.low, ranks.high))
             confidence, how = ranks.confidence, "order statistics within one run as if requests were independent"
         if high is not None and not math.isfinite(high):
             low, high, confidence, how = None, None, None, "no interval"
@@ -154,5 +154,5 @@ def _missing(metric: str, runs: Sequence[Values]) -> list[Missing]:
 
 def _at_least(runs: Sequence[Values], q: float) -> float | None:
     ranks = [lower_rank(values.count, q) for values in runs]
-    bounds = [float(values.ordered[rank - 1]) for values, rank in zip(runs, ranks, strict=True) if rank]
+    bounds = [float(values.in_order[rank - 1]) for values, rank in zip(runs, ranks, strict=True) if rank]
     return quantile(np.sort(bounds), 0.5) if len(bounds) == len(runs) else None

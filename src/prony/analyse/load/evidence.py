@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from prony.analyse.evidence import Evidence
-from prony.analyse.load.searched import Searched
+from prony.analyse.load.searched import SearchResult
 from prony.measure.columns import Requests
 from prony.model.clients import ClientSide
 from prony.model.estimate import Estimate
@@ -23,7 +23,7 @@ class LoadEvidence(Evidence):
     all_runs: tuple[Requests, ...] = ()
     sides: Mapping[int, ClientSide] = field(default_factory=dict)
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
-    searched: Searched | None = None
+    searched: SearchResult | None = None
 
     @property
     def used_sides(self) -> list[ClientSide]:

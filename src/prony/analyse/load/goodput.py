@@ -16,7 +16,7 @@ def request_limits(slo: Mapping[str, float]) -> dict[str, float]:
 
 def meets(requests: Requests, slo: Mapping[str, float]) -> Array:
     """Mark the requests that succeeded and stayed within every limit."""
-    good: Array = requests.succeeded.copy()
+    good: Array = requests.successes.copy()
     for metric, limit in request_limits(slo).items():
         good &= within(requests, metric, limit)
     return good

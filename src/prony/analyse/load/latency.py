@@ -28,7 +28,7 @@ class Values:
         return int(self.numbers.size) + self.lost
 
     @cached_property
-    def ordered(self) -> Array:
+    def in_order(self) -> Array:
         """The numbers in ascending order, infinity for each that was lost."""
         ordered = np.sort(self.numbers)
         return np.concatenate((ordered, np.full(self.lost, np.inf))) if self.lost else ordered
@@ -38,7 +38,7 @@ class Values:
         if not lost:
             return self
         longer = Values(self.numbers, lost)
-        longer.__dict__["ordered"] = np.concatenate((self.ordered, np.full(lost, np.inf)))
+        longer.__dict__["ordered"] = np.concatenate((self.in_order, np.full(lost, np.inf)))
         return longer
 
     def statistic(self, name: str) -> float | None:
@@ -46,9 +46,9 @@ class Values:
         if not self.count or (name in PERCENTILES and name != "p50" and self.count < least_count(PERCENTILES[name])):
             return None
         if name in PERCENTILES:
-            return quantile(self.ordered, PERCENTILES[name])
+            return quantile(self.in_order, PERCENTILES[name])
         if name in ("min", "max"):
-            return float(self.ordered[0 if name == "min" else -1])
+            return float(self.in_order[0 if name == "min" else -1])
         if name == "mean":
             return float(np.mean(self.numbers)) if not self.lost else math.inf
         return float(np.std(self.numbers, ddof=1)) if self.count > 1 and not self.lost else None
@@ -59,17 +59,17 @@ def latencies(requests: Requests) -> dict[str, Values]:
 
     Service time and lateness are told apart in an open load only: in a closed one they are the same and nothing.
     """
-    numbers, timed = requests.numbers, requests.timed
+    numbers, timed = requests.numbers, requests.latency_rows
     begin, end, first = (numbers[name][timed] for name in ("begin_ns", "end_ns", "first_ns"))
     e2e = Values((end - begin) / NS_PER_MS)
     found = {
         "e2e_ms": e2e,
-        "e2e_with_failures_ms": e2e.with_lost(int(np.count_nonzero(requests.begun & ~requests.succeeded))),
+        "e2e_with_failures_ms": e2e.with_lost(int(np.count_nonzero(requests.began_in_window & ~requests.successes))),
         "ttfb_ms": Values((first - begin)[first > 0] / NS_PER_MS),
     }
     if requests.is_open:
         found["service_ms"] = Values((end - numbers["sent_ns"][timed]) / NS_PER_MS)
-        late = requests.begun & (numbers["sent_ns"] > 0)
+        late = requests.began_in_window & (numbers["sent_ns"] > 0)
         found["sent_late_ms"] = Values((numbers["sent_ns"] - numbers["due_ns"])[late] / NS_PER_MS)
     quality = requests.quality[timed]
     if np.any(judged := np.isfinite(quality)):
@@ -79,5 +79,5 @@ def latencies(requests: Requests) -> dict[str, Values]:
 
 def by_operation(requests: Requests, code: int) -> Values:
     """Return end to end of one operation alone."""
-    mine = requests.timed & requests.of_operation(code)
+    mine = requests.latency_rows & requests.of_operation(code)
     return Values((requests.numbers["end_ns"] - requests.numbers["begin_ns"])[mine] / NS_PER_MS)

@@ -17,10 +17,10 @@ def rates(requests: Requests, slo: Mapping[str, float]) -> dict[str, float]:
     """Return by metric; nothing of a window that has no length."""
     if requests.window.length_ns <= 0:
         return {}
-    seconds, ended = requests.window.length_ns / _NS_PER_S, requests.ended
+    seconds, ended = requests.window.length_ns / _NS_PER_S, requests.throughput_rows
     found = {
         "throughput_per_s": np.count_nonzero(ended) / seconds,
-        "request_rate_per_s": np.count_nonzero(requests.begun) / seconds,
+        "request_rate_per_s": np.count_nonzero(requests.began_in_window) / seconds,
         "in_flight": _in_flight(requests),
     }
     if not np.any((size := requests.numbers["bytes_in"][ended]) == UNKNOWN):
@@ -43,15 +43,17 @@ def rates(requests: Requests, slo: Mapping[str, float]) -> dict[str, float]:
 
 def goodput_counts(requests: Requests, slo: Mapping[str, float]) -> tuple[int, int]:
     """Return how many of the window's requests met every limit, and how many began in it."""
-    good = meets(requests, slo) & requests.begun
-    return int(np.count_nonzero(good)), int(np.count_nonzero(requests.begun))
+    good = meets(requests, slo) & requests.began_in_window
+    return int(np.count_nonzero(good)), int(np.count_nonzero(requests.began_in_window))
 
 
 def operation_rate(requests: Requests, code: int) -> float | None:
     """Return the throughput of one operation alone."""
     if requests.window.length_ns <= 0:
         return None
-    return np.count_nonzero(requests.ended & requests.of_operation(code)) / (requests.window.length_ns / _NS_PER_S)
+    return np.count_nonzero(requests.throughput_rows & requests.of_operation(code)) / (
+        requests.window.length_ns / _NS_PER_S
+    )
 
 
 def _in_flight(requests: Requests) -> float:

@@ -32,7 +32,7 @@ _SHORTEST_S, _FEWEST_REQUESTS, _FEWEST_LATENCIES = 2.0, 30, 5
 def all_failed(evidence: LoadEvidence) -> Iterator[Reason]:
     """Nothing was answered well: there is no latency to quote."""
     sent = sum(run.count for run in evidence.all_runs)
-    if sent and not any(run.succeeded.any() for run in evidence.all_runs):
+    if sent and not any(run.successes.any() for run in evidence.all_runs):
         yield void("all_failed", f"Not one of {sent} requests succeeded: {_causes(evidence)}.")
 
 
@@ -48,7 +48,7 @@ def errors(evidence: LoadEvidence) -> Iterator[Reason]:
             f"{percent(rate.value)} of the requests failed ({_causes(evidence)}): latencies are those of the others "
             f"only, and a server that refuses work looks faster than it is.{lost}",
         )
-    elif any((~run.succeeded).any() for run in evidence.all_runs):
+    elif any((~run.successes).any() for run in evidence.all_runs):
         yield note("some_errors", f"Some requests failed and are in no latency: {_causes(evidence)}.")
 
 
@@ -199,7 +199,7 @@ def too_short(evidence: LoadEvidence) -> Iterator[Reason]:
     if not evidence.used:
         return
     shortest_s = min(run.window.length_ns for run in evidence.used) / 1e9
-    fewest = min(int(np.count_nonzero(run.timed)) for run in evidence.used)
+    fewest = min(int(np.count_nonzero(run.latency_rows)) for run in evidence.used)
     median_s = (evidence.value("e2e_ms.p50") or 0.0) / 1000
     if fewest < _FEWEST_REQUESTS:
         why = f"only {fewest} requests of a run count, fewer than {_FEWEST_REQUESTS}"
@@ -215,7 +215,7 @@ def too_short(evidence: LoadEvidence) -> Iterator[Reason]:
 def tokens_uncounted(evidence: LoadEvidence) -> Iterator[Reason]:
     """Pieces came, and nobody said how many tokens they hold; pieces are not tokens."""
     for run in evidence.used:
-        streamed = run.timed & (run.pieces > 0)
+        streamed = run.latency_rows & (run.pieces > 0)
         if np.any(run.numbers["output_tokens"][streamed] == UNKNOWN):
             yield note(
                 "tokens_uncounted",
@@ -229,7 +229,7 @@ def limits_of_requests(evidence: LoadEvidence) -> Iterator[Reason]:
     """A limit on something that no request has is met by none."""
     for metric in request_limits(evidence.load.slo):
         reading = JUDGED[metric]
-        if evidence.used and not any(np.isfinite(reading(run)[run.timed]).any() for run in evidence.used):
+        if evidence.used and not any(np.isfinite(reading(run)[run.latency_rows]).any() for run in evidence.used):
             yield suspect("slo_unjudged", f"Nothing was measured of {metric}, so no request meets its limit.")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from prony.analyse.figures import Figures
-from prony.load.search import Found, machine, wanted
+from prony.analyse.figures import EstimateSet
+from prony.load.search import Found, machine, slo_as_shares
 from prony.measure.columns import Requests
 from prony.measure.judged import counts_within
 from prony.model.estimate import Estimate
@@ -15,7 +15,7 @@ from prony.model.result import Repetition
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchResult:
     """What was found; the numbers of the job are those of the highest load that held."""
 
     found: Found
@@ -26,16 +26,16 @@ class Searched:
         shown = self.found.highest_held if self.found.highest_held is not None else self.found.lowest_not_held
         return repetition.level == shown
 
-    def excluded(self, repetitions: Iterable[Repetition]) -> dict[int, str]:
+    def reasons_excluded(self, repetitions: Iterable[Repetition]) -> dict[int, str]:
         others = [one for one in repetitions if not self.counts(one)]
         return {one.index: f"a probe at {_level(one)} {self.noun}" for one in others}
 
     @property
-    def figures(self) -> Figures:
+    def figures(self) -> EstimateSet:
         """The load between its two limits; they are what was shown and no interval of confidence."""
         held, not_held = self.found.highest_held, self.found.lowest_not_held
         if held is None:
-            return Figures()
+            return EstimateSet()
         probes = len(self.found.probes)
         how = f"highest load that held of {probes} probes; up to the lowest that did not"
         estimate = Estimate(
@@ -46,10 +46,10 @@ class Searched:
             count=probes,
             method=how,
         )
-        return Figures.one("highest_load.p50", estimate, [held])
+        return EstimateSet.one("highest_load.p50", estimate, [held])
 
 
-def search_of(load: Load, repetitions: Iterable[Repetition], runs: Mapping[int, Requests]) -> Searched | None:
+def search_of(load: Load, repetitions: Iterable[Repetition], runs: Mapping[int, Requests]) -> SearchResult | None:
     """Go through the probes again in their order; None where the load is no search."""
     if load.search is None:
         return None
@@ -60,8 +60,8 @@ def search_of(load: Load, repetitions: Iterable[Repetition], runs: Mapping[int, 
             if run is None:
                 search.tell(repetition.level, held=False)
             else:
-                search.count(repetition.level, counts_within(run, wanted(load.slo)))
-    return Searched(search.found(), "users" if load.search.over == "concurrency" else "requests a second")
+                search.count(repetition.level, counts_within(run, slo_as_shares(load.slo)))
+    return SearchResult(search.current_result(), "users" if load.search.over == "concurrency" else "requests a second")
 
 
 def _level(repetition: Repetition) -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prony.analyse.figures import Figures
+from prony.analyse.figures import EstimateSet
 from prony.analyse.load.estimates import error_estimate, load_estimates
 from prony.analyse.load.evidence import LoadEvidence
-from prony.analyse.load.searched import Searched, search_of
+from prony.analyse.load.searched import SearchResult, search_of
 from prony.analyse.load.verdict import judge_load
 from prony.analyse.load.window import runs_of
 from prony.analyse.outlying import outliers
@@ -55,13 +55,13 @@ def summarise_runs(
     known = {repetition.index: repetition for repetition in repetitions}
     good = {index: run for index, run in runs.items() if index in known and known[index].state == "ok"}
     searched = search_of(job.load, repetitions, good)
-    selection = _selected(job.load, repetitions, good, searched)
+    selection = _select_runs(job.load, repetitions, good, searched)
     used = tuple(good[repetition.index] for repetition in selection.used)
     judged = used if searched is not None else tuple(good.values())
     figures, missing = load_estimates(used, job.load.slo)
-    figures |= error_estimate(judged) | (searched.figures if searched is not None else Figures())
+    figures |= error_estimate(judged) | (searched.figures if searched is not None else EstimateSet())
     figures |= reported_figures(result.reported)
-    measured = tuple(_measured(run) for run in used)
+    measured = tuple(_build_run(run) for run in used)
     listed, outlier_count = outliers(measured, _METRIC)
     evidence = LoadEvidence(
         job, result, selection, measured, figures.estimates.get(HEADLINES["service"]), environment,
@@ -74,7 +74,7 @@ def summarise_runs(
         missing=tuple(missing), spread=spread_of(_METRIC, [run.moments for run in measured]),
         sensitivity=sensitivity_of(figures.runs),
         outliers=listed, outlier_count=outlier_count,
-        steady_from={index: _measured(run).steady_from for index, run in good.items() if run.timed.any()},
+        steady_from={index: _build_run(run).steady_from for index, run in good.items() if run.latency_rows.any()},
         used=tuple(run.repetition for run in used), excluded=selection.excluded,
         verdict=judge_load(evidence),
     )  # fmt: skip
@@ -90,26 +90,26 @@ def _with_stopped(repetitions: Sequence[Repetition], runs: Mapping[int, Requests
     )
 
 
-def _selected(
-    load: Load, repetitions: Sequence[Repetition], good: Mapping[int, Requests], searched: Searched | None
+def _select_runs(
+    load: Load, repetitions: Sequence[Repetition], good: Mapping[int, Requests], searched: SearchResult | None
 ) -> Selection:
     """Choose the runs that count: of a search, those of the highest load that held and no other."""
     chosen = [one for one in repetitions if searched is None or searched.counts(one)]
     selection = select(
         chosen,
         Measure(repeats=len(chosen) or 1) if searched is not None else Measure(repeats=load.repeats),
-        measured={index for index, run in good.items() if run.timed.any()},
+        measured={index for index, run in good.items() if run.latency_rows.any()},
         loaded=(),
         restless={index for index, run in good.items() if run.window.steady is False},
     )
     if searched is None:
         return selection
-    return replace(selection, excluded=selection.excluded | searched.excluded(repetitions))
+    return replace(selection, excluded=selection.excluded | searched.reasons_excluded(repetitions))
 
 
-def _measured(requests: Requests) -> Run:
+def _build_run(requests: Requests) -> Run:
     """Return the successes of the window as samples of a run, for what is said of samples of every kind."""
-    timed = requests.timed
+    timed = requests.latency_rows
     indices = requests.numbers["index"][timed]
     return Run(
         repetition=requests.repetition,
@@ -117,5 +117,5 @@ def _measured(requests: Requests) -> Run:
         indices=indices,
         durations_ns=(requests.numbers["end_ns"] - requests.numbers["begin_ns"])[timed],
         window_ns=requests.window.length_ns,
-        taken=int(np.count_nonzero(requests.begun)),
+        taken=int(np.count_nonzero(requests.began_in_window)),
     )

@@ -15,7 +15,7 @@ _NS_PER_S = 1e9
 
 def token_latencies(requests: Requests) -> dict[str, Values]:
     """Return the metrics of replies that came in pieces with tokens; none of replies that did not."""
-    streamed = requests.timed & (requests.pieces > 0)
+    streamed = requests.latency_rows & (requests.pieces > 0)
     if not streamed.any():
         return {}
     begins = requests.numbers["begin_ns"]
@@ -45,7 +45,7 @@ def token_counts(requests: Requests) -> dict[str, int]:
     """Return the tokens of the successes that ended in the window; a count that any of them lacks is left out."""
     found = {}
     for name in ("input_tokens", "output_tokens"):
-        tokens = requests.numbers[name][requests.ended]
+        tokens = requests.numbers[name][requests.throughput_rows]
         if tokens.size and not np.any(tokens == UNKNOWN):
             found[name] = int(tokens.sum())
     return found

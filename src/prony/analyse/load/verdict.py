@@ -13,10 +13,10 @@ from prony.model.estimate import Reason, Verdict
 
 _SHARED: tuple[Rule, ...] = (
     reported.no_samples,
-    machine.contaminated,
+    machine.check_contamination,
     repetition.failed_repetitions,
     repetition.wide_interval,
-    machine.throttled,
+    machine.check_throttling,
     repetition.blind,
 )
 RULES: tuple[Callable[[LoadEvidence], Iterator[Reason]], ...] = (

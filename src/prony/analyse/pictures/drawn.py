@@ -51,7 +51,7 @@ def values_of(job: Job, result: Result, samples: pl.DataFrame, metric: str) -> d
     if job.workload.kind == "service":
         return _of_requests(job, result, samples, metric)
     if job.workload.kind == "script":
-        told = _told(job, samples, metric)
+        told = _read_script_samples(job, samples, metric)
         good = {one.index for one in result.repetitions if one.state == "ok" and one.kind == "measure"}
         return {index: rows["value"].to_numpy() for index, rows in told.items() if index in good}
     columns = Columns.of(samples)
@@ -100,7 +100,7 @@ def _load_tracks(job: Job, result: Result, samples: pl.DataFrame) -> list[Track]
 
     found = []
     for index, run in runs_of(samples, job.load, result.repetitions).items():
-        begins, ends, good = run.numbers["begin_ns"], run.numbers["end_ns"], run.succeeded
+        begins, ends, good = run.numbers["begin_ns"], run.numbers["end_ns"], run.successes
         if not begins.size:
             continue
         # What never ended failed when it began, as far as anybody knows.
@@ -111,7 +111,7 @@ def _load_tracks(job: Job, result: Result, samples: pl.DataFrame) -> list[Track]
     return found
 
 
-def _told(job: Job, samples: pl.DataFrame, metric: str | None) -> dict[int, pl.DataFrame]:
+def _read_script_samples(job: Job, samples: pl.DataFrame, metric: str | None) -> dict[int, pl.DataFrame]:
     """Return by repetition what a script told under one name; None is what stands for it."""
     import polars as pl
 
@@ -130,6 +130,6 @@ def _script_tracks(job: Job, result: Result, samples: pl.DataFrame) -> list[Trac
             index, rows["at_ns"].to_numpy(), rows["value"].to_numpy(), none,
             (phases[index].begin_ns, phases[index].end_ns), phases[index].begin_ns,
         )
-        for index, rows in _told(job, samples, None).items()
+        for index, rows in _read_script_samples(job, samples, None).items()
         if index in phases
     ]  # fmt: skip

@@ -14,7 +14,7 @@ _THROTTLED_SHARE = 0.01
 _NS_PER_MS = 1e6
 
 
-def contaminated(evidence: Evidence) -> Iterator[Reason]:
+def check_contamination(evidence: Evidence) -> Iterator[Reason]:
     """Too few clean runs were left, so disturbed ones had to count."""
     dirty = evidence.selection.contaminated
     if not dirty:
@@ -37,7 +37,7 @@ def _causes(dirty: Iterable[Repetition]) -> list[str]:
     return [first[code] for code in sorted(first)]
 
 
-def unwatched(evidence: Evidence) -> Iterator[Reason]:
+def check_counters(evidence: Evidence) -> Iterator[Reason]:
     """The counters are too coarse for so short a window: nobody knows whether somebody else was running."""
     unseen = max((repetition.noise.cpu_resolution or 0.0 for repetition in evidence.selection.used), default=0.0)
     if unseen > _BLIND_ABOVE:
@@ -48,7 +48,7 @@ def unwatched(evidence: Evidence) -> Iterator[Reason]:
         )
 
 
-def throttled(evidence: Evidence) -> Iterator[Reason]:
+def check_throttling(evidence: Evidence) -> Iterator[Reason]:
     """Heat, a quota or swapping slowed the runs that count."""
     used = evidence.selection.used
     hot = sum(repetition.noise.thermal_events or 0 for repetition in used)

@@ -11,7 +11,7 @@ from prony.model.estimate import Reason
 from prony.model.result import ResultState
 from prony.stats.intervals import rate_interval
 from prony.stats.spread import detectable_change, robust_cv
-from prony.stats.stopping import achieved
+from prony.stats.stopping import achieved_precision
 
 _FEWEST_CLEAN = 5
 _WIDEST = 0.10
@@ -83,7 +83,7 @@ def until_reached(evidence: Evidence) -> Iterator[Reason]:
     until = evidence.job.measure.until
     if until is None or not evidence.runs:
         return
-    width = achieved(evidence.numbers)
+    width = achieved_precision(evidence.numbers)
     if width is None or width > until.ci:
         reached = "no 95 % interval yet" if width is None else f"±{percent(width)}"
         yield note(

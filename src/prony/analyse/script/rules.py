@@ -12,7 +12,7 @@ from prony.model.estimate import Reason
 _LISTED = 3
 
 
-def refused(evidence: ScriptEvidence) -> Iterator[Reason]:
+def check_refused_values(evidence: ScriptEvidence) -> Iterator[Reason]:
     """Something was told that is no number: whoever wrote the script thinks that it counts."""
     counts: dict[tuple[str, str], int] = {}
     for repetition in evidence.result.repetitions:
@@ -53,7 +53,7 @@ def not_honoured(evidence: ScriptEvidence) -> Iterator[Reason]:
         yield note("not_honoured", f"{text[:1].upper()}{text[1:]}.")
 
 
-def spared(evidence: ScriptEvidence) -> Iterator[Reason]:
+def check_machine_independence(evidence: ScriptEvidence) -> Iterator[Reason]:
     """What a script computed is the same on a busy machine: whoever reads that a job is void must know what is not."""
     names = [one.name for one in evidence.metrics if not depends_on_machine(one)]
     if names and evidence.selection.contaminated:

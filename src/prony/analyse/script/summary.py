@@ -9,7 +9,7 @@ import numpy as np
 
 from prony.analyse.estimates import single_estimates
 from prony.analyse.evidence import Rule
-from prony.analyse.figures import Figures
+from prony.analyse.figures import EstimateSet
 from prony.analyse.rules import machine, repetition
 from prony.analyse.runs import Run
 from prony.analyse.script import rules
@@ -34,16 +34,22 @@ if TYPE_CHECKING:
 _KIB_PER_MIB = 1024
 _SHARED: tuple[Rule, ...] = (
     repetition.nothing_measured,
-    machine.contaminated,
+    machine.check_contamination,
     repetition.failed_repetitions,
     repetition.partial_result,
     repetition.few_runs,
     repetition.wide_interval,
-    machine.throttled,
+    machine.check_throttling,
     repetition.until_reached,
     repetition.blind,
 )
-_OWN = (rules.refused, rules.untold, rules.left_behind, rules.not_honoured, rules.spared)
+_OWN = (
+    rules.check_refused_values,
+    rules.untold,
+    rules.left_behind,
+    rules.not_honoured,
+    rules.check_machine_independence,
+)
 
 
 def summarise_script(
@@ -74,7 +80,7 @@ def summarise_script(
         sensitivity=sensitivity_of(figures.runs, (headline,) if headline else ()),
         outliers=outlying, outlier_count=len(outlying),
         used=tuple(used), excluded=dict(sorted({**selection.excluded, **warmups}.items())),
-        verdict=_judged(evidence),
+        verdict=_judge_script(evidence),
     )  # fmt: skip
 
 
@@ -90,8 +96,8 @@ def _metric(series: Series, workload: ScriptWorkload) -> Metric:
     return Metric(name=series.metric, unit=unit, better=better, meaning=meaning)
 
 
-def _figures(series: Sequence[Series], metrics: dict[str, Metric], used: Sequence[int]) -> Figures:
-    found = Figures()
+def _figures(series: Sequence[Series], metrics: dict[str, Metric], used: Sequence[int]) -> EstimateSet:
+    found = EstimateSet()
     for one in series:
         values = [one.runs[index] for index in used if index in one.runs]
         unit = metrics[one.metric].unit
@@ -99,12 +105,12 @@ def _figures(series: Sequence[Series], metrics: dict[str, Metric], used: Sequenc
     return found
 
 
-def _beside(selection: Selection, told: set[str]) -> Figures:
+def _beside(selection: Selection, told: set[str]) -> EstimateSet:
     """Return what was measured beside the script, where the script does not tell the same name."""
     peaks = [one.phases["measure"].rss_peak_kib for one in selection.used if "measure" in one.phases]
     known = [kib / _KIB_PER_MIB for kib in peaks if kib]
     joules = [joules for one in selection.used if (joules := energy_j(one)) is not None]
-    found = Figures()
+    found = EstimateSet()
     for name, values in (("rss_peak_mib", known), ("energy_j", joules)):
         if name not in told:
             found |= single_estimates(name, values, "runs", full=False)
@@ -134,6 +140,6 @@ def _outliers(headline: str, numbers: Sequence[float], used: Sequence[int]) -> t
     )
 
 
-def _judged(evidence: ScriptEvidence) -> Verdict:
+def _judge_script(evidence: ScriptEvidence) -> Verdict:
     told = [reason for rule in _OWN for reason in rule(evidence)]
     return verdict_of([*told, *(reason for rule in _SHARED for reason in rule(evidence))])

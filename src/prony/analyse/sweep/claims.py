@@ -22,9 +22,9 @@ THROUGHPUT = "throughput_per_s.p50"
 
 def knee_claim(groups: Sequence[Group], noun: str) -> tuple[Claim, Knee | None]:
     """Return where throughput stops growing with load, and the fit behind it."""
-    counted = [group for group in groups if group.counted]
+    counted = [group for group in groups if group.counting_jobs]
     if len(counted) < FEWEST_LEVELS:
-        left_out = [f"{group.level:g}" for group in groups if not group.counted]
+        left_out = [f"{group.level:g}" for group in groups if not group.counting_jobs]
         take = "takes no part" if len(left_out) == 1 else "take no part"
         absent = f" ({', '.join(left_out)} {take}: {_why_not(groups)})" if left_out else ""
         there = f"in {_levels(len(counted))}" if counted else "where no level may be quoted"
@@ -97,7 +97,7 @@ def _remains(found: Knee) -> str:
 
 def limit_claim(groups: Sequence[Group], knee: Claim, noun: str) -> Claim:
     """Return the most that goes through; it is a limit only where a knee was found."""
-    counted = [group for group in groups if group.counted]
+    counted = [group for group in groups if group.counting_jobs]
     shown = [(one, group) for group in counted if (one := group.estimate(THROUGHPUT)) is not None]
     if not shown:
         return Claim(state="refused", text="No level has a throughput that may be quoted.")
@@ -165,7 +165,7 @@ def _checks(level: Level) -> str:
 
 
 def _why_not(groups: Sequence[Group]) -> str:
-    return next(group.jobs[0].excluded for group in groups if not group.counted).rstrip(".")
+    return next(group.jobs[0].exclusion for group in groups if not group.counting_jobs).rstrip(".")
 
 
 def _rate(one: Estimate) -> str:

@@ -31,29 +31,29 @@ def checks(group: Group, slo: Mapping[str, float]) -> tuple[LimitCheck, ...]:
 
 def goodput(group: Group, slo: Mapping[str, float]) -> Estimate | None:
     """Return what met every limit of a request, a second; None where there is no such limit or nothing to count."""
-    runs = [run for job in group.counted for run in job.requests]
+    runs = [run for job in group.counting_jobs for run in job.requests]
     found = [rate["goodput_per_s"] for run in runs if "goodput_per_s" in (rate := rates(run, slo))]
     return across_runs(np.array(found), "1/s", "runs") if found else group.estimate("goodput_per_s.p50")
 
 
 def _check(group: Group, key: str, limit: float) -> LimitCheck:
-    if not group.counted:
-        text = f"{key}: {group.jobs[0].excluded}"
+    if not group.counting_jobs:
+        text = f"{key}: {group.jobs[0].exclusion}"
         return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, text=text)
     parts = key_of(key)
     better_high = METRICS[parts.metric].better == "higher"
-    runs = [run for job in group.counted for run in job.requests]
+    runs = [run for job in group.counting_jobs for run in job.requests]
     observed = [values for run in runs if (values := _values(run, parts.metric)) is not None]
     if parts.statistic in PERCENTILES and observed and not parts.operation:
-        estimate, why = _ranked(observed, parts.metric, PERCENTILES[parts.statistic])
+        estimate, why = _estimate_by_rank(observed, parts.metric, PERCENTILES[parts.statistic])
     else:
         estimate, why = group.estimate(key), "nothing was measured of it"
     if estimate is None:
         return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, text=f"{key}: {why}")
-    return _judged(key, limit, estimate, better_high=better_high)
+    return _judge_limit(key, limit, estimate, better_high=better_high)
 
 
-def _judged(key: str, limit: float, estimate: Estimate, *, better_high: bool) -> LimitCheck:
+def _judge_limit(key: str, limit: float, estimate: Estimate, *, better_high: bool) -> LimitCheck:
     low, high = estimate.low, estimate.high
     if low is None or high is None:
         text = f"{key} is {plain(estimate.value)} without an interval: one run cannot say how far the next would lie"
@@ -71,21 +71,21 @@ def _values(run: Requests, metric: str) -> Values | None:
     found = (latencies(run) | token_latencies(run)).get(metric)
     if found is None or METRICS[metric].better != "lower" or metric.endswith("with_failures_ms"):
         return found
-    lost = int(np.count_nonzero(run.begun & ~run.succeeded))
+    lost = int(np.count_nonzero(run.began_in_window & ~run.successes))
     return found.with_lost(lost) if lost and metric != "itl_ms" else found
 
 
-def _ranked(runs: Sequence[Values], metric: str, q: float) -> tuple[Estimate | None, str]:
+def _estimate_by_rank(runs: Sequence[Values], metric: str, q: float) -> tuple[Estimate | None, str]:
     fewest, needed = min(values.count for values in runs), least_count(q)
     if fewest < needed:
         return None, f"a run has {fewest} requests, and this percentile needs {needed}"
-    numbers = np.sort([nearest_rank(values.ordered, q) for values in runs])
+    numbers = np.sort([nearest_rank(values.in_order, q) for values in runs])
     if len(runs) > 1:
         return _over_runs(numbers, METRICS[metric].unit), ""
     ranks = interval_ranks(fewest, q)
     if ranks is None:
         return None, "one run with too few requests"
-    low, high = (float(runs[0].ordered[rank - 1]) for rank in (ranks.low, ranks.high))
+    low, high = (float(runs[0].in_order[rank - 1]) for rank in (ranks.low, ranks.high))
     within = Estimate(
         value=float(numbers[0]), unit=METRICS[metric].unit, low=low, high=high, count=fewest, level="sample",
         confidence=ranks.confidence, method="nearest rank within one run; order statistics",

@@ -30,7 +30,7 @@ _LENGTH_AXES = ("load.duration", "load.requests", "load.closed.requests", "load.
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedJob:
     """One job that loaded a service; `samples` are its requests, None where nobody needs them or they are gone."""
 
     entry: Entry
@@ -44,7 +44,7 @@ class Loaded:
         return load.open.rate if load.open is not None else float(load.users.concurrency)
 
     @property
-    def excluded(self) -> str:
+    def exclusion(self) -> str:
         """Why this job supports no claim; empty where it does."""
         if self.entry.result.state is ResultState.FAILED:
             return "the job failed"
@@ -70,24 +70,24 @@ class Group:
     """The jobs of one level of one curve: several where the same load was asked for more than once."""
 
     level: float
-    jobs: tuple[Loaded, ...]
+    jobs: tuple[LoadedJob, ...]
 
     @cached_property
-    def counted(self) -> tuple[Loaded, ...]:
-        return tuple(job for job in self.jobs if not job.excluded)
+    def counting_jobs(self) -> tuple[LoadedJob, ...]:
+        return tuple(job for job in self.jobs if not job.exclusion)
 
     @property
     def grade(self) -> Grade:
         """The best there is: what is void beside something better does not count."""
         order = (Grade.VALID, Grade.SUSPECT, Grade.VOID)
-        return min((job.entry.summary.verdict.grade for job in self.counted or self.jobs), key=order.index)
+        return min((job.entry.summary.verdict.grade for job in self.counting_jobs or self.jobs), key=order.index)
 
     def values(self, key: str) -> tuple[float, ...]:
-        return tuple(value for job in self.counted for value in job.values(key))
+        return tuple(value for job in self.counting_jobs for value in job.values(key))
 
     def estimate(self, key: str) -> Estimate | None:
         """Return the number of one job as it is, and of several the median of all their runs."""
-        shown = self.counted or self.jobs
+        shown = self.counting_jobs or self.jobs
         if len(shown) == 1:
             return shown[0].entry.summary.estimates.get(key)
         values = self.values(key)
@@ -98,9 +98,9 @@ def is_sweepable(entry: Entry) -> bool:
     return entry.job.workload.kind == "service" and entry.job.load.way in LEVELS
 
 
-def grouped(jobs: Iterable[Loaded]) -> list[tuple[str, str, list[Group]]]:
+def group_by_level(jobs: Iterable[LoadedJob]) -> list[tuple[str, str, list[Group]]]:
     """Return (title, noun, levels in ascending order) of each curve, in the order in which they first appear."""
-    curves: dict[str, list[Loaded]] = {}
+    curves: dict[str, list[LoadedJob]] = {}
     for job in jobs:
         curves.setdefault(_sameness(job), []).append(job)
     titles = _titles(list(curves.values()))
@@ -112,7 +112,7 @@ def grouped(jobs: Iterable[Loaded]) -> list[tuple[str, str, list[Group]]]:
     return found
 
 
-def _sameness(job: Loaded) -> str:
+def _sameness(job: LoadedJob) -> str:
     """Return all that must be equal for two jobs to stand on one curve.
 
     How long a load lasts is not: requests may be so many of each user, and then all users together send more. Where a
@@ -128,7 +128,7 @@ def _sameness(job: Loaded) -> str:
     return json.dumps([*same, job.entry.environment.device.hardware_id], sort_keys=True)
 
 
-def _titles(curves: Sequence[Sequence[Loaded]]) -> list[str]:
+def _titles(curves: Sequence[Sequence[LoadedJob]]) -> list[str]:
     """Return a name for each curve of what tells it from the others; empty where there is only one."""
     if len(curves) == 1:
         return [""]

@@ -7,12 +7,12 @@ alone is true, several servers may share one, and each may be killed at any inst
 from __future__ import annotations
 
 from prony.app.fleet.glancing import Glancing
-from prony.app.fleet.office import FleetSettings, LogPiece, Notice
+from prony.app.fleet.office import ChangeNotice, FleetSettings, LogPiece
 from prony.app.fleet.results import Results
 from prony.app.fleet.rounds import Rounds
 from prony.app.fleet.scripts import Scripts
 
-__all__ = ["Fleet", "FleetSettings", "LogPiece", "Notice"]
+__all__ = ["ChangeNotice", "Fleet", "FleetSettings", "LogPiece"]
 
 
 class Fleet(Results, Glancing, Scripts, Rounds):

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from prony.app.api import new_id
-from prony.app.fleet.floor import Card
+from prony.app.fleet.floor import KnownAgent
 from prony.app.fleet.gangs import Gangs
 from prony.app.fleet.happenings import agent_found, agent_lost
 from prony.dispatch.retry import pause_s
@@ -31,7 +31,7 @@ from prony.model.states import AGENT, check
 from prony.store import agents as rows
 from prony.store import leases as lease_rows
 from prony.store import ledger, queue
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 _DRAINED = "drained by"
 
@@ -51,7 +51,7 @@ class Agents(Gangs):
         if who.token_id is not None and who.agent_id is None:
             token = await asyncio.to_thread(self.access.exchange, who, agent_id, enrolment.name)
 
-        def keep(desk: Desk) -> Row[Any]:
+        def keep(desk: Transaction) -> Row[Any]:
             life = rows.enrol(desk.connection, agent_id, enrolment, now=self.clock.now())
             if life not in (None, enrolment.incarnation):
                 self._put_back_all(desk, agent_id, "the agent was restarted")
@@ -96,7 +96,7 @@ class Agents(Gangs):
         self.renewed |= dict.fromkeys(set(heartbeat.leases).difference(stop), self.now())
         return HeartbeatAnswer(cancel=tuple(stop), drain=card.state is AgentState.DRAINING)
 
-    async def _note_disk(self, card: Card, shortage: DiskShortage | None) -> Card:
+    async def _note_disk(self, card: KnownAgent, shortage: DiskShortage | None) -> KnownAgent:
         """Lend nothing to an agent whose disk is full, and go on when it says that there is room."""
         before = AgentState.DISK_FULL if shortage is None else AgentState.ACTIVE
         if card.state is not before:
@@ -105,7 +105,7 @@ class Agents(Gangs):
             (AgentState.ACTIVE, "") if shortage is None else (AgentState.DISK_FULL, f"disk full: {shortage}")
         )
 
-        def act(desk: Desk) -> Row[Any]:
+        def act(desk: Transaction) -> Row[Any]:
             row = rows.row(desk.connection, card.id, locked=True)
             if row.state == before:  # else somebody drained it meanwhile, or called it faulty
                 rows.change(desk.connection, card.id, state=after.value, reason=reason)
@@ -121,7 +121,7 @@ class Agents(Gangs):
     async def capabilities(self, agent_id: str, capabilities: Capabilities, *, who: Principal) -> Agent:
         self.check_self(agent_id, who)
 
-        def keep(desk: Desk) -> Row[Any]:
+        def keep(desk: Transaction) -> Row[Any]:
             rows.row(desk.connection, agent_id)
             rows.change(desk.connection, agent_id, document=capabilities.model_dump_json())
             desk.tell("agent", agent_id)
@@ -144,7 +144,7 @@ class Agents(Gangs):
         return await self._move(agent_id, AgentState.ACTIVE, reason="", strikes=0)
 
     async def _move(self, agent_id: str, state: AgentState, **also: Any) -> Agent:
-        def act(desk: Desk) -> Row[Any]:
+        def act(desk: Transaction) -> Row[Any]:
             row = rows.row(desk.connection, agent_id, locked=True)
             if row.state != state:
                 check(AGENT, f"agent {agent_id}", AgentState(row.state), state)
@@ -160,7 +160,7 @@ class Agents(Gangs):
     async def remove(self, agent_id: str, *, who: Principal) -> None:
         """Forget an agent; its token ends, and what it ran waits for another."""
 
-        def act(desk: Desk) -> None:
+        def act(desk: Transaction) -> None:
             self._put_back_all(desk, agent_id, "the agent was removed")
             rows.remove(desk.connection, agent_id, now=self.clock.now())
             self.siren.report(desk, agent_found(agent_id, "was removed", self.clock.now()))
@@ -173,16 +173,16 @@ class Agents(Gangs):
 
     # Inside
 
-    async def sign_of_life(self, card: Card) -> Card:
+    async def sign_of_life(self, card: KnownAgent) -> KnownAgent:
         """Note that it was heard; return it as it is now, found where it was lost."""
         self.seen[card.id] = self.now()
         self.alive.add(card.id)
         return await self.find_agent(card.id) if card.state is AgentState.LOST else card
 
-    async def find_agent(self, agent_id: str) -> Card:
+    async def find_agent(self, agent_id: str) -> KnownAgent:
         """Call a lost agent what it was before: draining, or else active."""
 
-        def act(desk: Desk) -> Row[Any]:
+        def act(desk: Transaction) -> Row[Any]:
             row = rows.row(desk.connection, agent_id, locked=True)
             if row.state == AgentState.LOST:
                 was_drained = row.reason.startswith(_DRAINED)
@@ -197,7 +197,7 @@ class Agents(Gangs):
     async def lose_agent(self, agent_id: str, reason: str) -> None:
         """Call an agent lost that was silent for long; that it was draining stays written with it."""
 
-        def act(desk: Desk) -> None:
+        def act(desk: Transaction) -> None:
             row = rows.row(desk.connection, agent_id, locked=True)
             if row.state in (AgentState.ACTIVE, AgentState.DRAINING, AgentState.DISK_FULL):
                 why = f"{row.reason}; {reason}" if row.reason else reason
@@ -213,7 +213,7 @@ class Agents(Gangs):
             whose = f"agent {who.agent_id}'s" if who.agent_id else "for enrolling"
             raise AccessError(f"this token is {whose}, not agent {agent_id}'s", hint="use the agent's own token")
 
-    async def card_of(self, agent_id: str, incarnation: str, who: Principal) -> Card:
+    async def card_of(self, agent_id: str, incarnation: str, who: Principal) -> KnownAgent:
         """Return the agent that speaks, if it is the life that we know."""
         self.check_self(agent_id, who)
         card = self.floor.cards.get(agent_id)
@@ -227,12 +227,12 @@ class Agents(Gangs):
             )
         return card
 
-    def _put_back_all(self, desk: Desk, agent_id: str, reason: str) -> None:
-        for row in lease_rows.leased(desk.connection):
+    def _put_back_all(self, desk: Transaction, agent_id: str, reason: str) -> None:
+        for row in lease_rows.list_leases(desk.connection):
             if row.agent_id == agent_id:
                 self.put_back(desk, row.lease_id, "lost", reason, counts=True)
 
-    def put_back(self, desk: Desk, lease_id: str, state: str, reason: str, *, counts: bool) -> None:
+    def put_back(self, desk: Transaction, lease_id: str, state: str, reason: str, *, counts: bool) -> None:
         """Take a lease from its agent: the job waits again, or ends where it was cancelled or has no try left.
 
         `counts`: the attempt was spent; the next one waits a little, and another agent is preferred.
@@ -262,7 +262,7 @@ class Agents(Gangs):
         desk.tell("freed", lease_id)
         desk.tell("job", f"{row.experiment_id}/{row.job_id}")
 
-    def pause_after(self, desk: Desk, experiment_id: str, tries_left: int) -> float:
+    def pause_after(self, desk: Transaction, experiment_id: str, tries_left: int) -> float:
         """Return how long a job waits that failed for as many times as it has tries less."""
         tries = ledger.experiment(desk.connection, experiment_id).recipe.place.attempts
         return pause_s(tries - tries_left)

@@ -7,22 +7,22 @@ from functools import partial
 
 from prony.app import telling
 from prony.app.fleet import post
-from prony.app.fleet.office import Office
+from prony.app.fleet.office import FleetContext
 from prony.model.access import Principal
 from prony.model.alarm import Alarm, Delivery, Incident, MadeAlarm, NewAlarm, TestAnswer
 from prony.model.queue import Page
 from prony.store import alarms as rows
 from prony.store import notices
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 
-class Alarming(Office):
+class Alarming(FleetContext):
     """Made, listed, tried out, told."""
 
     async def add_alarm(self, new: NewAlarm, *, who: Principal) -> MadeAlarm:
-        made, source = await asyncio.to_thread(post.asked, new, now=self.clock.now(), who=who.name)
+        made, source = await asyncio.to_thread(post.build_alarm, new, now=self.clock.now(), who=who.name)
 
-        def keep(desk: Desk) -> None:
+        def keep(desk: Transaction) -> None:
             rows.add(desk.connection, made.alarm, source)
             desk.tell("alarms", "")
 
@@ -48,7 +48,7 @@ class Alarming(Office):
         )
 
     async def remove_alarm(self, alarm_id: str, *, who: Principal) -> None:
-        def act(desk: Desk) -> None:
+        def act(desk: Transaction) -> None:
             post.remove(desk, alarm_id)
             desk.tell("alarms", "")
 
@@ -79,7 +79,7 @@ class Alarming(Office):
             return
         now = self.clock.now()
 
-        def act(desk: Desk) -> list[post.Posted]:
+        def act(desk: Transaction) -> list[post.OutgoingMessage]:
             self.siren.remind(desk, now)
             post.close_ready(desk, now)
             return post.claim(desk, now=now, link=self.settings.url)
@@ -88,7 +88,7 @@ class Alarming(Office):
             for posted in await self.write(act):
                 self.spawn(self._deliver(posted))
 
-    async def _deliver(self, posted: post.Posted, *, is_last: bool = False) -> None:
+    async def _deliver(self, posted: post.OutgoingMessage, *, is_last: bool = False) -> None:
         outcome = await asyncio.to_thread(telling.send, posted.letter)
         now = self.clock.now()
         await self.write(lambda desk: post.settle(desk, posted, outcome, now=now, is_last=is_last))

@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from prony.app.fleet.happenings import compared
+from prony.app.fleet.happenings import check_threshold
 from prony.model.alarm import Alarm, Happening
 from prony.model.condition import Kind
 from prony.model.estimate import Summary
 from prony.store import alarms as rows
 from prony.store import notices
 from prony.store.about import about
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 _LONGEST_SUBJECT = 300
 # So much of what lasts is told again in one message.
@@ -31,7 +31,7 @@ _HEARS: dict[Kind, frozenset[Kind]] = {"suspect": frozenset({"suspect", "regress
 _OF_A_RECIPE: frozenset[Kind] = frozenset({"threshold", "experiment_failed", "gate_failed"})
 
 
-class Siren:
+class AlarmEngine:
     """`window_s`: what happens within it is one message."""
 
     def __init__(self, window_s: float) -> None:
@@ -42,21 +42,21 @@ class Siren:
         """Would anybody be told of such a thing? Where not, it need not be found out."""
         return any(kind in _heard(alarm) for alarm in self.alarms)
 
-    def report(self, desk: Desk, happening: Happening) -> None:
+    def report(self, desk: Transaction, happening: Happening) -> None:
         """Open, count or end what this is about, for every alarm that waits for it."""
         for alarm in self.alarms:
             if happening.kind in _heard(alarm) and _is_aimed_at(alarm, happening, desk.connection):
-                self._meet(desk, alarm, _kept(happening))
+                self._meet(desk, alarm, _limit_subject(happening))
 
-    def report_result(self, desk: Desk, recipe: str, summary: Summary, at: datetime) -> None:
+    def report_result(self, desk: Transaction, recipe: str, summary: Summary, at: datetime) -> None:
         """Hold a result against the thresholds; what may not be quoted says nothing."""
         for alarm in self.alarms:
             if alarm.condition.kind == "threshold" and alarm.recipe in (None, recipe):
-                found = compared(alarm, recipe, summary, at)
+                found = check_threshold(alarm, recipe, summary, at)
                 if found is not None and _is_aimed_at(alarm, found, desk.connection):
-                    self._meet(desk, alarm, _kept(found))
+                    self._meet(desk, alarm, _limit_subject(found))
 
-    def remind(self, desk: Desk, now: datetime) -> None:
+    def remind(self, desk: Transaction, now: datetime) -> None:
         """Gather what was told long ago and has not ended."""
         for alarm in self.alarms:
             before = now - timedelta(microseconds=alarm.again / 1000)
@@ -72,7 +72,7 @@ class Siren:
         before = now - timedelta(microseconds=soonest / 1000)
         return notices.has_due(connection, now.timestamp()) or rows.has_lasting(connection, before)
 
-    def _meet(self, desk: Desk, alarm: Alarm, happening: Happening) -> None:
+    def _meet(self, desk: Transaction, alarm: Alarm, happening: Happening) -> None:
         is_there, told_at = rows.told_at(desk.connection, alarm.id)
         if not is_there:
             return
@@ -110,7 +110,7 @@ def _is_aimed_at(alarm: Alarm, happening: Happening, connection: Connection) -> 
     return alarm.labels.items() <= found.labels.items() and alarm.owner in (None, found.owner)
 
 
-def _kept(happening: Happening) -> Happening:
+def _limit_subject(happening: Happening) -> Happening:
     """Return it as it can be kept and sent: no subject that is too long, no number that JSON has no word for."""
     facts = {key: str(value) if _is_odd(value) else value for key, value in happening.facts.items()}
     subject = happening.subject.replace("\0", "\ufffd")[:_LONGEST_SUBJECT]

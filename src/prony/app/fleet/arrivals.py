@@ -12,9 +12,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, select
 
 from prony.app.fleet import uploads
-from prony.app.fleet.floor import Card, Held
+from prony.app.fleet.floor import HeldLease, KnownAgent
 from prony.app.fleet.leases import Asked, Claimed, Leases
-from prony.app.fleet.opening import Arrived, Order, summarise_written
+from prony.app.fleet.opening import UnpackedResult, UnpackOrder, summarise_written
 from prony.dispatch.retry import STRIKES, is_tried_again
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.access import Principal
@@ -27,7 +27,7 @@ from prony.store import agents as agent_rows
 from prony.store import confirmations, ledger, parcel, queue, tables
 from prony.store.folder import FolderContents
 from prony.store.home import safe_id
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 _ENDS = {
     ResultState.COMPLETE: JobState.COMPLETE,
@@ -96,7 +96,7 @@ class Arrivals(Leases):
 
         return await self.through(take_in())
 
-    async def _follow(self, held: Held, wait_s: float, who: Principal) -> Lease | None:
+    async def _follow(self, held: HeldLease, wait_s: float, who: Principal) -> Lease | None:
         """Lend the next job to whoever brought a result, unless it is at another already."""
         self.floor.release(held.lease_id)
         card = self.floor.cards.get(held.agent_id)
@@ -105,7 +105,7 @@ class Arrivals(Leases):
         asking = LeaseRequest(agent_id=card.id, incarnation=card.incarnation, wait_s=wait_s)
         return await self.lease(asking, who=who)
 
-    async def _own(self, lease_id: str, who: Principal) -> Held:
+    async def _own(self, lease_id: str, who: Principal) -> HeldLease:
         """Return the lease that an agent speaks of, old or current: as we have it in mind, or as the database has."""
         held = self.floor.held.get(lease_id)
         if held is None:
@@ -119,7 +119,7 @@ class Arrivals(Leases):
     # Whole
 
     async def _take_in(
-        self, held: Held, tar: Path, sha256: str, *, has_body: bool, with_next: bool
+        self, held: HeldLease, tar: Path, sha256: str, *, has_body: bool, with_next: bool
     ) -> tuple[bool, Lease | None]:
         """Record what came in the body, or else what was uploaded before; False where it was recorded before.
 
@@ -134,7 +134,7 @@ class Arrivals(Leases):
                 self._take_uploaded(held.lease_id, tar)
             folder = tar.with_suffix(f".{secrets.token_hex(4)}.folder")
             is_part = held.part_of is not None
-            order = Order(tar, folder, sha256, held.job_id, held.experiment_id, is_part=is_part)
+            order = UnpackOrder(tar, folder, sha256, held.job_id, held.experiment_id, is_part=is_part)
             arrived = await self.openers.open(order)
         finally:
             tar.unlink(missing_ok=True)
@@ -147,7 +147,7 @@ class Arrivals(Leases):
         return row is not None, self.settle(claimed) if claimed is not None else None
 
     async def _keep_result(
-        self, held: Held, arrived: Arrived, card: Card | None, asked: Sequence[Asked]
+        self, held: HeldLease, arrived: UnpackedResult, card: KnownAgent | None, asked: Sequence[Asked]
     ) -> tuple[Row[Any] | None, Claimed | None]:
         """Record what has arrived, and count it; see `record`."""
         try:
@@ -163,11 +163,11 @@ class Arrivals(Leases):
         """Return where a part of a load lies until all parts are here."""
         return self.home.uploads / f"{safe_id(job_id)}.part-of"
 
-    async def _take_in_part(self, held: Held, arrived: Arrived) -> bool:
+    async def _take_in_part(self, held: HeldLease, arrived: UnpackedResult) -> bool:
         """Keep one agent's part of a load; False where it was kept before, or is too late to be of use."""
         reason = arrived.failure.message if arrived.failure else ""
 
-        def act(desk: Desk) -> bool:
+        def act(desk: Transaction) -> bool:
             row = queue.of_lease(desk.connection, held.lease_id, locked=True)
             if row.state != JobState.LEASED:
                 return False
@@ -193,7 +193,7 @@ class Arrivals(Leases):
     # Recorded, in the writer's thread
 
     def record(
-        self, desk: Desk, lease_id: str, arrived: Arrived, card: Card | None, asked: Sequence[Asked]
+        self, desk: Transaction, lease_id: str, arrived: UnpackedResult, card: KnownAgent | None, asked: Sequence[Asked]
     ) -> tuple[Row[Any] | None, Claimed | None]:
         """Return the job as it was before, or None where this attempt's result is here already; and what was lent."""
         row = queue.of_lease(desk.connection, lease_id, locked=True)
@@ -230,7 +230,7 @@ class Arrivals(Leases):
         desk.tell("job", f"{row.experiment_id}/{row.job_id}")
         return row, claimed
 
-    def _end_current(self, desk: Desk, row: Row[Any], arrived: Arrived) -> None:
+    def _end_current(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
         state, now, failure = _ENDS[arrived.state], self.clock.now(), arrived.failure
         reason = failure.message if failure else ""
         may_do_better = arrived.state is ResultState.PARTIAL or (
@@ -253,7 +253,7 @@ class Arrivals(Leases):
         else:
             queue.end(desk.connection, row.number, state, at=now, reason=reason, failure=failure)
 
-    def _end_late(self, desk: Desk, row: Row[Any], arrived: Arrived) -> None:
+    def _end_late(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
         """A result of a lease that was lost: a whole one still counts, and whoever runs the job again may stop.
 
         Part of one is better than nothing, where the job has failed for good.
@@ -269,7 +269,7 @@ class Arrivals(Leases):
             desk.tell("freed", row.lease_id)
         queue.end(desk.connection, row.number, JobState.COMPLETE, at=now)
 
-    def _judge(self, desk: Desk, row: Row[Any], arrived: Arrived) -> None:
+    def _judge(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
         """Count it against an agent when a job that failed there is done elsewhere; three in a row and it is faulty."""
         card = self.floor.cards.get(row.attempt_agent)
         if arrived.state is ResultState.COMPLETE:
@@ -284,7 +284,7 @@ class Arrivals(Leases):
         elif arrived.failure is not None and arrived.failure.whose == "sut" and _is_done_elsewhere(desk, row):
             self._strike(desk, row.attempt_agent)
 
-    def _report(self, desk: Desk, experiment_id: str, arrived: Arrived) -> None:
+    def _report(self, desk: Transaction, experiment_id: str, arrived: UnpackedResult) -> None:
         """Have alarms look at its numbers."""
         if arrived.state is not ResultState.FAILED and self.siren.hears("threshold"):
             if confirmations.is_confirming(desk.connection, experiment_id):
@@ -294,23 +294,23 @@ class Arrivals(Leases):
             summary = Summary.read_json(arrived.row["summary"])
             self.siren.report_result(desk, str(recipe), summary, self.clock.now())
 
-    def _strike(self, desk: Desk, agent_id: str) -> None:
+    def _strike(self, desk: Transaction, agent_id: str) -> None:
         count = agent_rows.strike(desk.connection, agent_id)
         if count >= STRIKES:
             reason = f"{count} jobs in a row failed here and were done elsewhere"
             agent_rows.change(desk.connection, agent_id, state=AgentState.FAULTY.value, reason=reason)
         desk.tell("agent", agent_id)
 
-    def count(self, row: Row[Any], arrived: Arrived) -> None:
+    def count(self, row: Row[Any], arrived: UnpackedResult) -> None:
         failure = arrived.failure
         seconds = (self.clock.now() - row.attempt_leased_at).total_seconds()
         self.hook("finished", state=arrived.state.value, code=failure.code if failure else "", seconds=seconds)
 
 
-def _attempt_of(connection: Connection, lease_id: str) -> Held:
+def _attempt_of(connection: Connection, lease_id: str) -> HeldLease:
     row = queue.of_lease(connection, lease_id)
     number, device = row.attempt_number, row.device_key or ""
-    return Held(lease_id, row.job_id, row.experiment_id, row.attempt_agent, device, number, row.part_of)
+    return HeldLease(lease_id, row.job_id, row.experiment_id, row.attempt_agent, device, number, row.part_of)
 
 
 _RECORDED = select(tables.result.c.job_id).where(
@@ -318,13 +318,13 @@ _RECORDED = select(tables.result.c.job_id).where(
 )
 
 
-def _is_recorded(connection: Connection, held: Held) -> bool:
+def _is_recorded(connection: Connection, held: HeldLease) -> bool:
     if held.part_of is not None:
         return bool(queue.of_lease(connection, held.lease_id).state != JobState.LEASED)
     return connection.execute(_RECORDED, {"job": held.job_id, "number": held.attempt}).first() is not None
 
 
-def _is_done_elsewhere(desk: Desk, row: Row[Any]) -> bool:
+def _is_done_elsewhere(desk: Transaction, row: Row[Any]) -> bool:
     """Did other agents do jobs of the same lot, and this one none?"""
     table, attempt = tables.queue, tables.attempt
     query = select(attempt.c.job_id).join(table, table.c.job_id == attempt.c.job_id).limit(1)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from prony.app.fleet import submission as submissions
-from prony.app.fleet.expecting import Machine, expected
-from prony.app.fleet.floor import Card
+from prony.app.fleet.expecting import Machine, estimate_duration
+from prony.app.fleet.floor import KnownAgent
 from prony.app.fleet.overview import Overview
 from prony.errors import InputError, RecipeError
 from prony.model.check import Planned, RecipeCheck, RecipeProblem
 from prony.model.job import Job
 from prony.model.queue import LotFit, Submission
-from prony.recipe import Loaded
+from prony.recipe import LoadedRecipe
 
 _MOST_PLANNED = 200
 
@@ -33,30 +33,30 @@ class Checking(Overview):
         cards = list(self.floor.cards.values())
         lots, runnable = await self.checkers.in_thread(self.fits, loaded, cells, cards)
         machines, shared = _machines(cards, lots)
-        looked = partial(expected, jobs=cells, machines=machines, shared=1 if _is_each(loaded) else shared)
+        looked = partial(estimate_duration, jobs=cells, machines=machines, shared=1 if _is_each(loaded) else shared)
         return RecipeCheck(
             name=loaded.recipe.name,
             kind=loaded.recipe.workload.kind,
             dialect=loaded.dialect,
             notes=loaded.notes,
             jobs=len(cells),
-            planned=_planned(cells),
+            planned=_summarise_cells(cells),
             lots=lots,
             runnable=runnable,
             expected=await self.read(looked) if machines else None,
         )
 
 
-def _planned(cells: Sequence[Job]) -> tuple[Planned, ...]:
+def _summarise_cells(cells: Sequence[Job]) -> tuple[Planned, ...]:
     return tuple(Planned(title=job.title, cell=job.cell) for job in cells[:_MOST_PLANNED])
 
 
-def _is_each(loaded: Loaded) -> bool:
+def _is_each(loaded: LoadedRecipe) -> bool:
     """Does every device run every job, all at the same time?"""
     return loaded.recipe.place.devices == "each"
 
 
-def _machines(cards: Sequence[Card], lots: Sequence[LotFit]) -> tuple[list[Machine], int]:
+def _machines(cards: Sequence[KnownAgent], lots: Sequence[LotFit]) -> tuple[list[Machine], int]:
     """Return the kinds of machine that fit a lot, and on how many devices."""
     fitting = {one.agent_id for lot in lots for one in lot.agents if one.fits}
     there = [card for card in cards if card.id in fitting]

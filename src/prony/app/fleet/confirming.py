@@ -30,7 +30,7 @@ from prony.model.states import IDLE_ONLY
 from prony.store import confirmations
 from prony.store import series as rows
 from prony.store.confirmations import Batch
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 # In one look; the next goes on.
 _AT_ONCE = 20
@@ -57,7 +57,7 @@ class Confirming(Schedules, Histories):
         for batch, state in await self.read(confirmations.running):
             if state is None or ExperimentState(state) not in _RUNNING:
                 await self._settle_batch(batch, None if state is None else ExperimentState(state))
-            elif await self.read(partial(self._undecided, change_id=batch.change_id)) is None:
+            elif await self.read(partial(self._find_undecided, change_id=batch.change_id)) is None:
                 await self._stop_batch(batch)
         if self.settings.confirm_runs_per_day > 0:
             self.away = {change: agent for change, agent in self.away.items() if self._is_there(agent) is False}
@@ -72,7 +72,7 @@ class Confirming(Schedules, Histories):
     # Begun
 
     async def _begin_batch(self, change: Change) -> None:
-        found = await self.read(partial(self._studied, change))
+        found = await self.read(partial(self._study, change))
         if isinstance(found, trials.Refusal):
             await self.write(partial(self._note_refusal, change=change, refusal=found))
             return
@@ -80,7 +80,7 @@ class Confirming(Schedules, Histories):
         if any(NOT_YET in step for step in change.path) and not await self.read(partial(self._has_room, trial.runs)):
             return
         try:
-            plan = await asyncio.to_thread(trials.planned, case, trial, now=self.clock.now())
+            plan = await asyncio.to_thread(trials.plan_batch, case, trial, now=self.clock.now())
         except PronyError as exc:
             await self.write(partial(self._note_refusal, change=change, refusal=trials.Refusal(exc.message)))
             return
@@ -89,9 +89,7 @@ class Confirming(Schedules, Histories):
         if is_begun:
             self.hook("confirming", change=change.id, experiment=plan.experiment.id, runs=trial.runs)
 
-    def _studied(
-        self, change: Change, connection: Connection
-    ) -> tuple[trials.Case, trials.Trial, int] | trials.Refusal:
+    def _study(self, change: Change, connection: Connection) -> tuple[trials.Case, trials.Trial, int] | trials.Refusal:
         case = trials.study(connection, change, self._is_there)
         if isinstance(case, trials.Refusal):
             return case
@@ -112,7 +110,7 @@ class Confirming(Schedules, Histories):
         kinds = card.capabilities.facts.get("kinds") if card is not None else None
         return not isinstance(kinds, tuple) or kind in kinds
 
-    def _keep_batch(self, desk: Desk, batch: Batch, plan: Plan, text: str) -> bool:
+    def _keep_batch(self, desk: Transaction, batch: Batch, plan: Plan, text: str) -> bool:
         if not self._is_wanted(desk, batch):
             return False
         confirmations.lock_since(desk.connection, batch.begun_at - _DAY)
@@ -127,9 +125,9 @@ class Confirming(Schedules, Histories):
         self._tell(desk, batch.change_id, f"confirming runs: {text}, in {plan.experiment.id}")
         return True
 
-    def _is_wanted(self, desk: Desk, batch: Batch) -> bool:
+    def _is_wanted(self, desk: Transaction, batch: Batch) -> bool:
         """Is this still the next batch? Another server may have begun it since we looked."""
-        if self._undecided(desk.connection, batch.change_id) is None:
+        if self._find_undecided(desk.connection, batch.change_id) is None:
             return False
         batches = confirmations.of_change(desk.connection, batch.change_id)
         return len(batches) == batch.number and all(one.outcome in confirmations.GOES_ON for one in batches)
@@ -139,7 +137,7 @@ class Confirming(Schedules, Histories):
         spent = confirmations.runs_since(connection, self.clock.now() - _DAY)
         return spent + runs <= self.settings.confirm_runs_per_day
 
-    def _note_refusal(self, desk: Desk, change: Change, refusal: trials.Refusal) -> None:
+    def _note_refusal(self, desk: Transaction, change: Change, refusal: trials.Refusal) -> None:
         if refusal.waits_for is not None:
             self.away[change.id] = refusal.waits_for
             self._tell(desk, change.id, f"{NOT_YET}, {refusal.reason}")
@@ -157,8 +155,8 @@ class Confirming(Schedules, Histories):
             self.hook("change", kind=decided.kind, state=decided.state.value, change=decided.id)
             await self.judge_series([decided.series_id])
 
-    def _judge_batch(self, desk: Desk, batch: Batch, state: ExperimentState | None) -> Change | None:
-        change = self._undecided(desk.connection, batch.change_id)
+    def _judge_batch(self, desk: Transaction, batch: Batch, state: ExperimentState | None) -> Change | None:
+        change = self._find_undecided(desk.connection, batch.change_id)
         if change is None:
             confirmations.end(desk.connection, batch, "moot", "the change was decided, or went, meanwhile")
             return None
@@ -172,7 +170,7 @@ class Confirming(Schedules, Histories):
         return self._judge_repeated(desk, batch, alike, change, is_last=is_last)
 
     def _judge_pairs(
-        self, desk: Desk, batch: Batch, alike: Sequence[Batch], change: Change, *, is_last: bool
+        self, desk: Transaction, batch: Batch, alike: Sequence[Batch], change: Change, *, is_last: bool
     ) -> Change | None:
         pairs = [pair for one in alike for pair in _pairs(desk.connection, one, change.metric)]
         if len(pairs) < _LEAST:
@@ -181,7 +179,7 @@ class Confirming(Schedules, Histories):
         return self._end(desk, batch, decided)
 
     def _judge_repeated(
-        self, desk: Desk, batch: Batch, alike: Sequence[Batch], change: Change, *, is_last: bool
+        self, desk: Transaction, batch: Batch, alike: Sequence[Batch], change: Change, *, is_last: bool
     ) -> Change | None:
         values = [value for one in alike for value in _values(desk.connection, one, change.metric)]
         if len(values) < min(_LEAST, batch.runs):
@@ -216,13 +214,13 @@ class Confirming(Schedules, Histories):
             return False, "the canary of the machine did not move"
         return False, "no calibrations from before and after tell whether the machine itself changed"
 
-    def _end(self, desk: Desk, batch: Batch, decided: Change | None) -> Change | None:
+    def _end(self, desk: Transaction, batch: Batch, decided: Change | None) -> Change | None:
         confirmations.end(desk.connection, batch, "open" if decided is None else decided.state.value, "")
         if decided is not None:
             self.report_change(desk, decided)
         return decided
 
-    def _fail(self, desk: Desk, batch: Batch, why: str) -> Change | None:
+    def _fail(self, desk: Transaction, batch: Batch, why: str) -> Change | None:
         """Leave the change as it was: nothing is decided."""
         batches = confirmations.of_change(desk.connection, batch.change_id)
         failures = 1 + sum(one.outcome == "failed" for one in batches)
@@ -232,13 +230,13 @@ class Confirming(Schedules, Histories):
 
     # Told
 
-    def _tell(self, desk: Desk, change_id: str, told: str) -> None:
+    def _tell(self, desk: Transaction, change_id: str, told: str) -> None:
         """Add to how the change was found, and report how it stands; what was told before is not told again."""
         noted = steps.note(desk.connection, change_id, told)
         if noted is not None:
             self.report_change(desk, noted)
 
-    def _undecided(self, connection: Connection, change_id: str) -> Change | None:
+    def _find_undecided(self, connection: Connection, change_id: str) -> Change | None:
         try:
             found = rows.change(connection, change_id)
         except NotFoundError:
@@ -249,7 +247,7 @@ class Confirming(Schedules, Histories):
 def _pairs(connection: Connection, batch: Batch, metric: str) -> Pairs:
     """Return (old, new) of each pair of which both runs gave a number; that others disturbed them hit both alike."""
     sides: dict[tuple[str | None, int | None], float] = {}
-    for job, summary in confirmations.measured(connection, batch.experiment_id or ""):
+    for job, summary in confirmations.find_measured(connection, batch.experiment_id or ""):
         estimate = summary.estimates.get(metric)
         if estimate is not None and _is_number(estimate.value):
             sides[job.side, job.pair] = estimate.value
@@ -259,7 +257,7 @@ def _pairs(connection: Connection, batch: Batch, metric: str) -> Pairs:
 
 def _values(connection: Connection, batch: Batch, metric: str) -> list[float]:
     """Return what each run gave that may be quoted."""
-    measured = confirmations.measured(connection, batch.experiment_id or "")
+    measured = confirmations.find_measured(connection, batch.experiment_id or "")
     found = [one.estimates.get(metric) for _, one in measured if verdict_on(one, metric).grade is not Grade.VOID]
     return [one.value for one in found if one is not None and _is_number(one.value)]
 

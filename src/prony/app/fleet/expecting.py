@@ -22,13 +22,15 @@ _AT_ONCE = 500
 _MOST_LOOKED_AT = 5000
 
 
-def expected(connection: Connection, jobs: Sequence[Job], machines: Iterable[Machine], *, shared: int) -> Expected:
+def estimate_duration(
+    connection: Connection, jobs: Sequence[Job], machines: Iterable[Machine], *, shared: int
+) -> Expected:
     """Return how long the jobs take where `shared` devices work on them at the same time."""
     if not jobs or len(jobs) > _MOST_JOBS:
         return Expected(basis="too many jobs to look for what they took before")
     series = {job.id: [fingerprint(job, *machine) for machine in dict.fromkeys(machines)] for job in jobs}
     took = _took(connection, sorted({one for ids in series.values() for one in ids}))
-    earlier = {job.id: median(known) for job in jobs if (known := _known(series[job.id], took))}
+    earlier = {job.id: median(known) for job in jobs if (known := _past_durations(series[job.id], took))}
     seconds = [earlier.get(job.id, _by_load(job)) for job in jobs]
     unknown = sum(one is None for one in seconds)
     if unknown == len(jobs):
@@ -46,7 +48,7 @@ def _basis(earlier: int, jobs: int) -> str:
     return told if not earlier else f"what {earlier} of the jobs took before, and {told}"
 
 
-def _known(series: Iterable[str], took: Mapping[str, Sequence[float]]) -> list[float]:
+def _past_durations(series: Iterable[str], took: Mapping[str, Sequence[float]]) -> list[float]:
     return [median(took[one]) for one in series if one in took]
 
 

@@ -27,7 +27,7 @@ from prony.model.states import ENDED, IDLE_ONLY
 from prony.store import ledger, lots, parts, queue, schedules, tables
 from prony.store.listing_tables import listed
 from prony.store.rows import experiment_of, experiment_row, listed_row
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 # So many jobs are changed in one transaction: nobody else should wait for thousands.
 _TOGETHER = 200
@@ -78,10 +78,10 @@ class Experiments(Watching):
         now = made.experiment.created_at
         digest = submissions.digest(submission, made.experiment.rerun_of)
 
-        def keep(desk: Desk) -> str | None:
+        def keep(desk: Transaction) -> str | None:
             if key:
                 row: dict[str, Any] = {"who": who.name, "key": key, "digest": digest}
-                known = _created(desk.connection, row | {"experiment_id": made.experiment.id, "created_at": now})
+                known = _claim_key(desk.connection, row | {"experiment_id": made.experiment.id, "created_at": now})
                 if known is not None:
                     return known
             schedule_id = None
@@ -157,7 +157,7 @@ class Experiments(Watching):
         return await self.experiment(experiment_id)
 
     def _modify(
-        self, desk: Desk, experiment_id: str, modification: Modification, made: submissions.Plan | None
+        self, desk: Transaction, experiment_id: str, modification: Modification, made: submissions.Plan | None
     ) -> None:
         connection = desk.connection
         is_whole = made is not None or modification.labels is not None
@@ -222,7 +222,7 @@ class Experiments(Watching):
         self.hook("cancelled", experiment=experiment_id, who=who.name)
         return await self.experiment(experiment_id)
 
-    def _cancel_some(self, experiment_id: str, desk: Desk) -> int:
+    def _cancel_some(self, experiment_id: str, desk: Transaction) -> int:
         """Cancel some; when it was fewer than many, all are: what waits and what runs are looked for at once, because a
         job goes from the one to the other at any time."""
         row_of(desk.connection, experiment_id)
@@ -236,7 +236,7 @@ class Experiments(Watching):
     async def retry_experiment(self, experiment_id: str, *, who: Principal) -> ExperimentView:
         """Let every job wait again that ended without a whole result."""
 
-        def act(desk: Desk) -> None:
+        def act(desk: Transaction) -> None:
             found = experiment_of(row_of(desk.connection, experiment_id))
             wanted = queue.JobFilter(experiment=experiment_id, among=ENDED - {JobState.COMPLETE})
             again = queue.page(desk.connection, wanted, locked=True)
@@ -251,7 +251,7 @@ class Experiments(Watching):
         self.hook("retried", experiment=experiment_id, who=who.name)
         return await self.experiment(experiment_id)
 
-    def cancel_row(self, desk: Desk, row: Row[Any]) -> None:
+    def cancel_row(self, desk: Transaction, row: Row[Any]) -> None:
         """End a job that waits; ask for the end of one that runs."""
         if row.state == JobState.LEASED:
             queue.ask_to_cancel(desk.connection, row.number)
@@ -263,13 +263,13 @@ class Experiments(Watching):
             queue.end(desk.connection, row.number, JobState.CANCELLED, at=self.clock.now(), reason="cancelled")
         desk.tell("job", f"{row.experiment_id}/{row.job_id}")
 
-    def retry_row(self, desk: Desk, row: Row[Any], *, tries: int) -> None:
+    def retry_row(self, desk: Transaction, row: Row[Any], *, tries: int) -> None:
         """Let a job wait again; its experiment is to be reopened after it."""
         queue.put_back(desk.connection, row.number, tries_left=tries, not_before=0.0, avoid=None, reason="")
         desk.tell("job", f"{row.experiment_id}/{row.job_id}")
         desk.tell("lot", row.lot_id)
 
-    def reopen(self, desk: Desk, experiment_id: str) -> None:
+    def reopen(self, desk: Transaction, experiment_id: str) -> None:
         """Let an experiment that had ended run again. Locked, because another server may be about to end it."""
         queue.lock_experiment(desk.connection, experiment_id)
         over = [state.value for state in OVER]
@@ -277,7 +277,7 @@ class Experiments(Watching):
             desk.tell("job", f"{experiment_id}/")
 
 
-def _created(connection: Connection, row: dict[str, Any]) -> str | None:
+def _claim_key(connection: Connection, row: dict[str, Any]) -> str | None:
     """Note what is made under a key, or return what was made under it before."""
     table = tables.creation
     if ledger.insert_new(connection, table, row):

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable
 
 from prony.model.event import Changed
-from prony.store.writer import Note
+from prony.store.writer import ChangeNote
 
 # So many changes are remembered for those who come back; a page that missed more looks at everything anew.
 _MOST = 5000
@@ -35,7 +35,7 @@ class Feed:
         self._count = 0
         self._told = asyncio.Event()
 
-    def hear(self, notes: Iterable[Note]) -> None:
+    def hear(self, notes: Iterable[ChangeNote]) -> None:
         """Remember what pages may show; called in the loop."""
         before = self._count
         for note in notes:

@@ -22,7 +22,7 @@ _MOST_FITS = 10_000
 
 
 @dataclass
-class Card:
+class KnownAgent:
     """An agent as this process knows it."""
 
     id: str
@@ -45,7 +45,7 @@ class Card:
 
 
 @dataclass
-class Tray:
+class PendingLot:
     """A lot that may have work; `generation` grows whenever it is said to have some."""
 
     lot: Lot
@@ -54,7 +54,7 @@ class Tray:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldLease:
     """A lease as the last round saw it."""
 
     lease_id: str
@@ -66,22 +66,22 @@ class Held:
     part_of: str | None = None  # the load that it is a part of
 
 
-class Floor:
+class FleetState:
     def __init__(self) -> None:
-        self.cards: dict[str, Card] = {}
-        self.trays: dict[str, Tray] = {}
-        self.held: dict[str, Held] = {}  # by lease
+        self.cards: dict[str, KnownAgent] = {}
+        self.trays: dict[str, PendingLot] = {}
+        self.held: dict[str, HeldLease] = {}  # by lease
         self.devices: dict[str, str] = {}  # device key -> lease
         self.running: Counter[str] = Counter()  # experiment -> leased jobs
         self.served: dict[str, int] = {}  # experiment -> when it got its last lease, as the number of that lease
         self.waiters: dict[str, asyncio.Future[None]] = {}  # agent -> its long poll
         self._sharing: dict[str, set[str]] = defaultdict(set)  # device key -> its agents
         self._leases_made = 0
-        self._since_look: dict[str, Held | None] = {}  # what became of leases while the database was asked
+        self._since_look: dict[str, HeldLease | None] = {}  # what became of leases while the database was asked
 
     # Agents
 
-    def keep(self, card: Card) -> None:
+    def keep(self, card: KnownAgent) -> None:
         self.forget(card.id)
         self.cards[card.id] = card
         self._sharing[card.device_key].add(card.id)
@@ -100,7 +100,7 @@ class Floor:
         """A lot has so many jobs more; wake as many agents that could run them."""
         tray = self.trays.get(lot.id)
         generation = tray.generation + 1 if tray else 1
-        self.trays[lot.id] = Tray(lot, lot.demand.id, generation)
+        self.trays[lot.id] = PendingLot(lot, lot.demand.id, generation)
         self._wake(self.trays[lot.id], count)
 
     def again(self, lot_id: str, count: int = 1) -> bool:
@@ -116,14 +116,14 @@ class Floor:
             if tray.lot.experiment_id == experiment_id:
                 tray.lot = tray.lot.model_copy(update={"priority": priority})
 
-    def offers(self, card: Card) -> list[tuple[Tray, tuple[Card, ...]]]:
+    def offers(self, card: KnownAgent) -> list[tuple[PendingLot, tuple[KnownAgent, ...]]]:
         """Return the lots to ask for this agent, in order, each with those who would be lent it together: nobody but
         this agent, or a gang of which all are free.
 
         A gang that cannot be had yet, but could be when others have ended what they do, keeps this agent free for it:
         else small jobs would never let a large one begin. All agents see the lots in one order, so no two gangs hold
         half of each other's."""
-        found: list[tuple[Tray, tuple[Card, ...]]] = []
+        found: list[tuple[PendingLot, tuple[KnownAgent, ...]]] = []
         for tray in self.candidates(card):
             if tray.lot.demand.agents == 1:
                 found.append((tray, ()))
@@ -135,7 +135,7 @@ class Floor:
                 break
         return found
 
-    def gang(self, card: Card, tray: Tray) -> tuple[Card, ...]:
+    def gang(self, card: KnownAgent, tray: PendingLot) -> tuple[KnownAgent, ...]:
         """Return as many agents as the lot wants, all of them waiting, this one first; none where they are too few."""
         found = {card.device_key: card}
         for agent_id in self.waiters:
@@ -148,12 +148,12 @@ class Floor:
                 return tuple(found.values())
         return ()
 
-    def staff(self, tray: Tray) -> int:
+    def staff(self, tray: PendingLot) -> int:
         """Return how many devices there are on which a part of the lot could run, busy or not."""
         cards = list(self.cards.values())  # may be asked from any thread
         return len({one.device_key for one in cards if one.state not in IDLE_ONLY and self.could(one, tray)})
 
-    def candidates(self, card: Card) -> list[Tray]:
+    def candidates(self, card: KnownAgent) -> list[PendingLot]:
         """Return the lots that this agent could serve, in the order in which it should."""
         fitting = [tray for tray in self.trays.values() if self.could(card, tray)]
         if len(fitting) < 2:
@@ -161,7 +161,7 @@ class Floor:
         by_id = {tray.lot.id: tray for tray in fitting}
         return [by_id[lot.id] for lot in fairness.order((tray.lot for tray in fitting), self.running, self.served)]
 
-    def has_work(self, card: Card) -> bool:
+    def has_work(self, card: KnownAgent) -> bool:
         """May there be something that this agent could begin now?"""
         if card.state in IDLE_ONLY or card.device_key in self.devices:
             return False
@@ -170,14 +170,14 @@ class Floor:
             return bool(could)
         return bool(self.offers(card))
 
-    def emptied(self, asked: Iterable[tuple[Tray, int]]) -> None:
+    def forget_empty(self, asked: Iterable[tuple[PendingLot, int]]) -> None:
         """Forget lots that had nothing, unless they were said to have something since they were asked."""
         for tray, generation in asked:
             known = self.trays.get(tray.lot.id)
             if known is not None and known.generation == generation:
                 del self.trays[tray.lot.id]
 
-    def known(self) -> dict[str, int]:
+    def lots_with_work(self) -> dict[str, int]:
         """Return the lots that are thought to have work, each with its generation."""
         return {lot_id: tray.generation for lot_id, tray in self.trays.items()}
 
@@ -185,24 +185,24 @@ class Floor:
         """Take over which lots have work; `known` was thought before the database was asked."""
         found = {lot.id: lot for lot in lots}
         gone = known.keys() - found.keys()
-        self.emptied((self.trays[lot_id], known[lot_id]) for lot_id in gone if lot_id in self.trays)
+        self.forget_empty((self.trays[lot_id], known[lot_id]) for lot_id in gone if lot_id in self.trays)
         for lot in found.values():
             self.offer(lot, count=1)
         waiting = {tray.lot.experiment_id for tray in self.trays.values()}
         self.served = {one: number for one, number in self.served.items() if one in waiting}
 
-    def could(self, card: Card, tray: Tray) -> bool:
+    def could(self, card: KnownAgent, tray: PendingLot) -> bool:
         pinned = tray.lot.agent_id
         return (pinned is None or pinned == card.id) and not card.lacks(tray.lot.demand, tray.demand_id)
 
-    def is_alone(self, card: Card, tray: Tray) -> bool:
+    def is_alone(self, card: KnownAgent, tray: PendingLot) -> bool:
         """Is this the only agent that could run the lot now?"""
         if tray.lot.agent_id is not None:
             return True
         others = (other for other in self.cards.values() if other.id != card.id)
         return not any(other.state is AgentState.ACTIVE and self.could(other, tray) for other in others)
 
-    def _wake(self, tray: Tray, count: int) -> None:
+    def _wake(self, tray: PendingLot, count: int) -> None:
         """Wake so many agents, of each device one: its others could begin nothing."""
         woken: dict[str, str] = {}
         for agent_id in self.waiters:
@@ -223,7 +223,7 @@ class Floor:
 
     # Leases
 
-    def hold(self, held: Held) -> None:
+    def hold(self, held: HeldLease) -> None:
         if held.lease_id not in self.held:
             self.running[held.experiment_id] += 1
             self._leases_made += 1
@@ -246,7 +246,7 @@ class Floor:
         """The database is about to be asked which leases there are."""
         self._since_look = {}
 
-    def see_leases(self, leases: Iterable[Held]) -> None:
+    def see_leases(self, leases: Iterable[HeldLease]) -> None:
         """Take over what the database said, and what became of leases since it was asked."""
         before = self.devices
         now = {held.lease_id: held for held in leases}

@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from prony.app.fleet.floor import Card, Held
-from prony.app.fleet.office import Office
+from prony.app.fleet.floor import HeldLease, KnownAgent
+from prony.app.fleet.office import FleetContext
 from prony.errors import ConflictError
 from prony.model.access import Principal
 from prony.model.event import Event, Live
@@ -21,10 +21,10 @@ from prony.model.queue import JobState
 from prony.store import leases as lease_rows
 from prony.store import parts, queue
 from prony.store.parts import Lent
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 
-def _added(lives: Sequence[Live]) -> Live:
+def _add_lives(lives: Sequence[Live]) -> Live:
     return Live(
         elapsed_s=max(one.elapsed_s for one in lives),
         left_s=max((one.left_s for one in lives if one.left_s is not None), default=None),
@@ -36,7 +36,7 @@ def _added(lives: Sequence[Live]) -> Live:
     )
 
 
-class Gangs(Office):
+class Gangs(FleetContext):
     """Lent together, met, ended together."""
 
     async def meet(self, lease_id: str, meeting: Meeting, *, who: Principal) -> Met | None:
@@ -53,7 +53,7 @@ class Gangs(Office):
         self.renewed[lease_id] = self.now()
         return await self.meetings.come(row.job_id.rpartition(".")[0], meeting, row.part, of)
 
-    def of_whole(self, held: Held, event: Event) -> Event | None:
+    def of_whole(self, held: HeldLease, event: Event) -> Event | None:
         """Return what watchers of a job are told when one of its members says something: the first one's words, with
         the counts of all added up. Percentiles of several are none of all, so there are none."""
         lives = self.lives.setdefault(held.part_of or "", {})
@@ -62,10 +62,10 @@ class Gangs(Office):
         if not held.job_id.endswith(".0"):
             return None
         return event.model_copy(
-            update={"job_id": held.part_of, "live": _added(list(lives.values())) if event.live else None}
+            update={"job_id": held.part_of, "live": _add_lives(list(lives.values())) if event.live else None}
         )
 
-    def logged_as(self, held: Held) -> tuple[str, int]:
+    def logged_as(self, held: HeldLease) -> tuple[str, int]:
         """Return the job and attempt under which a log is kept: that of the first member is the job's own."""
         whole, _, index = held.job_id.rpartition(".")
         if held.part_of is None or index != "0":
@@ -79,8 +79,8 @@ class Gangs(Office):
     # In the writer's thread
 
     def lend_gang(
-        self, desk: Desk, lot_id: str, members: Sequence[Card], *, now: datetime, absurd: float
-    ) -> tuple[list[Lease], list[Held]] | None:
+        self, desk: Transaction, lot_id: str, members: Sequence[KnownAgent], *, now: datetime, absurd: float
+    ) -> tuple[list[Lease], list[HeldLease]] | None:
         """Lend a job of the lot to all members, the first of whom asked; None where there is none or one is busy."""
         connection = desk.connection
         if any(lease_rows.on_device(connection, card.device_key) is not None for card in members):
@@ -101,12 +101,12 @@ class Gangs(Office):
             for member, share in zip(lent, shares, strict=True)
         ]
         held = [
-            Held(member.lease_id, share.id, job.experiment_id, member.agent_id, member.device_key, 1, job.id)
+            HeldLease(member.lease_id, share.id, job.experiment_id, member.agent_id, member.device_key, 1, job.id)
             for member, share in zip(lent, shares, strict=True)
         ]
         return leases, held
 
-    def end_part(self, desk: Desk, row: Row[Any], attempt_state: str, reason: str) -> None:
+    def end_part(self, desk: Transaction, row: Row[Any], attempt_state: str, reason: str) -> None:
         """Note how one member ended. One that did not come to its end ends the others; the last one ends the job."""
         connection, now = desk.connection, self.clock.now()
         state = JobState.COMPLETE if attempt_state == "complete" else JobState.FAILED

@@ -16,7 +16,7 @@ from prony.model.job import Job
 from prony.model.queue import JobState
 from prony.model.result import Failure
 from prony.store import parts, queue
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 # How a member's lease ended, where that is why the job came to no end; the others were stopped because of it.
 _CAUSES = ("failed", "lost", "returned")
@@ -45,7 +45,7 @@ class Gathering(Arrivals):
             if (place := self.part_place(row.job_id)).is_dir()
         ]
         if not brought or (cause is not None and cause.attempt_state == "returned"):
-            reason = "nothing of it was brought" if cause is None else self._told(cause)
+            reason = "nothing of it was brought" if cause is None else self._describe_cause(cause)
             await self._give_back(whole, reason, counts=cause is None or cause.attempt_state != "returned")
         else:
             failure = None if cause is None else self._failure(cause)
@@ -64,17 +64,17 @@ class Gathering(Arrivals):
         card = self.floor.cards.get(agent_id)
         return card.name if card is not None else agent_id
 
-    def _told(self, cause: Row[Any]) -> str:
+    def _describe_cause(self, cause: Row[Any]) -> str:
         """Say which of several agents it was, and what of it."""
         return f"agent {self._name_of(cause.agent_id)}, one of those that ran this together: {cause.attempt_reason}"
 
     def _failure(self, cause: Row[Any]) -> Failure:
         """Return why there is no whole result, for where no runner tells it in its own folder."""
         hint = "what the others had recorded is kept; it is tried again whole"
-        return Failure(code="member_lost", message=self._told(cause), hint=hint, whose="prony")
+        return Failure(code="member_lost", message=self._describe_cause(cause), hint=hint, whose="prony")
 
     async def _give_back(self, whole: Row[Any], reason: str, *, counts: bool) -> None:
-        def act(desk: Desk) -> None:
+        def act(desk: Transaction) -> None:
             parts.remove(desk.connection, whole.job_id)
             self.put_back(desk, whole.lease_id, "lost" if counts else "returned", reason, counts=counts)
 
@@ -83,7 +83,7 @@ class Gathering(Arrivals):
     async def _record_whole(self, whole: Row[Any], order: MergeOrder) -> None:
         arrived = await self.openers.open(order)
 
-        def act(desk: Desk) -> Row[Any] | None:
+        def act(desk: Transaction) -> Row[Any] | None:
             row, _ = self.record(desk, whole.lease_id, arrived, None, ())
             parts.remove(desk.connection, whole.job_id)
             return row

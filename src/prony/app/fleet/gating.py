@@ -11,17 +11,17 @@ from datetime import timedelta
 
 from prony.app import dossiers
 from prony.app.fleet.happenings import gates_judged, gates_state
-from prony.app.fleet.office import Office
+from prony.app.fleet.office import FleetContext
 from prony.errors import NotFoundError
 from prony.model.experiment import Experiment
 from prony.store import listing
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 _LOOKED_BACK = timedelta(minutes=10)
 _MOST_LOOKED_AT = 200
 
 
-class Gating(Office):
+class Gating(FleetContext):
     """`ended` holds the experiments of which nobody was told yet."""
 
     async def remember_ended(self) -> None:
@@ -51,7 +51,7 @@ class Gating(Office):
         happening = gates_judged(experiment, dossier.gates, self.clock.now())
         state = gates_state(dossier.gates)
 
-        def keep(desk: Desk) -> None:
+        def keep(desk: Transaction) -> None:
             listing.keep_gates(desk.connection, experiment.id, state, happening.text)
             if self.siren.hears("gate_failed"):
                 self.siren.report(desk, happening)

@@ -26,7 +26,7 @@ class Glancing(Checking):
             rows, following = listing.page(connection, filters, sort, limit=limit, cursor=cursor)
             states = listing.states(connection, filters)
             total = sum(states.values()) if filters.state is None else states.get(filters.state, 0)
-            items, labels = listing.shown(connection, rows), listing.labels(connection)
+            items, labels = listing.show_rows(connection, rows), listing.labels(connection)
             return Listing(items=items, next=following, total=total, states=states, labels=labels)
 
         return await self.read(ask)
@@ -38,8 +38,8 @@ class Glancing(Checking):
             rows, _ = listing.page(connection, Filters(), "newest", limit=_MOST, cursor=None)
             gates = listing.failed_gates(connection, since, _MOST)
             return Glance(
-                running=listing.shown(connection, listing.running(connection, _MOST)),
-                recent=listing.shown(connection, rows),
+                running=listing.show_rows(connection, listing.running(connection, _MOST)),
+                recent=listing.show_rows(connection, rows),
                 changes=series.change_page(connection, limit=_MOST).items,
                 failed_gates=tuple(
                     FailedGates(experiment_id=row.id, name=row.name, ended_at=row.ended_at, text=row.gates_text or "")

@@ -20,7 +20,7 @@ _MOST_NAMED = 3
 _KINDS_OF_CHANGE: dict[Kind, str] = {"suspect": "may be worse", "regression": "got worse"}
 
 
-def compared(alarm: Alarm, recipe: str, summary: Summary, at: datetime) -> Happening | None:
+def check_threshold(alarm: Alarm, recipe: str, summary: Summary, at: datetime) -> Happening | None:
     """Return that a number is beyond an alarm's threshold, or within it; None where it cannot be said."""
     condition = alarm.condition
     estimate = summary.estimates.get(condition.key)
@@ -31,7 +31,7 @@ def compared(alarm: Alarm, recipe: str, summary: Summary, at: datetime) -> Happe
         return None
     unit = estimate.unit
     subject = f"{recipe}: {summary.title}" if summary.title else recipe
-    interval = f" [{_shown(estimate.low)}, {_shown(estimate.high)}]" if estimate.low is not None else ""
+    interval = f" [{_format_value(estimate.low)}, {_format_value(estimate.high)}]" if estimate.low is not None else ""
     limit = f"{'' if holds else 'not '}{condition.sign} {condition.limit:g}"
     return Happening(
         kind="threshold",
@@ -49,7 +49,7 @@ def compared(alarm: Alarm, recipe: str, summary: Summary, at: datetime) -> Happe
         },
         at=at,
         is_over=not holds,
-        text=f"{subject}: {condition.key} is {_shown(estimate.value)} {unit}{interval}, {limit}",
+        text=f"{subject}: {condition.key} is {_format_value(estimate.value)} {unit}{interval}, {limit}",
     )
 
 
@@ -148,7 +148,7 @@ def agent_found(agent_id: str, said: str, at: datetime) -> Happening:
     return Happening(kind="agent_lost", subject=agent_id, facts=facts, at=at, is_over=True, text=text)
 
 
-def fired(schedule: Schedule, fire: Fire) -> Happening | None:
+def check_missed_fires(schedule: Schedule, fire: Fire) -> Happening | None:
     """Return that times of a schedule were missed, or that one was not; None for what somebody asked for."""
     if fire.cause == "now":
         return None
@@ -172,5 +172,5 @@ def fired(schedule: Schedule, fire: Fire) -> Happening | None:
     )
 
 
-def _shown(value: float | None) -> str:
+def _format_value(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.4g}"

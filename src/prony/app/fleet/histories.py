@@ -7,7 +7,7 @@ from functools import partial
 
 from prony.app import history as steps
 from prony.app.fleet.happenings import change_happenings
-from prony.app.fleet.office import Office
+from prony.app.fleet.office import FleetContext
 from prony.model.access import Principal
 from prony.model.history import (
     OPEN,
@@ -23,7 +23,7 @@ from prony.model.history import (
 from prony.model.queue import Page
 from prony.store import confirmations
 from prony.store import series as rows
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 # In one look: what is left waits for the next, and nobody waits for us.
 _AT_ONCE = 50
@@ -31,7 +31,7 @@ _AT_ONCE = 50
 NOT_YET = "confirming runs: not run yet"
 
 
-class Histories(Office):
+class Histories(FleetContext):
     """Told by results, in the order in which they were measured."""
 
     async def judge_waiting(self) -> tuple[Change, ...]:
@@ -49,7 +49,7 @@ class Histories(Office):
             self.hook("change", kind=change.kind, state=change.state.value, change=change.id)
         return tuple(found)
 
-    def _keep(self, desk: Desk, judgement: steps.Judgement) -> tuple[Change, ...]:
+    def _keep(self, desk: Transaction, judgement: steps.Judgement) -> tuple[Change, ...]:
         before = {one.id: one for one in rows.changes(desk.connection, judgement.told.series.id)}
         found = steps.keep(desk.connection, judgement)
         for change in found:
@@ -100,7 +100,7 @@ class Histories(Office):
     async def ack(self, change_id: str, words: Acknowledgement, *, who: Principal) -> Change:
         now = self.clock.now()
 
-        def act(desk: Desk) -> Change:
+        def act(desk: Transaction) -> Change:
             change = steps.acknowledge(desk.connection, change_id, words, who=who.name, at=now)
             self.report_change(desk, change)
             return change
@@ -109,7 +109,7 @@ class Histories(Office):
         await self.judge_series([change.series_id])
         return change
 
-    def report_change(self, desk: Desk, change: Change) -> None:
+    def report_change(self, desk: Transaction, change: Change) -> None:
         """Have pages and alarms hear how a change stands: one that runs are to decide is suspected until they have."""
         desk.tell("changes", "")
         if self.siren.hears("regression") or self.siren.hears("suspect"):
@@ -131,6 +131,6 @@ class Histories(Office):
         await self.write(lambda desk: steps.clear_baseline(desk.connection, series_id))
 
 
-def _has_no_runs(desk: Desk, change: Change) -> bool:
+def _has_no_runs(desk: Transaction, change: Change) -> bool:
     """Will no runs decide it, or not soon? Then what the history alone is sure of is told."""
     return any(NOT_YET in step for step in change.path) or confirmations.cannot_be_run(desk.connection, change.id)

@@ -15,7 +15,7 @@ from prony.model.job import Job
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
 from prony.model.states import ENDED
 from prony.store import ledger, queue, unqueued
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 # Of a batch, so many jobs are changed in one transaction.
 _TOGETHER = 100
@@ -39,7 +39,7 @@ class Jobs(Experiments):
 
         def ask(connection: Connection) -> Page[QueuedJob]:
             if experiment is not None and not queue.counts(connection, [experiment])[experiment]:
-                return _unqueued(connection, wanted, limit=limit, before=before)
+                return _list_local_jobs(connection, wanted, limit=limit, before=before)
             rows = queue.page(connection, wanted, limit=limit + 1, before=before)
             shown = rows[:limit]
             following = str(shown[-1].number) if len(rows) > limit else None
@@ -62,12 +62,12 @@ class Jobs(Experiments):
     async def cancel(self, job_id: str, *, who: Principal) -> QueuedJob:
         await self.write(lambda desk: self._cancel(desk, job_id))
         self.hook("cancelled", job=job_id, who=who.name)
-        return await self._queued(job_id)
+        return await self._read_job(job_id)
 
     async def retry(self, job_id: str, *, who: Principal) -> QueuedJob:
         await self.write(lambda desk: self._retry(desk, job_id))
         self.hook("retried", job=job_id, who=who.name)
-        return await self._queued(job_id)
+        return await self._read_job(job_id)
 
     async def batch(self, batch: JobBatch, *, who: Principal) -> JobBatchAnswer:
         """Do the same with many jobs, a few in each transaction, so that nobody else waits for all of them.
@@ -86,8 +86,8 @@ class Jobs(Experiments):
         self.hook("batch", action=batch.action, changed=len(changed), who=who.name)
         return JobBatchAnswer(changed=tuple(changed), skipped=skipped)
 
-    def _batch(self, action: str, ids: Sequence[str], desk: Desk) -> JobBatchAnswer:
-        act: Callable[[Desk, str], None] = self._cancel if action == "cancel" else self._retry
+    def _batch(self, action: str, ids: Sequence[str], desk: Transaction) -> JobBatchAnswer:
+        act: Callable[[Transaction, str], None] = self._cancel if action == "cancel" else self._retry
         changed, skipped = [], {}
         for job_id in ids:
             try:
@@ -98,14 +98,14 @@ class Jobs(Experiments):
                 changed.append(job_id)
         return JobBatchAnswer(changed=tuple(changed), skipped=skipped)
 
-    def _cancel(self, desk: Desk, job_id: str) -> None:
+    def _cancel(self, desk: Transaction, job_id: str) -> None:
         row = queue.by_job(desk.connection, job_id, locked=True)
         if JobState(row.state) in ENDED:
             raise ConflictError(f"job {job_id} is {row.state} already", hint="there is nothing to cancel")
         self.cancel_row(desk, row)
         self.close_if_done(desk, row.experiment_id)
 
-    def _retry(self, desk: Desk, job_id: str) -> None:
+    def _retry(self, desk: Transaction, job_id: str) -> None:
         row = queue.by_job(desk.connection, job_id, locked=True)
         if JobState(row.state) not in ENDED - {JobState.COMPLETE}:
             hint = (
@@ -116,11 +116,13 @@ class Jobs(Experiments):
         self.retry_row(desk, row, tries=tries)
         self.reopen(desk, row.experiment_id)
 
-    async def _queued(self, job_id: str) -> QueuedJob:
+    async def _read_job(self, job_id: str) -> QueuedJob:
         return await self.read(lambda connection: self.shown_jobs([queue.by_job(connection, job_id)])[0])
 
 
-def _unqueued(connection: Connection, wanted: queue.JobFilter, *, limit: int, before: int | None) -> Page[QueuedJob]:
+def _list_local_jobs(
+    connection: Connection, wanted: queue.JobFilter, *, limit: int, before: int | None
+) -> Page[QueuedJob]:
     """Return a page of the jobs of an experiment that was run without a server."""
     found = list(islice(unqueued.jobs_of(connection, wanted, before=before), limit + 1))
     shown = found[:limit]

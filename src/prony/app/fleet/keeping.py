@@ -10,10 +10,10 @@ from prony.app.fleet.submission import Plan
 from prony.store import queue, tables
 from prony.store.listing_tables import listed
 from prony.store.rows import experiment_row, listed_row
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 
-def keep(desk: Desk, made: Plan) -> None:
+def keep(desk: Transaction, made: Plan) -> None:
     """Store the experiment and let its jobs wait."""
     desk.connection.execute(insert(tables.experiment).values(experiment_row(made.experiment) | {"owner": None}))
     desk.connection.execute(insert(listed).values(listed_row(made.experiment)))
@@ -24,7 +24,7 @@ def keep(desk: Desk, made: Plan) -> None:
     enqueue(desk, made)
 
 
-def enqueue(desk: Desk, made: Plan) -> None:
+def enqueue(desk: Transaction, made: Plan) -> None:
     """Let its jobs wait; the experiment is stored."""
     queue.add(desk.connection, made.jobs, made.lots, tries=made.tries, now=made.experiment.created_at)
     for lot_id, count in Counter(lot.id for lot in made.lots.values()).items():

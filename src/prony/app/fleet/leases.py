@@ -12,8 +12,8 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from prony.app.fleet.agents import Agents
-from prony.app.fleet.floor import Card, Held, Tray
-from prony.app.fleet.office import LogPiece, Notice
+from prony.app.fleet.floor import HeldLease, KnownAgent, PendingLot
+from prony.app.fleet.office import ChangeNotice, LogPiece
 from prony.dispatch.retry import LONGEST_PAUSE_S
 from prony.errors import InputError, NotFoundError
 from prony.model.access import Principal
@@ -24,14 +24,14 @@ from prony.model.states import ENDED, IDLE_ONLY
 from prony.store import leases as lease_rows
 from prony.store import queue
 from prony.store.parcel import disk_told
-from prony.store.writer import Desk, Operation
+from prony.store.writer import Operation, Transaction
 
 _MOST_LOG = 256 * 1024
 _LONGEST_LOG = 64 * 2**20
 
 
 # A lot, its generation, whether nobody else could run it, and who would be lent it together, where several are wanted.
-Asked = tuple[Tray, int, bool, tuple[Card, ...]]
+Asked = tuple[PendingLot, int, bool, tuple[KnownAgent, ...]]
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Claimed:
     """`others` are what the rest of a gang was lent with it."""
 
     lease: Lease | None
-    held: Held | None
-    empty: Sequence[tuple[Tray, int]]
-    others: Sequence[Held] = ()
+    held: HeldLease | None
+    empty: Sequence[tuple[PendingLot, int]]
+    others: Sequence[HeldLease] = ()
 
 
 class Leases(Agents):
@@ -78,27 +78,27 @@ class Leases(Agents):
             if self.floor.waiters.get(agent_id) is waiter:
                 del self.floor.waiters[agent_id]
 
-    async def _try(self, card: Card, holding: Sequence[str]) -> Lease | None:
+    async def _try(self, card: KnownAgent, holding: Sequence[str]) -> Lease | None:
         occupied = self.floor.devices.get(card.device_key)
         asked = () if occupied else self.asked_for(card)
         if not asked and (occupied is None or occupied in holding):
             return None
         return await self.through(self._take(card, holding, asked))
 
-    async def _take(self, card: Card, holding: Sequence[str], asked: Sequence[Asked]) -> Lease | None:
-        lease = await self._settled(lambda desk: self._claim(desk, card, holding, asked))
+    async def _take(self, card: KnownAgent, holding: Sequence[str], asked: Sequence[Asked]) -> Lease | None:
+        lease = await self._settle_claim(lambda desk: self._claim(desk, card, holding, asked))
         if lease is not None:
             self.spawn(self.openers.warm())
         return lease
 
-    def asked_for(self, card: Card) -> tuple[Asked, ...]:
+    def asked_for(self, card: KnownAgent) -> tuple[Asked, ...]:
         """Return the lots to ask on behalf of an agent whose device is free, in their order."""
         offers = [] if card.state in IDLE_ONLY else self.floor.offers(card)
         return tuple((tray, tray.generation, self.floor.is_alone(card, tray), members) for tray, members in offers)
 
     def settle(self, claimed: Claimed) -> Lease | None:
         """Have in mind what was lent, and what was found to be empty."""
-        self.floor.emptied(claimed.empty)
+        self.floor.forget_empty(claimed.empty)
         if claimed.held is not None:
             self.floor.hold(claimed.held)
         if claimed.lease is not None:
@@ -108,7 +108,7 @@ class Leases(Agents):
             self.floor.rouse(held.agent_id)  # its own question is answered with what it was lent here
         return claimed.lease
 
-    def _claim(self, desk: Desk, card: Card, holding: Sequence[str], asked: Sequence[Asked]) -> Claimed:
+    def _claim(self, desk: Transaction, card: KnownAgent, holding: Sequence[str], asked: Sequence[Asked]) -> Claimed:
         """Runs in the writer's thread."""
         connection = desk.connection
         occupying = lease_rows.on_device(connection, card.device_key)
@@ -121,13 +121,13 @@ class Leases(Agents):
         lease = Lease(id=occupying.lease_id, job=job, attempt=occupying.attempt, ttl_s=self.settings.ttl_s)
         return Claimed(lease, held_of(occupying), ())
 
-    def lend(self, desk: Desk, card: Card, asked: Sequence[Asked], *, begun: str = "") -> Claimed:
+    def lend(self, desk: Transaction, card: KnownAgent, asked: Sequence[Asked], *, begun: str = "") -> Claimed:
         """Lend the first job that any of the lots has; `begun` is an experiment that is known to be running.
 
         Runs in the writer's thread.
         """
         connection = desk.connection
-        empty: list[tuple[Tray, int]] = []
+        empty: list[tuple[PendingLot, int]] = []
         now = self.clock.now()
         absurd = now.timestamp() + LONGEST_PAUSE_S
         for tray, generation, is_alone, members in asked:
@@ -161,7 +161,7 @@ class Leases(Agents):
         What such an agent does at once is its own affair, so that the lease occupies no device but a name of its own.
         """
 
-        def claim(desk: Desk) -> Claimed:
+        def claim(desk: Transaction) -> Claimed:
             lease_id, key = secrets.token_hex(12), f"{agent_id}/{job_id}"[:128]
             found = queue.claim_this(
                 desk.connection, job_id, queue.Borrower(agent_id, key), lease_id=lease_id, now=self.clock.now()
@@ -171,14 +171,14 @@ class Leases(Agents):
             if queue.set_state(desk.connection, found.experiment_id, "running", was=("pending",)):
                 desk.tell("job", f"{found.experiment_id}/")
             desk.tell("job", f"{found.experiment_id}/{found.job_id}")
-            held = Held(lease_id, job_id, found.experiment_id, agent_id, key, found.attempt)
+            held = HeldLease(lease_id, job_id, found.experiment_id, agent_id, key, found.attempt)
             lease = Lease(id=lease_id, job=Job.read_json(found.document), attempt=found.attempt,
                           ttl_s=self.settings.ttl_s)  # fmt: skip
             return Claimed(lease, held, ())
 
-        return await self.through(self._settled(claim))
+        return await self.through(self._settle_claim(claim))
 
-    async def _settled(self, claim: Operation[Claimed]) -> Lease | None:
+    async def _settle_claim(self, claim: Operation[Claimed]) -> Lease | None:
         return self.settle(await self.write(claim))
 
     async def leases(self) -> tuple[LeaseView, ...]:
@@ -192,7 +192,7 @@ class Leases(Agents):
                     attempt=row.attempt,
                     leased_at=row.leased_at,
                 )
-                for row in lease_rows.leased(connection)
+                for row in lease_rows.list_leases(connection)
             )
 
         return await self.read(ask)
@@ -201,7 +201,7 @@ class Leases(Agents):
         """Renew a lease, pass its events on to whoever watches, keep a piece of its log."""
         held = self.floor.held.get(lease_id)
         if held is None:
-            held = await self.read(lambda connection: _held(connection, lease_id))
+            held = await self.read(lambda connection: _find_held(connection, lease_id))
         if held is None:
             return ProgressAnswer(cancel=True)
         self.check_self(held.agent_id, who)
@@ -214,13 +214,13 @@ class Leases(Agents):
             await asyncio.to_thread(self._keep_log, held, progress)
         return ProgressAnswer(cancel=lease_id in self.unwanted)
 
-    def _pass_on(self, held: Held, data: str) -> None:
+    def _pass_on(self, held: HeldLease, data: str) -> None:
         if self.is_shared:
             self.writer.submit(lambda desk: desk.tell("progress", f"{held.experiment_id}/{data}"))
         else:
-            self.publish(held.experiment_id, Notice("progress", data))
+            self.publish(held.experiment_id, ChangeNotice("progress", data))
 
-    def _keep_log(self, held: Held, progress: Progress) -> None:
+    def _keep_log(self, held: HeldLease, progress: Progress) -> None:
         """Write a piece at its place; the same piece twice is the same file."""
         path = self.log_path(held.experiment_id, *self.logged_as(held))
         if progress.log_offset > _LONGEST_LOG:
@@ -251,7 +251,7 @@ class Leases(Agents):
     async def hand_back(self, lease_id: str, reason: str, *, who: Principal) -> None:
         """Give a job back untouched: somebody else may have it at once."""
 
-        def act(desk: Desk) -> None:
+        def act(desk: Transaction) -> None:
             row = queue.of_lease(desk.connection, lease_id, locked=True)
             self.check_self(row.attempt_agent, who)
             self.put_back(desk, lease_id, "returned", reason or "handed back", counts=False)
@@ -260,17 +260,19 @@ class Leases(Agents):
 
 
 def _lent(
-    job: Job, attempt: int, lease_id: str, card: Card, ttl_s: float, empty: Sequence[tuple[Tray, int]]
+    job: Job, attempt: int, lease_id: str, card: KnownAgent, ttl_s: float, empty: Sequence[tuple[PendingLot, int]]
 ) -> Claimed:
-    held = Held(lease_id, job.id, job.experiment_id, card.id, card.device_key, attempt)
+    held = HeldLease(lease_id, job.id, job.experiment_id, card.id, card.device_key, attempt)
     return Claimed(Lease(id=lease_id, job=job, attempt=attempt, ttl_s=ttl_s), held, empty)
 
 
-def held_of(row: Row[Any]) -> Held:
-    return Held(row.lease_id, row.job_id, row.experiment_id, row.agent_id, row.device_key, row.attempt, row.part_of)
+def held_of(row: Row[Any]) -> HeldLease:
+    return HeldLease(
+        row.lease_id, row.job_id, row.experiment_id, row.agent_id, row.device_key, row.attempt, row.part_of
+    )
 
 
-def _held(connection: Connection, lease_id: str) -> Held | None:
+def _find_held(connection: Connection, lease_id: str) -> HeldLease | None:
     try:
         row = queue.of_lease(connection, lease_id)
     except NotFoundError:

@@ -15,9 +15,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from prony.app.access import Access
-from prony.app.fleet.alarms import Siren
+from prony.app.fleet.alarms import AlarmEngine
 from prony.app.fleet.feed import Feed
-from prony.app.fleet.floor import Card, Floor
+from prony.app.fleet.floor import FleetState, KnownAgent
 from prony.app.fleet.happenings import experiment_ended
 from prony.app.fleet.meetings import Meetings
 from prony.app.fleet.openers import Openers
@@ -37,7 +37,7 @@ from prony.store import confirmations, lots, queue
 from prony.store.database import reading
 from prony.store.home import Home, safe_id
 from prony.store.store import Store
-from prony.store.writer import Desk, Note, Operation, Writer
+from prony.store.writer import ChangeNote, Operation, Transaction, Writer
 
 if TYPE_CHECKING:
     from sqlalchemy import Row
@@ -75,7 +75,7 @@ class FleetSettings:
 
 
 @dataclass(frozen=True)
-class Notice:
+class ChangeNotice:
     """One thing that a watcher is told: an event's name and its JSON; by its id, one who was cut off goes on."""
 
     event: str
@@ -90,7 +90,7 @@ class LogPiece:
     ended: bool
 
 
-class Office:
+class FleetContext:
     """The common ground of the use cases; see `Fleet`."""
 
     def __init__(self, store: Store, settings: FleetSettings) -> None:
@@ -98,7 +98,7 @@ class Office:
         self.settings = settings
         self.clock: Clock = SystemClock()
         self.time: Callable[[], float] = time.monotonic
-        self.floor = Floor()
+        self.floor = FleetState()
         self.meetings = Meetings()
         self.lives: dict[str, dict[str, Live]] = {}  # load that several send -> how it goes for each
         self.settling: set[str] = set()  # loads that are being put together
@@ -107,10 +107,10 @@ class Office:
         self.checkers = Readers(min(1, settings.readers))
         self.engine = store.engine
         self.access = Access(self.engine, self.clock)
-        self.siren = Siren(settings.alarm_window_s)
+        self.siren = AlarmEngine(settings.alarm_window_s)
         self.ended: set[str] = set()  # experiments whose gates are still to be told of
         self.feed = Feed()
-        self.watchers: dict[str, set[asyncio.Queue[Notice | None]]] = defaultdict(set)
+        self.watchers: dict[str, set[asyncio.Queue[ChangeNotice | None]]] = defaultdict(set)
         self.seen: dict[str, float] = {}  # agent -> monotonic time of its last sign of life
         self.renewed: dict[str, float] = {}  # lease -> the same
         self.alive: set[str] = set()  # agents seen since the last round
@@ -177,20 +177,20 @@ class Office:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something that nobody waits for; where the database is away, the next round makes up for it."""
-        self._begin(self._attempted(work))
+        self._begin(self._run_logged(work))
 
     def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)
         self.tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._forget_task)
         return task
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _forget_task(self, task: asyncio.Task[Any]) -> None:
         self.tasks.discard(task)
         if not task.cancelled():
             task.exception()  # seen: whoever waited was told, or has gone
 
-    async def _attempted(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_logged(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except PronyError as exc:
@@ -203,15 +203,15 @@ class Office:
         for listen in self.hooks:
             listen(happened, facts)
 
-    def _send(self, connection: Connection, notes: Sequence[Note]) -> None:
+    def _send(self, connection: Connection, notes: Sequence[ChangeNote]) -> None:
         if self.listener is not None and not self.listener.is_alone:
             send_notes(connection, self.listener.sender, notes)
 
-    def _told_by_writer(self, notes: Sequence[Note]) -> None:
+    def _told_by_writer(self, notes: Sequence[ChangeNote]) -> None:
         if self.loop is not None and not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.hear, list(notes))
 
-    def hear(self, notes: Sequence[Note]) -> None:
+    def hear(self, notes: Sequence[ChangeNote]) -> None:
         """Act on what was committed, here or by another server."""
         self.feed.hear(notes)
         jobs: dict[str, set[str]] = defaultdict(set)
@@ -240,7 +240,7 @@ class Office:
         finally:
             del self.changed[experiment_id]
 
-    def _act_on(self, note: Note) -> None:
+    def _act_on(self, note: ChangeNote) -> None:
         follows = {"agent": self.load_card, "gathered": self.settle_gang, "alarms": self.load_alarms}
         if note.topic in follows:
             self.spawn(follows[note.topic](note.key))
@@ -249,7 +249,7 @@ class Office:
             case "lot":
                 self._offer(note.key, note.count)
             case "later":
-                asyncio.get_running_loop().call_later(note.count / 1000, self.hear, [Note("lot", note.key)])
+                asyncio.get_running_loop().call_later(note.count / 1000, self.hear, [ChangeNote("lot", note.key)])
             case "freed":
                 self.floor.release(note.key)
                 self.unwanted.discard(note.key)
@@ -262,9 +262,9 @@ class Office:
                 self.floor.prioritise(note.key, note.count)
             case "progress":
                 experiment_id, _, data = note.key.partition("/")
-                self.publish(experiment_id, Notice("progress", data))
+                self.publish(experiment_id, ChangeNotice("progress", data))
 
-    def publish(self, experiment_id: str, notice: Notice | None) -> None:
+    def publish(self, experiment_id: str, notice: ChangeNotice | None) -> None:
         """Tell everyone who watches; None is the end."""
         for line in tuple(self.watchers.get(experiment_id, ())):
             is_full = line.qsize() >= _MOST_NOTICES
@@ -272,7 +272,7 @@ class Office:
                 self.leave(experiment_id, line)
             line.put_nowait(None if is_full else notice)
 
-    def leave(self, experiment_id: str, line: asyncio.Queue[Notice | None]) -> None:
+    def leave(self, experiment_id: str, line: asyncio.Queue[ChangeNotice | None]) -> None:
         """Tell one who watches nothing more."""
         lines = self.watchers.get(experiment_id, set())
         lines.discard(line)
@@ -316,7 +316,7 @@ class Office:
 
     async def load_cards(self, agent_ids: Sequence[str]) -> None:
         """Have in mind what the database knows of these agents; whoever waits is to look again at what it may do."""
-        rows = await self.read(lambda connection: agent_rows.named(connection, agent_ids))
+        rows = await self.read(lambda connection: agent_rows.find_agents(connection, agent_ids))
         for row in rows:
             self.keep_card(row)
         for agent_id in set(agent_ids) - {row.id for row in rows}:
@@ -324,9 +324,9 @@ class Office:
         for agent_id in agent_ids:
             self.floor.rouse(agent_id)
 
-    def keep_card(self, row: Row[Any]) -> Card:
+    def keep_card(self, row: Row[Any]) -> KnownAgent:
         known = self.floor.cards.get(row.id)
-        card = Card(
+        card = KnownAgent(
             id=row.id,
             name=row.name,
             state=AgentState(row.state),
@@ -346,7 +346,7 @@ class Office:
 
     # Experiments
 
-    def close_if_done(self, desk: Desk, experiment_id: str) -> None:
+    def close_if_done(self, desk: Transaction, experiment_id: str) -> None:
         """Let an experiment whose last job has ended be what follows from its jobs; a late result may change it again.
 
         Where two servers end the last two jobs in the same instant neither sees the other's: the next round does.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prony.app.fleet.opening import Arrived, MergeOrder, Order, carried_out
+from prony.app.fleet.opening import MergeOrder, UnpackedResult, UnpackOrder, carried_out
 from prony.app.fleet.work_pool import Trade, WorkPool
 from prony.errors import StoreError
 
@@ -15,14 +15,14 @@ def _lost() -> StoreError:
     )
 
 
-OPENING: Trade[Order | MergeOrder, Arrived] = Trade(
+OPENING: Trade[UnpackOrder | MergeOrder, UnpackedResult] = Trade(
     "opens results", "prony.app.fleet.opening", carried_out, on_loss=_lost, on_limit=_lost
 )
 
 
-class Openers(WorkPool[Order | MergeOrder, Arrived]):
+class Openers(WorkPool[UnpackOrder | MergeOrder, UnpackedResult]):
     def __init__(self, most: int) -> None:
         super().__init__(OPENING, most)
 
-    async def open(self, order: Order | MergeOrder) -> Arrived:
+    async def open(self, order: UnpackOrder | MergeOrder) -> UnpackedResult:
         return await self.do(order)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prony.app.fleet.work_process import work
-from prony.app.results import summarised
+from prony.app.results import summarise_contents
 from prony.errors import InputError, NotFoundError, StoreError, TransportError
 from prony.measure.samples import sample_frame
 from prony.model.estimate import Summary
@@ -26,7 +26,7 @@ from prony.store.rows import Values, result_row
 
 
 @dataclass(frozen=True)
-class Order:
+class UnpackOrder:
     """`folder`: where to put it; it is new, and on the same disk as the results."""
 
     tar: Path
@@ -59,7 +59,7 @@ class MergeOrder:
 
 
 @dataclass(frozen=True)
-class Arrived:
+class UnpackedResult:
     """A result that is whole and safe, beside its place: what the store is to keep, and how it went. Of a part of a
     load there is no row."""
 
@@ -69,9 +69,9 @@ class Arrived:
     failure: Failure | None
 
 
-def opened(order: Order) -> Arrived:
+def unpack_result(order: UnpackOrder) -> UnpackedResult:
     """Check, unpack and summarise a result beside its place; of one that is refused nothing stays."""
-    if parcel.measured(order.tar).sha256 != order.sha256.lower():
+    if parcel.measure_tar(order.tar).sha256 != order.sha256.lower():
         raise TransportError(
             "the result that arrived is not the one that was sent: its SHA-256 differs",
             hint="send it again from its beginning",
@@ -90,18 +90,18 @@ def opened(order: Order) -> Arrived:
     except BaseException:
         shutil.rmtree(order.folder, ignore_errors=True)
         raise
-    return Arrived(order.folder, row, contents.result.state, failure_of(contents.result))
+    return UnpackedResult(order.folder, row, contents.result.state, failure_of(contents.result))
 
 
-def summarise_written(contents: FolderContents) -> Arrived:
+def summarise_written(contents: FolderContents) -> UnpackedResult:
     """Summarise a folder that this process wrote itself, of numbers that others told: there is nothing to unpack, and
     no samples were told that could be damaged."""
     row = result_row(contents, _summary(replace(contents, samples=sample_frame(()))))
     parcel.sync_tree(contents.path)
-    return Arrived(contents.path, row, contents.result.state, failure_of(contents.result))
+    return UnpackedResult(contents.path, row, contents.result.state, failure_of(contents.result))
 
 
-def merged(order: MergeOrder) -> Arrived:
+def merge_results(order: MergeOrder) -> UnpackedResult:
     """Put the parts of a load together, and summarise the whole."""
     found = [PartFolder(one.agent, one.folder, read_nouns(one.folder).result) for one in order.parts]
     failure = order.failure
@@ -115,7 +115,7 @@ def merged(order: MergeOrder) -> Arrived:
         shutil.rmtree(order.folder, ignore_errors=True)
         raise
     parcel.sync_tree(order.folder)
-    return Arrived(order.folder, row, contents.result.state, failure_of(contents.result))
+    return UnpackedResult(order.folder, row, contents.result.state, failure_of(contents.result))
 
 
 def failure_of(result: Result) -> Failure | None:
@@ -126,7 +126,7 @@ def failure_of(result: Result) -> Failure | None:
     return failed[-1] if failed and result.state is not ResultState.COMPLETE else None
 
 
-def _check_is_of(contents: FolderContents, order: Order) -> None:
+def _check_is_of(contents: FolderContents, order: UnpackOrder) -> None:
     result = contents.result
     if (result.job_id, result.experiment_id) != (order.job_id, order.experiment_id):
         raise InputError(
@@ -142,7 +142,7 @@ def _summary(contents: FolderContents) -> Summary:
     import polars as pl
 
     try:
-        return summarised(contents)
+        return summarise_contents(contents)
     except (ValueError, TypeError, ArithmeticError, pl.exceptions.PolarsError) as exc:
         said = str(exc).strip().partition("\n")[0][:200]
         hint = "is this the folder as `prony exec` wrote it?"
@@ -155,8 +155,8 @@ def _is_ours(error: StoreError | NotFoundError) -> bool:
     return isinstance(cause, OSError) and cause.errno not in (None, errno.ENOENT)
 
 
-def carried_out(order: Order | MergeOrder) -> Arrived:
-    return merged(order) if isinstance(order, MergeOrder) else opened(order)
+def carried_out(order: UnpackOrder | MergeOrder) -> UnpackedResult:
+    return merge_results(order) if isinstance(order, MergeOrder) else unpack_result(order)
 
 
 # As a process

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, func, select, text
 
 from prony.app.fleet import submission as submissions
-from prony.app.fleet.floor import Card, Tray
+from prony.app.fleet.floor import KnownAgent, PendingLot
 from prony.app.fleet.jobs import Jobs
 from prony.app.fleet.leases import Leases
 from prony.dispatch.matching import lacks
@@ -34,7 +34,7 @@ from prony.model.queue import (
     Stats,
     Submission,
 )
-from prony.recipe import Loaded
+from prony.recipe import LoadedRecipe
 from prony.store import agents as agent_rows
 from prony.store import lots, tables
 from prony.store.lots import LotCount
@@ -54,7 +54,7 @@ class Overview(Jobs, Leases):
         tray = self.floor.trays.get(lot_id)
         return "" if tray is None else self._reason(tray.lot, list(self.floor.cards.values()))
 
-    def _reason(self, lot: Lot, cards: list[Card]) -> str:
+    def _reason(self, lot: Lot, cards: list[KnownAgent]) -> str:
         if lot.agent_id is not None:
             return self._reason_pinned(lot, cards)
         demand_id = lot.demand.id
@@ -83,7 +83,7 @@ class Overview(Jobs, Leases):
             return f"wants {wanted} agents at once, each on a device of its own, and {there} that fit are there"
         return f"wants {wanted} agents at once, and {free} of {there} are free" if free < wanted else _SOON
 
-    def _reason_pinned(self, lot: Lot, cards: list[Card]) -> str:
+    def _reason_pinned(self, lot: Lot, cards: list[KnownAgent]) -> str:
         card = next((one for one in cards if one.id == lot.agent_id), None)
         if card is None:
             return f"agent {lot.agent_id} was removed: cancel it, or submit again"
@@ -117,8 +117,8 @@ class Overview(Jobs, Leases):
         leased = sum(count.leased for count in counts.values())
         return Queue(lots=tuple(views), waiting=waiting, leased=leased)
 
-    def _lot_view(self, lot: Lot, cards: list[Card], count: LotCount, names: dict[str, str]) -> LotView:
-        tray = Tray(lot, lot.demand.id)
+    def _lot_view(self, lot: Lot, cards: list[KnownAgent], count: LotCount, names: dict[str, str]) -> LotView:
+        tray = PendingLot(lot, lot.demand.id)
         fitting = tuple(card.id for card in cards if self.floor.could(card, tray))
         return LotView(
             lot=lot,
@@ -129,7 +129,7 @@ class Overview(Jobs, Leases):
             reason=self._reason_all(lot, cards, count) if count.waiting else "",
         )
 
-    def _reason_all(self, lot: Lot, cards: list[Card], count: LotCount) -> str:
+    def _reason_all(self, lot: Lot, cards: list[KnownAgent], count: LotCount) -> str:
         """Say why all of a lot waits: for its turn, or for the end of a pause."""
         reason, now = self._reason(lot, cards), self.clock.now().timestamp()
         if reason != _SOON or is_due(count.not_before, now):
@@ -143,7 +143,9 @@ class Overview(Jobs, Leases):
         lots, runnable = await self.checkers.in_thread(self.fits, read.loaded, read.cells, cards)
         return Compatibility(lots=lots, runnable=runnable)
 
-    def fits(self, loaded: Loaded, cells: Sequence[Job], cards: Sequence[Card]) -> tuple[tuple[LotFit, ...], bool]:
+    def fits(
+        self, loaded: LoadedRecipe, cells: Sequence[Job], cards: Sequence[KnownAgent]
+    ) -> tuple[tuple[LotFit, ...], bool]:
         """Hold each lot against each agent; True where all lots could run. May be asked from any thread."""
         wants = tuple(
             LotFit(demand=demand, jobs=count, agents=tuple(_fit(card, demand) for card in cards))
@@ -216,19 +218,19 @@ class Overview(Jobs, Leases):
         return HealthPart(name="round", ok=ok, detail=f"{age:.1f} s ago")
 
 
-def _fit(card: Card, demand: Demand) -> Fit:
+def _fit(card: KnownAgent, demand: Demand) -> Fit:
     offered = card.capabilities
     lacking = lacks(demand, offered.facts, offered.reason_for)  # not remembered: it is only a question
     return Fit(agent_id=card.id, agent_name=card.name, state=card.state, fits=not lacking, lacks=lacking)
 
 
-def _devices(cards: Sequence[Card], lot: LotFit) -> int:
+def _devices(cards: Sequence[KnownAgent], lot: LotFit) -> int:
     """Return on how many devices the lot could run at once."""
     fitting = {one.agent_id for one in lot.agents if one.fits}
     return len({card.device_key for card in cards if card.id in fitting})
 
 
-def _lacking(demand: Demand, cards: list[Card]) -> str:
+def _lacking(demand: Demand, cards: list[KnownAgent]) -> str:
     demand_id = demand.id
     told = [f"{card.name} lacks {'; '.join(map(str, card.lacks(demand, demand_id)))}" for card in cards[:_MOST_NAMED]]
     more = len(cards) - _MOST_NAMED

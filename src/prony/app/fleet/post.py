@@ -9,11 +9,11 @@ from datetime import datetime
 
 from prony.app.api import new_id
 from prony.app.fleet.submission import Plan
-from prony.app.telling import Letter, Outcome, check_address, masked
+from prony.app.telling import DeliveryOutcome, Notification, check_address, mask_address
 from prony.model.alarm import Alarm, Happening, MadeAlarm, Message, NewAlarm, RecipeAlarm, Try
 from prony.store import alarms as rows
 from prony.store import notices
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 # How long a server may take to send what it has claimed, before another one may.
 CLAIM_S = 60.0
@@ -25,14 +25,14 @@ _HEADS = {"firing": "", "again": "still: ", "resolved": "over: ", "test": "test:
 
 
 @dataclass(frozen=True)
-class Posted:
+class OutgoingMessage:
     """A letter to be sent, and the claim under which that is done."""
 
     claim: notices.Claim
-    letter: Letter
+    letter: Notification
 
 
-def asked(new: NewAlarm, *, now: datetime, who: str) -> tuple[MadeAlarm, rows.Source]:
+def build_alarm(new: NewAlarm, *, now: datetime, who: str) -> tuple[MadeAlarm, rows.Source]:
     """Return the alarm that somebody asks for, and what is kept of it in secret."""
     for address in new.to:
         check_address(address)
@@ -40,18 +40,18 @@ def asked(new: NewAlarm, *, now: datetime, who: str) -> tuple[MadeAlarm, rows.So
         id=new_id(time.time(), chance=4),
         created_at=now,
         created_by=who,
-        to=tuple(masked(address) for address in new.to),
+        to=tuple(mask_address(address) for address in new.to),
         **new.model_dump(exclude={"to"}),
     )
     secret = secrets.token_urlsafe(32)
     return MadeAlarm(alarm=alarm, secret=secret), rows.Source(alarm.id, new.to, secret)
 
 
-def keep_own(desk: Desk, plan: Plan, *, now: datetime) -> bool:
+def keep_own(desk: Transaction, plan: Plan, *, now: datetime) -> bool:
     """Keep the alarms that a submitted recipe brings, each in the place of an earlier one of its name."""
     recipe = plan.experiment.recipe
     for own in recipe.alarms:
-        made, source = asked(_of_recipe(own, recipe.name), now=now, who=plan.experiment.submitted_by)
+        made, source = build_alarm(_of_recipe(own, recipe.name), now=now, who=plan.experiment.submitted_by)
         rows.replace(desk.connection, made.alarm, source)
     return bool(recipe.alarms)
 
@@ -61,7 +61,7 @@ def _of_recipe(own: RecipeAlarm, recipe: str) -> NewAlarm:
     return NewAlarm.model_validate(own.model_dump(exclude={"name", "to"}) | named)
 
 
-def remove(desk: Desk, text: str) -> str:
+def remove(desk: Transaction, text: str) -> str:
     """Forget an alarm with all that it found; return its id."""
     found = rows.find(desk.connection, text)
     rows.remove(desk.connection, found.id)
@@ -71,7 +71,7 @@ def remove(desk: Desk, text: str) -> str:
 # Messages
 
 
-def close_ready(desk: Desk, now: datetime) -> int:
+def close_ready(desk: Transaction, now: datetime) -> int:
     """Turn what was gathered for long enough into deliveries; return how many messages that were."""
     found = notices.ready(desk.connection, now.timestamp(), _TOGETHER)
     for notice in found:
@@ -83,20 +83,21 @@ def close_ready(desk: Desk, now: datetime) -> int:
     return len(found)
 
 
-def _address(desk: Desk, alarm: Alarm, notice: notices.Gathered, now: datetime) -> None:
+def _address(desk: Transaction, alarm: Alarm, notice: notices.GatheredMessages, now: datetime) -> None:
     whom = [
-        (source, [masked(address) for address in source.addresses]) for source in rows.sources(desk.connection, alarm)
+        (source, [mask_address(address) for address in source.addresses])
+        for source in rows.sources(desk.connection, alarm)
     ]
     notices.address(desk.connection, notice, whom, now)
 
 
-def claim(desk: Desk, *, now: datetime, link: str) -> list[Posted]:
+def claim(desk: Transaction, *, now: datetime, link: str) -> list[OutgoingMessage]:
     """Take letters that are to be sent now."""
     claims = notices.claim(desk.connection, now=now, until_s=now.timestamp() + CLAIM_S, limit=_TOGETHER)
-    return _posted(desk, claims, now=now, link=link)
+    return _build_messages(desk, claims, now=now, link=link)
 
 
-def try_out(desk: Desk, text: str, *, now: datetime, link: str) -> tuple[Alarm, str, list[Posted]]:
+def try_out(desk: Transaction, text: str, *, now: datetime, link: str) -> tuple[Alarm, str, list[OutgoingMessage]]:
     """Return letters that say that this is a test, one for each address."""
     alarm = rows.find(desk.connection, text)
     happening = Happening(
@@ -110,10 +111,12 @@ def try_out(desk: Desk, text: str, *, now: datetime, link: str) -> tuple[Alarm, 
     _address(desk, alarm, notice, now)
     until_s = now.timestamp() + CLAIM_S
     claims = notices.claim(desk.connection, now=now, until_s=until_s, limit=1000, notice_id=notice.id)
-    return alarm, notice.id, _posted(desk, claims, now=now, link=link)
+    return alarm, notice.id, _build_messages(desk, claims, now=now, link=link)
 
 
-def _posted(desk: Desk, claims: list[notices.Claim], *, now: datetime, link: str) -> list[Posted]:
+def _build_messages(
+    desk: Transaction, claims: list[notices.Claim], *, now: datetime, link: str
+) -> list[OutgoingMessage]:
     found = []
     for one in claims:
         source = rows.source(desk.connection, one.source_id)
@@ -125,11 +128,13 @@ def _posted(desk: Desk, claims: list[notices.Claim], *, now: datetime, link: str
             continue
         alarm = rows.find(desk.connection, one.notice.alarm_id)
         message = written(alarm, one.notice, at=one.created_at, link=link)
-        found.append(Posted(one, Letter(one.id, message, source.addresses[one.place], source.secret)))
+        found.append(OutgoingMessage(one, Notification(one.id, message, source.addresses[one.place], source.secret)))
     return found
 
 
-def settle(desk: Desk, posted: Posted, outcome: Outcome, *, now: datetime, is_last: bool = False) -> bool:
+def settle(
+    desk: Transaction, posted: OutgoingMessage, outcome: DeliveryOutcome, *, now: datetime, is_last: bool = False
+) -> bool:
     """Write down what came of a letter; False where somebody else has taken it over."""
     number = posted.claim.number
     is_over = outcome.ok or outcome.is_final or is_last or number >= _MOST_TRIES
@@ -138,7 +143,7 @@ def settle(desk: Desk, posted: Posted, outcome: Outcome, *, now: datetime, is_la
     return notices.record(desk.connection, posted.claim, Try(at=now, ok=outcome.ok, said=outcome.said), again_s=again_s)
 
 
-def written(alarm: Alarm, notice: notices.Gathered, *, at: datetime, link: str) -> Message:
+def written(alarm: Alarm, notice: notices.GatheredMessages, *, at: datetime, link: str) -> Message:
     """Return one message for all that was gathered."""
     where = f"{link}/api/v1/alarms/{alarm.id}/incidents" if link else ""
     rest = notice.count - len(notice.items)

@@ -14,7 +14,7 @@ from prony.app.fleet.gathering import Gathering
 from prony.errors import ConflictError, NotFoundError
 from prony.measure.samples import SAMPLES, TELEMETRY
 from prony.model.comparison import Comparison, Terms
-from prony.model.dossier import Dossier, Entry
+from prony.model.dossier import Entry, ExperimentData
 from prony.model.gate_outcome import GateReport
 from prony.model.matrix import MatrixReport, MatrixTerms
 from prony.model.picture import Counters, Distribution, Starts, Timeline
@@ -26,7 +26,7 @@ from prony.store.folder import read_nouns
 class Results(Gathering):
     """Handed out."""
 
-    async def results(self, experiment_id: str) -> Dossier:
+    async def results(self, experiment_id: str) -> ExperimentData:
         return await asyncio.to_thread(dossiers.dossier_of, self.store, experiment_id)
 
     async def report(self, experiment_id: str, report_format: str, *, strict: bool = False) -> str | bytes:
@@ -40,14 +40,14 @@ class Results(Gathering):
             return render(account, "html" if is_pdf else report_format, strict=strict)
 
         document = await asyncio.to_thread(written)
-        return await self._printed(document) if is_pdf else document
+        return await self._print_pdf(document) if is_pdf else document
 
-    async def _printed(self, page: str | bytes) -> bytes:
+    async def _print_pdf(self, page: str | bytes) -> bytes:
         """Print a page by a browser of this machine; one at a time, because each takes as much as a small job."""
-        from prony.report.pdf import printed
+        from prony.report.pdf import print_pdf
 
         async with self.printing:
-            return await asyncio.to_thread(printed, page.encode() if isinstance(page, str) else page)
+            return await asyncio.to_thread(print_pdf, page.encode() if isinstance(page, str) else page)
 
     async def comparison(self, names: Sequence[str], terms: Terms) -> Comparison:
         from prony.app.comparing import compare
@@ -57,10 +57,10 @@ class Results(Gathering):
     async def gates(self, experiment_id: str, *, strict: bool, more: Sequence[str]) -> GateReport:
         from prony.app.gates import gate_report
 
-        def judged() -> GateReport:
+        def judge() -> GateReport:
             return gate_report(self.store, dossiers.dossier_of(self.store, experiment_id), strict=strict, more=more)
 
-        return await asyncio.to_thread(judged)
+        return await asyncio.to_thread(judge)
 
     async def sweep_report(self, experiment_ids: Sequence[str], slo: Mapping[str, float] | None) -> SweepReport:
         from prony.app.sweeps import sweep_over
@@ -134,7 +134,7 @@ class Results(Gathering):
             if export_format == "folder":
                 transfer.export(self.store, experiment_id, folder)
             else:
-                export_loads(dossiers.gathered(self.store, experiment_id), export_format, folder)
+                export_loads(dossiers.gather_results(self.store, experiment_id), export_format, folder)
             descriptor, name = tempfile.mkstemp(prefix="prony-export-", suffix=".tar")
             with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w") as tar:
                 tar.add(folder, arcname=experiment_id)

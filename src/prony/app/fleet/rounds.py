@@ -30,7 +30,7 @@ from prony.store import agents as agent_rows
 from prony.store import alarms as alarm_rows
 from prony.store import leases as lease_rows
 from prony.store import lots, parts, queue, schedules
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 _LOST_AFTER = 3  # times the life of a lease
 _LAST_WORK_S = 2.0  # a server ends within 10 s of its signal, and requests have 5 s of them
@@ -93,7 +93,7 @@ class Rounds(Confirming, Alarming, Gating, Agents):
                 self.hook("round_failed", message=exc.message)
             # Beside the round, which looks after leases and must not wait for a long history.
             if self._judging is None or self._judging.done():
-                self._judging = self._begin(self._attempted(self.attend()))
+                self._judging = self._begin(self._run_logged(self.attend()))
 
     async def attend(self) -> None:
         """See to what results mean for people: in every round which gates failed, and in every fifth what changed in a
@@ -134,7 +134,7 @@ class Rounds(Confirming, Alarming, Gating, Agents):
         if not renewed and not alive:
             return
 
-        def note(desk: Desk) -> None:
+        def note(desk: Transaction) -> None:
             if renewed:
                 lease_rows.renew(desk.connection, renewed)
             if alive:
@@ -149,7 +149,7 @@ class Rounds(Confirming, Alarming, Gating, Agents):
     async def _look_after_leases(self) -> None:
         self.floor.begin_look()
         unwanted = set(self.unwanted)
-        rows = await self.read(lease_rows.leased)
+        rows = await self.read(lease_rows.list_leases)
         now = self.now()
         self._forgive(now)
         self.floor.see_leases(held_of(row) for row in rows)
@@ -172,7 +172,7 @@ class Rounds(Confirming, Alarming, Gating, Agents):
         if await self.write(partial(self._expire, lease_id=row.lease_id, beat=row.beat, reason=reason)):
             self.hook("lease_lost", job=row.job_id, experiment=row.experiment_id, agent=row.agent_id)
 
-    def _expire(self, desk: Desk, lease_id: str, beat: int, reason: str) -> bool:
+    def _expire(self, desk: Transaction, lease_id: str, beat: int, reason: str) -> bool:
         try:
             row = queue.of_lease(desk.connection, lease_id, locked=True)
         except NotFoundError:  # deleted meanwhile
@@ -186,10 +186,10 @@ class Rounds(Confirming, Alarming, Gating, Agents):
         """Find what notes did not tell: another server's lots and agents, pauses that are over, what is unclosed."""
 
         def ask(connection: Connection) -> tuple[tuple[Lot, ...], Sequence[Row[Any]], list[str], list[str]]:
-            unclosed, gathered = lots.unclosed(connection), parts.gathered(connection)
+            unclosed, gathered = lots.find_unclosed(connection), parts.find_gathered(connection)
             return lots.waiting(connection), agent_rows.pulses(connection), unclosed, gathered
 
-        known_lots, known_agents = self.floor.known(), set(self.floor.cards)
+        known_lots, known_agents = self.floor.lots_with_work(), set(self.floor.cards)
         were_missed, self.missed_notes = self.missed_notes, False
         waiting, rows, unclosed, gathered = await self.read(ask)
         changed = [row.id for row in rows if were_missed or self._is_changed(row)]
@@ -228,7 +228,7 @@ class Rounds(Confirming, Alarming, Gating, Agents):
         self.seen = {agent_id: at for agent_id, at in self.seen.items() if agent_id in seen}
 
 
-def _forget(desk: Desk, before: datetime) -> None:
+def _forget(desk: Transaction, before: datetime) -> None:
     """Forget what ended before then: incidents with what was told of them, and fires of schedules."""
     alarm_rows.prune(desk.connection, before)
     schedules.prune(desk.connection, before)

@@ -9,14 +9,14 @@ from typing import TypeVar
 
 from prony.app.fleet import timetable
 from prony.app.fleet.experiments import Experiments
-from prony.app.fleet.happenings import fired
+from prony.app.fleet.happenings import check_missed_fires
 from prony.app.fleet.submission import Plan, order_for
 from prony.errors import PronyError
 from prony.model.access import Principal
 from prony.model.queue import Page
 from prony.model.schedule import Fire, NewSchedule, Schedule
 from prony.store import schedules as rows
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 # So many schedules are looked after in one round; the next round goes on.
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class Schedules(Experiments):
     async def add_schedule(self, new: NewSchedule, *, who: Principal) -> Schedule:
         read = await self.read_recipe(order_for(new.submission))
         home, now = self.store.home, self.clock.now()
-        found = await self.readers.in_thread(timetable.asked, new, read, home, now=now, who=who.name)
+        found = await self.readers.in_thread(timetable.build_schedule, new, read, home, now=now, who=who.name)
         await self.through(self.write(lambda desk: rows.add(desk.connection, found)))
         self.hook("scheduled", schedule=found.id, name=found.name, who=who.name)
         return found
@@ -82,9 +82,9 @@ class Schedules(Experiments):
         if turn.cause != "skipped":
             plan = await self._plan_of(found, now)
 
-        def act(desk: Desk) -> Fire | None:
+        def act(desk: Transaction) -> Fire | None:
             fire = timetable.take(desk, found, turn, plan, now=now)
-            happening = fired(found, fire) if fire is not None else None
+            happening = check_missed_fires(found, fire) if fire is not None else None
             if happening is not None:
                 self.siren.report(desk, happening)
             return fire
@@ -100,9 +100,9 @@ class Schedules(Experiments):
             read = await self.read_recipe(order_for(found.submission))
         except PronyError as exc:
             return exc
-        return await self.readers.in_thread(timetable.planned, found, read, self.offers(), now=now)
+        return await self.readers.in_thread(timetable.plan_fire, found, read, self.offers(), now=now)
 
-    async def _keep_plan(self, plan: Plan | PronyError | None, operation: Callable[[Desk], T]) -> T:
+    async def _keep_plan(self, plan: Plan | PronyError | None, operation: Callable[[Transaction], T]) -> T:
         """Write with the plan's lots in mind, so that whoever waits is offered them at once."""
         if not isinstance(plan, Plan):
             return await self.write(operation)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from prony.app.fleet import uploads
-from prony.app.fleet.office import Office
+from prony.app.fleet.office import FleetContext
 from prony.errors import CapacityError, InputError, NotFoundError
 from prony.model.job import Job
 from prony.model.script import ScriptWorkload
@@ -26,7 +26,7 @@ _GRACE_S = 3600.0  # from when scripts are brought to when the experiment that n
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-class Scripts(Office):
+class Scripts(FleetContext):
     """Kept once, however many recipes name them."""
 
     async def keep_scripts(self, sha256: str, chunks: AsyncIterator[bytes]) -> None:
@@ -47,10 +47,10 @@ class Scripts(Office):
     async def _make_room(self, size: int, place: Path) -> None:
         """Refuse scripts for which the quota has no room, when those are gone that nothing needs."""
         quota = self.settings.scripts_quota_bytes
-        if place.is_file() or await asyncio.to_thread(_used, self.store.home) + size <= quota:
+        if place.is_file() or await asyncio.to_thread(_count_bytes, self.store.home) + size <= quota:
             return
         await remove_unneeded(self)
-        if await asyncio.to_thread(_used, self.store.home) + size > quota:
+        if await asyncio.to_thread(_count_bytes, self.store.home) + size > quota:
             raise CapacityError(
                 f"folders of scripts may take {quota / 2**20:.0f} MiB on this server, and this one has no room in it",
                 hint="delete experiments whose scripts are not needed any more, or raise PRONY_SCRIPTS_QUOTA",
@@ -64,10 +64,10 @@ class Scripts(Office):
         return place
 
 
-async def remove_unneeded(office: Office) -> list[str]:
+async def remove_unneeded(office: FleetContext) -> list[str]:
     """Remove the scripts that no experiment and no schedule names; what has just come may not be named yet."""
     home = office.store.home
-    old = await asyncio.to_thread(lambda: {path.stem for path in _kept(home) if _is_old(path)})
+    old = await asyncio.to_thread(lambda: {path.stem for path in _list_archives(home) if _is_old(path)})
     named = await office.read(lambda connection: named_scripts(connection, old)) if old else set()
     unneeded = sorted(old - named)
     for sha256 in unneeded:
@@ -77,13 +77,13 @@ async def remove_unneeded(office: Office) -> list[str]:
     return unneeded
 
 
-def _kept(home: Home) -> list[Path]:
+def _list_archives(home: Home) -> list[Path]:
     return [path for path in (home.root / "scripts").glob("*.tar") if _SHA256.fullmatch(path.stem)]
 
 
-def _used(home: Home) -> int:
+def _count_bytes(home: Home) -> int:
     total = 0
-    for path in _kept(home):
+    for path in _list_archives(home):
         with suppress(FileNotFoundError):
             total += path.stat().st_size
     return total

@@ -20,7 +20,7 @@ from prony.model.job import Job
 from prony.model.place import Demand
 from prony.model.queue import ExperimentView, JobState, Lot, Submission
 from prony.model.recipe import Recipe
-from prony.recipe import Loaded, loads
+from prony.recipe import LoadedRecipe, loads
 from prony.recipe.formats import format_of
 
 MOST_JOBS = 20_000
@@ -53,7 +53,7 @@ class ReadRecipe:
     """What was read of a recipe: it without its marks, and the jobs that it becomes."""
 
     order: ReadOrder
-    loaded: Loaded
+    loaded: LoadedRecipe
     cells: list[Job]
 
 
@@ -126,7 +126,7 @@ def plan(
     # Lots of another recipe are other lots: who has the old ones in mind must not take them for these.
     prefix = f"{identity}.{new_id(time.time(), chance=2)}" if replaced else identity
     kind = partial(Lot, experiment_id=identity, priority=priority, created_at=now)
-    jobs, lots = _placed(cells, recipe, offers, lambda number, **rest: kind(id=f"{prefix}.{number}", **rest))
+    jobs, lots = _assign_lots(cells, recipe, offers, lambda number, **rest: kind(id=f"{prefix}.{number}", **rest))
     _check_size(len(jobs))
     experiment = Experiment(
         id=identity,
@@ -144,7 +144,7 @@ def plan(
     return Plan(experiment, jobs, lots)
 
 
-def demands(loaded: Loaded, cells: Sequence[Job]) -> list[tuple[Demand, int]]:
+def demands(loaded: LoadedRecipe, cells: Sequence[Job]) -> list[tuple[Demand, int]]:
     """Return what the recipe's jobs want, each with how many want it."""
     found: dict[str, tuple[Demand, int]] = {}
     for job in cells:
@@ -153,7 +153,7 @@ def demands(loaded: Loaded, cells: Sequence[Job]) -> list[tuple[Demand, int]]:
     return list(found.values())
 
 
-def _placed(
+def _assign_lots(
     cells: Sequence[Job], recipe: Recipe, offers: Offers, make: Callable[..., Lot]
 ) -> tuple[tuple[Job, ...], dict[str, Lot]]:
     if recipe.duet is not None:

@@ -21,7 +21,7 @@ from prony.model.schedule import Fire, NewSchedule, Schedule, ScheduleState
 from prony.model.timing import Timing
 from prony.store import schedules
 from prony.store.home import Home
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 # What is later than this was missed: a server looks around every second.
 GRACE = timedelta(seconds=60)
@@ -30,7 +30,7 @@ MOST_COUNTED = 10_000
 MOST_MADE_UP = 100
 
 
-def asked(new: NewSchedule, read: ReadRecipe, home: Home, *, now: datetime, who: str) -> Schedule:
+def build_schedule(new: NewSchedule, read: ReadRecipe, home: Home, *, now: datetime, who: str) -> Schedule:
     """Return the schedule that somebody asks for, with its recipe checked as if it were submitted now."""
     recipe = read.loaded.recipe
     given = {name: value for name in ("cron", "zone", "missed") if (value := getattr(new, name)) is not None}
@@ -62,7 +62,7 @@ def schedule_of(name: str, recipe: str, timing: Timing, submission: Submission, 
     )
 
 
-def keep_own(desk: Desk, plan: Plan, submission: Submission, *, now: datetime) -> str | None:
+def keep_own(desk: Transaction, plan: Plan, submission: Submission, *, now: datetime) -> str | None:
     """Keep the schedule that a submitted recipe brings, in the place of an earlier one of its name; return its id."""
     recipe = plan.experiment.recipe
     if recipe.schedule is None:
@@ -72,16 +72,16 @@ def keep_own(desk: Desk, plan: Plan, submission: Submission, *, now: datetime) -
     return schedules.replace(desk.connection, found)
 
 
-def pause(desk: Desk, text: str) -> Schedule:
+def pause(desk: Transaction, text: str) -> Schedule:
     return _move(desk, text, ScheduleState.PAUSED, None)
 
 
-def resume(desk: Desk, text: str, *, now: datetime) -> Schedule:
+def resume(desk: Transaction, text: str, *, now: datetime) -> Schedule:
     """Go on with the next time from now on: what was due in the pause was not wanted."""
     return _move(desk, text, ScheduleState.ACTIVE, now)
 
 
-def _move(desk: Desk, text: str, state: ScheduleState, now: datetime | None) -> Schedule:
+def _move(desk: Transaction, text: str, state: ScheduleState, now: datetime | None) -> Schedule:
     found = schedules.find(desk.connection, text, locked=True)
     if found.state is state:
         raise ConflictError(f"schedule {found.name} is {state} already", hint="`prony schedule list` shows all")
@@ -90,7 +90,7 @@ def _move(desk: Desk, text: str, state: ScheduleState, now: datetime | None) -> 
     return schedules.find(desk.connection, found.id)
 
 
-def remove(desk: Desk, text: str) -> str:
+def remove(desk: Transaction, text: str) -> str:
     """Forget a schedule with its history; its experiments stay. Return its id."""
     found = schedules.find(desk.connection, text, locked=True)
     schedules.remove(desk.connection, found.id)
@@ -133,7 +133,7 @@ def turns(timing: Timing, begin: datetime, now: datetime) -> list[Turn]:
     return [replace(turn, begin=one, next_at=end) for turn, one, end in zip(found, begins, ends, strict=True)]
 
 
-def planned(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: datetime) -> Plan | PronyError:
+def plan_fire(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: datetime) -> Plan | PronyError:
     """Return the experiment that a schedule makes now, or why there is none."""
     try:
         found = plan(read, offers, now=now, who=schedule.created_by)
@@ -142,28 +142,32 @@ def planned(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: dateti
     return found.of_schedule(schedule.id)
 
 
-def take(desk: Desk, schedule: Schedule, turn: Turn, made: Plan | PronyError | None, *, now: datetime) -> Fire | None:
+def take(
+    desk: Transaction, schedule: Schedule, turn: Turn, made: Plan | PronyError | None, *, now: datetime
+) -> Fire | None:
     """Carry out one turn; None where somebody else did, or the schedule was changed meanwhile."""
     kept = schedules.find(desk.connection, schedule.id, locked=True)
     if kept.state is not ScheduleState.ACTIVE or kept.next_at != turn.begin or kept.submission != schedule.submission:
         return None
     schedules.move(desk.connection, schedule.id, ScheduleState.ACTIVE, turn.next_at)
-    return _fired(desk, schedule.id, turn, made, now=now)
+    return _record_fire(desk, schedule.id, turn, made, now=now)
 
 
-def run_now(desk: Desk, schedule: Schedule, made: Plan | PronyError, *, now: datetime) -> Fire:
+def run_now(desk: Transaction, schedule: Schedule, made: Plan | PronyError, *, now: datetime) -> Fire:
     """Fire once beside the plan, paused or not."""
     if isinstance(made, PronyError):
         raise made
     schedules.find(desk.connection, schedule.id, locked=True)
     fire = None
     while fire is None:  # another asked in the same microsecond
-        fire = _fired(desk, schedule.id, Turn(now, now, now, "now"), made, now=now)
+        fire = _record_fire(desk, schedule.id, Turn(now, now, now, "now"), made, now=now)
         now += timedelta(microseconds=1)
     return fire
 
 
-def _fired(desk: Desk, schedule_id: str, turn: Turn, made: Plan | PronyError | None, *, now: datetime) -> Fire | None:
+def _record_fire(
+    desk: Transaction, schedule_id: str, turn: Turn, made: Plan | PronyError | None, *, now: datetime
+) -> Fire | None:
     plan = made if isinstance(made, Plan) else None
     fire = Fire.model_validate(
         {
@@ -173,7 +177,7 @@ def _fired(desk: Desk, schedule_id: str, turn: Turn, made: Plan | PronyError | N
             "cause": "failed" if isinstance(made, PronyError) else turn.cause,
             "experiment_id": plan.experiment.id if plan else None,
             "missed": turn.missed,
-            "reason": made.message if isinstance(made, PronyError) else _told(turn),
+            "reason": made.message if isinstance(made, PronyError) else _describe_turn(turn),
         }
     )
     if not schedules.add_fire(desk.connection, fire):
@@ -184,7 +188,7 @@ def _fired(desk: Desk, schedule_id: str, turn: Turn, made: Plan | PronyError | N
     return fire
 
 
-def _told(turn: Turn) -> str:
+def _describe_turn(turn: Turn) -> str:
     if turn.cause == "skipped":
         return f"{turn.missed + 1} missed while no server was up"
     return f"{turn.missed} earlier missed while no server was up" if turn.missed else ""

@@ -138,7 +138,7 @@ def following(case: Case, batches: Sequence[Batch]) -> Trial | Refusal:
     return Trial(way, MORE if is_second else PAIRS)
 
 
-def planned(case: Case, trial: Trial, *, now: datetime) -> Plan:
+def plan_batch(case: Case, trial: Trial, *, now: datetime) -> Plan:
     """Return the experiment that runs a batch on the agent of the change, as one lot, in order."""
     identity = new_id(time.time(), chance=6)
     recipe = _recipe(case, trial)

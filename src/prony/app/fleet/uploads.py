@@ -26,7 +26,7 @@ async def save(chunks: AsyncIterator[bytes], path: Path, *, most: int, start: in
     size = 0
     with disk_told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = _opened(path, start)
+        file = _open_at(path, start)
     try:
         async for chunk in chunks:
             size += len(chunk)
@@ -40,7 +40,7 @@ async def save(chunks: AsyncIterator[bytes], path: Path, *, most: int, start: in
     return size
 
 
-def _opened(path: Path, start: int) -> IO[bytes]:
+def _open_at(path: Path, start: int) -> IO[bytes]:
     file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
     file.seek(start)
     return file

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from prony.app.fleet.office import Notice, Office
+from prony.app.fleet.office import ChangeNotice, FleetContext
 from prony.app.fleet.views import OVER, view_of
 from prony.dispatch.retry import is_due
 from prony.errors import NotFoundError
@@ -19,20 +19,20 @@ from prony.store import queue, unqueued
 from prony.store.queued import queued_of
 
 
-class Watching(Office):
+class Watching(FleetContext):
     """Watched."""
 
-    async def watch(self, experiment_id: str) -> AsyncIterator[Notice]:
+    async def watch(self, experiment_id: str) -> AsyncIterator[ChangeNotice]:
         """Yield how the experiment stands, and then every change, until it has ended.
 
         Who does not keep up is cut off, and may come back for how it stands then.
         """
-        line: asyncio.Queue[Notice | None] = asyncio.Queue()
+        line: asyncio.Queue[ChangeNotice | None] = asyncio.Queue()
         self.watchers[experiment_id].add(line)
         try:
             view, jobs = await self.read(lambda connection: self._snapshot(connection, experiment_id))
             listed = [job.model_dump(mode="json") for job in jobs]
-            yield Notice("snapshot", json.dumps({"experiment": view.model_dump(mode="json"), "jobs": listed}))
+            yield ChangeNotice("snapshot", json.dumps({"experiment": view.model_dump(mode="json"), "jobs": listed}))
             if view.experiment.state in OVER:
                 return
             while (notice := await line.get()) is not None:
@@ -40,11 +40,13 @@ class Watching(Office):
         finally:
             self.leave(experiment_id, line)
 
-    async def events(self, last_id: str = "") -> AsyncIterator[Notice]:
+    async def events(self, last_id: str = "") -> AsyncIterator[ChangeNotice]:
         """Yield what changes anywhere, without end; first what somebody missed who had heard `last_id`."""
         async for place, changed in self.feed.follow(last_id):
             yield (
-                Notice("anew", "{}", place) if changed is None else Notice("changed", changed.model_dump_json(), place)
+                ChangeNotice("anew", "{}", place)
+                if changed is None
+                else ChangeNotice("changed", changed.model_dump_json(), place)
             )
 
     def _snapshot(self, connection: Connection, experiment_id: str) -> tuple[ExperimentView, list[QueuedJob]]:
@@ -57,7 +59,7 @@ class Watching(Office):
         """Tell those who watch how these jobs, and the experiment, stand now."""
 
         def ask(connection: Connection) -> tuple[ExperimentView, list[QueuedJob]]:
-            found = [_found(connection, one) for one in sorted(job_ids) if one]
+            found = [_find_job(connection, one) for one in sorted(job_ids) if one]
             return view_of(connection, experiment_id), self.shown_jobs([row for row in found if row is not None])
 
         try:
@@ -66,10 +68,10 @@ class Watching(Office):
             self.publish(experiment_id, None)
             return
         for job in jobs:
-            self.publish(experiment_id, Notice("job", job.model_dump_json()))
+            self.publish(experiment_id, ChangeNotice("job", job.model_dump_json()))
         over = view.experiment.state in OVER
         if over or "" in job_ids:
-            self.publish(experiment_id, Notice("experiment", view.model_dump_json()))
+            self.publish(experiment_id, ChangeNotice("experiment", view.model_dump_json()))
         if over:
             self.publish(experiment_id, None)
 
@@ -91,7 +93,7 @@ def _reason(row: Row[Any], now: float, why: Callable[[str], str]) -> str:
     return "; ".join(part for part in (row.reason, why(row.lot_id)) if part)
 
 
-def _found(connection: Connection, job_id: str) -> Row[Any] | None:
+def _find_job(connection: Connection, job_id: str) -> Row[Any] | None:
     """Return a job, if the experiment has not got others meanwhile."""
     try:
         return queue.by_job(connection, job_id)

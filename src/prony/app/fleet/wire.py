@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from prony.store.writer import Note
+from prony.store.writer import ChangeNote
 
 if TYPE_CHECKING:
     import psycopg
@@ -31,7 +31,7 @@ _SILENCE_S = 10.0
 _SEND = text("SELECT pg_notify(:channel, :payload)")
 
 
-def send_notes(connection: Connection, sender: str, notes: Sequence[Note]) -> None:
+def send_notes(connection: Connection, sender: str, notes: Sequence[ChangeNote]) -> None:
     """Send notes with the transaction: they are heard when it is committed, and never if it is not."""
     batch: list[list[object]] = []
     size = 0
@@ -60,7 +60,7 @@ class Listener:
     one that is alone need not send its notes: each costs a round trip and PostgreSQL's one lock for notifications.
     """
 
-    def __init__(self, engine: Engine, hear: Callable[[Sequence[Note]], None]) -> None:
+    def __init__(self, engine: Engine, hear: Callable[[Sequence[ChangeNote]], None]) -> None:
         self.sender = secrets.token_hex(8)
         self._engine = engine
         self._hear = hear
@@ -92,10 +92,10 @@ class Listener:
             self._ended.wait(_PAUSE_S)
 
     def _listen(self) -> None:
-        with self._connected() as connection:
+        with self._connect() as connection:
             connection.execute(f"LISTEN {CHANNEL}")
             self._beat(connection)
-            self._hear([Note("anew", "")])  # what was told before was not heard
+            self._hear([ChangeNote("anew", "")])  # what was told before was not heard
             self._others_until = time.monotonic() + _BEAT_S + _PAUSE_S  # by then the others have told
             beat_at = time.monotonic() + _BEAT_S
             while not self._ended.is_set():
@@ -109,7 +109,7 @@ class Listener:
         connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, json.dumps([self.sender, []])))
 
     @contextmanager
-    def _connected(self) -> Iterator[psycopg.Connection]:
+    def _connect(self) -> Iterator[psycopg.Connection]:
         """A connection like all others of the engine, and not of its pool."""
         pooled = self._engine.raw_connection()
         connection = cast("psycopg.Connection", pooled.driver_connection)
@@ -128,7 +128,7 @@ class Listener:
     def _receive(self, payload: str) -> None:
         try:
             sender, batch = json.loads(payload)
-            notes = [Note(str(topic), str(key), int(count)) for topic, key, count in batch]
+            notes = [ChangeNote(str(topic), str(key), int(count)) for topic, key, count in batch]
         except (ValueError, TypeError):  # somebody else's, on a channel of the same name
             return
         if sender != self.sender:

@@ -26,7 +26,7 @@ from prony.model.agent import AgentState
 from prony.model.queue import JobState
 from prony.model.result import Failure
 from prony.store import campaigns, queue
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 _MOST_RESULTS = 100
 _MOST_QUESTIONS = 200
@@ -60,14 +60,14 @@ class Bridge:
                 if self.fleet.now() - looked_at >= self.settings.look_s:
                     looked_at = self.fleet.now()
                     await self.look()
-                self._connected(is_there=True)
+                self._connect(is_there=True)
             except TransportError as exc:
-                self._connected(is_there=False, message=exc.message)
+                self._connect(is_there=False, message=exc.message)
             except PronyError as exc:
                 self.fleet.hook("round_failed", message=exc.message)
             await asyncio.sleep(self.settings.poll_s)
 
-    def _connected(self, *, is_there: bool, message: str = "") -> None:
+    def _connect(self, *, is_there: bool, message: str = "") -> None:
         if is_there != self.is_connected:
             self.fleet.hook("sark_queues", connected=is_there, message=message)
         self.is_connected = is_there
@@ -95,7 +95,7 @@ class Bridge:
         try:
             await self._push([row for row in fresh if (row.job_id, row.attempt) not in self._pushed])
         except TransportError as exc:
-            self._connected(is_there=False, message=exc.message)
+            self._connect(is_there=False, message=exc.message)
 
     async def look(self) -> None:
         """Compare what waits with what is in the lists, and what runs with how long it may."""
@@ -225,7 +225,7 @@ class Bridge:
         return since is not None and self._drained_at - since > self.settings.report_s
 
     async def _lose(self, lease_id: str, reason: str) -> None:
-        def act(desk: Desk) -> None:
+        def act(desk: Transaction) -> None:
             self.fleet.put_back(desk, lease_id, "lost", reason, counts=True)
 
         try:
@@ -244,7 +244,7 @@ class Bridge:
                 whom = f"worker {row.pinned}" if row.pinned else f"a worker that looks into {queue_of(row)}"
                 await self.fleet.write(partial(self._fail, job_id=row.job_id, reason=f"no sign of {whom}"))
 
-    def _fail(self, desk: Desk, job_id: str, reason: str) -> None:
+    def _fail(self, desk: Transaction, job_id: str, reason: str) -> None:
         row = queue.by_job(desk.connection, job_id, locked=True)
         if row.state != JobState.WAITING:
             return

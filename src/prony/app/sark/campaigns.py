@@ -89,7 +89,7 @@ def _job(number: int, asked: Mapping[str, Any], job_s: float) -> AskedJob:
     return AskedJob(word, runs, worker_id, float(timeout_s))
 
 
-def planned(campaign: Campaign, identity: str, *, now: datetime) -> Plan:
+def plan_campaign(campaign: Campaign, identity: str, *, now: datetime) -> Plan:
     """Lay out the experiment; its recipe, run again, measures the same combinations by Prony's own rules."""
     recipe = _recipe(campaign)
     jobs = tuple(_planned_job(campaign, recipe, identity, number) for number in range(len(campaign.jobs)))

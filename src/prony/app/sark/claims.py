@@ -26,7 +26,7 @@ class Claims:
         self._questions: dict[str, Question] = {}
         self._busy: Counter[str] = Counter()
 
-    def asked(self, job_id: str, address: str, now: float) -> None:
+    def note_request(self, job_id: str, address: str, now: float) -> None:
         self._questions[job_id] = Question(job_id, address, now)
 
     def forget(self, job_id: str) -> None:

@@ -55,7 +55,7 @@ class Files:
         def ask(connection: Connection) -> list[dict[str, Any]]:
             found = [row for row in campaigns.every(connection) if _is_ended(row)]
             found.sort(key=lambda row: row.ended_at, reverse=True)
-            return [_listed(row, _written(connection, row)) for row in found]
+            return [_build_row(row, _written(connection, row)) for row in found]
 
         listed = await self.fleet.read(ask)
         return {"count": len(listed), "files": listed}
@@ -81,7 +81,7 @@ def _written(connection: Connection, row: Row[Any]) -> str:
     return sark_csv(csv_rows(campaigns.results(connection, row.id)))
 
 
-def _listed(row: Row[Any], text: str) -> dict[str, Any]:
+def _build_row(row: Row[Any], text: str) -> dict[str, Any]:
     name, size = file_name(row.id, row.ended_at), len(text.encode())
     return {
         "filename": name,

@@ -38,7 +38,7 @@ class Intake:
     async def take(self, raw: bytes) -> None:
         """Record one report, or drop it and say why. When this returns, its text is needed no more."""
         try:
-            told, original = _parsed(raw)
+            told, original = _parse_report(raw)
         except ValueError as exc:
             self._drop("malformed", str(exc)[:200])
             return
@@ -51,7 +51,7 @@ class Intake:
 
     async def _keep(self, told: WorkerResult, original: str) -> None:
         try:
-            row, tried = await self._fleet.read(lambda connection: _known(connection, told.job_id))
+            row, tried = await self._fleet.read(lambda connection: _find_job(connection, told.job_id))
         except NotFoundError:
             self._drop("unknown_job", told.job_id)
             return
@@ -103,7 +103,7 @@ class Intake:
             shutil.rmtree(place, ignore_errors=True)
 
 
-def _parsed(raw: bytes) -> tuple[WorkerResult, str]:
+def _parse_report(raw: bytes) -> tuple[WorkerResult, str]:
     """Return a report and its text. One that names its job and cannot be read otherwise is one of a failure."""
     if len(raw) > _LONGEST:
         raise ValueError(f"a report of {len(raw)} bytes")
@@ -124,7 +124,7 @@ def _parsed(raw: bytes) -> tuple[WorkerResult, str]:
         return told, told.model_dump_json(exclude_none=True)
 
 
-def _known(connection: Connection, job_id: str) -> tuple[Row[Any], Sequence[Row[Any]]]:
+def _find_job(connection: Connection, job_id: str) -> tuple[Row[Any], Sequence[Row[Any]]]:
     return campaigns.job(connection, job_id), campaigns.attempts(connection, job_id)
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row
 
 from prony.app.fleet import keeping
 from prony.app.sark.bridge import Bridge
-from prony.app.sark.campaigns import campaign_of, planned
+from prony.app.sark.campaigns import campaign_of, plan_campaign
 from prony.app.sark.files import Files
 from prony.app.sark.routes import every_queue
 from prony.app.sark.settings import WHO
@@ -23,7 +23,7 @@ from prony.model.queue import JobState
 from prony.model.sark import RESULTS_QUEUE, capability_queue, held_queue, worker_queue
 from prony.store import campaigns
 from prony.store.rows import experiment_of
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 
 class Orchestrator(Staff, Files):
@@ -40,9 +40,9 @@ class Orchestrator(Staff, Files):
         asked = campaign_of(body, job_s=self.settings.job_s)
         while True:
             identity = self._next_id()
-            made = planned(asked, identity, now=self.fleet.clock.now())
+            made = plan_campaign(asked, identity, now=self.fleet.clock.now())
 
-            def keep(desk: Desk, made: Any = made) -> bool:
+            def keep(desk: Transaction, made: Any = made) -> bool:
                 if campaigns.is_taken(desk.connection, made.experiment.id):
                     return False
                 keeping.keep(desk, made)
@@ -70,7 +70,7 @@ class Orchestrator(Staff, Files):
             for row in campaigns.jobs(connection):
                 jobs[row.experiment_id].append(row)
             around = self._around()
-            return [_shown(row, jobs[row.id], around) for row in campaigns.every(connection)]
+            return [_show_campaign(row, jobs[row.id], around) for row in campaigns.every(connection)]
 
         listed = await self.fleet.read(ask)
         return {"count": len(listed), "campaigns": listed}
@@ -78,7 +78,7 @@ class Orchestrator(Staff, Files):
     async def campaign(self, campaign_id: str) -> dict[str, Any]:
         def ask(connection: Connection) -> dict[str, Any]:
             row = campaigns.require(connection, campaign_id)
-            return _shown(row, campaigns.jobs(connection, campaign_id), self._around())
+            return _show_campaign(row, campaigns.jobs(connection, campaign_id), self._around())
 
         return await self.fleet.read(ask)
 
@@ -91,7 +91,7 @@ class Orchestrator(Staff, Files):
         """Return a job; a worker that took its id from a list asks for it so, and then says to be busy."""
         row = await self.fleet.read(lambda connection: campaigns.job(connection, job_id))
         if row.state == JobState.WAITING:
-            self.bridge.claims.asked(job_id, address, self.fleet.now())
+            self.bridge.claims.note_request(job_id, address, self.fleet.now())
         return {"job": shown_job(row, self._around()), "result": shown_result(row)}
 
     # The whole
@@ -116,7 +116,7 @@ class Orchestrator(Staff, Files):
         return {
             "status": "healthy",
             "timestamp": now,
-            "redis": await self.bridge.queues.described() | {"timestamp": now},
+            "redis": await self.bridge.queues.describe() | {"timestamp": now},
         }
 
     async def stats(self) -> dict[str, Any]:
@@ -154,5 +154,5 @@ class Orchestrator(Staff, Files):
         return {"status": "reset", "message": "All data cleared successfully"} | cleared
 
 
-def _shown(row: Row[Any], jobs: Sequence[Row[Any]], around: Around) -> dict[str, Any]:
+def _show_campaign(row: Row[Any], jobs: Sequence[Row[Any]], around: Around) -> dict[str, Any]:
     return shown_campaign(row, experiment_of(row).recipe.model.model, jobs, around)

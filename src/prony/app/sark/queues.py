@@ -36,7 +36,7 @@ class Queues(Protocol):
 
     async def clear(self, queues: Sequence[str]) -> None: ...
 
-    async def described(self) -> dict[str, object]:
+    async def describe(self) -> dict[str, object]:
         """Return where the lists are, and whether they answer."""
         ...
 

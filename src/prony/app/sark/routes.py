@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from prony.app.fleet.floor import Card
-from prony.app.sark.workers import is_worker, registered
+from prony.app.fleet.floor import KnownAgent
+from prony.app.sark.workers import build_registration, is_worker
 from prony.model.place import Demand
 from prony.model.sark import COMPUTE_UNITS, PLAIN_CPU, capability_queue, worker_queue
 from prony.model.states import IDLE_ONLY
@@ -25,20 +25,20 @@ def _unit_queue(demand: str) -> str:
     return capability_queue(Demand.read_json(demand).engine or "")
 
 
-def queues_of(card: Card) -> list[str]:
+def queues_of(card: KnownAgent) -> list[str]:
     """Return the lists that a worker looks into."""
-    words = registered(card.capabilities).capabilities
+    words = build_registration(card.capabilities).capabilities
     return [worker_queue(card.id), *map(capability_queue, words)]
 
 
-def every_queue(cards: Iterable[Card]) -> list[str]:
+def every_queue(cards: Iterable[KnownAgent]) -> list[str]:
     """Return all lists that workers may look into."""
     known = [capability_queue(word) for word in (*COMPUTE_UNITS, PLAIN_CPU)]
     own = [name for card in cards if is_worker(card.capabilities) for name in queues_of(card)]
     return list(dict.fromkeys([*known, *own]))
 
 
-def served_queues(cards: Iterable[Card]) -> set[str]:
+def served_queues(cards: Iterable[KnownAgent]) -> set[str]:
     """Return the lists that a living worker looks into."""
     living = [card for card in cards if is_worker(card.capabilities) and card.state not in IDLE_ONLY]
     return {name for card in living for name in queues_of(card)}

@@ -8,10 +8,10 @@ from typing import Any
 from prony.app.sark.bridge import Bridge
 from prony.app.sark.settings import WHO
 from prony.app.sark.workers import (
+    build_registration,
     enrolment_of,
     is_faulty,
     is_worker,
-    registered,
     registration_of,
     shown_health,
     shown_worker,
@@ -21,7 +21,7 @@ from prony.errors import InputError, NotFoundError
 from prony.model.agent import Agent, AgentState, Enrolment, Heartbeat
 from prony.model.sark import WorkerStatus
 from prony.store import agents as rows
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 _PAGE = 500
 
@@ -40,7 +40,7 @@ class Staff:
         """Take in a worker, or a new life of one: what its earlier life held waits again."""
         enrolment = enrolment_of(registration_of(body))
         worker_id = str(enrolment.id)
-        known = await self._found(worker_id)
+        known = await self._find_agent(worker_id)
         was_faulty = known is not None and self._is_faulty(known)
         await self._enrol(enrolment)
         if known is None:
@@ -61,10 +61,10 @@ class Staff:
         return {"count": len(listed), "workers": listed}
 
     async def workers_known(self) -> list[dict[str, Any]]:
-        return [self._shown(agent) for agent in await self._agents()]
+        return [self._show_worker(agent) for agent in await self._agents()]
 
     async def worker(self, worker_id: str) -> dict[str, Any]:
-        return self._shown(await self._agent(worker_id))
+        return self._show_worker(await self._agent(worker_id))
 
     async def set_status(self, worker_id: str, body: Mapping[str, Any], *, address: str) -> dict[str, Any]:
         try:
@@ -83,7 +83,7 @@ class Staff:
 
     async def heartbeat(self, worker_id: str) -> dict[str, Any]:
         """Note that it lives, with whatever it runs; one that was faulty is trusted again."""
-        agent = await self._found(worker_id)
+        agent = await self._find_agent(worker_id)
         if agent is None and worker_id in self._dismissed:  # it does not know, and would never register again
             await self._enrol(self._dismissed[worker_id])
         agent = agent or await self._agent(worker_id)
@@ -121,7 +121,7 @@ class Staff:
     async def dismiss(self, worker_id: str) -> None:
         """Forget a worker; its next sign of life brings it back, because nobody can tell it to register."""
         agent = await self._agent(worker_id)
-        enrolment = enrolment_of(registered(agent.capabilities))
+        enrolment = enrolment_of(build_registration(agent.capabilities))
         await self.fleet.remove(worker_id, who=WHO)
         self._said.pop(worker_id, None)
         self._dismissed[worker_id] = enrolment
@@ -129,7 +129,7 @@ class Staff:
     def names(self) -> dict[str, str]:
         """Return the names of the workers' devices that are in mind."""
         cards = [card for card in list(self.fleet.floor.cards.values()) if is_worker(card.capabilities)]
-        return {card.id: registered(card.capabilities).device_name for card in cards}
+        return {card.id: build_registration(card.capabilities).device_name for card in cards}
 
     # Inside
 
@@ -147,7 +147,7 @@ class Staff:
         await self.bridge.release_cancelled(answer.cancel)
 
     async def _call_faulty(self, worker_id: str) -> None:
-        def act(desk: Desk) -> None:
+        def act(desk: Transaction) -> None:
             rows.change(desk.connection, worker_id, state=AgentState.FAULTY.value, reason="it said so itself")
             desk.tell("agent", worker_id)
 
@@ -165,12 +165,12 @@ class Staff:
             cursor = page.next
 
     async def _agent(self, worker_id: str) -> Agent:
-        found = await self._found(worker_id)
+        found = await self._find_agent(worker_id)
         if found is None:
             raise NotFoundError("Worker not found")
         return found
 
-    async def _found(self, worker_id: str) -> Agent | None:
+    async def _find_agent(self, worker_id: str) -> Agent | None:
         try:
             agent = await self.fleet.agent(worker_id)
         except NotFoundError:
@@ -184,7 +184,7 @@ class Staff:
         said = self._said.get(agent.id)
         return status_of(agent, said, now=self.fleet.clock.now(), silence_s=self.settings.silence_s)
 
-    def _shown(self, agent: Agent) -> dict[str, Any]:
+    def _show_worker(self, agent: Agent) -> dict[str, Any]:
         return shown_worker(agent, self._status(agent))
 
     def _health(self, agent: Agent) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def is_worker(capabilities: Capabilities) -> bool:
     return isinstance(capabilities.facts.get(_REGISTRATION), str)
 
 
-def registered(capabilities: Capabilities) -> Registration:
+def build_registration(capabilities: Capabilities) -> Registration:
     return _read(str(capabilities.facts[_REGISTRATION]))
 
 
@@ -103,7 +103,7 @@ def status_of(agent: Agent, said: WorkerStatus | None, *, now: datetime, silence
 
 
 def shown_worker(agent: Agent, status: WorkerStatus) -> dict[str, Any]:
-    told = registered(agent.capabilities)
+    told = build_registration(agent.capabilities)
     info = told.device_info
     return {
         "worker_id": agent.id,

@@ -117,12 +117,12 @@ def _start(options: Namespace) -> int:
 
 
 def _info(options: Namespace) -> int:
-    from prony.agent.abilities import Abilities
+    from prony.agent.abilities import CapabilityScanner
     from prony.cli.output import print_json, print_text
     from prony.store.home import home
 
     place = home().create()
-    offered = Abilities(place, _settings(options)).look()
+    offered = CapabilityScanner(place, _settings(options)).look()
     if options.sark:
         from prony.cli.sark_agent import show_worker
 

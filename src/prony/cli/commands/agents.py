@@ -65,11 +65,11 @@ def _list(client: Client, options: Namespace) -> int:
 
     from prony.cli.columns import AGENT, agent_cells
     from prony.cli.output import print_listed
-    from prony.client.names import listed
+    from prony.client.names import iterate_pages
     from prony.model.agent import AgentState
 
     state = AgentState(options.state) if options.state else None
-    agents = list(listed(partial(client.agents, state=state)))
+    agents = list(iterate_pages(partial(client.agents, state=state)))
     none = "no agent is like that" if state else f"no agent yet: prony agent start --server {client.url}"
     return print_listed(agents, AGENT, agent_cells, none=none, as_json=options.json)
 

@@ -56,17 +56,17 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import kept
+    from prony.cli.remote import open_server_or_home
 
     acts = {"add": _add, "list": _list, "show": _show, "test": _test, "remove": _remove}
-    with kept(options, _here) as book:
+    with open_server_or_home(options, _here) as book:
         return acts[options.action](book, options)
 
 
 def _here() -> AbstractContextManager[LocalAlarms]:
-    from prony.app.local_alarms import opened
+    from prony.app.local_alarms import open_alarms
 
-    return opened()
+    return open_alarms()
 
 
 def _add(book: Book, options: Namespace) -> int:
@@ -103,10 +103,10 @@ def _label(text: str) -> tuple[str, str]:
 def _list(book: Book, options: Namespace) -> int:
     from prony.cli.columns import ALARM, alarm_cells
     from prony.cli.output import print_listed
-    from prony.client.names import listed
+    from prony.client.names import iterate_pages
 
     none = "no alarm yet: prony alarm add NAME --when 'experiment failed' --to URL makes one"
-    return print_listed(list(listed(book.alarms)), ALARM, alarm_cells, none=none, as_json=options.json)
+    return print_listed(list(iterate_pages(book.alarms)), ALARM, alarm_cells, none=none, as_json=options.json)
 
 
 def _show(book: Book, options: Namespace) -> int:
@@ -114,11 +114,11 @@ def _show(book: Book, options: Namespace) -> int:
 
     from prony.cli.columns import ALARM, DELIVERY, INCIDENT, alarm_cells, delivery_cells, incident_cells
     from prony.cli.output import print_columns, print_json, print_note
-    from prony.client.names import listed
+    from prony.client.names import iterate_pages
 
     found = book.alarm(options.alarm)
-    incidents = list(listed(partial(book.incidents, options.alarm), options.limit))
-    deliveries = list(listed(partial(book.deliveries, options.alarm), options.limit))
+    incidents = list(iterate_pages(partial(book.incidents, options.alarm), options.limit))
+    deliveries = list(iterate_pages(partial(book.deliveries, options.alarm), options.limit))
     if options.json:
         told = {
             "alarm": found.model_dump(mode="json"),

@@ -58,7 +58,7 @@ def command(options: Namespace) -> int:
     rows = [(name, text(figure), METRICS[name].meaning) for name, figure in calibration.figures.items()]
     print_columns(("FIGURE", "VALUE", "WHAT IT IS"), rows)
     if options.deep and calibration.noise_class is not None:
-        print_text(_told(calibration))
+        print_text(_describe_calibration(calibration))
     for note in calibration.notes:
         print_note(f"while it was taken: {note}")
     return 0
@@ -74,7 +74,7 @@ def _repeats(options: Namespace) -> int:
     return repeats
 
 
-def _told(calibration: Calibration) -> str:
+def _describe_calibration(calibration: Calibration) -> str:
     """Return what a deep calibration found, in a sentence."""
     figures = calibration.figures
     noise, seen, wrong = (figures[name].value for name in ("run_noise", "seen_with_10_runs", "false_alarm_rate"))

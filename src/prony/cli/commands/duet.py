@@ -12,7 +12,7 @@ from prony.cli.arguments import add_json, add_report, add_server
 if TYPE_CHECKING:
     from prony.app.api import Bench
     from prony.model.comparison import Comparison
-    from prony.recipe import Loaded
+    from prony.recipe import LoadedRecipe
 
 # What a person says, and where it stands in a recipe.
 _SHORT = {"engine.version": "workload.engine_version"}
@@ -84,7 +84,7 @@ def full_path(path: str) -> str:
     return path if path.partition(".")[0] in Recipe.model_fields else f"workload.{path}"
 
 
-def _here(loaded: Loaded, options: Namespace) -> int:
+def _here(loaded: LoadedRecipe, options: Namespace) -> int:
     from prony.app.api import Bench
     from prony.cli.comparing import terms_of
     from prony.cli.outcome import finish
@@ -96,12 +96,12 @@ def _here(loaded: Loaded, options: Namespace) -> int:
         with following() as follower:
             dossier = bench.run(loaded, on_start=follower.start, on_event=follower.event)
         if options.json:
-            return _told(bench.compare([dossier.experiment.id], terms), options)
+            return _print_comparison(bench.compare([dossier.experiment.id], terms), options)
         code = finish(dossier, options, report=bench.write_report if options.report else None)
-        return code or _told(bench.compare([dossier.experiment.id], terms), options)
+        return code or _print_comparison(bench.compare([dossier.experiment.id], terms), options)
 
 
-def _there(loaded: Loaded, options: Namespace) -> int:
+def _there(loaded: LoadedRecipe, options: Namespace) -> int:
     from prony.cli.bringing import brought
     from prony.cli.comparing import terms_of
     from prony.cli.remote import connect
@@ -115,10 +115,10 @@ def _there(loaded: Loaded, options: Namespace) -> int:
             follow(client, view.experiment.id, cancels=True)
         elif code := see_through(client, view, options):
             return code
-        return _told(client.comparison([view.experiment.id], terms), options)
+        return _print_comparison(client.comparison([view.experiment.id], terms), options)
 
 
-def _told(found: Comparison, options: Namespace) -> int:
+def _print_comparison(found: Comparison, options: Namespace) -> int:
     from prony.cli.comparing import show_comparison
     from prony.model.comparison import Conclusion
 
@@ -126,7 +126,7 @@ def _told(found: Comparison, options: Namespace) -> int:
     return 1 if found.has(Conclusion.REGRESSION) else 0
 
 
-def _have_versions(bench: Bench, loaded: Loaded) -> None:
+def _have_versions(bench: Bench, loaded: LoadedRecipe) -> None:
     """Give each version of an engine that the recipe names, and this machine has not, an environment of its own."""
     from prony.cli.output import print_note
     from prony.model.recipe import ModelWorkload

@@ -37,7 +37,7 @@ def _list(client: Client, options: Namespace) -> int:
 
     from prony.cli.columns import JOB, job_cells
     from prony.cli.output import print_listed
-    from prony.client.names import agent_named, experiment_named, listed
+    from prony.client.names import agent_named, experiment_named, iterate_pages
     from prony.model.queue import JobState
 
     wanted = partial(
@@ -47,7 +47,7 @@ def _list(client: Client, options: Namespace) -> int:
         agent=agent_named(client, options.agent) if options.agent else None,
         label=_label(options.label) if options.label else None,
     )
-    jobs = list(listed(wanted, options.limit))
+    jobs = list(iterate_pages(wanted, options.limit))
     return print_listed(jobs, JOB, job_cells, none="no job is like that", as_json=options.json)
 
 

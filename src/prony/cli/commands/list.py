@@ -52,13 +52,13 @@ def _there(options: Namespace) -> tuple[tuple[str, ...], list[dict[str, Any]], l
 
     from prony.cli.columns import EXPERIMENT, experiment_cells, experiment_row
     from prony.cli.remote import connect
-    from prony.client.names import listed
+    from prony.client.names import iterate_pages
     from prony.model.experiment import ExperimentState
 
     state = ExperimentState(options.state) if options.state else None
     with connect(options) as client:
         ask = partial(client.experiments, state=state, name=options.name, schedule=options.schedule)
-        views = list(listed(ask, options.limit))
+        views = list(iterate_pages(ask, options.limit))
     return EXPERIMENT, [experiment_row(view) for view in views], [experiment_cells(view) for view in views]
 
 

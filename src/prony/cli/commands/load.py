@@ -35,9 +35,9 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     import json
 
-    from prony.cli.running import run_here, uncollected
+    from prony.cli.running import pause_garbage_collection, run_here
 
-    with uncollected():
+    with pause_garbage_collection():
         from prony.recipe import loads
     loaded = loads(json.dumps(recipe(options)), "json", "the options", options.set)
     return run_here(loaded, options, base=Path.cwd())

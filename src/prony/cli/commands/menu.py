@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from prony.cli.arguments import add_server
-from prony.cli.menu import Back, Choice, Terminal, asked, choose, experiments, recipe, serve
+from prony.cli.menu import Back, Choice, Terminal, ask_option, choose, experiments, recipe, serve
 
 _REPORTS = ("html", "md", "pdf", "json", "csv", "junit")
 _EXPORTS = ("folder", "ai-factory", "requests-jsonl", "csv")
@@ -30,8 +30,8 @@ def command(options: Namespace) -> int:
 
 def _run(terminal: Terminal) -> list[str]:
     path = recipe(terminal)
-    clients = asked(terminal, "Users at once, as 4 or 1,2,4,8 (Enter: as the recipe says):", "--clients")
-    on = asked(terminal, "Target, as local (Enter: as the recipe says):", "--on")
+    clients = ask_option(terminal, "Users at once, as 4 or 1,2,4,8 (Enter: as the recipe says):", "--clients")
+    on = ask_option(terminal, "Target, as local (Enter: as the recipe says):", "--on")
     return ["run", path, *clients, *on, *terminal.server]
 
 
@@ -79,7 +79,7 @@ def _report(terminal: Terminal) -> list[str]:
         chosen,
         "--format",
         form,
-        *asked(terminal, "File (Enter: its own place):", "--out"),
+        *ask_option(terminal, "File (Enter: its own place):", "--out"),
         *terminal.server,
     ]
 
@@ -91,7 +91,7 @@ def _compare(terminal: Terminal) -> list[str]:
 
 def _sweep(terminal: Terminal) -> list[str]:
     chosen = experiments(terminal, "Which experiments?", several=True)
-    slo = asked(terminal, "A limit, as e2e_ms.p99=100 (Enter: none):", "--slo")
+    slo = ask_option(terminal, "A limit, as e2e_ms.p99=100 (Enter: none):", "--slo")
     return ["sweep-report", *chosen, *slo, *terminal.server]
 
 
@@ -104,7 +104,7 @@ def _import(terminal: Terminal) -> list[str]:
 
 def _web(terminal: Terminal) -> list[str]:
     terminal.tell("  It serves until Ctrl-C.")
-    return ["server", *asked(terminal, "Port (Enter: 7337):", "--port")]
+    return ["server", *ask_option(terminal, "Port (Enter: 7337):", "--port")]
 
 
 def _number(chosen: str | int) -> int:

@@ -38,7 +38,7 @@ def command(options: Namespace) -> int:
     options.format = "html" if wanted == _PDF else wanted
     content = _from_there(options) if address(options) else _from_here(options)
     if wanted == _PDF:
-        content = _printed(content)
+        content = _print_pdf(content)
     if isinstance(content, Path):
         print_note(f"report: {content}")
         return 0
@@ -57,14 +57,14 @@ def _by_name(out: Path | None) -> str:
     return suffixes.get(out.suffix.lower(), "html") if out is not None else "html"
 
 
-def _printed(content: str | bytes | Path) -> bytes | Path:
+def _print_pdf(content: str | bytes | Path) -> bytes | Path:
     """Return the page as PDF, beside the page where that has a place of its own."""
-    from prony.report.pdf import printed
+    from prony.report.pdf import print_pdf
 
     if not isinstance(content, Path):
-        return printed(content if isinstance(content, bytes) else content.encode())
+        return print_pdf(content if isinstance(content, bytes) else content.encode())
     beside = content.with_suffix(".pdf")
-    _write(beside, printed(content.read_bytes()))
+    _write(beside, print_pdf(content.read_bytes()))
     return beside
 
 

@@ -35,13 +35,13 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.cli.github import check_summary
     from prony.cli.remote import address
-    from prony.cli.running import run_here, uncollected
+    from prony.cli.running import pause_garbage_collection, run_here
 
     check_summary(options)
     is_remote = address(options) is not None
     if not is_remote:
         _check_here(options)
-    with uncollected():
+    with pause_garbage_collection():
         from prony.recipe import load
     on = [f"place.on={options.on}"] if options.on else []
     options.set = [*options.set, *on]

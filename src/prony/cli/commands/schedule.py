@@ -46,20 +46,20 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import kept
+    from prony.cli.remote import open_server_or_home
 
     acts = {
         "add": _add, "list": _list, "show": _show, "pause": _move, "resume": _move, "run-now": _run_now,
         "remove": _remove,
     }  # fmt: skip
-    with kept(options, _here) as book:
+    with open_server_or_home(options, _here) as book:
         return acts[options.action](book, options)
 
 
 def _here() -> AbstractContextManager[LocalSchedules]:
-    from prony.app.local_schedules import opened
+    from prony.app.local_schedules import open_schedules
 
-    return opened()
+    return open_schedules()
 
 
 def _add(book: Book, options: Namespace) -> int:
@@ -67,13 +67,13 @@ def _add(book: Book, options: Namespace) -> int:
     from prony.cli.output import print_answer
     from prony.cli.remote import note_unserved
 
-    made = book.add_schedule(_wanted(options, book))
+    made = book.add_schedule(_build_schedule(options, book))
     print_answer(made, f"{made.name} ({made.id}) is {made.state}{format_next(made)}", as_json=options.json)
     note_unserved(options)
     return 0
 
 
-def _wanted(options: Namespace, book: Book) -> NewSchedule:
+def _build_schedule(options: Namespace, book: Book) -> NewSchedule:
     from prony.cli.bringing import brought
     from prony.cli.submitting import submission_of
     from prony.model.schedule import NewSchedule
@@ -90,10 +90,10 @@ def _wanted(options: Namespace, book: Book) -> NewSchedule:
 def _list(book: Book, options: Namespace) -> int:
     from prony.cli.columns import SCHEDULE, schedule_cells
     from prony.cli.output import print_listed
-    from prony.client.names import listed
+    from prony.client.names import iterate_pages
 
     none = "no schedule yet: prony schedule add RECIPE --cron '0 3 * * *' makes one"
-    return print_listed(list(listed(book.schedules)), SCHEDULE, schedule_cells, none=none, as_json=options.json)
+    return print_listed(list(iterate_pages(book.schedules)), SCHEDULE, schedule_cells, none=none, as_json=options.json)
 
 
 def _move(book: Book, options: Namespace) -> int:
@@ -110,10 +110,10 @@ def _show(book: Book, options: Namespace) -> int:
 
     from prony.cli.columns import FIRE, SCHEDULE, fire_cells, schedule_cells
     from prony.cli.output import print_columns, print_json, print_note
-    from prony.client.names import listed
+    from prony.client.names import iterate_pages
 
     found = book.schedule(options.schedule)
-    fires = list(listed(partial(book.fires, options.schedule), options.limit))
+    fires = list(iterate_pages(partial(book.fires, options.schedule), options.limit))
     if options.json:
         told = [fire.model_dump(mode="json") for fire in fires]
         print_json({"schedule": found.model_dump(mode="json"), "fires": told})

@@ -39,10 +39,10 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.app.access import opened
+    from prony.app.access import open_access
 
     actions = {"add": _add, "list": _list, "revoke": _revoke, "audit": _audit}
-    with opened(options.database) as access:
+    with open_access(options.database) as access:
         actions[options.action](access, options)
     return 0
 
@@ -50,19 +50,19 @@ def command(options: Namespace) -> int:
 def _add(access: Access, options: Namespace) -> None:
     from prony.cli.output import print_json, print_note, print_text
 
-    made = access.add_token(_wanted(options))
+    made = access.add_token(_build_token(options))
     _record(access, "add_token", made.token.id, status=201)
     if options.json:
         print_json(made.model_dump(mode="json"))
         return
     token = made.token
-    until = f" until {_shown(token.expires_at)} UTC" if token.expires_at else ""
+    until = f" until {_format_time(token.expires_at)} UTC" if token.expires_at else ""
     kind = "enrols one agent" if token.once else f"has the role {token.role.value}"
     print_note(f"token {token.id} {kind}{until}; its secret is shown this one time:")
     print_text(made.secret)
 
 
-def _wanted(options: Namespace) -> NewToken:
+def _build_token(options: Namespace) -> NewToken:
     """Return what the options ask for, or say which of them is wrong."""
     from pydantic import TypeAdapter, ValidationError
 
@@ -127,7 +127,7 @@ def _token_cells(token: Token) -> tuple[str, ...]:
     elif token.expires_at is not None and token.expires_at <= datetime.now(UTC):
         state = "expired"
     role = f"{token.role.value}, once" if token.once else token.role.value
-    times = [_shown(at) for at in (token.created_at, token.expires_at, token.last_used_at)]
+    times = [_format_time(at) for at in (token.created_at, token.expires_at, token.last_used_at)]
     return (token.id, token.name, role, state, token.agent_id or "-", *times)
 
 
@@ -138,7 +138,7 @@ def _entry_cells(entry: AuditEntry) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _shown(at: datetime | None) -> str:
+def _format_time(at: datetime | None) -> str:
     return "-" if at is None else f"{at:%Y-%m-%d %H:%M}"
 
 

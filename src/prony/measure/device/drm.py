@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from prony.measure import kernel
-from prony.measure.device.nvidia import hashed
+from prony.measure.device.nvidia import hash_serial
 from prony.model.device import Gpu
 
 VENDORS = {0x1002: "amd", 0x8086: "intel", 0x10DE: "nvidia"}
@@ -43,7 +43,7 @@ def _gpu(index: int, folder: Path, vendor: str, root: Path) -> Gpu:
         index=index,
         name=_name(folder, vendor, root),
         vendor=vendor,
-        uuid_hash=hashed(unique) if unique else None,
+        uuid_hash=hash_serial(unique) if unique else None,
         memory_mib=None if vram is None else vram // 2**20,
         compute_capability=target,
         precisions=next((names for start, names in _AMD_PRECISIONS if (target or "").startswith(start)), ()),
@@ -56,7 +56,7 @@ def _gpu(index: int, folder: Path, vendor: str, root: Path) -> Gpu:
 def _name(folder: Path, vendor: str, root: Path) -> str:
     device = kernel.number(folder / "device")
     own = kernel.text(folder / "product_name")
-    listed = None if device is None else _listed(kernel.number(folder / "vendor") or 0, device, root)
+    listed = None if device is None else _look_up_pci_name(kernel.number(folder / "vendor") or 0, device, root)
     name = kernel.first((own, listed)) or ("GPU" if device is None else f"GPU {device:#06x}")
     return name if name.startswith(_NAMES[vendor]) else f"{_NAMES[vendor]} {name}"
 
@@ -83,7 +83,7 @@ def _target(folder: Path, root: Path) -> str | None:
 
 
 @cache
-def _listed(vendor: int, device: int, root: Path) -> str | None:
+def _look_up_pci_name(vendor: int, device: int, root: Path) -> str | None:
     """Return a device's name in the system's own list of PCI ids, where one is installed."""
     text = kernel.first(kernel.text(root / file) for file in _ID_FILES)
     section = re.search(rf"^{vendor:04x}  .*\n((?:[\t#].*\n|\n)*)", text or "", re.MULTILINE)

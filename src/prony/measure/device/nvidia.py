@@ -58,7 +58,7 @@ def management() -> Any | None:
     return pynvml
 
 
-def asked(question: Callable[..., Any], *about: Any) -> Any | None:
+def ask_library(question: Callable[..., Any], *about: Any) -> Any | None:
     """Return the library's answer, or None where this GPU or driver does not offer it."""
     import pynvml
 
@@ -73,8 +73,8 @@ def handles() -> list[Any]:
     library = management()
     if library is None:
         return []
-    count = asked(library.nvmlDeviceGetCount) or 0
-    found = (asked(library.nvmlDeviceGetHandleByIndex, index) for index in range(count))
+    count = ask_library(library.nvmlDeviceGetCount) or 0
+    found = (ask_library(library.nvmlDeviceGetHandleByIndex, index) for index in range(count))
     return [handle for handle in found if handle is not None]
 
 
@@ -98,26 +98,26 @@ def throttles(mask: int) -> tuple[str, ...]:
 
 
 def _gpu(index: int, handle: Any, library: Any) -> Gpu:
-    uuid, memory = asked(library.nvmlDeviceGetUUID, handle), asked(library.nvmlDeviceGetMemoryInfo, handle)
-    capability = asked(library.nvmlDeviceGetCudaComputeCapability, handle)
-    limit_mw = asked(library.nvmlDeviceGetEnforcedPowerLimit, handle)
+    uuid, memory = ask_library(library.nvmlDeviceGetUUID, handle), ask_library(library.nvmlDeviceGetMemoryInfo, handle)
+    capability = ask_library(library.nvmlDeviceGetCudaComputeCapability, handle)
+    limit_mw = ask_library(library.nvmlDeviceGetEnforcedPowerLimit, handle)
     return Gpu(
         index=index,
-        name=_word(asked(library.nvmlDeviceGetName, handle)) or "NVIDIA GPU",
+        name=_word(ask_library(library.nvmlDeviceGetName, handle)) or "NVIDIA GPU",
         vendor="nvidia",
-        uuid_hash=None if uuid is None else hashed(_word(uuid) or ""),
+        uuid_hash=None if uuid is None else hash_serial(_word(uuid) or ""),
         memory_mib=None if memory is None else memory.total // 2**20,
         compute_capability=None if capability is None else f"{capability[0]}.{capability[1]}",
         precisions=() if capability is None else precisions((capability[0], capability[1])),
         power_limit_w=None if limit_mw is None else limit_mw / 1000,
         # The most it can be: the width in use may shrink while the GPU idles.
-        pcie_width=asked(library.nvmlDeviceGetMaxPcieLinkWidth, handle),
-        driver=_word(asked(library.nvmlSystemGetDriverVersion)),
-        runtime=_cuda(asked(library.nvmlSystemGetCudaDriverVersion_v2)),
+        pcie_width=ask_library(library.nvmlDeviceGetMaxPcieLinkWidth, handle),
+        driver=_word(ask_library(library.nvmlSystemGetDriverVersion)),
+        runtime=_cuda(ask_library(library.nvmlSystemGetCudaDriverVersion_v2)),
     )
 
 
-def hashed(secret: str) -> str:
+def hash_serial(secret: str) -> str:
     """Return a short digest, so that a serial number can be compared and not read."""
     return hashlib.sha256(secret.encode()).hexdigest()[:16]
 

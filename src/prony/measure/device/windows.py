@@ -44,7 +44,7 @@ def cpu(said: Mapping[str, str], features: set[str], logical: int, physical: int
         flags=flags.relevant(features),
         physical_cores=physical,
         logical_cores=logical,
-        allowed_cores=_allowed(logical),
+        allowed_cores=_count_allowed(logical),
     )
 
 
@@ -55,7 +55,7 @@ def virtualization(bios: Mapping[str, str]) -> str | None:
     return next((name for sign, name in signs.items() if sign in words), None)
 
 
-def _allowed(logical: int) -> int:
+def _count_allowed(logical: int) -> int:
     import psutil
 
     return len(psutil.Process().cpu_affinity() or range(logical))

@@ -35,7 +35,7 @@ def look(*, window_s: float = 0.7, home: Path | None = None, clock: Clock | None
     # The pause is the measurement: whatever runs in it is somebody else's.
     time.sleep(window_s)
     after = HostCounters.read()
-    noise = noise_between(before, after, after.own_cpu_s - before.own_cpu_s, _allowed())
+    noise = noise_between(before, after, after.own_cpu_s - before.own_cpu_s, _allowed_cpus())
     watched = ("foreign_cpu", "steal", "swapped_pages", "quota_throttled_ms", "window_s", "cpu_resolution")
     values = _values(home) | {name: getattr(noise, name) for name in watched}
     return State(
@@ -59,5 +59,5 @@ def _values(home: Path | None) -> dict[str, Value]:
     return {**see(), "disk_free_mib": disk_free_mib(place), **see_gpus()}
 
 
-def _allowed() -> set[int] | None:
+def _allowed_cpus() -> set[int] | None:
     return os.sched_getaffinity(0) if sys.platform == "linux" else None

@@ -75,7 +75,7 @@ def governor(values: Mapping[str, Value]) -> Condition:
     if name is None:
         return _GOVERNOR.unknown(_NO_FREQUENCY)
     shown = f"{name}, prefers {preference}" if preference else name
-    return _GOVERNOR.told("pass" if name == "performance" else "warn", shown)
+    return _GOVERNOR.conclude("pass" if name == "performance" else "warn", shown)
 
 
 def turbo(values: Mapping[str, Value]) -> Condition:
@@ -84,12 +84,12 @@ def turbo(values: Mapping[str, Value]) -> Condition:
     if state is None:
         return _TURBO.unknown("this kernel does not tell (usual in a virtual machine)")
     if state == "off" or (room is not None and room >= 10):
-        return _TURBO.told("pass", state if room is None else f"{state}, {room:.0f} °C to the limit")
+        return _TURBO.conclude("pass", state if room is None else f"{state}, {room:.0f} °C to the limit")
     why = "on, and no temperature to judge it by" if room is None else f"on, only {room:.0f} °C to the limit"
     off = (
         "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo (AMD: echo 0 | sudo tee .../cpu/cpufreq/boost)"
     )
-    return _TURBO.told("warn", why, f"{_TURBO.hint}: {off}")
+    return _TURBO.conclude("warn", why, f"{_TURBO.hint}: {off}")
 
 
 def frequency(values: Mapping[str, Value]) -> Condition:
@@ -98,15 +98,15 @@ def frequency(values: Mapping[str, Value]) -> Condition:
         return _CAP.unknown(_NO_FREQUENCY)
     shown = "" if now is None else f"{now:.0f} MHz now"
     if cap is not None and cap < 0.99:
-        return _CAP.told("warn", f"{shown}, capped at {cap:.0%} of the best".lstrip(", "))
-    return _CAP.told("pass", shown or "not capped")
+        return _CAP.conclude("warn", f"{shown}, capped at {cap:.0%} of the best".lstrip(", "))
+    return _CAP.conclude("pass", shown or "not capped")
 
 
 def smt(values: Mapping[str, Value]) -> Condition:
     state = word(values, "smt")
     if state is None:
         return _SMT.unknown("this system does not tell whether CPUs share a core")
-    return _SMT.told("pass", "two CPUs share a core" if state == "on" else "each CPU is a core of its own")
+    return _SMT.conclude("pass", "two CPUs share a core" if state == "on" else "each CPU is a core of its own")
 
 
 def temperature(values: Mapping[str, Value]) -> Condition:
@@ -116,20 +116,20 @@ def temperature(values: Mapping[str, Value]) -> Condition:
     events = number(values, "throttle_events")
     shown = f"{degrees:.0f} °C, " + ("limit not told" if room is None else f"{room:.0f} °C to the limit")
     shown += f", throttled {events:.0f} times since boot" if events else ""
-    return _HEAT.told("warn" if room is not None and room < 10 else "pass", shown)
+    return _HEAT.conclude("warn" if room is not None and room < 10 else "pass", shown)
 
 
 def quota(values: Mapping[str, Value]) -> Condition:
     cores, cpus = number(values, "quota_cores"), number(values, "cpus_allowed") or 1
     if cores is None:
-        return _QUOTA.told("pass", "none")
+        return _QUOTA.conclude("pass", "none")
     held = number(values, "quota_throttled_ms") or 0.0
     shown = f"{cores:g} cores of {cpus:.0f}" + (f", held back {held:.0f} ms just now" if held else "")
-    return _QUOTA.told("warn" if held or cores < cpus else "pass", shown)
+    return _QUOTA.conclude("warn" if held or cores < cpus else "pass", shown)
 
 
 def affinity(values: Mapping[str, Value]) -> Condition:
     allowed, online = number(values, "cpus_allowed"), number(values, "cpus_online")
     if allowed is None or online is None:
         return _AFFINITY.unknown("this system does not tell")
-    return _AFFINITY.told("warn" if allowed < online else "pass", f"{allowed:.0f} of {online:.0f}")
+    return _AFFINITY.conclude("warn" if allowed < online else "pass", f"{allowed:.0f} of {online:.0f}")

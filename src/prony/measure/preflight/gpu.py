@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from prony.measure.device.nvidia import asked, handles, management, throttles
+from prony.measure.device.nvidia import ask_library, handles, management, throttles
 from prony.model.device import Condition
 
 Value = float | int | str | None
@@ -28,14 +28,14 @@ def judge_gpus(values: Mapping[str, Value]) -> list[Condition]:
 
 
 def _one(library: Any, handle: Any) -> dict[str, Value]:
-    running = asked(library.nvmlDeviceGetComputeRunningProcesses, handle)
-    persistence = asked(library.nvmlDeviceGetPersistenceMode, handle)
+    running = ask_library(library.nvmlDeviceGetComputeRunningProcesses, handle)
+    persistence = ask_library(library.nvmlDeviceGetPersistenceMode, handle)
     return {
         "strangers": None if running is None else sum(process.pid != os.getpid() for process in running),
-        "temperature_c": asked(library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU),
-        "sm_mhz": asked(library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM),
-        "sm_max_mhz": asked(library.nvmlDeviceGetMaxClockInfo, handle, library.NVML_CLOCK_SM),
-        "throttle_reasons": asked(library.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
+        "temperature_c": ask_library(library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU),
+        "sm_mhz": ask_library(library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM),
+        "sm_max_mhz": ask_library(library.nvmlDeviceGetMaxClockInfo, handle, library.NVML_CLOCK_SM),
+        "throttle_reasons": ask_library(library.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
         "persistence": None if persistence is None else ("on" if persistence else "off"),
     }
 
@@ -44,7 +44,7 @@ def _judge(index: int, values: Mapping[str, Value]) -> list[Condition]:
     seen = {name: values.get(f"gpu{index}_{name}") for name in ("strangers", "persistence", "sm_mhz", "sm_max_mhz")}
     return [
         _strangers(index, seen["strangers"]),
-        _throttled(index, values.get(f"gpu{index}_throttle_reasons")),
+        _check_throttling(index, values.get(f"gpu{index}_throttle_reasons")),
         _persistence(index, seen["persistence"]),
         Condition(
             code=f"gpu{index}_clocks",
@@ -64,7 +64,7 @@ def _strangers(index: int, count: Value) -> Condition:
     return Condition(code=code, title=title, status="warn" if count else "pass", value=str(count or "none"), hint=hint)
 
 
-def _throttled(index: int, mask: Value) -> Condition:
+def _check_throttling(index: int, mask: Value) -> Condition:
     code, title = f"gpu{index}_throttling", f"GPU {index} throttling"
     if not isinstance(mask, int):
         return Condition(code=code, title=title, status="unknown", value="the driver does not tell")

@@ -41,7 +41,7 @@ def power(values: Mapping[str, Value]) -> Condition:
     shown = source if charge is None else f"{source}, {charge:.0f}% charged"
     saving = profile in ("low-power", "quiet", "cool")
     shown += f", {profile} profile" if profile else ""
-    return _POWER.told("warn" if source == "battery" or saving else "pass", shown)
+    return _POWER.conclude("warn" if source == "battery" or saving else "pass", shown)
 
 
 def memory(values: Mapping[str, Value]) -> Condition:
@@ -52,8 +52,8 @@ def memory(values: Mapping[str, Value]) -> Condition:
     shown = f"{free / 1024:.1f} of {total / 1024:.1f} GiB"
     shown += f", limited to {limit / 1024:.1f} GiB" if limit is not None and limit < total else ""
     if free < 256:
-        return _MEMORY.told("block", shown)
-    return _MEMORY.told("warn" if free < 1024 or free < 0.1 * total else "pass", shown)
+        return _MEMORY.conclude("block", shown)
+    return _MEMORY.conclude("warn" if free < 1024 or free < 0.1 * total else "pass", shown)
 
 
 def swap(values: Mapping[str, Value]) -> Condition:
@@ -62,40 +62,40 @@ def swap(values: Mapping[str, Value]) -> Condition:
     if used is None or total is None:
         return _SWAP.unknown("this system does not tell")
     if moved:
-        return _SWAP.told("warn", f"{moved:.0f} pages moved just now, {used:.0f} MiB in use")
+        return _SWAP.conclude("warn", f"{moved:.0f} pages moved just now, {used:.0f} MiB in use")
     shown = "none" if not total else f"{used:.0f} of {total:.0f} MiB in use"
-    return _SWAP.told("warn" if total and used > 0.1 * total else "pass", shown)
+    return _SWAP.conclude("warn" if total and used > 0.1 * total else "pass", shown)
 
 
 def huge_pages(values: Mapping[str, Value]) -> Condition:
     mode = word(values, "huge_pages")
-    return _HUGE.unknown("this kernel has none") if mode is None else _HUGE.told("pass", mode)
+    return _HUGE.unknown("this kernel has none") if mode is None else _HUGE.conclude("pass", mode)
 
 
 def address_randomization(values: Mapping[str, Value]) -> Condition:
     mode = number(values, "address_randomization")
     if mode is None:
         return _ASLR.unknown("this system does not tell")
-    return _ASLR.told("pass" if mode else "warn", "on" if mode else "off")
+    return _ASLR.conclude("pass" if mode else "warn", "on" if mode else "off")
 
 
 def clocksource(values: Mapping[str, Value]) -> Condition:
     source = word(values, "clocksource")
     if source is None:
         return _CLOCK.unknown("this system does not name it; prony calibrate measures the clock")
-    return _CLOCK.told("warn" if source in SLOW_SOURCES else "pass", source)
+    return _CLOCK.conclude("warn" if source in SLOW_SOURCES else "pass", source)
 
 
 def guest(values: Mapping[str, Value]) -> Condition:
     kind = word(values, "virtualization")
     if kind is None:
         return _GUEST.unknown("neither the firmware nor the CPU tells")
-    return _GUEST.told("pass", "no") if kind == "none" else _GUEST.told("warn", kind)
+    return _GUEST.conclude("pass", "no") if kind == "none" else _GUEST.conclude("warn", kind)
 
 
 def container(values: Mapping[str, Value]) -> Condition:
     kind = word(values, "container")
-    return _CONTAINER.unknown("this system does not tell") if kind is None else _CONTAINER.told("pass", kind)
+    return _CONTAINER.unknown("this system does not tell") if kind is None else _CONTAINER.conclude("pass", kind)
 
 
 def disk(values: Mapping[str, Value]) -> Condition:

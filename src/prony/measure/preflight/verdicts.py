@@ -20,7 +20,7 @@ class Check:
     title: str
     hint: str = ""
 
-    def told(self, status: Status, value: str, hint: str | None = None) -> Condition:
+    def conclude(self, status: Status, value: str, hint: str | None = None) -> Condition:
         """Return the condition. What passes needs no advice."""
         advice = self.hint if hint is None else hint
         return Condition(
@@ -28,13 +28,13 @@ class Check:
         )
 
     def unknown(self, why: str) -> Condition:
-        return self.told("unknown", why, hint="")
+        return self.conclude("unknown", why, hint="")
 
     def above(self, value: float, shown: str, *, warn: float, block: float | None = None) -> Condition:
         """Warn above one limit, block above another."""
         if block is not None and value > block:
-            return self.told("block", shown)
-        return self.told("warn" if value > warn else "pass", shown)
+            return self.conclude("block", shown)
+        return self.conclude("warn" if value > warn else "pass", shown)
 
 
 def number(values: Mapping[str, Value], name: str) -> float | None:

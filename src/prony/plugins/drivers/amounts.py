@@ -19,7 +19,7 @@ def how_many(wants: Wants, distinct: int, *, bytes_each: int, least: int = 16) -
     return max(min(distinct, held, wants.count or distinct), 1)
 
 
-def picked(rng: np.random.Generator, among: int, count: int, *, skew: float) -> Numbers:
+def pick_numbers(rng: np.random.Generator, among: int, count: int, *, skew: float) -> Numbers:
     """Return `count` numbers below `among`: evenly at skew 0, else the first most often (Zipf with that exponent)."""
     if skew == 0:
         return rng.integers(0, among, size=count)

@@ -79,7 +79,7 @@ class Answer:
             self.fail(Cause.TRUNCATED, "the reply ended before its terminator")
         if not self.ends:
             self.fail(Cause.CONTENT, "the answer is empty")
-        text = _mended("".join(self.answers))
+        text = _mend_surrogates("".join(self.answers))
         stamps = arrivals_ns(reply, self.ends) if asked.streamed and self.ends else None
         first = None if self.answer_end is None or stamps is None else self.ends.index(self.answer_end)
         return Digest(
@@ -98,7 +98,7 @@ class Answer:
         if self.output_tokens or not self.ends:
             return self.output_tokens
         # A server that reports nothing, or 0 beside a text, has not counted.
-        return count(_mended("".join(self.reasonings)) + text) if count is not None else None
+        return count(_mend_surrogates("".join(self.reasonings)) + text) if count is not None else None
 
 
 def _quality(expected: Any, text: str) -> float | None:
@@ -106,7 +106,7 @@ def _quality(expected: Any, text: str) -> float | None:
     return float(text.strip() == expected.strip()) if isinstance(expected, str) else None
 
 
-def _mended(text: str) -> str:
+def _mend_surrogates(text: str) -> str:
     """Return text that can be encoded: halves of a surrogate pair that came in two events become one character."""
     try:
         text.encode()
@@ -115,7 +115,7 @@ def _mended(text: str) -> str:
     return text
 
 
-def parsed(data: bytes) -> dict[str, Any] | None:
+def parse_object(data: bytes) -> dict[str, Any] | None:
     """Return a JSON object, or None where the bytes are none."""
     try:
         value = json.loads(data.decode())
@@ -124,7 +124,7 @@ def parsed(data: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def counted(value: Any) -> int | None:
+def read_count(value: Any) -> int | None:
     """Return a count that a server reported, None where it is no count."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
@@ -141,9 +141,9 @@ def complaint(value: dict[str, Any]) -> str | None:
     return error if isinstance(error, str) else json.dumps(error)
 
 
-def refused(reply: Reply) -> Digest:
+def digest_refusal(reply: Reply) -> Digest:
     """Return the digest of a reply whose status says no."""
-    value = parsed(reply.body)
+    value = parse_object(reply.body)
     said = None if value is None else complaint(value)
     text = reply.body[: LONGEST_DETAIL * 4].decode("utf-8", "replace") if said is None else said
     return Digest(cause=Cause.STATUS, detail=f"{reply.status}: {text}"[:LONGEST_DETAIL])

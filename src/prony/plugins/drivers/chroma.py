@@ -66,7 +66,7 @@ class _Collection:
         document = {"query_embeddings": [vector], "n_results": self._options.top_k, "include": ["distances"]}
         return "POST", f"{self._root}/{self._id}/query", document
 
-    def found(self, document: Any) -> list[int]:
+    def read_ids(self, document: Any) -> list[int]:
         return [int(word) for word in document["ids"][0]]
 
     def remove(self, session: HttpSession) -> None:

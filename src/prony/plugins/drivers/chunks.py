@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from prony.plugins.drivers.answer import Answer, Said, complaint, counted, parsed
-from prony.plugins.drivers.sse import framed, is_event_stream
+from prony.plugins.drivers.answer import Answer, Said, complaint, parse_object, read_count
+from prony.plugins.drivers.sse import is_event_stream, split_events
 from prony.ports.driver import Cause
 
 Says = Callable[[dict[str, Any]], Said]  # of one choice
@@ -73,16 +73,16 @@ class Shape:
         end = begin if plain is None else plain.end()
         if data[end : end + 1] != b'"':
             return
-        probe = parsed(data[:begin] + _MARK.encode() + data[end:])
+        probe = parse_object(data[:begin] + _MARK.encode() + data[end:])
         choices = None if probe is None else probe.get("choices")
         if isinstance(choices, list) and len(choices) == 1 and self._says(choices[0]) == Said(_MARK):
             self._before, self._after = data[:begin], data[end:]
 
 
-def streamed(body: bytes, says: Says, key: str) -> Answer:
+def read_stream(body: bytes, says: Says, key: str) -> Answer:
     """Read a stream that must end in [DONE]. `key` is the name of the text in its chunks."""
     answer = Answer()
-    data, ends, names, unfinished = framed(body)
+    data, ends, names, unfinished = split_events(body)
     shape = Shape(key, says)
     at = 0
     while at < len(data):
@@ -106,7 +106,7 @@ def streamed(body: bytes, says: Says, key: str) -> Answer:
 def whole(body: bytes, says: Says) -> Answer:
     """Read a reply that came in one piece."""
     answer = Answer(is_whole=True)
-    value = parsed(body)
+    value = parse_object(body)
     if value is None:
         answer.fail(Cause.MALFORMED, "the reply is no JSON object")
     else:
@@ -134,7 +134,7 @@ def take(answer: Answer, chunk: dict[str, Any], end: int, says: Says) -> None:
 
 
 def _read(answer: Answer, event: Event, says: Says, shape: Shape) -> None:
-    chunk = parsed(event.data)
+    chunk = parse_object(event.data)
     if event.name == "error":
         said = None if chunk is None else complaint(chunk) or chunk.get("message")
         answer.fail(Cause.STATUS, str(said or event.data.decode("utf-8", "replace")))
@@ -150,16 +150,16 @@ def _take_usage(answer: Answer, usage: Any) -> None:
     """Keep the last usage that was reported: some servers repeat it in every chunk, others send null until the end."""
     if not isinstance(usage, dict):
         return
-    answer.input_tokens = counted(usage.get("prompt_tokens"))
-    answer.output_tokens = counted(usage.get("completion_tokens"))
+    answer.input_tokens = read_count(usage.get("prompt_tokens"))
+    answer.output_tokens = read_count(usage.get("completion_tokens"))
     details = usage.get("completion_tokens_details")
     if isinstance(details, dict):
-        answer.reasoning_tokens = counted(details.get("reasoning_tokens"))
+        answer.reasoning_tokens = read_count(details.get("reasoning_tokens"))
 
 
 def _say_what_it_is(answer: Answer, body: bytes) -> None:
     """Say why a body has no events: an error or a whole answer as plain JSON, or none of the protocol."""
-    value = parsed(body)
+    value = parse_object(body)
     error = None if value is None else complaint(value)
     if error is not None:
         answer.fail(Cause.STATUS, error)

@@ -9,7 +9,7 @@ from prony.errors import PronyError
 
 
 @contextmanager
-def cleared(finish: Callable[[], None]) -> Iterator[None]:
+def clean_up_on_failure(finish: Callable[[], None]) -> Iterator[None]:
     """Run the block; where it fails, call `finish`, whose own failure tells less than the first."""
     try:
         yield

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from prony.errors import InputError
 from prony.model.base import Noun
-from prony.plugins.drivers.answer import refused
+from prony.plugins.drivers.answer import digest_refusal
 from prony.plugins.drivers.asking import HTTP_HELP, HttpVersion, check_version, request_to, whose, wire_of
 from prony.plugins.drivers.template import Template
 from prony.ports.driver import Cause, Digest, Keeps, Prepared, Reply, Request, Wants
@@ -48,7 +48,7 @@ class HttpOptions(Noun):
     )
 
     @model_validator(mode="after")
-    def _known(self) -> Self:
+    def _check_options(self) -> Self:
         for name, weight in self.operations.items():
             if _OPERATION.fullmatch(name) is None or not 0 < weight < float("inf"):
                 raise ValueError(f"operations.{name}: write a method and a path with a weight, such as `GET /items: 3`")
@@ -75,9 +75,9 @@ class _Kind:
         return any(text.varies for text in texts)
 
     def request(self, wants: Wants, number: int, rng: np.random.Generator) -> Request:
-        headers = {name: text.filled(number, rng) for name, text in self.headers.items()}
-        body = b"" if self.body is None else self.body.filled(number, rng).encode("utf-8", "replace")
-        content = request_to(wants.endpoint, self.method, self.path.filled(number, rng), headers, body, self.version)
+        headers = {name: text.fill(number, rng) for name, text in self.headers.items()}
+        body = b"" if self.body is None else self.body.fill(number, rng).encode("utf-8", "replace")
+        content = request_to(wants.endpoint, self.method, self.path.fill(number, rng), headers, body, self.version)
         return Request(content, operation=self.name)
 
 
@@ -116,7 +116,7 @@ class Http:
     def digest(self, request: Request, reply: Reply) -> Digest:  # noqa: ARG002 - every reply is held to the same
         good = self._expects.status
         if reply.status not in good if good else reply.status >= 400:
-            return refused(reply)
+            return digest_refusal(reply)
         wrong = _wrong(self._expects, reply.body)
         return Digest(Cause.CONTENT, wrong) if wrong else Digest()
 

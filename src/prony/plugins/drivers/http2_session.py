@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Self, cast
 
 from prony.errors import TransportError
 from prony.load.http2 import Http2Wire, request_frames
-from prony.plugins.drivers.sockets import connected, received, shown
+from prony.plugins.drivers.sockets import connect, receive, show_endpoint
 from prony.ports.driver import Cause, Endpoint
 
 if TYPE_CHECKING:
-    from prony.load.line import Line
+    from prony.load.line import Connection
 
 _PATIENCE_S = 10.0
 _HINT = "leave options.http out, or 1; a plain http:// server must take HTTP/2 without being asked (h2c)"
@@ -26,13 +26,13 @@ class Http2Session:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._socket = connected(endpoint, timeout_s=_PATIENCE_S, protocols=Http2Wire.tls_protocols)
+        self._socket = connect(endpoint, timeout_s=_PATIENCE_S, protocols=Http2Wire.tls_protocols)
         self._is_over = False
         self._failure: Cause | None = None
         self._pieces: list[bytes] = []
-        self._wire = Http2Wire(cast("Line", self), {})
+        self._wire = Http2Wire(cast("Connection", self), {})
         try:
-            self._wire.opened()
+            self._wire.connection_made()
             self._wait("a server that speaks HTTP/2 tells its settings first")
         except BaseException:
             self._socket.close()
@@ -55,14 +55,16 @@ class Http2Session:
         self._is_over = False
         while not self._is_over:
             try:
-                self._wire.received(received(self._socket, self._endpoint))
+                self._wire.data_received(receive(self._socket, self._endpoint))
             except TransportError as exc:
                 raise self._refusal(f"{exc.message}; {otherwise}") from exc
         if self._failure is not None:
             raise self._refusal(otherwise)
 
     def _refusal(self, why: str) -> TransportError:
-        return TransportError(f"{shown(self._endpoint)} does not speak HTTP/2: {why}", hint=_HINT, code="no_http2")
+        return TransportError(
+            f"{show_endpoint(self._endpoint)} does not speak HTTP/2: {why}", hint=_HINT, code="no_http2"
+        )
 
     # What the wire tells
 
@@ -81,6 +83,6 @@ class Http2Session:
     def done(self, status: int, cause: int = 0) -> None:  # noqa: ARG002 - the line's signature
         self.status, self._is_over = status, True
 
-    def failed(self, cause: int) -> None:
+    def fail(self, cause: int) -> None:
         self._failure, self._is_over = Cause(cause), True
-        self._wire.dropped()
+        self._wire.connection_lost()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from prony.errors import SutError, TransportError
 from prony.load.http import target_of
 from prony.plugins.drivers.asking import address, transport_to
-from prony.plugins.drivers.sockets import shown
+from prony.plugins.drivers.sockets import show_endpoint
 from prony.ports.driver import Endpoint
 
 if TYPE_CHECKING:
@@ -47,12 +47,14 @@ class HttpSession:
             answer = self._client.request(method, target_of(self._endpoint, path), content=content or None)
         except httpx.HTTPError as exc:
             raise TransportError(
-                f"{shown(self._endpoint)} cannot be asked: {exc}",
+                f"{show_endpoint(self._endpoint)} cannot be asked: {exc}",
                 hint="is the server running, and is this its address?",
             ) from exc
         if answer.status_code >= 400 and answer.status_code not in good:
             said = " ".join(answer.text.split())[:300]
-            raise SutError(f"{shown(self._endpoint)} answered {answer.status_code} to {method} {_bare(path)}: {said}")
+            raise SutError(
+                f"{show_endpoint(self._endpoint)} answered {answer.status_code} to {method} {_bare(path)}: {said}"
+            )
         return answer
 
     def ask_json(self, method: str, path: str, content: bytes = b"", *, good: tuple[int, ...] = ()) -> Any:
@@ -61,7 +63,7 @@ class HttpSession:
         try:
             return answer.json()
         except ValueError as exc:
-            raise SutError(f"{shown(self._endpoint)} did not answer {method} {_bare(path)} in JSON") from exc
+            raise SutError(f"{show_endpoint(self._endpoint)} did not answer {method} {_bare(path)} in JSON") from exc
 
 
 def _bare(path: str) -> str:

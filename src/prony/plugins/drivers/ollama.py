@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from prony.model.base import Noun
-from prony.plugins.drivers.answer import Answer, Counts, Said, complaint, counted, parsed, refused
+from prony.plugins.drivers.answer import Answer, Counts, Said, complaint, digest_refusal, parse_object, read_count
 from prony.plugins.drivers.asking import ask_json, only_model, whose
 from prony.plugins.drivers.messages import said_in
-from prony.plugins.drivers.texts import Call, asked, counting, needed, plain
+from prony.plugins.drivers.texts import Call, build_requests, counting, plain, require_prompts
 from prony.ports.driver import Cause, Digest, Endpoint, Prepared, Prompt, Reply, Request, Wants
 
 
@@ -56,16 +56,16 @@ class Ollama:
     def prepare(self, wants: Wants) -> Prepared:
         options: OllamaOptions = wants.options
         self._count = counting(options.tokenizer, wants)
-        needed(wants.prompts, self.name)
+        require_prompts(wants.prompts, self.name)
         who = whose(wants.endpoint, options.api_key_env)
         headers = {"Content-Type": "application/json", **who, **options.headers}
         model = options.model or _only_model(wants.endpoint, headers)
         call = Call(f"/api/{options.api}", headers, model, options.api, streamed=options.stream)
-        return asked(wants, call, lambda prompt: _body(prompt, model, options))
+        return build_requests(wants, call, lambda prompt: _body(prompt, model, options))
 
     def digest(self, request: Request, reply: Reply) -> Digest:
         if reply.status >= 400:
-            return refused(reply)
+            return digest_refusal(reply)
         return _read(reply.body).digest(request, reply, self._count)
 
     def finish(self) -> None:
@@ -105,7 +105,7 @@ def _read(body: bytes) -> Answer:
         end += len(line) + 1
         if not line.strip():
             continue
-        value = parsed(line)
+        value = parse_object(line)
         if value is not None:
             _take(answer, value, min(end, len(body)))
         elif number < len(lines):
@@ -122,14 +122,14 @@ def _take(answer: Answer, value: dict[str, Any], end: int) -> None:
     if error is not None:
         answer.fail(Cause.STATUS, error)
         return
-    answer.hear(_said(value), end)
+    answer.hear(_read_line(value), end)
     if value.get("done") is True:
         answer.is_whole = True
-        answer.input_tokens = counted(value.get("prompt_eval_count"))
-        answer.output_tokens = counted(value.get("eval_count"))
+        answer.input_tokens = read_count(value.get("prompt_eval_count"))
+        answer.output_tokens = read_count(value.get("eval_count"))
 
 
-def _said(value: dict[str, Any]) -> Said:
+def _read_line(value: dict[str, Any]) -> Said:
     """Return what a line says: `/api/chat` has a message, `/api/generate` the text itself."""
     if "message" in value:
         return said_in(value["message"])

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from prony.model.base import Noun
-from prony.plugins.drivers.answer import Asked, Counts, Said, refused
+from prony.plugins.drivers.answer import Asked, Counts, Said, digest_refusal
 from prony.plugins.drivers.asking import HTTP_HELP, HttpVersion, ask_json, only_model, whose
-from prony.plugins.drivers.chunks import streamed, whole
-from prony.plugins.drivers.texts import Call, asked, counting, needed
+from prony.plugins.drivers.chunks import read_stream, whole
+from prony.plugins.drivers.texts import Call, build_requests, counting, require_prompts
 from prony.ports.driver import Digest, Endpoint, Prepared, Prompt, Reply, Request, Wants
 
 
@@ -96,7 +96,7 @@ class OpenAiText:
     def prepare(self, wants: Wants) -> Prepared:
         options: TextOptions = wants.options
         self._count = counting(options.tokenizer, wants)
-        needed(wants.prompts, self.name)
+        require_prompts(wants.prompts, self.name)
         call = Call(
             under_v1(wants.endpoint, self.path),
             headers_of(options, wants.endpoint),
@@ -105,13 +105,13 @@ class OpenAiText:
             streamed=options.stream,
             version=options.http,
         )
-        return asked(wants, call, lambda prompt: self._body(prompt, call.model, options))
+        return build_requests(wants, call, lambda prompt: self._body(prompt, call.model, options))
 
     def digest(self, request: Request, reply: Reply) -> Digest:
         if reply.status >= 400:
-            return refused(reply)
+            return digest_refusal(reply)
         about = request.about if isinstance(request.about, Asked) else Asked()
-        read = streamed(reply.body, self.says, self.text_key) if about.streamed else whole(reply.body, self.says)
+        read = read_stream(reply.body, self.says, self.text_key) if about.streamed else whole(reply.body, self.says)
         return read.digest(request, reply, self._count)
 
     def finish(self) -> None:

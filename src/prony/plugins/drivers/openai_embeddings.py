@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from prony.plugins.drivers.answer import LONGEST_DETAIL, complaint, counted, parsed, refused
+from prony.plugins.drivers.answer import LONGEST_DETAIL, complaint, digest_refusal, parse_object, read_count
 from prony.plugins.drivers.asking import check_version, request_to, wire_of
 from prony.plugins.drivers.openai import OpenAiOptions, headers_of, model_of, under_v1
-from prony.plugins.drivers.texts import needed, plain, written
+from prony.plugins.drivers.texts import plain, require_prompts, written
 from prony.ports.driver import Cause, Digest, Keeps, Prepared, Reply, Request, Wants
 
 
@@ -36,7 +36,7 @@ class OpenAiEmbeddings:
 
     def prepare(self, wants: Wants) -> Prepared:
         options: EmbeddingsOptions = wants.options
-        prompts = needed(wants.prompts, self.name)
+        prompts = require_prompts(wants.prompts, self.name)
         model = model_of(options, wants.endpoint)
         path, headers = under_v1(wants.endpoint, "/embeddings"), headers_of(options, wants.endpoint)
         check_version(wants.endpoint, options.http)
@@ -54,8 +54,8 @@ class OpenAiEmbeddings:
 
     def digest(self, request: Request, reply: Reply) -> Digest:
         if reply.status >= 400:
-            return refused(reply)
-        value = parsed(reply.body)
+            return digest_refusal(reply)
+        value = parse_object(reply.body)
         if value is None:
             return Digest(Cause.MALFORMED, "the reply is no JSON object")
         error = complaint(value)
@@ -64,7 +64,7 @@ class OpenAiEmbeddings:
         wanted = request.about if isinstance(request.about, int) else 1
         wrong = _wrong(value.get("data"), wanted, request.expected)
         usage = value.get("usage")
-        tokens = counted(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
+        tokens = read_count(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
         cause = Cause.CONTENT if wrong else Cause.OK
         return Digest(cause, wrong, input_tokens=tokens or None, items=wanted)
 

@@ -15,7 +15,7 @@ from prony.model.base import Noun
 from prony.plugins.drivers import postgres_messages as messages
 from prony.plugins.drivers import postgres_tables as tables
 from prony.plugins.drivers.amounts import how_many, shared_out
-from prony.plugins.drivers.clearing import cleared
+from prony.plugins.drivers.clearing import clean_up_on_failure
 from prony.plugins.drivers.postgres_session import PostgresSession
 from prony.plugins.drivers.postgres_values import Script
 from prony.plugins.drivers.sockets import with_password
@@ -95,9 +95,9 @@ class PostgresDriver:
         options: PostgresOptions = wants.options
         self._endpoint = with_password(wants.endpoint, options.password_env)
         self._settings = _settings(wants.endpoint, options)
-        with cleared(self.finish), PostgresSession(self._endpoint, self._settings) as session:
+        with clean_up_on_failure(self.finish), PostgresSession(self._endpoint, self._settings) as session:
             server = session.facts.get("server_version", "unknown")
-            made = self._made(session, options)
+            made = self._make_tables(session, options)
             built = _built(wants, options if made else _at_scale(session, options))
             if options.operation == "sql":
                 session.check(built.wire_options["statements"])
@@ -122,7 +122,7 @@ class PostgresDriver:
                 session.run(f"DROP SCHEMA IF EXISTS {self._schema} CASCADE")
             self._schema = ""
 
-    def _made(self, session: PostgresSession, options: PostgresOptions) -> tables.Tables | None:
+    def _make_tables(self, session: PostgresSession, options: PostgresOptions) -> tables.Tables | None:
         """Make a schema and the tables of the operation in it; nothing where the tables are there already."""
         is_bench = options.operation in get_args(Bench)
         if options.operation == "sql" or (is_bench and not options.initialise):
@@ -159,10 +159,10 @@ def _at_scale(session: PostgresSession, options: PostgresOptions) -> PostgresOpt
 
 
 def _built(wants: Wants, options: PostgresOptions) -> Prepared:
-    return _scripted(wants, options) if options.script else _single(wants, options)
+    return _prepare_script(wants, options) if options.script else _single(wants, options)
 
 
-def _scripted(wants: Wants, options: PostgresOptions) -> Prepared:
+def _prepare_script(wants: Wants, options: PostgresOptions) -> Prepared:
     """Make requests that are all the same statements with other values."""
     is_bench = options.operation != "sql"
     values = tables.pgbench_values(options.scale) if is_bench else options.values
@@ -192,7 +192,7 @@ def _content(drawn: Sequence[Sequence[str]], steps: int) -> bytes:
     ]
     if steps == 1:
         return b"".join(parts) + messages.SYNC
-    return messages.stepped([part + messages.SYNC for part in parts])
+    return messages.join_round_trips([part + messages.SYNC for part in parts])
 
 
 def _single(wants: Wants, options: PostgresOptions) -> Prepared:

@@ -43,23 +43,23 @@ class Login:
             return b""
         if not self._password:
             raise InputError("PostgreSQL asks for a password", hint="postgresql://user:password@host:port/database")
-        return password_message(self._said(kind, demand))
+        return password_message(self._answer(kind, demand))
 
-    def _said(self, kind: int, demand: bytes) -> bytes:
+    def _answer(self, kind: int, demand: bytes) -> bytes:
         if kind == _CLEAR:
             return self._password.encode() + b"\x00"
         if kind == _MD5:
             return md5_password(self._user, self._password, demand) + b"\x00"
         if kind == _SASL:
-            return self._begun(demand)
+            return self._begin(demand)
         if kind == _SASL_CONTINUE:
-            return self._proved(demand.decode())
+            return self._prove(demand.decode())
         raise InputError(
             f"PostgreSQL asks for a way to log in that is not known here (number {kind})",
             hint="trust, password, md5 and scram-sha-256 are",
         )
 
-    def _begun(self, demand: bytes) -> bytes:
+    def _begin(self, demand: bytes) -> bytes:
         if _MECHANISM not in demand.split(b"\x00"):
             raise InputError("PostgreSQL offers no SCRAM-SHA-256", hint=f"it offers {demand!r}")
         # PostgreSQL takes the user's name from the first message of the connection and ignores this one.
@@ -67,12 +67,12 @@ class Login:
         said = (_HEADER + self._first).encode()
         return _MECHANISM + b"\x00" + struct.pack(">I", len(said)) + said
 
-    def _proved(self, challenge: str) -> bytes:
+    def _prove(self, challenge: str) -> bytes:
         told = dict(part.split("=", 1) for part in challenge.split(",") if "=" in part)
         nonce, salt, rounds = told.get("r", ""), told.get("s", ""), int(told.get("i", "0") or 0)
         if not nonce.startswith(self._nonce) or rounds < 1:
             raise InputError("what PostgreSQL answered is none of SCRAM's challenges")
-        salted = _salted(_prepared(self._password), base64.b64decode(salt), rounds)
+        salted = _salt_password(_prepare_password(self._password), base64.b64decode(salt), rounds)
         last = f"c={base64.b64encode(_HEADER.encode()).decode()},r={nonce}"
         talk = f"{self._first},{challenge},{last}".encode()
         key = _mac(salted, b"Client Key")
@@ -93,7 +93,7 @@ def md5_password(user: str, password: str, salt: bytes) -> bytes:
 
 
 @lru_cache(maxsize=8)
-def _salted(password: bytes, salt: bytes, rounds: int) -> bytes:
+def _salt_password(password: bytes, salt: bytes, rounds: int) -> bytes:
     """Return the slow part, which all connections of a process share: the server's salt is the same for all."""
     return hashlib.pbkdf2_hmac("sha256", password, salt, rounds)
 
@@ -102,7 +102,7 @@ def _mac(key: bytes, said: bytes) -> bytes:
     return hmac.new(key, said, hashlib.sha256).digest()
 
 
-def _prepared(password: str) -> bytes:
+def _prepare_password(password: str) -> bytes:
     """Return the password as SASLprep has it; plain ASCII stays what it is."""
     if password.isascii():
         return password.encode()

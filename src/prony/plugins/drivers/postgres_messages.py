@@ -84,7 +84,7 @@ def state_number(state: str) -> int:
     return first * 10 + second if first < 10 and second < 10 else 100 + first * 36 + second
 
 
-def stepped(parts: Sequence[bytes]) -> bytes:
+def join_round_trips(parts: Sequence[bytes]) -> bytes:
     """Return a request of several round trips: where each part ends, and then the parts."""
     at = 4 * len(parts)
     ends = []

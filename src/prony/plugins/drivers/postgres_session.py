@@ -10,7 +10,7 @@ from typing import Self
 from prony.errors import InputError, SutError
 from prony.plugins.drivers import postgres_messages as messages
 from prony.plugins.drivers.postgres_auth import Login
-from prony.plugins.drivers.sockets import connected, received, shown
+from prony.plugins.drivers.sockets import connect, receive, show_endpoint
 from prony.ports.driver import Endpoint
 
 Row = tuple[str | None, ...]
@@ -27,7 +27,7 @@ class PostgresSession:
 
     def __init__(self, endpoint: Endpoint, settings: dict[str, str]) -> None:
         self._endpoint = endpoint
-        self._socket = connected(endpoint, timeout_s=600.0, asking=(messages.TLS_ASKING, messages.TLS_GRANTED))
+        self._socket = connect(endpoint, timeout_s=600.0, asking=(messages.TLS_ASKING, messages.TLS_GRANTED))
         self._waiting = bytearray()
         self.facts: dict[str, str] = {}
         try:
@@ -86,19 +86,19 @@ class PostgresSession:
 
     def _problem(self, told: dict[str, str]) -> SutError:
         state = told.get("C", "")
-        text = f"PostgreSQL at {shown(self._endpoint)} says {state}: {told.get('M', 'an error')}"
+        text = f"PostgreSQL at {show_endpoint(self._endpoint)} says {state}: {told.get('M', 'an error')}"
         return _RefusedError(text) if state[:2] in _WRONG_LOGIN else SutError(text)
 
     def _message(self) -> tuple[bytes, bytes]:
-        head = self._taken(5)
+        head = self._take(5)
         (size,) = struct.unpack_from(">I", head, 1)
         if size < 4 or size > 1 << 30:
-            raise SutError(f"{shown(self._endpoint)} does not speak as PostgreSQL does")
-        return head[:1], self._taken(size - 4)
+            raise SutError(f"{show_endpoint(self._endpoint)} does not speak as PostgreSQL does")
+        return head[:1], self._take(size - 4)
 
-    def _taken(self, size: int) -> bytes:
+    def _take(self, size: int) -> bytes:
         while len(self._waiting) < size:
-            self._waiting += received(self._socket, self._endpoint)
+            self._waiting += receive(self._socket, self._endpoint)
         taken = bytes(self._waiting[:size])
         del self._waiting[:size]
         return taken

@@ -38,13 +38,13 @@ class Script:
 
     def drawn(self, number: int) -> list[list[str]]:
         """Return the values of each statement of one request."""
-        found = {name: rule.filled(number, self._rng) for name, rule in self._rules.items()}
+        found = {name: rule.fill(number, self._rng) for name, rule in self._rules.items()}
         return [[found[place] for place in statement.places] for statement in self.statements]
 
     def _read(self, sql: str) -> Statement:
         places: list[str] = []
 
-        def placed(match: re.Match[str]) -> str:
+        def number_place(match: re.Match[str]) -> str:
             word = match.group(1)
             if word not in self._named:
                 rule = Template(match.group())
@@ -57,7 +57,7 @@ class Script:
                 places.append(word)
             return f"${places.index(word) + 1}"
 
-        return Statement(_PLACE.sub(placed, sql), tuple(places))
+        return Statement(_PLACE.sub(number_place, sql), tuple(places))
 
 
 def _rule(name: str, text: str) -> Template:

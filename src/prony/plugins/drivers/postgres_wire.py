@@ -17,7 +17,7 @@ from prony.plugins.drivers.postgres_auth import Login
 from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
-    from prony.load.line import Line
+    from prony.load.line import Connection
 
 _HEAD = struct.Struct(">BI").unpack_from
 _READY, _ERROR, _COMPLETE, _DEMAND, _ROW = b"ZECRD"
@@ -44,7 +44,7 @@ class PostgresWire(Wire):
     tls_asking: ClassVar[bytes] = messages.TLS_ASKING
     tls_granted: ClassVar[bytes] = messages.TLS_GRANTED
 
-    def __init__(self, line: Line, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)
         self._settings: dict[str, str] = dict(options["settings"])
         self._password = str(options.get("password", ""))
@@ -66,7 +66,7 @@ class PostgresWire(Wire):
         self._missed = False
         self._touched = False
 
-    def opened(self) -> None:
+    def connection_made(self) -> None:
         self._phase, self._rest, self._skip = _Phase.LOGIN, b"", 0
         self._clean(b"")
         self._login = Login(self._settings["user"], self._password)
@@ -86,12 +86,12 @@ class PostgresWire(Wire):
         content, self._at = self._content[self._at : end], end
         self.line.write(content)
 
-    def received(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:
         self._touched = True
         is_whole = self._phase is _Phase.SERVING and not self._skip and not self._rest
         if is_whole and data in self._known:
             # Servers repeat themselves: but for rows, an answer is the same bytes as the last one.
-            self._served(self._known[data])
+            self._note_ready(self._known[data])
             return
         at = 0
         if self._skip:
@@ -110,13 +110,13 @@ class PostgresWire(Wire):
                 at = end
                 continue
             if kind not in _KNOWN or not 4 <= length < _LONGEST:
-                self.line.failed(Cause.MALFORMED)
+                self.line.fail(Cause.MALFORMED)
                 return
             if end > size:
                 break
             if end == size and is_whole and kind == _READY:
                 self._learn(data)
-            if kind in _TOLD and not self._told(kind, data[at + 5 : end]):
+            if kind in _TOLD and not self._take_message(kind, data[at + 5 : end]):
                 return
             at = end
         # Of a row only how much of it is still to come is of interest; of other messages the beginning is kept.
@@ -131,7 +131,7 @@ class PostgresWire(Wire):
         if is_good and len(data) <= _LONGEST_KNOWN and len(self._known) < _MOST_KNOWN:
             self._known[data] = data[-1]
 
-    def _told(self, kind: int, body: bytes) -> bool:
+    def _take_message(self, kind: int, body: bytes) -> bool:
         """Take a message that changes something; False where the line is lost."""
         if kind == _COMPLETE:
             if self._must_match and body.endswith(b" 0\x00"):
@@ -139,34 +139,34 @@ class PostgresWire(Wire):
         elif kind == _READY:
             return self._ready(body[0] if body else 0)
         elif kind == _ERROR:
-            return self._failed(body)
+            return self._note_error(body)
         elif self._phase is _Phase.LOGIN:
-            return self._asked(body)
+            return self._authenticate(body)
         return True
 
-    def _asked(self, body: bytes) -> bool:
+    def _authenticate(self, body: bytes) -> bool:
         try:
             said = self._login.answer(body)
         except InputError:
-            self.line.failed(Cause.REFUSED)
+            self.line.fail(Cause.REFUSED)
             return False
         except (ValueError, struct.error):
-            self.line.failed(Cause.MALFORMED)
+            self.line.fail(Cause.MALFORMED)
             return False
         if said:
             self.line.write(said)
         return True
 
-    def _failed(self, body: bytes) -> bool:
+    def _note_error(self, body: bytes) -> bool:
         self._state = self._state or messages.state_number(messages.sqlstate(body))
         if self._phase is not _Phase.LOGIN:
             return True
-        self.line.failed(Cause.REFUSED)
+        self.line.fail(Cause.REFUSED)
         return False
 
     def _ready(self, status: int) -> bool:
         if self._phase is _Phase.SERVING:
-            self._served(status)
+            self._note_ready(status)
         elif self._phase is _Phase.ROLLING_BACK:
             self._phase = _Phase.SERVING
             self._done()
@@ -174,14 +174,14 @@ class PostgresWire(Wire):
             self._phase = _Phase.PREPARING
             self.line.write(_preparing(self._statements))
         elif self._state:
-            self.line.failed(Cause.STATUS)
+            self.line.fail(Cause.STATUS)
             return False
         else:
             self._phase = _Phase.SERVING
             self.line.ready()
         return True
 
-    def _served(self, status: int) -> None:
+    def _note_ready(self, status: int) -> None:
         if self._left and not self._state:
             self._step()
         elif status != _IDLE:
@@ -200,7 +200,7 @@ class PostgresWire(Wire):
         else:
             self.line.done(0)
 
-    def closed(self) -> int:
+    def eof_received(self) -> int:
         if self._state:
             self.line.status = self._state
             return Cause.STATUS

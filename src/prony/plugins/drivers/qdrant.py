@@ -56,13 +56,13 @@ class _Collection:
         version = str(session.ask_json("GET", "/").get("version", "unknown"))
         numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
         self._has_universal = not numbers or numbers >= _UNIVERSAL
-        session.ask("PUT", self._root, json.dumps(self._wanted()).encode())
+        session.ask("PUT", self._root, json.dumps(self._config()).encode())
         return f"qdrant {version}"
 
-    def _wanted(self) -> dict[str, Any]:
+    def _config(self) -> dict[str, Any]:
         options = self._options
-        index = _given({"m": options.max_neighbors, "ef_construct": options.ef_construction})
-        optimizers = _given({"indexing_threshold": options.indexing_threshold})
+        index = _drop_unset({"m": options.max_neighbors, "ef_construct": options.ef_construction})
+        optimizers = _drop_unset({"indexing_threshold": options.indexing_threshold})
         wanted: dict[str, Any] = {"vectors": {"size": options.dim, "distance": _DISTANCES[options.metric]}}
         if index:
             wanted["hnsw_config"] = index
@@ -86,13 +86,13 @@ class _Collection:
 
     def query(self, vector: Sequence[float]) -> Call:
         options = self._options
-        params = _given({"hnsw_ef": options.ef_search, "exact": options.exact or None})
+        params = _drop_unset({"hnsw_ef": options.ef_search, "exact": options.exact or None})
         rest = {"limit": options.top_k} | ({"params": params} if params else {})
         if self._has_universal:
             return "POST", f"{self._root}/points/query", {"query": vector, **rest}
         return "POST", f"{self._root}/points/search", {"vector": vector, **rest}
 
-    def found(self, document: Any) -> list[int]:
+    def read_ids(self, document: Any) -> list[int]:
         result = document["result"]
         return [int(point["id"]) for point in (result["points"] if isinstance(result, dict) else result)]
 
@@ -100,5 +100,5 @@ class _Collection:
         session.ask("DELETE", self._root, good=(404,))
 
 
-def _given(values: dict[str, Any]) -> dict[str, Any]:
+def _drop_unset(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}

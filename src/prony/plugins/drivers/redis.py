@@ -10,8 +10,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from prony.model.base import Noun
-from prony.plugins.drivers.amounts import how_many, picked, shared_out
-from prony.plugins.drivers.clearing import cleared
+from prony.plugins.drivers.amounts import how_many, pick_numbers, shared_out
+from prony.plugins.drivers.clearing import clean_up_on_failure
 from prony.plugins.drivers.redis_session import RedisSession, greeting
 from prony.plugins.drivers.resp import ERROR_WORDS, command
 from prony.plugins.drivers.sockets import with_password
@@ -73,7 +73,7 @@ class RedisDriver:
     def prepare(self, wants: Wants) -> Prepared:
         options: RedisOptions = wants.options
         endpoint = with_password(wants.endpoint, options.password_env)
-        with cleared(self.finish), RedisSession(endpoint) as session:
+        with clean_up_on_failure(self.finish), RedisSession(endpoint) as session:
             about = session.ask(command(b"INFO", b"server"))
             if options.has_keys:
                 self._made = (endpoint, options)
@@ -155,7 +155,7 @@ def _requests(wants: Wants, options: RedisOptions) -> list[Request]:
     rng = np.random.default_rng(wants.seed)
     values = _Values(options.value_size, np.random.default_rng([wants.seed, 1]))
     skew = options.skew if options.keys == "zipf" else 0.0
-    numbers = picked(rng, options.key_count, count * options.pipeline, skew=skew).reshape(count, options.pipeline)
+    numbers = pick_numbers(rng, options.key_count, count * options.pipeline, skew=skew).reshape(count, options.pipeline)
     shares = {"get": options.get_share, "set": 1 - options.get_share}
     operations = shared_out(rng, shares if options.operation == "mixed" else {options.operation: 1.0}, count)
     return [

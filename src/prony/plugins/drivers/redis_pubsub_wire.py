@@ -15,7 +15,7 @@ from prony.plugins.drivers.resp import NotRespError, Reader, command
 from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
-    from prony.load.line import Line
+    from prony.load.line import Connection
 
 _CHANNEL = b"prony:"
 
@@ -25,26 +25,26 @@ class PublisherWire(Wire):
 
     Options: as of `SubscriberWire`."""
 
-    def __init__(self, line: Line, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)
         self._reader = Reader()
         self._greetings = int(options["greetings"])
 
-    def opened(self) -> None:
+    def connection_made(self) -> None:
         if self._greetings:
             self.line.write(str(self.options["greeting"]).encode("latin-1"))
         else:
             self.line.ready()
 
-    def received(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:
         try:
             replies, error, _ = self._reader.feed(data)
         except NotRespError:
-            self.line.failed(Cause.MALFORMED)
+            self.line.fail(Cause.MALFORMED)
             return
         if error:
             self.line.status = error
-            self.line.failed(Cause.STATUS)
+            self.line.fail(Cause.STATUS)
         elif self._greetings:
             self._greetings -= replies
             if not self._greetings:
@@ -57,16 +57,16 @@ class _Publishing:
     def __init__(self, subscriber: SubscriberWire) -> None:
         self._subscriber = subscriber
 
-    def opened(self, _: Line) -> None:
+    def connection_made(self, _: Connection) -> None:
         self._subscriber.publishes()
 
-    def refused(self, line: Line) -> None:
+    def connection_refused(self, line: Connection) -> None:
         self._subscriber.publishes_no_more(line.status)
 
-    def lost(self, line: Line) -> None:
+    def lost(self, line: Connection) -> None:
         self._subscriber.publishes_no_more(line.status)
 
-    def finished(self, _: Line) -> None:
+    def request_done(self, _: Connection) -> None:
         """Nothing is ever asked on it, so nothing is finished."""
 
 
@@ -76,7 +76,7 @@ class SubscriberWire(Wire):
     Options: `depth`; `value_size`; `greeting`, what a connection begins with (latin-1), and `greetings`, how many
     replies that has."""
 
-    def __init__(self, line: Line, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)
         self._channel = _CHANNEL + os.urandom(12).hex().encode()
         blob = b"$%d\r\n%b\r\n" % (len(self._channel), self._channel)
@@ -87,23 +87,23 @@ class SubscriberWire(Wire):
         self._parts = range(0, depth * self._part, self._part)
         self._reader = Reader()
         self._left = int(options["greetings"]) + 1  # replies before requests may come: the subscription's is the last
-        self._publisher: Line | None = None
+        self._publisher: Connection | None = None
         self._expected = self._come = b""
 
-    def opened(self) -> None:
+    def connection_made(self) -> None:
         greeting = str(self.options["greeting"]).encode("latin-1")
         self.line.write(greeting + command(b"SUBSCRIBE", self._channel))
 
     def send(self, content: bytes) -> None:
         """Publish the messages of one request: `content` has each as a blob of the protocol."""
         if self._publisher is None:
-            self.line.failed(Cause.RESET)
+            self.line.fail(Cause.RESET)
             return
         each = [content[at : at + self._part] for at in self._parts]
         self._expected, self._come = b"".join([self._message + one for one in each]), b""
         self._publisher.write(b"".join([self._publish + one for one in each]))
 
-    def received(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:
         if self._left:
             self._greet(data)
             return
@@ -121,11 +121,11 @@ class SubscriberWire(Wire):
         try:
             replies, error, _ = self._reader.feed(data)
         except NotRespError:
-            self.line.failed(Cause.MALFORMED)
+            self.line.fail(Cause.MALFORMED)
             return
         self._left -= replies
         if error:
-            self.line.failed(Cause.STATUS)
+            self.line.fail(Cause.STATUS)
         elif not self._left:
             self._publisher = self.line.beside(PublisherWire, _Publishing(self))
             self._publisher.open()
@@ -137,12 +137,12 @@ class SubscriberWire(Wire):
     def publishes_no_more(self, status: int) -> None:
         """The other connection is lost; `status` is the number of the server's error, 0 where it said nothing."""
         self.line.status = status
-        self.line.failed(Cause.STATUS if status else Cause.RESET)
+        self.line.fail(Cause.STATUS if status else Cause.RESET)
 
-    def dropped(self) -> None:
+    def connection_lost(self) -> None:
         publisher, self._publisher = self._publisher, None
         if publisher is not None:
             publisher.close()
 
-    def closed(self) -> int:
+    def eof_received(self) -> int:
         return Cause.TRUNCATED if self._come else Cause.RESET

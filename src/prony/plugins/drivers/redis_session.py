@@ -8,7 +8,7 @@ from typing import Self
 
 from prony.errors import InputError, SutError
 from prony.plugins.drivers.resp import NotRespError, Reader, command
-from prony.plugins.drivers.sockets import connected, received, shown
+from prony.plugins.drivers.sockets import connect, receive, show_endpoint
 from prony.ports.driver import Endpoint
 
 _AT_ONCE = 500
@@ -33,7 +33,7 @@ class RedisSession:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._socket = connected(endpoint)
+        self._socket = connect(endpoint)
         self._reader = Reader()
         try:
             for one in greeting(endpoint, resp3=False):
@@ -54,7 +54,7 @@ class RedisSession:
         parts: list[bytes] = []
         left = replies
         while left > 0:
-            data = received(self._socket, self._endpoint)
+            data = receive(self._socket, self._endpoint)
             parts.append(data)
             left -= self._count(data, parts)
         return b"".join(parts)
@@ -80,8 +80,8 @@ class RedisSession:
         try:
             seen = self._reader.feed(data)
         except NotRespError as exc:
-            raise SutError(f"{shown(self._endpoint)} does not speak as a Redis does: {exc}") from exc
+            raise SutError(f"{show_endpoint(self._endpoint)} does not speak as a Redis does: {exc}") from exc
         if seen.error:
             line = next((line for line in b"".join(parts).split(b"\r\n") if line.startswith(b"-")), b"-an error")
-            raise SutError(f"the Redis at {shown(self._endpoint)} says: {line[1:300].decode(errors='replace')}")
+            raise SutError(f"the Redis at {show_endpoint(self._endpoint)} says: {line[1:300].decode(errors='replace')}")
         return seen.replies

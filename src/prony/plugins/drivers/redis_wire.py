@@ -11,7 +11,7 @@ from prony.plugins.drivers.resp import NotRespError, Reader
 from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
-    from prony.load.line import Line
+    from prony.load.line import Connection
 
 
 class RedisWire(Wire):
@@ -20,7 +20,7 @@ class RedisWire(Wire):
     Options: `depth`; `greeting`, what is sent first (latin-1), and `greetings`, how many replies it has; `value_size`,
     where every value has the same size; `must_exist`: a nil is no success."""
 
-    def __init__(self, line: Line, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)
         self._depth = int(options["depth"])
         self._greeting = str(options.get("greeting", "")).encode("latin-1")
@@ -34,7 +34,7 @@ class RedisWire(Wire):
         self._error = 0
         self._nils = 0
 
-    def opened(self) -> None:
+    def connection_made(self) -> None:
         self._reader.reset()
         self._left, self._fresh, self._error, self._nils = self._greetings, False, 0, 0
         if self._greetings:
@@ -47,7 +47,7 @@ class RedisWire(Wire):
         self._greetings = 0
         self.line.write(content)
 
-    def received(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:
         if self._fresh and (data == self._set_reply or self._is_values(data)):
             self._left, self._fresh = 0, False
             self.line.done(0)
@@ -56,13 +56,13 @@ class RedisWire(Wire):
         try:
             replies, error, nils = self._reader.feed(data)
         except NotRespError:
-            self.line.failed(Cause.MALFORMED)
+            self.line.fail(Cause.MALFORMED)
             return
         self._error = self._error or error
         self._nils += nils
         self._left -= replies
         if self._left < 0:
-            self.line.failed(Cause.MALFORMED)
+            self.line.fail(Cause.MALFORMED)
         elif replies and not self._left:
             self._whole()
 
@@ -70,7 +70,7 @@ class RedisWire(Wire):
         if self._greetings:
             self._greetings = 0
             if self._error:
-                self.line.failed(Cause.STATUS)
+                self.line.fail(Cause.STATUS)
             else:
                 self.line.ready()
             return
@@ -81,7 +81,7 @@ class RedisWire(Wire):
         else:
             self.line.done(0)
 
-    def closed(self) -> int:
+    def eof_received(self) -> int:
         has_begun = self._left < self._depth or not self._reader.is_between
         return Cause.TRUNCATED if has_begun else Cause.RESET
 

@@ -85,7 +85,7 @@ class Reader:
             self._skip -= at
             if self._skip:
                 return Seen(0, 0, 0)
-            ended = self._ended()
+            ended = self._find_end()
             replies, error = ended, self._error if ended else 0
         elif self._head:
             data, self._head = self._head + data, b""
@@ -111,7 +111,7 @@ class Reader:
             raise NotRespError("a line without an end")
         self._head = head
 
-    def _ended(self) -> int:
+    def _find_end(self) -> int:
         return int(not self._open and not self._aside)
 
     def _element(self, data: bytes, at: int, end: int) -> tuple[int, bool]:
@@ -128,12 +128,12 @@ class Reader:
             size = _number(data[at + 1 : end])
             return (end + 2, True) if size < 0 else (end + size + 4, False)
         if kind in _ERRORS:
-            return self._failed(data, at, end), False
+            return self._note_error(data, at, end), False
         if kind == 95:  # _
             return end + 2, True
         return end + 2, self._group(kind, data[at + 1 : end])
 
-    def _failed(self, data: bytes, at: int, end: int) -> int:
+    def _note_error(self, data: bytes, at: int, end: int) -> int:
         if data[at] == 45:
             self._error = error_number(data[at + 1 : end])
             return end + 2

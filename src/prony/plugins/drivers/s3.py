@@ -17,7 +17,7 @@ from prony.errors import InputError
 from prony.load.http import request_bytes
 from prony.model.base import Noun
 from prony.plugins.drivers.amounts import how_many, shared_out
-from prony.plugins.drivers.clearing import cleared
+from prony.plugins.drivers.clearing import clean_up_on_failure
 from prony.plugins.drivers.http_session import HttpSession
 from prony.plugins.s3_sign import Signer
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants
@@ -71,7 +71,7 @@ class S3Driver:
         bucket = _Bucket(wants.endpoint, options, np.random.default_rng(wants.seed).bytes(4096))
         bucket.make()
         self._made = bucket
-        with cleared(self.finish):
+        with clean_up_on_failure(self.finish):
             if options.operation != "put":
                 bucket.fill()
             requests = _requests(wants, options, bucket)

@@ -22,7 +22,7 @@ _TLS_HINT = (
 )
 
 
-def connected(
+def connect(
     endpoint: Endpoint,
     *,
     timeout_s: float = _TIMEOUT_S,
@@ -34,19 +34,20 @@ def connected(
     `asking`: what asks for TLS where a protocol begins without it, and what grants it; `protocols`: which may be spoken
     over TLS."""
     try:
-        return _connected(endpoint, timeout_s, asking, protocols)
+        return _connect(endpoint, timeout_s, asking, protocols)
     except ssl.SSLError as exc:
         if _NOT_OFFERED in str(exc):
-            told = f"{shown(endpoint)} does not offer {' or '.join(protocols)} over TLS (ALPN)"
+            told = f"{show_endpoint(endpoint)} does not offer {' or '.join(protocols)} over TLS (ALPN)"
             raise TransportError(told, hint="leave options.http out, or 1", code="no_http2") from exc
-        raise TransportError(f"no TLS with {shown(endpoint)}: {exc}", hint=_TLS_HINT, code="no_tls") from exc
+        raise TransportError(f"no TLS with {show_endpoint(endpoint)}: {exc}", hint=_TLS_HINT, code="no_tls") from exc
     except OSError as exc:
         raise TransportError(
-            f"nobody answers at {shown(endpoint)}: {exc}", hint="is the server running, and is this its address?"
+            f"nobody answers at {show_endpoint(endpoint)}: {exc}",
+            hint="is the server running, and is this its address?",
         ) from exc
 
 
-def shown(endpoint: Endpoint) -> str:
+def show_endpoint(endpoint: Endpoint) -> str:
     """Return where it is, without who asks."""
     return endpoint.path or f"{endpoint.host}:{endpoint.port}"
 
@@ -60,18 +61,18 @@ def with_password(endpoint: Endpoint, variable: str) -> Endpoint:
     return replace(endpoint, password=os.environ[variable])
 
 
-def received(connection: socket.socket, endpoint: Endpoint) -> bytes:
+def receive(connection: socket.socket, endpoint: Endpoint) -> bytes:
     """Return what has come; an end or a broken connection is a TransportError."""
     try:
         data = connection.recv(1 << 16)
     except OSError as exc:
-        raise TransportError(f"the connection to {shown(endpoint)} broke: {exc}") from exc
+        raise TransportError(f"the connection to {show_endpoint(endpoint)} broke: {exc}") from exc
     if not data:
-        raise TransportError(f"{shown(endpoint)} closed the connection")
+        raise TransportError(f"{show_endpoint(endpoint)} closed the connection")
     return data
 
 
-def _connected(
+def _connect(
     endpoint: Endpoint, timeout_s: float, asking: tuple[bytes, bytes] | None, protocols: Sequence[str]
 ) -> socket.socket:
     if endpoint.path:
@@ -111,5 +112,5 @@ def _ask(plain: socket.socket, asking: tuple[bytes, bytes], endpoint: Endpoint) 
     """Ask for TLS; more than the server's word may not come before it."""
     asked, granted = asking
     plain.sendall(asked)
-    if received(plain, endpoint) != granted:
-        raise TransportError(f"{shown(endpoint)} offers no TLS", hint="switch it on there", code="no_tls")
+    if receive(plain, endpoint) != granted:
+        raise TransportError(f"{show_endpoint(endpoint)} offers no TLS", hint="switch it on there", code="no_tls")

@@ -29,7 +29,7 @@ class Events(NamedTuple):
     unfinished: bytes
 
 
-def framed(body: bytes) -> Events:
+def split_events(body: bytes) -> Events:
     """Return the events of a stream. The usual layout takes a short way that finds exactly what the long one does."""
     *blocks, rest = body.split(b"\n\n")
     # Every block is one line of data: no other line ends, and each begins as the first does.

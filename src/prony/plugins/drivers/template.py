@@ -30,7 +30,7 @@ class Template:
     def varies(self) -> bool:
         return bool(self._fills)
 
-    def filled(self, number: int, rng: np.random.Generator) -> str:
+    def fill(self, number: int, rng: np.random.Generator) -> str:
         """Return the text of one request: the `number`-th, with what chance gives it."""
         pieces = [self._fixed[0]]
         for fill, fixed in zip(self._fills, self._fixed[1:], strict=True):

@@ -26,7 +26,7 @@ class Call:
     version: HttpVersion = 1
 
 
-def asked(wants: Wants, call: Call, body_of: Callable[[Prompt], Mapping[str, Any]]) -> Prepared:
+def build_requests(wants: Wants, call: Call, body_of: Callable[[Prompt], Mapping[str, Any]]) -> Prepared:
     """Return a request for each prompt."""
     check_version(wants.endpoint, call.version)
     requests = [
@@ -37,7 +37,7 @@ def asked(wants: Wants, call: Call, body_of: Callable[[Prompt], Mapping[str, Any
             expected=prompt.expected,
             about=Asked(call.streamed, prompt.input_tokens),
         )
-        for prompt, after in zip(wants.prompts, followed(wants.prompts), strict=True)
+        for prompt, after in zip(wants.prompts, previous_turns(wants.prompts), strict=True)
     ]
     notes = {"model": call.model, "prompts": str(len(requests)), "streamed": "yes" if call.streamed else "no"}
     return Prepared(requests, wire_of(call.version), keeps=Keeps.REPLY, notes=notes)
@@ -49,7 +49,7 @@ def counting(tokenizer: str | None, wants: Wants) -> Counts | None:
     return None if found is None else found.count
 
 
-def followed(prompts: Sequence[Prompt]) -> list[int | None]:
+def previous_turns(prompts: Sequence[Prompt]) -> list[int | None]:
     """Return, for each prompt, the one of the same session that must be answered before it."""
     last: dict[int, int] = {}
     before: list[int | None] = []
@@ -69,7 +69,7 @@ def written(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def needed(prompts: Sequence[Prompt], name: str) -> Sequence[Prompt]:
+def require_prompts(prompts: Sequence[Prompt], name: str) -> Sequence[Prompt]:
     if not prompts:
         raise InputError(f"{name} has nothing to ask", hint="does the task's data set hold any prompts?")
     return prompts

@@ -16,7 +16,7 @@ from pydantic import Field
 from prony.load.http import request_bytes
 from prony.model.base import Noun
 from prony.plugins.drivers.amounts import how_many, shared_out
-from prony.plugins.drivers.clearing import cleared
+from prony.plugins.drivers.clearing import clean_up_on_failure
 from prony.plugins.drivers.http_session import HttpSession
 from prony.plugins.drivers.vectors import BLOCK, Metric, Vectors, exact_answers
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants
@@ -62,7 +62,7 @@ class Store(Protocol):
     def insert(self, numbers: Sequence[int], vectors: Sequence[Sequence[float]]) -> Call: ...
     def query(self, vector: Sequence[float]) -> Call: ...
 
-    def found(self, document: Any) -> list[int]:
+    def read_ids(self, document: Any) -> list[int]:
         """Return the numbers of the vectors in an answer; where it is none, whatever its shape raises."""
 
     def remove(self, session: HttpSession) -> None: ...
@@ -92,11 +92,11 @@ class VectorDriver:
         store = self.store(options)
         self._endpoint = wants.endpoint
         filled = 0 if options.operation == "insert" else options.count
-        with cleared(self.finish), HttpSession(wants.endpoint, {**_JSON, **store.headers}) as session:
+        with clean_up_on_failure(self.finish), HttpSession(wants.endpoint, {**_JSON, **store.headers}) as session:
             version = store.make(session)
             self._store = store
             for number in range(-(-filled // BLOCK)):
-                _fill(session, store, vectors.stored(filled, number).tolist(), number * BLOCK, options.batch_size)
+                _fill(session, store, vectors.stored_block(filled, number).tolist(), number * BLOCK, options.batch_size)
             store.settle(session)
         self._answers = min(options.top_k, filled)
         return Prepared(
@@ -116,12 +116,12 @@ class VectorDriver:
         if request.operation != "query" or self._store is None:
             return Digest(items=request.items)
         try:
-            found = self._store.found(json.loads(reply.body))
+            found = self._store.read_ids(json.loads(reply.body))
         except (ValueError, RecursionError):
             return Digest(cause=Cause.MALFORMED, detail="the answer is no JSON, or its numbers are none")
         except (KeyError, TypeError, IndexError, AttributeError):
             return Digest(cause=Cause.CONTENT, detail="the answer has no list of vectors")
-        return _judged(found, request.expected, self._answers)
+        return _judge_answer(found, request.expected, self._answers)
 
     def finish(self) -> None:
         if self._store is not None:
@@ -130,7 +130,7 @@ class VectorDriver:
             self._store = None
 
 
-def _judged(found: list[int], expected: Sequence[int] | None, count: int) -> Digest:
+def _judge_answer(found: list[int], expected: Sequence[int] | None, count: int) -> Digest:
     if len(found) < count:
         return Digest(cause=Cause.CONTENT, detail=f"{len(found)} vectors instead of {count}")
     if not expected:
@@ -171,7 +171,7 @@ class _Making:
 
     def _queries(self, count: int) -> Iterable[Request]:
         options = self._options
-        questions = self._vectors.asked(count)
+        questions = self._vectors.query_vectors(count)
         answers: Sequence[Sequence[int] | None] = [None] * count
         if options.operation == "query":
             answers = exact_answers(
@@ -184,7 +184,7 @@ class _Making:
         size = self._options.batch_size
         for number in range(count):
             first = self._options.count + number * size
-            added = self._vectors.added(size, number).tolist()
+            added = self._vectors.insert_batch(size, number).tolist()
             content = self._content(self._store.insert(range(first, first + size), added))
             yield Request(content, operation="insert", items=size)
 

@@ -29,16 +29,16 @@ class Vectors:
     dim: int
     clusters: int
 
-    def stored(self, count: int, number: int) -> Floats:
+    def stored_block(self, count: int, number: int) -> Floats:
         """Return the block of that number, of a collection of `count`."""
         size = min(BLOCK, count - number * BLOCK)
         return self._drawn(BLOCK, _STORED, number)[:size]
 
-    def asked(self, count: int) -> Floats:
+    def query_vectors(self, count: int) -> Floats:
         """Return questions: vectors like those stored, and none of them."""
         return self._drawn(count, _ASKED, 0)
 
-    def added(self, count: int, number: int) -> Floats:
+    def insert_batch(self, count: int, number: int) -> Floats:
         """Return the vectors of one batch that is inserted during the load."""
         return self._drawn(count, _ADDED, number)
 
@@ -62,7 +62,7 @@ def _nearest(vectors: Vectors, questions: Floats, count: int, top_k: int, metric
     best = np.zeros((len(questions), 0))
     found: Numbers = np.zeros((len(questions), 0), dtype=np.int64)
     for number in range(-(-count // BLOCK)):
-        block = vectors.stored(count, number)
+        block = vectors.stored_block(count, number)
         numbers = np.broadcast_to(np.arange(len(block)) + number * BLOCK, (len(questions), len(block)))
         best = np.concatenate([best, nearness(questions, block, metric)], axis=1)
         found = np.concatenate([found, numbers], axis=1)

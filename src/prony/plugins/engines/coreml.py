@@ -106,7 +106,7 @@ class CoreMlSession:
         self._spec = model.get_spec()
 
     def signature(self) -> list[TensorSpec]:
-        return [declared(feature) for feature in self._spec.description.input if not feature.type.isOptional]
+        return [declare_input(feature) for feature in self._spec.description.input if not feature.type.isOptional]
 
     def effect(self) -> Effect:
         coverage = self._coverage()
@@ -127,7 +127,7 @@ class CoreMlSession:
             plan = MLComputePlan.load_from_path(self._model.get_compiled_model_path(), self._compute_units)
         except (RuntimeError, AttributeError, TypeError):
             return {}
-        counts = Counter(_DEVICES.get(device, device) for device in _preferred(plan))
+        counts = Counter(_DEVICES.get(device, device) for device in _preferred_units(plan))
         return {device: count / counts.total() for device, count in counts.most_common()}
 
     def bind(self, inputs: Mapping[str, Array]) -> Callable[[], Any]:
@@ -143,7 +143,7 @@ class CoreMlSession:
         return {name: _array(value) for name, value in raw.items()}
 
 
-def _preferred(plan: Any) -> Iterator[str]:
+def _preferred_units(plan: Any) -> Iterator[str]:
     structure = plan.model_structure
     if structure.program is not None:
         for function in structure.program.functions.values():
@@ -158,7 +158,7 @@ def _preferred(plan: Any) -> Iterator[str]:
                 yield type(usage.preferred_compute_device).__name__
 
 
-def declared(feature: Any) -> TensorSpec:
+def declare_input(feature: Any) -> TensorSpec:
     """Return one input as Core ML describes it; an image is bytes of height, width and channels."""
     kind = feature.type.WhichOneof("Type")
     if kind == "imageType":

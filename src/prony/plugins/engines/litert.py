@@ -124,7 +124,7 @@ class LiteRtSession:
             return {}
         operators = [item for item in details() if item["op_name"] != "DELEGATE"]
         delegates = [item for item in details() if item["op_name"] == "DELEGATE"]
-        taken = {index for delegate in delegates for index in _taken(delegate, operators)}
+        taken = {index for delegate in delegates for index in _delegated_operators(delegate, operators)}
         if not operators:
             return {}
         share = len(taken) / len(operators)
@@ -144,7 +144,7 @@ class LiteRtSession:
         return {detail["name"]: np.array(self._interpreter.get_tensor(detail["index"])) for detail in details}
 
 
-def _taken(delegate: Mapping[str, Any], operators: list[dict[str, Any]]) -> set[int]:
+def _delegated_operators(delegate: Mapping[str, Any], operators: list[dict[str, Any]]) -> set[int]:
     """Return the operators that one delegate replaced: those between its inputs and its outputs."""
     producers = {int(tensor): operator for operator in operators for tensor in operator["outputs"]}
     given = {int(tensor) for tensor in delegate["inputs"]}

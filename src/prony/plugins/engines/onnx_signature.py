@@ -9,7 +9,7 @@ from prony.ports.engine import UNKNOWN_RANK, TensorSpec
 from prony.run.onnx_file import OnnxGraph, value_bounds
 
 
-def completed(specs: Sequence[TensorSpec], graph: OnnxGraph) -> list[TensorSpec]:
+def complete_inputs(specs: Sequence[TensorSpec], graph: OnnxGraph) -> list[TensorSpec]:
     """Return every input with the file's own shape, so that two engines are fed the same from one file."""
     shapes = {value.name: UNKNOWN_RANK if value.dims is None else value.dims for value in graph.inputs}
     bounds = value_bounds(graph)

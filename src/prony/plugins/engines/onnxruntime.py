@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from prony.errors import CapacityError, InputError, NotFoundError, PronyError, SutError
-from prony.plugins.engines.onnx_signature import completed
+from prony.plugins.engines.onnx_signature import complete_inputs
 from prony.plugins.engines.onnxruntime_options import apply_options
 from prony.plugins.engines.onnxruntime_profile import coverage
 from prony.plugins.engines.onnxruntime_units import CPU, ProviderUnit, units_of
 from prony.plugins.engines.precision import of_weights
-from prony.plugins.engines.tensors import flattened, from_memory, plain
+from prony.plugins.engines.tensors import flatten_output, from_memory, plain
 from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 from prony.run.child.bits import CARRIERS
 from prony.run.onnx_file import OnnxGraph, read_graph
@@ -105,7 +105,7 @@ def _open(ort: Any, model: str | bytes, session_options: Any, unit: ProviderUnit
     try:
         session = ort.InferenceSession(model, session_options, providers=providers, enable_fallback=0)
     except _vendor_errors(ort) as exc:
-        raise _translated(model, unit, exc) from exc
+        raise _translate_error(model, unit, exc) from exc
     used = session.get_providers()[0]
     if used != unit.provider:
         raise CapacityError(
@@ -124,7 +124,7 @@ def _vendor_errors(ort: Any) -> tuple[type[Exception], ...]:
     return (*own, RuntimeError, ValueError)
 
 
-def _translated(model: str | bytes, unit: ProviderUnit, exc: Exception) -> PronyError:
+def _translate_error(model: str | bytes, unit: ProviderUnit, exc: Exception) -> PronyError:
     """Say whose move it is when a session could not be made."""
     kind, where = type(exc).__name__, model if isinstance(model, str) else "the probe's model"
     if kind == "NoSuchFile":
@@ -180,7 +180,7 @@ class OnnxSession:
             for declared in self._session.get_inputs()
             if not declared.type.startswith("optional(")
         ]
-        return completed(specs, self._graph) if self._graph else specs
+        return complete_inputs(specs, self._graph) if self._graph else specs
 
     def _check_precision(self) -> None:
         asked, written = self._options.precision, self._written_precision
@@ -266,7 +266,7 @@ class OnnxSession:
         values = raw if isinstance(raw, list) else raw.get_outputs()
         named: dict[str, Array] = {}
         for name, value in zip(self._outputs, values, strict=True):
-            named |= {name: _on_host(value)} if hasattr(value, "data_ptr") else flattened(name, value)
+            named |= {name: _on_host(value)} if hasattr(value, "data_ptr") else flatten_output(name, value)
         return named
 
 

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from prony.errors import CapacityError, InputError, NotFoundError, SutError
-from prony.plugins.engines.onnx_signature import completed
-from prony.plugins.engines.precision import WORDS, of_weights, told
+from prony.plugins.engines.onnx_signature import complete_inputs
+from prony.plugins.engines.precision import WORDS, format_shares, of_weights
 from prony.plugins.engines.tensors import plain
 from prony.ports.engine import UNKNOWN_RANK, Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 from prony.run.child.bits import CARRIERS, from_bfloat16
@@ -219,7 +219,7 @@ class OpenVinoSession:
             for position, port in enumerate(self._inputs)
         ]
         # OpenVINO forgets the names of axes, and with them what size they should have.
-        return completed(specs, self._graph) if self._graph else specs
+        return complete_inputs(specs, self._graph) if self._graph else specs
 
     def signature(self) -> list[TensorSpec]:
         return list(self._specs)
@@ -230,14 +230,14 @@ class OpenVinoSession:
         devices = [str(device) for device in compiled.get_property("EXECUTION_DEVICES")]
         supported = compiled.get_property("SUPPORTED_PROPERTIES")
         names = ("INFERENCE_PRECISION_HINT", "EXECUTION_MODE_HINT", "PERFORMANCE_HINT", "NUM_STREAMS")
-        details = {name.lower(): _told(compiled.get_property(name)) for name in names if name in supported}
+        details = {name.lower(): _format_property(compiled.get_property(name)) for name in names if name in supported}
         hint = WORDS.get(details.get("inference_precision_hint", ""), "unknown")
         return Effect(
             device=", ".join(devices),
             precision=_precision(of_weights(types), hint),
             threads=compiled.get_property("INFERENCE_NUM_THREADS") if "INFERENCE_NUM_THREADS" in supported else None,
             coverage={devices[0]: 1.0} if len(devices) == 1 else {},
-            details=details | ({"layer_precisions": told(types)} if types else {}),
+            details=details | ({"layer_precisions": format_shares(types)} if types else {}),
         )
 
     def bind(self, inputs: Mapping[str, Array]) -> Callable[[], Any]:
@@ -280,7 +280,7 @@ def _precision(layers: str | None, hint: str) -> str:
     return layers or hint
 
 
-def _told(value: Any) -> str:
+def _format_property(value: Any) -> str:
     """Return a property as OpenVINO's own short word."""
     if hasattr(value, "get_type_name"):
         return str(value.get_type_name())

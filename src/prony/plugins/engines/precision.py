@@ -46,7 +46,7 @@ def of_weights(counts: Mapping[str, int]) -> str | None:
     return word if by_word[word] >= needed * total else "mixed"
 
 
-def told(counts: Mapping[str, int]) -> str:
+def format_shares(counts: Mapping[str, int]) -> str:
     """Return shares as a person reads them: `f16 90%, f32 10%`."""
     total = sum(counts.values())
     ordered = sorted(counts.items(), key=lambda item: -item[1])

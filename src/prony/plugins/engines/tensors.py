@@ -12,7 +12,7 @@ from prony.ports.engine import Array
 from prony.run.child.bits import CARRIERS, from_bfloat16
 
 
-def flattened(name: str, value: Any) -> dict[str, Array]:
+def flatten_output(name: str, value: Any) -> dict[str, Array]:
     """Return one output as arrays: a list becomes one each, a list of dictionaries a table with sorted columns."""
     if isinstance(value, Mapping):
         return {f"{name}[{key}]": plain(item) for key, item in sorted(value.items(), key=lambda item: str(item[0]))}

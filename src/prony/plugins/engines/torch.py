@@ -43,7 +43,9 @@ class Torch:
         import torch
 
         details = {"cuda": str(torch.version.cuda), "cpu_capability": torch.backends.cpu.get_cpu_capability()}
-        units = [Unit(name, _described(torch, device), _precisions(torch, device)) for name, device in _units(torch)]
+        units = [
+            Unit(name, _describe_device(torch, device), _precisions(torch, device)) for name, device in _units(torch)
+        ]
         return EngineInfo(str(torch.__version__), units, details)
 
     def load(self, path: str, options: LoadOptions) -> TorchSession:
@@ -116,7 +118,7 @@ def _weights(module: Any) -> list[Any]:
     return [*module.parameters(), *module.buffers()]
 
 
-def _described(torch: Any, device: str) -> str:
+def _describe_device(torch: Any, device: str) -> str:
     kind = device.split(":", 1)[0]
     if kind in ("cuda", "xpu"):
         return str(getattr(torch, kind).get_device_name(device))
@@ -147,7 +149,7 @@ class TorchSession:
             peak = torch.cuda.max_memory_allocated(self._device) / 2**20
             details |= self._tf32() | {"vram_peak_mib": f"{peak:.1f}", "cuda": str(torch.version.cuda)}
         return Effect(
-            device=_described(torch, self._device),
+            device=_describe_device(torch, self._device),
             precision=self._precision(),
             threads=torch.get_num_threads(),
             coverage={"cpu": 1.0} if self._device == "cpu" else {},
@@ -179,7 +181,7 @@ class TorchSession:
             else self._tensor(inputs[spec.name], spec.dtype)
             for spec in program.specs()
         }
-        args, kwargs = program.arranged(values)
+        args, kwargs = program.arrange(values)
         if not self._torch.is_inference_mode_enabled():
             # For the life of this process, as around a user's own loop: entering it costs 9 us at every call.
             self._torch.inference_mode().__enter__()

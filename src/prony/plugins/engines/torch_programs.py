@@ -28,7 +28,7 @@ class Program(Protocol):
 
     def specs(self) -> list[TensorSpec]: ...
 
-    def arranged(self, values: Mapping[str, Any]) -> Call:
+    def arrange(self, values: Mapping[str, Any]) -> Call:
         """Return the arguments of the module's call."""
 
 
@@ -38,7 +38,7 @@ def read_program(torch: Any, path: str, device: str) -> Program:
         raise NotFoundError(f"no model at {path}")
     try:
         if path.endswith(".pt2"):
-            return exported(torch, path, device)
+            return load_exported(torch, path, device)
         module = torch.jit.load(path, map_location=device).eval()
     except _UNREADABLE as exc:
         raise InputError(
@@ -49,7 +49,7 @@ def read_program(torch: Any, path: str, device: str) -> Program:
     return Script(module)
 
 
-def exported(torch: Any, path: str, device: str) -> Exported:
+def load_exported(torch: Any, path: str, device: str) -> Exported:
     program = torch.export.load(path)
     if device != "cpu":
         from torch.export.passes import move_to_device_pass
@@ -77,17 +77,17 @@ class Exported:
         firsts = {dims[argument.name][0] for argument in self._arguments if dims.get(argument.name)}
         bounds = self._bounds()
         specs = []
-        for argument in self._fed():
+        for argument in self._placeholders():
             name = argument.name
             if name in self.numbers:
                 specs.append(TensorSpec(name, "int64", ()))
                 continue
-            sizes = _suggested(dims[name], examples.get(name), firsts)
+            sizes = _suggest_sizes(dims[name], examples.get(name), firsts)
             below, source = bounds.get(name, (None, ""))
             specs.append(TensorSpec(name, dtype_name(values[name].dtype), dims[name], below, source, sizes))
         return specs
 
-    def _fed(self) -> list[Any]:
+    def _placeholders(self) -> list[Any]:
         return [argument for argument in self._arguments if type(argument).__name__ != "ConstantArgument"]
 
     def _examples(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Exported:
                 found[index.name] = (int(table.meta["val"].shape[0]), f"rows of {table.name}")
         return found
 
-    def arranged(self, values: Mapping[str, Any]) -> Call:
+    def arrange(self, values: Mapping[str, Any]) -> Call:
         flat = [
             argument.value if type(argument).__name__ == "ConstantArgument" else values[argument.name]
             for argument in self._arguments
@@ -117,7 +117,7 @@ def _dims(value: Any) -> tuple[int | str | None, ...]:
     return tuple(dim if isinstance(dim, int) else str(dim) for dim in value.shape)
 
 
-def _suggested(dims: tuple[Any, ...], example: Any, firsts: set[Any]) -> dict[int, tuple[int, str]]:
+def _suggest_sizes(dims: tuple[Any, ...], example: Any, firsts: set[Any]) -> dict[int, tuple[int, str]]:
     """Return the example's sizes for dynamic axes; never for one that may be the batch, which the recipe decides."""
     if example is None or not hasattr(example, "shape"):
         return {}
@@ -181,5 +181,5 @@ class Script:
                 bounds[declared[names.index(inputs[1])]] = int(holders[inputs[0]].shape[0])
         return bounds
 
-    def arranged(self, values: Mapping[str, Any]) -> Call:
+    def arrange(self, values: Mapping[str, Any]) -> Call:
         return (), {argument.name: values[argument.name] for argument in self._arguments}

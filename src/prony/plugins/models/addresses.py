@@ -7,7 +7,7 @@ import socket
 from ipaddress import IPv4Address, IPv6Address
 
 from prony.errors import InputError
-from prony.ports.models import refused
+from prony.ports.models import policy_error
 
 Address = IPv4Address | IPv6Address
 # All of IPv6 that is given out to the public lies in here.
@@ -53,7 +53,7 @@ def is_public(address: Address) -> bool:
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_link_local)
 
 
-def resolved(host: str, port: int) -> tuple[Address, ...]:
+def resolve_host(host: str, port: int) -> tuple[Address, ...]:
     """Return the addresses of a host, in the order in which the system would try them."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
@@ -61,4 +61,4 @@ def resolved(host: str, port: int) -> tuple[Address, ...]:
 
 def refusal(host: str) -> InputError:
     # Which address it was is not told: the submitter of a job has no business knowing this network.
-    return refused(f"{host} is not asked for models: it leads into a private network", "--model-private allow")
+    return policy_error(f"{host} is not asked for models: it leads into a private network", "--model-private allow")

@@ -14,8 +14,8 @@ from prony.errors import InputError, StoreError
 from prony.plugins.models.addresses import Address, is_public
 from prony.plugins.models.blobs import Blobs
 from prony.plugins.models.companions import check_ending, companion_names
-from prony.plugins.models.lock import locked
-from prony.plugins.models.transfer import Limits, Validators, shown
+from prony.plugins.models.lock import hold_lock
+from prony.plugins.models.transfer import Limits, Validators, show_url
 from prony.ports.models import FetchOptions, ModelFiles, Progress
 from prony.run.checksum import is_right, verify
 from prony.run.onnx_file import is_inside
@@ -40,12 +40,12 @@ class Fetching:
         filename = filename_of(reference)
         check_ending(filename, self.options.formats)
         blobs = Blobs(self.options.cache)
-        with locked(blobs.lock(reference)):
+        with hold_lock(blobs.lock(reference)):
             try:
-                files = self._found(reference, filename, blobs)
+                files = self._find_cached(reference, filename, blobs)
             except OSError as exc:
                 raise StoreError(
-                    f"cannot keep {shown(reference)} in {self.options.cache}: {exc}",
+                    f"cannot keep {show_url(reference)} in {self.options.cache}: {exc}",
                     hint="is the disk full, or the folder not writable?",
                 ) from exc
         size = sum(path.stat().st_size for path in files)
@@ -69,7 +69,7 @@ class Fetching:
             is_plain_within=self.options.policy.private_plain,
         )
 
-    def _found(self, reference: str, filename: str, blobs: Blobs) -> tuple[Path, ...]:
+    def _find_cached(self, reference: str, filename: str, blobs: Blobs) -> tuple[Path, ...]:
         expected = self.options.checksum
         if expected is not None and expected.startswith("sha256:"):
             return blobs.by_checksum(expected, filename) or self._fresh(reference, filename, blobs)
@@ -93,7 +93,7 @@ class Fetching:
                 folder.rmdir()
                 return ()
             files = (main, *self._companions(reference, main))
-            verify(files, self.options.checksum, source=shown(reference))
+            verify(files, self.options.checksum, source=show_url(reference))
             kept = blobs.keep(reference, files, found)
         except InputError:
             shutil.rmtree(folder, ignore_errors=True)  # what was refused is not worth going on from
@@ -118,7 +118,9 @@ def filename_of(reference: str) -> str:
     """Return the file's name from the end of the reference's path."""
     name = unquote(urlsplit(reference).path).rpartition("/")[2]
     if not is_inside(name) or "\\" in name:
-        raise InputError(f"{shown(reference)} does not end in a file name", hint="use the URL of the model file itself")
+        raise InputError(
+            f"{show_url(reference)} does not end in a file name", hint="use the URL of the model file itself"
+        )
     return name
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from prony.errors import InputError, NotFoundError
 from prony.plugins.models.companions import check_ending, companion_names
-from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy, Progress, refused
+from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy, Progress, policy_error
 from prony.run.checksum import verify
 
 
@@ -19,8 +19,8 @@ class FileSource:
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
         # First of all: what lies outside the allowed folders must not even be known to exist.
-        options.policy.check_path(named(reference, options.base), reference)
-        path = located(reference, options.base)
+        options.policy.check_path(reference_path(reference, options.base), reference)
+        path = existing_path(reference, options.base)
         check_ending(path.name, options.formats)
         try:
             files = _inside(path) if path.is_dir() else (path, *_beside(path))
@@ -35,7 +35,7 @@ class FileSource:
         return ModelFiles(path=path, files=files)
 
 
-def named(reference: str, base: Path) -> Path:
+def reference_path(reference: str, base: Path) -> Path:
     """Return the absolute path that a reference means, whether it exists or not."""
     if reference.startswith("file://"):
         raise InputError(
@@ -51,9 +51,9 @@ def named(reference: str, base: Path) -> Path:
         raise _lost(reference, exc) from exc
 
 
-def located(reference: str, base: Path) -> Path:
+def existing_path(reference: str, base: Path) -> Path:
     """Return the absolute path that a reference means, which exists."""
-    path = named(reference, base)
+    path = reference_path(reference, base)
     try:
         if not path.exists():
             raise NotFoundError(f"no model at {path}", hint=_near(path), code="unknown_model")
@@ -70,7 +70,7 @@ def _lost(reference: str, reason: Exception) -> InputError:
 
 def _check_size(size: int, reference: str, policy: ModelPolicy) -> None:
     if policy.max_bytes is not None and size > policy.max_bytes:
-        raise refused(f"{reference} is larger than the {policy.max_bytes} bytes allowed here", "--model-max-bytes")
+        raise policy_error(f"{reference} is larger than the {policy.max_bytes} bytes allowed here", "--model-max-bytes")
 
 
 def _near(path: Path) -> str:

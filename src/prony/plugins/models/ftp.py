@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from prony.errors import InputError, NotFoundError
 from prony.model.loopback import is_loopback
-from prony.plugins.models.addresses import Address, is_public, refusal, resolved
+from prony.plugins.models.addresses import Address, is_public, refusal, resolve_host
 from prony.plugins.models.fetching import Fetching
 from prony.plugins.models.transfer import (
     BrokenError,
@@ -43,7 +43,7 @@ class FtpSource:
         parts = _parts(reference)
         if not (options.may_be_plain or options.checksum or is_loopback(parts.hostname or "")):
             raise InputError(
-                f"{_shown(parts)} is not fetched: by ftp anybody on the way could change it",
+                f"{_show_url(parts)} is not fetched: by ftp anybody on the way could change it",
                 hint="give its checksum",
                 code="insecure_url",
             )
@@ -62,7 +62,7 @@ def _parts(reference: str) -> SplitResult:
     return parts
 
 
-def _shown(parts: SplitResult) -> str:
+def _show_url(parts: SplitResult) -> str:
     return f"ftp://{parts.hostname}{parts.path}"
 
 
@@ -87,7 +87,7 @@ def _attempt(reference: str, part: Path, note: Path, limits: Limits, known: Vali
             write_note(note, found)
             _retrieve(ftp, path, part, offset, size, limits)
     except ftplib.error_perm as exc:
-        raise _refused(parts, str(exc)) from exc
+        raise _refusal(parts, str(exc)) from exc
     except (EOFError, OSError, ftplib.Error) as exc:
         raise BrokenError(str(exc) or type(exc).__name__) from exc
     arrived = part.stat().st_size
@@ -101,7 +101,7 @@ def _host(parts: SplitResult, limits: Limits) -> str:
     host = parts.hostname or ""
     if limits.may_reach is None:
         return host
-    addresses = resolved(host, parts.port or 21)
+    addresses = resolve_host(host, parts.port or 21)
     if not all(map(limits.may_reach, addresses)):
         raise refusal(host)
     return str(addresses[0])
@@ -137,9 +137,9 @@ def _retrieve(ftp: ftplib.FTP, path: str, part: Path, offset: int, size: int | N
         ftp.retrbinary(f"RETR {path}", take, blocksize=_BLOCK_BYTES, rest=offset or None)
 
 
-def _refused(parts: SplitResult, said: str) -> InputError:
+def _refusal(parts: SplitResult, said: str) -> InputError:
     if said.startswith("530"):
         return InputError(
-            f"{_shown(parts)} may not be read without an account: {said}", hint="ftp://USER:WORD@host/..."
+            f"{_show_url(parts)} may not be read without an account: {said}", hint="ftp://USER:WORD@host/..."
         )
-    return NotFoundError(f"{_shown(parts)} is not there: {said}", hint="check the path", code="unknown_model")
+    return NotFoundError(f"{_show_url(parts)} is not there: {said}", hint="check the path", code="unknown_model")

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from prony.errors import StoreError
-from prony.plugins.models.lock import locked
+from prony.plugins.models.lock import hold_lock
 
 
 def made_once(path: Path, write: Callable[[Path], None]) -> Path:
     """Return `path`, calling `write` with a temporary name of the same ending unless the file is there and whole."""
     if _is_whole(path):
         return path
-    with locked(path.with_name(f".{path.name}.lock")):
+    with hold_lock(path.with_name(f".{path.name}.lock")):
         if not _is_whole(path):  # another process may have made it while this one waited
             _make(path, write)
     return path

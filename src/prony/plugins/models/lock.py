@@ -31,7 +31,7 @@ else:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def hold_lock(path: Path) -> Iterator[None]:
     """Hold the lock at `path` through the block. The system lets go of it when the process ends, however it ends.
 
     The file stays: removing it would let a third process lock a new file of the same name beside a waiting second.

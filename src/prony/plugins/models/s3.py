@@ -21,7 +21,7 @@ from prony.plugins.models.addresses import Address, is_public
 from prony.plugins.models.fetching import Fetching
 from prony.plugins.models.s3_folder import Folder
 from prony.plugins.models.transfer import Limits, Validators, download
-from prony.plugins.s3_sign import Signer, query_text, quoted
+from prony.plugins.s3_sign import Signer, query_text, quote_s3_path
 from prony.ports.models import FetchOptions, ModelFiles, Progress
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
@@ -54,11 +54,11 @@ class Store:
         """Return where an object is, or the bucket."""
         asked = f"?{query_text(query)}" if query else ""
         if self.endpoint:
-            return f"{self.endpoint}/{bucket}{quoted(f'/{key}') if key else ''}{asked}"
+            return f"{self.endpoint}/{bucket}{quote_s3_path(f'/{key}') if key else ''}{asked}"
         # A certificate for all buckets does not hold for names with dots.
         if "." in bucket:
-            return f"https://s3.{self.region}.amazonaws.com/{bucket}{quoted(f'/{key}')}{asked}"
-        return f"https://{bucket}.s3.{self.region}.amazonaws.com{quoted(f'/{key}')}{asked}"
+            return f"https://s3.{self.region}.amazonaws.com/{bucket}{quote_s3_path(f'/{key}')}{asked}"
+        return f"https://{bucket}.s3.{self.region}.amazonaws.com{quote_s3_path(f'/{key}')}{asked}"
 
     def headers(self, url: str) -> Mapping[str, str]:
         """Return what signs a request to an address of this store; elsewhere nobody is told who asks."""
@@ -89,11 +89,11 @@ class S3Source:
         self._may_reach = may_reach
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
-        bucket, key = _named(reference)
+        bucket, key = _split_reference(reference)
         store = Store.of(os.environ)
 
         def bring(name: str, part: Path, limits: Limits, known: Validators | None) -> Validators | None:
-            return download(store.url(*_named(name)), part, replace(limits, headers=store.headers), known)
+            return download(store.url(*_split_reference(name)), part, replace(limits, headers=store.headers), known)
 
         fetching = Fetching(bring, options, progress, self._pause, self._may_reach)
         if key and not key.endswith("/"):
@@ -115,7 +115,7 @@ def _may_be_folder(error: PronyError) -> bool:
     return isinstance(error, NotFoundError) or "may not be read" in error.message
 
 
-def _named(reference: str) -> tuple[str, str]:
+def _split_reference(reference: str) -> tuple[str, str]:
     parts = urlsplit(reference)
     if not _BUCKET.fullmatch(parts.netloc) or parts.query or parts.fragment:
         raise InputError(f"{reference!r} is no place in S3", hint="write s3://bucket/key")

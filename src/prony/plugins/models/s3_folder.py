@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from prony.errors import InputError, NotFoundError, PronyError, StoreError, TransportError
 from prony.plugins.models.fetching import Fetching
-from prony.plugins.models.lock import locked
+from prony.plugins.models.lock import hold_lock
 from prony.plugins.models.transfer import download
 from prony.ports.models import ModelFiles
 from prony.run.checksum import verify
@@ -43,7 +43,7 @@ class Folder:
         """Return the folder as it is in the store now; where nothing is below the prefix, raise what is missing."""
         name = hashlib.sha256(f"{self.url(self.bucket, '')} {self.reference}".encode()).hexdigest()
         root = self.fetching.options.cache / "folders" / name
-        with locked(root.with_suffix(".lock")):
+        with hold_lock(root.with_suffix(".lock")):
             try:
                 root.mkdir(parents=True, exist_ok=True)
                 files = self._brought(root, missing)
@@ -53,7 +53,7 @@ class Folder:
         return ModelFiles(path=root / "content", files=files)
 
     def _brought(self, root: Path, missing: PronyError) -> tuple[Path, ...]:
-        listed = {self._inside(one): one for one in self._listed(root, missing) if not one.key.endswith("/")}
+        listed = {self._inside(one): one for one in self._list_objects(root, missing) if not one.key.endswith("/")}
         if not listed:
             raise missing
         index = root / _INDEX
@@ -87,14 +87,14 @@ class Folder:
         download(self.url(self.bucket, one.key), part, limits)
         part.replace(path)
 
-    def _listed(self, root: Path, missing: PronyError) -> Iterator[Listed]:
+    def _list_objects(self, root: Path, missing: PronyError) -> Iterator[Listed]:
         token, count = "", 0
         while True:
             page = self._page(root, token, missing)
             for found in page.iter():
                 if _bare(found) == "Contents":
                     count += 1
-                    yield _listed(found)
+                    yield _read_listing_entry(found)
             if count > _MOST:
                 raise InputError(f"{self.reference} holds more than {_MOST} objects", hint="name a smaller part of it")
             token = next((one.text or "" for one in page.iter() if _bare(one) == "NextContinuationToken"), "")
@@ -122,7 +122,7 @@ def _bare(element: ElementTree.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _listed(found: ElementTree.Element) -> Listed:
+def _read_listing_entry(found: ElementTree.Element) -> Listed:
     told = {_bare(one): one.text or "" for one in found}
     return Listed(told.get("Key", ""), told.get("ETag", ""), int(told.get("Size") or 0))
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from prony.errors import InputError, NotFoundError, TransportError
 from prony.model.loopback import is_loopback
-from prony.plugins.models.addresses import Address, is_own, refusal, resolved
-from prony.ports.models import refused
+from prony.plugins.models.addresses import Address, is_own, refusal, resolve_host
+from prony.ports.models import policy_error
 
 if TYPE_CHECKING:
     import httpx
@@ -92,7 +92,7 @@ def check_url(url: str, *, may_be_plain: bool = False) -> None:
     )
 
 
-def shown(url: str) -> str:
+def show_url(url: str) -> str:
     """Return a URL as it may be shown: without who asks."""
     return re.sub(r"//[^/@]*@", "//", url)
 
@@ -122,7 +122,7 @@ def persistently(attempt: Attempt, url: str, part: Path, limits: Limits, known: 
             best = max(best, arrived)
             if failures >= ATTEMPTS:
                 raise TransportError(
-                    f"{shown(url)} could not be fetched in {failures} tries: {exc}",
+                    f"{show_url(url)} could not be fetched in {failures} tries: {exc}",
                     hint="check the network; what has arrived is kept, and the next run goes on from there",
                     code="broken_transfer",
                 ) from exc
@@ -173,7 +173,7 @@ def _answer(url: str, headers: dict[str, str], limits: Limits) -> Iterator[httpx
         for _ in range(_REDIRECTS + 1):
             check_url(url, may_be_plain=limits.may_be_plain or limits.is_plain_within)
             asked = httpx.URL(url)
-            with _sent(asked, headers | dict(limits.headers(url)), limits) as response:
+            with _send(asked, headers | dict(limits.headers(url)), limits) as response:
                 if not response.has_redirect_location:
                     yield response
                     return
@@ -190,7 +190,7 @@ def _answer(url: str, headers: dict[str, str], limits: Limits) -> Iterator[httpx
 
 
 @contextmanager
-def _sent(url: httpx.URL, headers: dict[str, str], limits: Limits) -> Iterator[httpx.Response]:
+def _send(url: httpx.URL, headers: dict[str, str], limits: Limits) -> Iterator[httpx.Response]:
     """Ask one server, without following where it sends us."""
     import httpx
 
@@ -236,7 +236,7 @@ def _private_addresses(url: httpx.URL) -> tuple[Address, ...]:
 
 def _addresses(url: httpx.URL) -> tuple[Address, ...]:
     try:
-        return resolved(url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80))
+        return resolve_host(url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80))
     except (OSError, ValueError) as exc:  # ValueError: a name that cannot be one, or an address of an unknown form
         raise BrokenError(f"no connection to {url.host}: {exc}") from exc
 
@@ -312,7 +312,7 @@ def _write(url: str, response: httpx.Response, part: Path, offset: int, limits: 
 def check_size(url: str, size: int, limits: Limits) -> None:
     """Refuse what is larger than is allowed, or than the limit."""
     if limits.allowed_bytes is not None and size > limits.allowed_bytes:
-        raise refused(f"{url} is larger than what is allowed here", "--model-max-bytes")
+        raise policy_error(f"{url} is larger than what is allowed here", "--model-max-bytes")
     if size > limits.max_bytes:
         raise InputError(
             f"{url} is larger than the limit of {limits.max_bytes} bytes",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from prony.measure import kernel
-from prony.measure.device.nvidia import asked, handles, management
+from prony.measure.device.nvidia import ask_library, handles, management
 
 # The inode of the first PID namespace, the same on every Linux: inside another one the driver's PIDs are not ours.
 _FIRST_NAMESPACE = "pid:[4026531836]"
@@ -48,7 +48,7 @@ class NvidiaProbe:
 
     def _used_mib(self, library: Any) -> float | None:
         """Return the watched processes' memory on all GPUs, or None where the driver's list does not show them."""
-        lists = [asked(library.nvmlDeviceGetComputeRunningProcesses, handle) for handle in self._handles or ()]
+        lists = [ask_library(library.nvmlDeviceGetComputeRunningProcesses, handle) for handle in self._handles or ()]
         ours = [process for each in lists for process in each or () if process.pid in self._pids]
         sizes = [process.usedGpuMemory for process in ours]
         if any(size is None for size in sizes) or all(each is None for each in lists):
@@ -60,8 +60,8 @@ class NvidiaProbe:
 
 def _one(library: Any, index: int, handle: Any) -> dict[str, float]:
     # The second version leaves out what the driver keeps for itself, as nvidia-smi does.
-    memory = asked(library.nvmlDeviceGetMemoryInfo, handle, library.nvmlMemory_v2)
-    load = asked(library.nvmlDeviceGetUtilizationRates, handle)
+    memory = ask_library(library.nvmlDeviceGetMemoryInfo, handle, library.nvmlMemory_v2)
+    load = ask_library(library.nvmlDeviceGetUtilizationRates, handle)
     questions: dict[str, tuple[Callable[..., Any], tuple[Any, ...], float]] = {
         f"gpu{index}_power_w": (library.nvmlDeviceGetPowerUsage, (), 1e-3),
         f"gpu{index}_temperature_c": (library.nvmlDeviceGetTemperature, (library.NVML_TEMPERATURE_GPU,), 1),
@@ -70,7 +70,7 @@ def _one(library: Any, index: int, handle: Any) -> dict[str, float]:
         # The driver counts millijoules since it was loaded.
         f"energy_gpu{index}_uj_total": (library.nvmlDeviceGetTotalEnergyConsumption, (), 1e3),
     }
-    answers = {name: (asked(ask, handle, *more), scale) for name, (ask, more, scale) in questions.items()}
+    answers = {name: (ask_library(ask, handle, *more), scale) for name, (ask, more, scale) in questions.items()}
     found = {name: float(value) * scale for name, (value, scale) in answers.items() if value is not None}
     if memory is not None:
         found[f"gpu{index}_memory_used_mib"] = memory.used / 2**20

@@ -70,7 +70,7 @@ def lacks(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = Non
     return f"{path} says {answer.status} {answer.body[:200].decode(errors='replace')}".strip()
 
 
-def told(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = None) -> Any:
+def ask_json(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = None) -> Any:
     """Return the JSON document at a path, or None where there is none."""
     try:
         answer = ask(endpoint, path, headers=headers, timeout_s=SETTINGS_S)
@@ -79,7 +79,7 @@ def told(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = None
     return answer.document() if answer.status == 200 else None
 
 
-def picked(document: Any, *names: str) -> dict[str, str]:
+def pick_values(document: Any, *names: str) -> dict[str, str]:
     """Return some values of a JSON object as text, those that it has; `a.b` is b within a."""
     found = {}
     for name in names:

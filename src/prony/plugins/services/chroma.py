@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from prony.plugins.services.asking import lacks, picked, told
+from prony.plugins.services.asking import ask_json, lacks, pick_values
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("chroma",)
@@ -32,7 +32,7 @@ class Chroma:
     def installation(self) -> Installation | None:
         return installation_of(PROGRAMS, package="chromadb")
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         words = ["run", "--host", bind(site.options), "--port", str(site.port), "--path", str(site.folder)]
         quiet = {"ANONYMIZED_TELEMETRY": "False"}
         return start_of(Server(PROGRAMS, words, Endpoint(host=LOOPBACK, port=site.port), quiet), site)
@@ -41,6 +41,8 @@ class Chroma:
         return lacks(endpoint, "/api/v2/heartbeat")
 
     def facts(self, endpoint: Endpoint, options: ChromaOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
-        version = told(endpoint, "/api/v2/version")
-        limits = picked(told(endpoint, "/api/v2/pre-flight-checks"), "max_batch_size", "supports_base64_encoding")
+        version = ask_json(endpoint, "/api/v2/version")
+        limits = pick_values(
+            ask_json(endpoint, "/api/v2/pre-flight-checks"), "max_batch_size", "supports_base64_encoding"
+        )
         return {**limits, **({"version": version} if isinstance(version, str) else {})}

@@ -18,7 +18,7 @@ from prony.plugins.services import programs
 from prony.plugins.services.asking import SilentError, ask, lacks
 from prony.plugins.services.launch import text
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.services.site import with_own_programs
 
 HOW = "settings.command names the program first: a path, or a name on PATH"
@@ -62,16 +62,16 @@ class Command:
     def installation(self) -> Installation | None:
         """Only a recipe says what it is."""
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         options: CommandOptions = site.options
-        program, *words = [_filled(word, site) for word in _split(options.command)]
+        program, *words = [_fill_word(word, site) for word in _split(options.command)]
         return Start(
-            command=[str(programs.located((), program, site.base)), *words],
-            endpoint=parse(_filled(options.endpoint, site), site.base),
+            command=[str(programs.require_program((), program, site.base)), *words],
+            endpoint=parse(_fill_word(options.endpoint, site), site.base),
             environment=_environment(options, site),
-            before=[[_filled(word, site) for word in shlex.split(line)] for line in options.before],
+            before=[[_fill_word(word, site) for word in shlex.split(line)] for line in options.before],
             as_nobody=options.as_nobody,
-            metrics_url=_filled(options.metrics_url or "", site),
+            metrics_url=_fill_word(options.metrics_url or "", site),
             grace_s=options.grace,
         )
 
@@ -104,12 +104,12 @@ def _split(command: str | Sequence[Scalar]) -> list[str]:
     return shlex.split(command) if isinstance(command, str) else [text(word) for word in command]
 
 
-def _environment(options: CommandOptions, site: Site) -> dict[str, str]:
-    own = {name: _filled(text(value), site) for name, value in options.environment.items()}
+def _environment(options: CommandOptions, site: ServiceSite) -> dict[str, str]:
+    own = {name: _fill_word(text(value), site) for name, value in options.environment.items()}
     return {"PATH": with_own_programs(os.environ.get("PATH", "")), **own}
 
 
-def _filled(word: str, site: Site) -> str:
+def _fill_word(word: str, site: ServiceSite) -> str:
     """Return a word with what only this start knows; other braces stay as they are."""
     known = {"{port}": str(site.port), "{folder}": str(site.folder), "{base}": str(site.base.absolute())}
     for name, value in known.items():

@@ -16,7 +16,7 @@ from prony.model.base import Noun
 from prony.model.recipe import Scalar
 from prony.plugins.services import programs
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.containers import NO_ENGINE, engine_at_hand
 from prony.run.services.ports import LOOPBACK
 
@@ -94,7 +94,7 @@ def installation_of(
 ) -> Installation | None:
     """Return the program that PATH has, with the words that make it tell its version; `package` is the Python package
     that it is a script of, whose version is read and not asked for: it takes seconds to import."""
-    path = programs.found(names)
+    path = programs.find_program(names)
     if path is None:
         return None
     if package:
@@ -103,18 +103,18 @@ def installation_of(
     return Installation(path, ask=[str(path), *ask] if ask else (), pattern=pattern)
 
 
-def start_of(server: Server, site: Site) -> Start:
+def start_of(server: Server, site: ServiceSite) -> Start:
     """Return how the server is started, with what the recipe adds."""
     options: ServiceOptions = site.options
     words = [*server.words, *map(text, options.arguments)]
     own = {name: text(value) for name, value in options.environment.items()}
     asked = [shlex.split(line) for line in options.before]
     server = replace(server, words=words, environment={**server.environment, **own}, before=[*asked, *server.before])
-    return _contained(server, site, options.image) if options.image else _native(server, site)
+    return _start_in_container(server, site, options.image) if options.image else _native(server, site)
 
 
-def _native(server: Server, site: Site) -> Start:
-    path = server.path or programs.located(server.names, site.options.program, site.base)
+def _native(server: Server, site: ServiceSite) -> Start:
+    path = server.path or programs.require_program(server.names, site.options.program, site.base)
     return Start(
         command=[str(path), *server.words],
         endpoint=server.endpoint,
@@ -127,7 +127,7 @@ def _native(server: Server, site: Site) -> Start:
     )
 
 
-def _contained(server: Server, site: Site, image: str) -> Start:
+def _start_in_container(server: Server, site: ServiceSite, image: str) -> Start:
     """The port and the paths are the same inside as outside, so that the server's command line is too."""
     found = engine_at_hand()
     if found is None:

@@ -9,10 +9,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from prony.errors import NotFoundError
-from prony.plugins.services.asking import SilentError, ask, picked, told
+from prony.plugins.services.asking import SilentError, ask, ask_json, pick_values
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("llama-server",)
@@ -41,7 +41,7 @@ class Llamacpp:
     def installation(self) -> Installation | None:
         return installation_of(PROGRAMS, pattern=r"(?<=version: )[0-9]+")
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         options: LlamacppOptions = site.options
         model = (site.base / Path(options.model).expanduser()).absolute()
         if not model.is_file():
@@ -70,11 +70,11 @@ class Llamacpp:
             answer = ask(endpoint, "/health")
         except SilentError as exc:
             return str(exc)
-        is_ok = answer.status == 200 and picked(answer.document(), "status").get("status") == "ok"
+        is_ok = answer.status == 200 and pick_values(answer.document(), "status").get("status") == "ok"
         return None if is_ok else f"/health says {answer.status} {answer.body[:200].decode(errors='replace')}"
 
     def facts(self, endpoint: Endpoint, options: LlamacppOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
-        props = told(endpoint, "/props")
+        props = ask_json(endpoint, "/props")
         names = {
             "build_info": "version",
             "total_slots": "parallel",
@@ -82,4 +82,4 @@ class Llamacpp:
             "model_path": "model_path",
             "model_alias": "model_name",
         }
-        return {names[name]: value for name, value in picked(props, *names).items()}
+        return {names[name]: value for name, value in pick_values(props, *names).items()}

@@ -13,7 +13,7 @@ from prony.plugins.services.asking import ask, lacks
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
 from prony.plugins.services.signing import cannot_store
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("minio",)
@@ -43,7 +43,7 @@ class Minio:
     def installation(self) -> Installation | None:
         return installation_of(PROGRAMS, ask=())
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         options: MinioOptions = site.options
         user = text(options.environment.get(_USER) or secrets.token_hex(10))
         password = text(options.environment.get(_PASSWORD) or secrets.token_hex(20))

@@ -16,7 +16,7 @@ from prony.plugins.services import programs
 from prony.plugins.services.asking import SilentError, ask, lacks
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("nginx", "/usr/sbin/nginx")  # an ordinary user's PATH seldom has sbin
@@ -87,10 +87,10 @@ class Nginx:
     def installation(self) -> Installation | None:
         return installation_of(PROGRAMS, ask=("-v",))
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         options: NginxOptions = site.options
         configuration = site.folder / "nginx.conf"
-        configuration.write_text(configured(site))
+        configuration.write_text(write_configuration(site))
         files = site.folder / "files"
         files.mkdir()
         for name in ("file", "index.html"):
@@ -124,7 +124,7 @@ class Nginx:
         return {**told, **version}
 
 
-def configured(site: Site) -> str:
+def write_configuration(site: ServiceSite) -> str:
     """Return the text of its configuration."""
     options: NginxOptions = site.options
     root = f"root {site.folder}/files; index index.html;"
@@ -146,5 +146,5 @@ def _directive(value: Scalar) -> str:
     return text(value)
 
 
-def _path(site: Site) -> Path | None:
-    return None if site.options.image else programs.located(PROGRAMS, site.options.program, site.base)
+def _path(site: ServiceSite) -> Path | None:
+    return None if site.options.image else programs.require_program(PROGRAMS, site.options.program, site.base)

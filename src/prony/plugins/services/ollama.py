@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from prony.errors import NotFoundError, SutError
-from prony.plugins.services.asking import SilentError, ask, lacks, picked, told
+from prony.plugins.services.asking import SilentError, ask, ask_json, lacks, pick_values
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("ollama",)
@@ -50,7 +50,7 @@ class Ollama:
     def installation(self) -> Installation | None:
         return installation_of(PROGRAMS)
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         options: OllamaOptions = site.options
         models = _models_folder(options, site.base)
         self._loading, self._refused = None, ""
@@ -73,12 +73,12 @@ class Ollama:
     def ready(self, endpoint: Endpoint, options: OllamaOptions) -> str | None:
         if (reason := lacks(endpoint, "/api/version")) is not None:
             return reason
-        if _listed(endpoint, "/api/ps", options.model) is not None:
+        if _find_in_list(endpoint, "/api/ps", options.model) is not None:
             return None
         if self._refused:
             raise SutError(f"ollama does not load {options.model}: {self._refused}", code="service_failed")
         if self._loading is None:
-            if _listed(endpoint, "/api/tags", options.model) is None:
+            if _find_in_list(endpoint, "/api/tags", options.model) is None:
                 hint = f"ollama pull {options.model}"
                 raise NotFoundError(f"ollama has no model {options.model} here", hint=hint, code="unknown_model")
             # Ollama gives up loading when whoever asked for it hangs up, so that somebody must wait.
@@ -102,8 +102,8 @@ class Ollama:
             self._loading.join()
 
     def facts(self, endpoint: Endpoint, options: OllamaOptions) -> Mapping[str, str]:
-        found = picked(told(endpoint, "/api/version"), "version")
-        loaded = _listed(endpoint, "/api/ps", options.model)
+        found = pick_values(ask_json(endpoint, "/api/version"), "version")
+        loaded = _find_in_list(endpoint, "/api/ps", options.model)
         names = {
             "name": "model",
             "digest": "model_digest",
@@ -112,7 +112,7 @@ class Ollama:
             "size_vram": "model_vram_bytes",
             "context_length": "context",
         }
-        return found | {names[name]: value for name, value in picked(loaded, *names).items()}
+        return found | {names[name]: value for name, value in pick_values(loaded, *names).items()}
 
 
 def _models_folder(options: OllamaOptions, base: Path) -> Path:
@@ -121,9 +121,9 @@ def _models_folder(options: OllamaOptions, base: Path) -> Path:
     return Path(os.environ.get("OLLAMA_MODELS") or Path.home() / ".ollama" / "models").absolute()
 
 
-def _listed(endpoint: Endpoint, path: str, model: str) -> Any:
+def _find_in_list(endpoint: Endpoint, path: str, model: str) -> Any:
     """Return what a list says of the model, None where it is not in it; a name without a tag is its latest."""
-    document = told(endpoint, path)
+    document = ask_json(endpoint, path)
     entries = document.get("models") if isinstance(document, dict) else None
     return next((entry for entry in entries or [] if _whole(model) in _names(entry)), None)
 

@@ -20,7 +20,7 @@ from prony.plugins.services.asking import READY_S
 from prony.plugins.services.launch import Server, ServiceOptions, lacking, start_of, text
 from prony.plugins.services.pgquery import RefusedError, rows
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.services.ports import LOOPBACK
 from prony.run.services.site import is_reachable
 
@@ -75,7 +75,7 @@ class Postgres:
         means: Literal["program", "package"] = "package" if "site-packages" in folder.parts else "program"
         return Installation(program, means, ask=[str(program), "--version"])
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         options: PostgresOptions = site.options
         password = secrets.token_hex(16)
         endpoint = Endpoint(host=LOOPBACK, port=site.port, user=USER, password=password, database="postgres")
@@ -127,7 +127,7 @@ class Postgres:
 def _folder(options: PostgresOptions, base: Path) -> Path:
     """Return where its programs lie."""
     if options.program is not None:
-        return programs.located(("postgres",), options.program, base).resolve().parent
+        return programs.require_program(("postgres",), options.program, base).resolve().parent
     folder = next(_usable(), None)
     if folder is None:
         raise NotFoundError("there is no PostgreSQL here", hint=HOW, code="no_program")
@@ -141,7 +141,7 @@ def _usable() -> Iterator[Path]:
 
 def _places() -> Iterator[Path]:
     """Yield the folders that hold a PostgreSQL: of PATH, of the system, of a Python package; the newest first."""
-    on_path = programs.found(("postgres",))
+    on_path = programs.find_program(("postgres",))
     if on_path is not None and (on_path.resolve().parent / "initdb").exists():
         yield on_path.resolve().parent
     packages = [spec for spec in map(find_spec, _PACKAGES) if spec]

@@ -10,7 +10,7 @@ from pathlib import Path
 from prony.errors import NotFoundError
 
 
-def found(names: Iterable[str], given: str | None = None, base: Path = Path()) -> Path | None:
+def find_program(names: Iterable[str], given: str | None = None, base: Path = Path()) -> Path | None:
     """Return the program that was given, or the first that PATH has or that lies beside this interpreter.
 
     `given` is a path, relative to `base`, where it has a slash in it; else a name."""
@@ -30,7 +30,7 @@ def missing(names: Iterable[str], given: str | None, how: str) -> str | None:
     if given is not None and "/" in given and not Path(given).expanduser().is_absolute():
         return None
     names = tuple(names)
-    if found(names, given) is not None:
+    if find_program(names, given) is not None:
         return None
     if given is not None:
         return f"there is no program {given}; to get one: {how}"
@@ -45,9 +45,9 @@ def package_version(script: Path, package: str) -> str:
     return ""
 
 
-def located(names: Iterable[str], given: str | None, base: Path) -> Path:
+def require_program(names: Iterable[str], given: str | None, base: Path) -> Path:
     """Return where the program lies; it must be there."""
-    path = found(names, given, base)
+    path = find_program(names, given, base)
     if path is None:
         name = given or " or ".join(names)
         raise NotFoundError(f"there is no program {name}", hint="name it as settings.program", code="no_program")

@@ -8,10 +8,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from prony.model.recipe import Scalar
-from prony.plugins.services.asking import lacks, picked, told
+from prony.plugins.services.asking import ask_json, lacks, pick_values
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.services.ports import LOOPBACK, free_ports
 
 PROGRAMS = ("qdrant",)
@@ -40,7 +40,7 @@ class Qdrant:
     def installation(self) -> Installation | None:
         return installation_of(PROGRAMS)
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         options: QdrantOptions = site.options
         settings: dict[str, Scalar] = {
             "telemetry_disabled": True,
@@ -60,7 +60,7 @@ class Qdrant:
 
     def facts(self, endpoint: Endpoint, options: QdrantOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
         headers = {"api-key": endpoint.password} if endpoint.password else {}
-        found = picked(told(endpoint, "/", headers), "version", "commit")
-        telemetry = told(endpoint, "/telemetry?details_level=2", headers)
-        system = picked(telemetry, "result.app.system.cores", "result.app.system.cpu_flags", "result.app.features")
+        found = pick_values(ask_json(endpoint, "/", headers), "version", "commit")
+        telemetry = ask_json(endpoint, "/telemetry?details_level=2", headers)
+        system = pick_values(telemetry, "result.app.system.cores", "result.app.system.cpu_flags", "result.app.features")
         return found | {name.rpartition(".")[2]: value for name, value in system.items()}

@@ -14,7 +14,7 @@ from prony.model.recipe import Scalar
 from prony.plugins.services.asking import READY_S, SETTINGS_S
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("redis-server", "valkey-server")
@@ -47,7 +47,7 @@ class Redis:
     def installation(self) -> Installation | None:
         return installation_of(PROGRAMS)
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         options: RedisOptions = site.options
         place: dict[str, Scalar] = {"bind": bind(options), "port": site.port, "dir": str(site.folder)}
         wanted = {**_DEFAULTS, **options.config, **place, "daemonize": False, "logfile": ""}
@@ -75,7 +75,9 @@ class Redis:
             for name in dict.fromkeys((*_TOLD, *options.config)):
                 answer = line.ask("CONFIG", "GET", name)
                 pairs = answer if isinstance(answer, list) else []
-                found |= {str(key): _shown(str(key), value) for key, value in zip(pairs[::2], pairs[1::2], strict=True)}
+                found |= {
+                    str(key): _show_value(str(key), value) for key, value in zip(pairs[::2], pairs[1::2], strict=True)
+                }
         return found | {"version": info.get("valkey_version", info.get("redis_version", ""))}
 
 
@@ -96,7 +98,7 @@ def _file(folder: Path, settings: Mapping[str, Scalar]) -> list[str]:
     return [str(file)]
 
 
-def _shown(name: str, value: Any) -> str:
+def _show_value(name: str, value: Any) -> str:
     return "(set)" if name in _SECRET and value else str(value)
 
 

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from prony.plugins.services.asking import picked, told
+from prony.plugins.services.asking import ask_json, pick_values
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.plugins.services.signing import cannot_store
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.services.ports import LOOPBACK, free_ports
 
 PROGRAMS = ("weed",)
@@ -44,7 +44,7 @@ class Seaweedfs:
     def installation(self) -> Installation | None:
         return installation_of(PROGRAMS, ask=("version",))
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         options: SeaweedOptions = site.options
         # By default each server speaks gRPC 10,000 above its port, which may be nobody's port at all.
         ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True)) | {"s3.port": site.port}
@@ -67,7 +67,7 @@ class Seaweedfs:
 
     def facts(self, endpoint: Endpoint, options: SeaweedOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
         """A container shows its S3 port only, and tells nothing there."""
-        status = told(self._master, "/dir/status")
-        found = picked(status, "Version", "Topology.Max", "Topology.Free")
+        status = ask_json(self._master, "/dir/status")
+        found = pick_values(status, "Version", "Topology.Max", "Topology.Free")
         names = {"Version": "version", "Topology.Max": "volumes_most", "Topology.Free": "volumes_free"}
         return {names[name]: value for name, value in found.items()}

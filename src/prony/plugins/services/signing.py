@@ -11,7 +11,9 @@ from prony.ports.driver import Endpoint
 _REGION = "us-east-1"
 
 
-def asked(endpoint: Endpoint, method: str, path: str, body: bytes = b"", *, timeout_s: float = READY_S) -> Answer:
+def ask_as_owner(
+    endpoint: Endpoint, method: str, path: str, body: bytes = b"", *, timeout_s: float = READY_S
+) -> Answer:
     """Ask as the owner of the store."""
     host = f"{endpoint.host}:{endpoint.port}"
     signer = Signer(endpoint.user, endpoint.password, _REGION, host, datetime.now(UTC))
@@ -26,13 +28,13 @@ def cannot_store(endpoint: Endpoint) -> str | None:
     last = b""
     try:
         for method, path, body in steps:
-            answer = asked(endpoint, method, path, body)
+            answer = ask_as_owner(endpoint, method, path, body)
             # A bucket that an earlier question made is as good as a new one.
             if answer.status // 100 != 2 and answer.status != 409:
                 return f"{method} {path} says {answer.status} {answer.body[:200].decode(errors='replace')}"
             last = answer.body
         for path in (f"{bucket}/ready", bucket):
-            asked(endpoint, "DELETE", path)
+            ask_as_owner(endpoint, "DELETE", path)
     except SilentError as exc:
         return str(exc)
     return None if last == content else "an object did not come back as it was put"

@@ -9,10 +9,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from prony.plugins.services import programs
-from prony.plugins.services.asking import lacks, picked, told
+from prony.plugins.services.asking import ask_json, lacks, pick_values
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.services.ports import LOOPBACK
 
 PROGRAMS = ("vllm",)
@@ -45,7 +45,7 @@ class Vllm:
     def installation(self) -> Installation | None:
         return installation_of(PROGRAMS, package="vllm")
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         options: VllmOptions = site.options
         folder = (site.base / Path(options.model).expanduser()).absolute()
         model = str(folder) if folder.exists() else options.model
@@ -59,7 +59,7 @@ class Vllm:
             metrics_path="/metrics",
             grace_s=20.0,
             shared=[folder] if folder.exists() else [],
-            path=None if options.image else programs.located(PROGRAMS, _program(options), site.base),
+            path=None if options.image else programs.require_program(PROGRAMS, _program(options), site.base),
         )
         return start_of(server, site)
 
@@ -73,9 +73,11 @@ class Vllm:
         return None if any(name == wanted or name.endswith(wanted) for name in listed) else f"{wanted} is not listed"
 
     def facts(self, endpoint: Endpoint, options: VllmOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
-        found = picked(told(endpoint, "/version"), "version")
+        found = pick_values(ask_json(endpoint, "/version"), "version")
         for model in _models(endpoint)[:1]:
-            found |= {f"model_{name}": value for name, value in picked(model, "id", "root", "max_model_len").items()}
+            found |= {
+                f"model_{name}": value for name, value in pick_values(model, "id", "root", "max_model_len").items()
+            }
         return found
 
 
@@ -87,6 +89,6 @@ def _program(options: VllmOptions) -> str | None:
 
 
 def _models(endpoint: Endpoint) -> list[Mapping[str, object]]:
-    document = told(endpoint, "/v1/models")
+    document = ask_json(endpoint, "/v1/models")
     listed = document.get("data") if isinstance(document, dict) else None
     return [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from prony.errors import InputError
 from prony.model.base import Noun
-from prony.plugins.tasks.rows import Row, rows_at, shuffled
-from prony.plugins.tasks.spread import Spread, drawn, told
+from prony.plugins.tasks.rows import Row, rows_at, shuffle_rows
+from prony.plugins.tasks.spread import Spread, drawn, lengths_or
 from prony.plugins.tasks.turns import Turn, turns_of
 from prony.plugins.tokenizer import tokenizer_at
 from prony.ports.driver import Prompt, Stamps
@@ -60,10 +60,10 @@ class Dataset:
     ) -> Sequence[Prompt]:
         rows = rows_at(base / options.file)
         if options.order == "shuffled":
-            rows = shuffled(rows, seeds["prompts"])
+            rows = shuffle_rows(rows, seeds["prompts"])
         rows = rows[:count]
         rng = np.random.Generator(np.random.PCG64([seeds["lengths"], 1]))
-        outputs = told(lengths, 1, drawn(options.output_tokens, len(rows), rng))
+        outputs = lengths_or(lengths, 1, drawn(options.output_tokens, len(rows), rng))
         asked = [_messages(row, options, number) for number, row in enumerate(rows, start=1)]
         tokenizer = tokenizer_at(options.tokenizer, base)
         texts = ["\n\n".join(turn["content"] for turn in messages) for messages in asked]
@@ -74,7 +74,7 @@ class Dataset:
                 max_tokens=_most(row, options, int(output)),
                 exact_tokens=options.exact,
                 input_tokens=tokens,
-                expected=_expected(row, options),
+                expected=_expected_answer(row, options),
             )
             for row, messages, output, tokens in zip(rows, asked, outputs, counts, strict=True)
         ]
@@ -101,6 +101,6 @@ def _most(row: Row, options: DatasetOptions, otherwise: int) -> int:
     return int(text) if value is not None and text.isdecimal() and int(text) > 0 else otherwise
 
 
-def _expected(row: Row, options: DatasetOptions) -> str | None:
+def _expected_answer(row: Row, options: DatasetOptions) -> str | None:
     value = None if options.expected is None else row.get(options.expected)
     return None if value is None else str(value)

@@ -31,7 +31,7 @@ def rows_at(path: Path) -> list[Row]:
     return rows
 
 
-def shuffled(rows: Sequence[Row], seed: int) -> list[Row]:
+def shuffle_rows(rows: Sequence[Row], seed: int) -> list[Row]:
     """Return the rows in an order that the seed decides."""
     order = np.random.Generator(np.random.PCG64([seed, 2])).permutation(len(rows))
     return [rows[index] for index in order]

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from prony.errors import InputError
 from prony.model.base import Noun
-from prony.plugins.tasks.rows import rows_at, shuffled
-from prony.plugins.tasks.spread import Spread, drawn, told
+from prony.plugins.tasks.rows import rows_at, shuffle_rows
+from prony.plugins.tasks.spread import Spread, drawn, lengths_or
 from prony.plugins.tasks.turns import Turn, exchanges, turns_of
 from prony.plugins.tokenizer import Tokenizer, tokenizer_at
 from prony.ports.driver import Prompt, Stamps
@@ -93,7 +93,7 @@ class Outputs:
         usual = drawn(spread or _OTHERWISE, count, self._rng)
         if spread is None and own is not None:
             usual = np.maximum(np.array(own, dtype=np.int64), 1)
-        lengths: list[int] = told(self._trace, 1, usual).tolist()
+        lengths: list[int] = lengths_or(self._trace, 1, usual).tolist()
         return lengths
 
 
@@ -101,7 +101,7 @@ def sessions(options: ConversationsOptions, seed: int, base: Path) -> list[list[
     """Return the exchanges of every conversation that has any."""
     rows = rows_at(base / options.file)
     if options.order == "shuffled":
-        rows = shuffled(rows, seed)
+        rows = shuffle_rows(rows, seed)
     found = [exchanges(turns_of(row)) for row in rows]
     good = [one for one in found if one]
     if not good:

@@ -20,7 +20,7 @@ _PATTERN = rf"^(?:(?:constant )?[0-9]{{1,8}}|(?:uniform|normal|lognormal) {_NUMB
 _WORDS = re.compile(rf"(?:(constant|uniform|normal|lognormal) )?{_NUMBER}(?::{_NUMBER})?")
 
 
-def _checked(value: Any) -> str:
+def _check_spread(value: Any) -> str:
     """Return the text of a spread that can be drawn from."""
     text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if re.fullmatch(_PATTERN, text) is None:
@@ -41,7 +41,7 @@ def _parts(text: str) -> tuple[str, float, float]:
 
 Spread = Annotated[
     str,
-    BeforeValidator(_checked),
+    BeforeValidator(_check_spread),
     WithJsonSchema({"type": ["string", "integer"], "pattern": _PATTERN, "examples": [256, "uniform 128:512"]}),
 ]
 
@@ -62,7 +62,7 @@ def drawn(spread: str, count: int, rng: np.random.Generator) -> Lengths:
     return np.clip(np.rint(values), 1, _LONGEST).astype(np.int64)
 
 
-def told(lengths: Lengths | None, column: int, instead: Lengths) -> Lengths:
+def lengths_or(lengths: Lengths | None, column: int, instead: Lengths) -> Lengths:
     """Return the lengths of a trace, and others where it does not tell them."""
     if lengths is None:
         return instead

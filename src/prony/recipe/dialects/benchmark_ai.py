@@ -11,7 +11,7 @@ from prony.recipe.dialects.descriptor import Descriptor, Metric, Output, Probe, 
 from prony.recipe.dialects.draft import Draft, Translation
 from prony.recipe.dialects.ec2 import gpus_of
 from prony.recipe.dialects.strict import read_strictly
-from prony.recipe.marks import Keys, Parsed, dotted, mark_of
+from prony.recipe.marks import Keys, Parsed, format_path, mark_of
 
 SPEC_VERSION = "0.1.0"
 # A job of theirs had no limit; one that hangs must end some day all the same.
@@ -39,7 +39,7 @@ def translate(parsed: Parsed) -> Translation:
     draft.set("workload.sources", _sources(draft, sources, ("data", "sources"), ("workload",)), ("data",))
     draft.set("workload.metrics", _metrics(draft, found.output, ("output",), ("workload",)), ("output",))
     _server(draft, found)
-    _unused(draft, found)
+    _note_unused(draft, found)
     draft.set("measure.repeats", 1)
     draft.set("limits.timeout", TIMEOUT)
     draft.note((), _ONCE)
@@ -93,12 +93,12 @@ def _machine(draft: Draft, found: Descriptor) -> None:
         if not found.ml.framework:
             draft.refuse(("ml", "framework"), f"is missing: {found.info.execution_engine} needs it")
     if hardware.strategy == "horovod":
-        _distributed(draft, found)
+        _translate_distribution(draft, found)
     elif hardware.distributed is not None:
         draft.note(("hardware", "distributed"), f"means nothing with strategy {hardware.strategy}")
 
 
-def _distributed(draft: Draft, found: Descriptor) -> None:
+def _translate_distribution(draft: Draft, found: Descriptor) -> None:
     """An instance is a node: an agent of a server. Without one all are this machine, and that is told."""
     own = found.hardware.distributed
     origin: Keys = ("hardware", "distributed")
@@ -132,7 +132,7 @@ def _command(draft: Draft, found: Descriptor) -> None:
     ml = found.ml
     draft.set("workload.kind", "script", ("ml",))
     code, origin = (ml.benchmark_code or "").strip(), ("ml", "benchmark_code")
-    words = _joined(code, ml.args)
+    words = _join_command(code, ml.args)
     if code and found.hardware.strategy == "horovod":
         draft.set("workload.command", _shell_command(words), origin)
     elif code:
@@ -149,7 +149,7 @@ def _command(draft: Draft, found: Descriptor) -> None:
         draft.refuse(("ml", "framework_version"), "is of no framework", 'write framework = "tensorflow" or "mxnet"')
 
 
-def _joined(code: str, args: str | None) -> str:
+def _join_command(code: str, args: str | None) -> str:
     """Return the command with its arguments, a space between them: without one, two words become one."""
     return f"{code} {args.strip()}" if code and args and args.strip() else (code or (args or "").strip())
 
@@ -226,7 +226,7 @@ def _server(draft: Draft, found: Descriptor) -> None:
         "sources": _sources(draft, server.models, ("server", "models"), within),
         "metrics": _metrics(draft, server.output, ("server", "output"), within),
     }
-    words = _joined(server.env.start_command.strip(), server.env.start_command_args)
+    words = _join_command(server.env.start_command.strip(), server.env.start_command_args)
     if words:
         made["command" if server.env.start_command.strip() else "arguments"] = words
     if server.env.readiness_probe is not None:
@@ -260,7 +260,7 @@ def _container(draft: Draft, origin: Keys, *, privileged: bool, extended: bool) 
         draft.note((*origin, "extended_shm"), "a container's shared memory is large in any case")
 
 
-def _unused(draft: Draft, found: Descriptor) -> None:
+def _note_unused(draft: Draft, found: Descriptor) -> None:
     _container(draft, ("env",), privileged=found.env.privileged, extended=found.env.extended_shm)
     if found.data is not None and found.data.sources is None:
         if found.data.id is None:
@@ -273,5 +273,5 @@ def _unused(draft: Draft, found: Descriptor) -> None:
     for name in sorted(own.model_fields_set) if own is not None else ():
         keys = ("custom_params", name)
         draft.note(
-            keys, f"{dotted(keys).rpartition('.')[2]} is for services of AWS: it is kept in the text and not used"
+            keys, f"{format_path(keys).rpartition('.')[2]} is for services of AWS: it is kept in the text and not used"
         )

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from prony.model.base import Noun
 from prony.recipe.dialects.strict import read_part
-from prony.recipe.marks import Keys, Mark, Parsed, dotted, mark_of, problem_at, with_value
+from prony.recipe.marks import Keys, Mark, Parsed, format_path, mark_of, problem_at, with_value
 from prony.recipe.problems import Problem
 
 T = TypeVar("T", bound=Noun)
@@ -62,7 +62,7 @@ class Draft:
         """Say where a part of what was set comes from."""
         self.marks[keys] = mark_of(self.origin.marks, origin)
         if origin:
-            self.origins[dotted(keys)] = dotted(origin)
+            self.origins[format_path(keys)] = format_path(origin)
 
     def note(self, origin: Keys, message: str, hint: str = "") -> None:
         """Say what of the document is not honoured, or otherwise than it was meant there."""

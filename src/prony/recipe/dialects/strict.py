@@ -13,7 +13,7 @@ from prony.model.base import Noun
 from prony.recipe.marks import Keys, Parsed, problem_at, value_at
 from prony.recipe.problems import Problem, recipe_error
 from prony.recipe.shape import nearest
-from prony.recipe.wording import advice, expected, shown
+from prony.recipe.wording import advice, describe_expected, show_value
 
 T = TypeVar("T", bound=Noun)
 Node = dict[str, Any]
@@ -33,7 +33,7 @@ def read_part(
 ) -> tuple[T | None, list[Problem]]:
     """Read what stands at a place of a document, or tell all that is wrong with it."""
     if not isinstance(written, Mapping):
-        return None, [problem_at(parsed.marks, place, f"must be a map, not {shown(written)}")]
+        return None, [problem_at(parsed.marks, place, f"must be a map, not {show_value(written)}")]
     try:
         return kind.model_validate_json(json.dumps(written), strict=True), []
     except ValidationError as exc:
@@ -85,16 +85,16 @@ class _Part:
         if detail["type"] == "value_error":
             return self._at(keys, str(detail["ctx"]["error"]))
         if "pattern" in detail["type"] or detail["type"] == "too_long":
-            return self._at(keys, f"{shown(value)} does not fit", node.get("description", ""))
-        return self._at(keys, f"must be {_expected(node)}, not {shown(value)}", _advice(node, value))
+            return self._at(keys, f"{show_value(value)} does not fit", node.get("description", ""))
+        return self._at(keys, f"must be {_describe_expected(node)}, not {show_value(value)}", _advice(node, value))
 
     def _at(self, keys: Keys, message: str, hint: str = "") -> Problem:
         return problem_at(self.parsed.marks, (*self.place, *keys), message, hint)
 
 
-def _expected(node: Node) -> str:
+def _describe_expected(node: Node) -> str:
     ways = [way for way in node.get("anyOf", [node]) if way.get("type") != "null" or "const" in way]
-    return expected({"anyOf": ways}) if ways else "something else"
+    return describe_expected({"anyOf": ways}) if ways else "something else"
 
 
 def _advice(node: Node, value: Any) -> str:

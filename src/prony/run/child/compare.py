@@ -37,7 +37,7 @@ def compare(got: Outputs, reference: Outputs) -> dict[str, Any]:
     output), `cosine` (each the worst over all floating outputs, None where none tells) and `note`.
     """
     worst = _Worst()
-    pairs = _paired(got, reference, worst)
+    pairs = _pair_outputs(got, reference, worst)
     compared = pairs is not None
     for name, ours, theirs in pairs or ():
         if ours.shape != theirs.shape:
@@ -60,7 +60,7 @@ def is_finite(outputs: Outputs) -> bool:
     return all(bool(np.isfinite(array).all()) for array in outputs.values() if array.dtype.kind in "fc")
 
 
-def _paired(got: Outputs, reference: Outputs, worst: _Worst) -> list[tuple[str, Array, Array]] | None:
+def _pair_outputs(got: Outputs, reference: Outputs, worst: _Worst) -> list[tuple[str, Array, Array]] | None:
     if set(got) == set(reference):
         return [(name, got[name], reference[name]) for name in got]
     if len(got) != len(reference):

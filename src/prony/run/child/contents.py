@@ -63,7 +63,7 @@ def check_dtype(spec: TensorSpec) -> None:
         )
 
 
-def typed(values: Array, dtype: str) -> Array:
+def convert_type(values: Array, dtype: str) -> Array:
     """Return values in the type that is fed; bits where numpy lacks the type."""
     if dtype == "bfloat16":
         return to_bfloat16(values)
@@ -79,9 +79,9 @@ def fill(blank: Blank) -> Filled:
         for pattern, make in NAME_RULES:
             filled = make(blank) if pattern.search(name) else None
             if filled is not None:
-                return typed(np.broadcast_to(filled[0], blank.shape), blank.spec.dtype), filled[1]
+                return convert_type(np.broadcast_to(filled[0], blank.shape), blank.spec.dtype), filled[1]
     values, source = _BY_KIND[blank.kind](blank)
-    return (values if blank.kind == "U" else typed(values, blank.spec.dtype)), source
+    return (values if blank.kind == "U" else convert_type(values, blank.spec.dtype)), source
 
 
 def _constant(value: float, reason: str) -> Callable[[Blank], Filled | None]:

@@ -13,7 +13,7 @@ import numpy as np
 from prony.errors import InputError, NotFoundError
 from prony.ports.engine import Array, TensorSpec
 from prony.run.child.bits import CARRIERS, FLOAT8_BITS
-from prony.run.child.contents import Blank, Filled, check_dtype, fill, generator, typed
+from prony.run.child.contents import Blank, Filled, check_dtype, convert_type, fill, generator
 from prony.run.child.sizes import refuse_unknown, settle
 
 
@@ -100,7 +100,7 @@ def _constant(blank: Blank, value: Any) -> Array:
     if blank.kind == "U":
         return np.full(blank.shape, value, dtype=object)
     _check_range(blank, value, value)
-    return np.asarray(typed(np.full(blank.shape, value), dtype))
+    return np.asarray(convert_type(np.full(blank.shape, value), dtype))
 
 
 def _between(blank: Blank, low: float, high: float) -> Array:
@@ -109,8 +109,8 @@ def _between(blank: Blank, low: float, high: float) -> Array:
         raise InputError(f"inputs.values.{name}: low {low} and high {high} make no range for the type {dtype}")
     if blank.kind in "iu":
         _check_range(blank, low, high - 1)
-        return typed(blank.random.integers(int(low), int(high), blank.shape), dtype)
-    return typed(blank.random.uniform(low, high, blank.shape), dtype)
+        return convert_type(blank.random.integers(int(low), int(high), blank.shape), dtype)
+    return convert_type(blank.random.uniform(low, high, blank.shape), dtype)
 
 
 def _check_range(blank: Blank, low: float, high: float) -> None:

@@ -42,7 +42,7 @@ class Stop:
     asked = False
 
 
-def timed(call: Call, stamps: Stamps, count: int, deadline_ns: int, stop: Stop) -> bool:
+def time_calls(call: Call, stamps: Stamps, count: int, deadline_ns: int, stop: Stop) -> bool:
     """Time `count` calls; return False where the deadline or a stop came first."""
     clock = time.perf_counter_ns
     add_begin, add_end = stamps.begins.append, stamps.ends.append
@@ -63,11 +63,11 @@ def warm_up(call: Call, stamps: Stamps, count: int | None, stop: Stop) -> bool |
     None: not judged, because a count was given, or so few inferences fit into the time that no two medians tell.
     """
     if count is not None:
-        timed(call, stamps, count, _NEVER_NS, stop)
+        time_calls(call, stamps, count, _NEVER_NS, stop)
         return None
     begin_ns = time.perf_counter_ns()
     deadline_ns = begin_ns + _WARM_CAP_NS
-    while timed(call, stamps, max(1, len(stamps) // 4), deadline_ns, stop):
+    while time_calls(call, stamps, max(1, len(stamps) // 4), deadline_ns, stop):
         long_enough = time.perf_counter_ns() - begin_ns >= _LEAST_WARM_NS
         if long_enough and len(stamps) >= _LEAST_WARM_RUNS and _agree(stamps):
             return True
@@ -86,7 +86,7 @@ def measure(call: Call, stamps: Stamps, *, runs: int, max_time_ns: int, ci: floa
     deadline_ns = time.perf_counter_ns() + max_time_ns
     while len(stamps) < runs:
         step = runs - len(stamps) if ci is None else min(runs - len(stamps), max(_LEAST_TIGHT_RUNS, len(stamps)))
-        if not timed(call, stamps, step, deadline_ns, stop):
+        if not time_calls(call, stamps, step, deadline_ns, stop):
             return "time" if len(stamps) < runs else "runs"
         if ci is not None and half_width_of_median(_as_array(stamps)) <= ci:
             return "ci"

@@ -22,7 +22,7 @@ def keep(path: str, outputs: Mapping[str, Array]) -> None:
         raise StoreError(f"cannot keep the outputs in {path}: {exc}", hint="is the disk full or read-only?") from exc
 
 
-def kept(path: str) -> dict[str, Array]:
+def read_outputs(path: str) -> dict[str, Array]:
     """Read what `keep` wrote."""
     with np.load(path) as file:
         return {name.removeprefix(_PREFIX): file[name] for name in file}

@@ -24,12 +24,12 @@ from prony.ports.engine import Engine, LoadOptions, Session
 from prony.run.child import outputs as outputs_file
 from prony.run.child.inputs import MadeInput, make_inputs
 from prony.run.child.loop import Call, Stamps, Stop, measure, warm_up
-from prony.run.child.wire import PHASE_BYTES, Order, Wire
+from prony.run.child.wire import PHASE_BYTES, ChildOrder, Wire
 
 T = TypeVar("T")
 
 
-def perform(engine: Engine, order: Order, wire: Wire, *, gate: int) -> int:
+def perform(engine: Engine, order: ChildOrder, wire: Wire, *, gate: int) -> int:
     """Carry out one order and say how it ended; the exit status of this process."""
     faulthandler.enable()
     child = Child(engine, order, wire, gate)
@@ -60,7 +60,7 @@ _STARVED = re.compile(r"bad_alloc|out of memory|(failed|unable|cannot) to alloca
 class Child:
     """A fresh process with an engine in it."""
 
-    def __init__(self, engine: Engine, order: Order, wire: Wire, gate: int) -> None:
+    def __init__(self, engine: Engine, order: ChildOrder, wire: Wire, gate: int) -> None:
         self.engine = engine
         self.order = order
         self.wire = wire
@@ -104,7 +104,7 @@ class Child:
     def _outputs_only(self) -> dict[str, Any]:
         session, made, call = self._ready_to_run()
         raw = self._during("check", call)
-        return self._checked(session, raw) | {"inputs": _facts(made)}
+        return self._check_outputs(session, raw) | {"inputs": _facts(made)}
 
     def _measure(self) -> dict[str, Any]:
         session, made, call = self._ready_to_run()
@@ -112,9 +112,9 @@ class Child:
         warm = self._warm_up(call)
         if self.stop.asked:  # a few inferences of a model that is not warm would be a run like any other
             return {"inputs": _facts(made), "warm": warm, "stopped": True} | self._samples()
-        stopped_by = self._timed(call)
+        stopped_by = self._time_runs(call)
         raw = self._during("check", call)
-        checked = self._checked(session, raw)
+        checked = self._check_outputs(session, raw)
         answer = {"inputs": _facts(made), "warm": warm, "stopped_by": stopped_by, "stopped": self.stop.asked}
         return answer | checked | self._samples()
 
@@ -153,7 +153,7 @@ class Child:
         self.cpu_before_warmup_ns = time.process_time_ns()
         return self._during("warmup", lambda: warm_up(call, stamps, self.order.warmup, self.stop))
 
-    def _timed(self, call: Call) -> str:
+    def _time_runs(self, call: Call) -> str:
         order = self.order
         stamps = self.stamps.setdefault("measure", Stamps())
         # Python's collector is none of the engine's business: it works before the window and rests inside it.
@@ -178,7 +178,7 @@ class Child:
         )
         return stopped_by
 
-    def _checked(self, session: Session, raw: Any) -> dict[str, Any]:
+    def _check_outputs(self, session: Session, raw: Any) -> dict[str, Any]:
         outputs = session.outputs(raw)
         finite = all(bool(np.isfinite(array).all()) for array in outputs.values() if array.dtype.kind in "fc")
         if self.order.outputs:

@@ -80,7 +80,8 @@ def settle(
     result = {name: tuple(size.value for size in sizes) for name, sizes in settled.items()}
     _check_batch(work, result)
     sources = {
-        name: f"recipe: inputs.shapes.{name}" if name in shapes else _told(sizes) for name, sizes in settled.items()
+        name: f"recipe: inputs.shapes.{name}" if name in shapes else _format_sizes(sizes)
+        for name, sizes in settled.items()
     }
     return Sizes(result, sources, _sequence(work, result), _past(work))
 
@@ -116,7 +117,7 @@ def _take_shape(work: _Open, spec: TensorSpec, shape: tuple[int, ...]) -> None:
     )
     if not fits:
         raise InputError(
-            f"inputs.shapes.{spec.name} is {list(shape)}, but the model declares {declared(spec)}",
+            f"inputs.shapes.{spec.name} is {list(shape)}, but the model declares {format_shape(spec)}",
             hint="keep the model's fixed sizes and give one number for each axis",
         )
     for dim, size in zip(spec.shape, shape, strict=True):
@@ -137,7 +138,7 @@ def _agree(work: _Open, spec: TensorSpec, axis: str, size: int) -> None:
     work.by_name[axis] = Size(size, f"recipe: inputs.shapes.{spec.name}")
 
 
-def declared(spec: TensorSpec) -> str:
+def format_shape(spec: TensorSpec) -> str:
     """Return a declared shape as a person would write it."""
     return "[" + ", ".join("?" if dim in (None, "") else str(dim) for dim in spec.shape) + "]"
 
@@ -159,7 +160,7 @@ def _axis(work: _Open, spec: TensorSpec, position: int) -> Size | None:
     if isinstance(dim, int):
         return Size(dim, "model")
     name = dim or ""
-    size = _named(work, name)
+    size = _find_by_name(work, name)
     if size is None and _is_batch(spec, position, name):
         size = Size(work.batch_size, "batch_size")  # before any suggestion: the recipe decides the batch
     if size is None and position in spec.suggested:
@@ -179,7 +180,7 @@ def _is_batch(spec: TensorSpec, position: int, name: str) -> bool:
     return position == 0 and roomy and bool(_MADE_UP.search(name.lower()))
 
 
-def _named(work: _Open, name: str) -> Size | None:
+def _find_by_name(work: _Open, name: str) -> Size | None:
     if name in work.axes:
         return Size(work.axes[name], f"recipe: inputs.axes.{name}")
     return work.by_name.get(name)
@@ -187,7 +188,7 @@ def _named(work: _Open, name: str) -> Size | None:
 
 def _by_rule(work: _Open, name: str) -> Size | None:
     if _EXPRESSION.search(name):
-        return _computed(work, name)
+        return _compute_axis(work, name)
     word = rule_of(name)
     if word is None:
         return None
@@ -205,13 +206,13 @@ def _total(work: _Open) -> Size:
     past = next((name for name in plain if rule_of(name) == PAST), None)
     sequence = next((name for name in plain if rule_of(name) == SEQUENCE), None)
     parts = [name for name in (past, sequence) if name is not None]
-    values = [size.value for size in (_named(work, name) or _by_rule(work, name) for name in parts) if size]
+    values = [size.value for size in (_find_by_name(work, name) or _by_rule(work, name) for name in parts) if size]
     if values:
         return Size(sum(values), f"rule: {' + '.join(parts)}")
     return Size(128, "rule: total -> 128")
 
 
-def _computed(work: _Open, name: str) -> Size | None:
+def _compute_axis(work: _Open, name: str) -> Size | None:
     """Work out an axis that is a sum or product of others, such as `past_length + 1`."""
     try:
         tree = ast.parse(name.strip(), mode="eval").body
@@ -225,7 +226,7 @@ def _evaluate(work: _Open, node: ast.expr) -> int | None:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, int) else None
     if isinstance(node, ast.Name):
-        size = _named(work, node.id) or _by_rule(work, node.id)
+        size = _find_by_name(work, node.id) or _by_rule(work, node.id)
         return size.value if size else None
     if not isinstance(node, ast.BinOp):
         return None
@@ -249,13 +250,13 @@ def _missing(work: _Open, spec: TensorSpec, position: int | None, found: Sequenc
     name = spec.shape[position]
     if isinstance(name, str) and not _MADE_UP.search(name.lower()):
         lines = f"    axes:\n      {name}: 128"
-        message = f"input {spec.name!r} {declared(spec)}: no size is known for axis {position}, {name!r}"
+        message = f"input {spec.name!r} {format_shape(spec)}: no size is known for axis {position}, {name!r}"
     else:
         example = 224 if len(spec.shape) == 4 else 128
         shape = [size.value if size else example for size in found]
         lines = f"    shapes:\n      {spec.name}: {shape}"
         which = f"{name!r}" if name else "which has no name"
-        message = f"input {spec.name!r} {declared(spec)}: no size is known for axis {position}, {which}"
+        message = f"input {spec.name!r} {format_shape(spec)}: no size is known for axis {position}, {which}"
     return InputError(message, hint=head + lines, code="unknown_size")
 
 
@@ -274,7 +275,7 @@ def _check_batch(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> None:
     )
 
 
-def _told(sizes: Sequence[Size]) -> str:
+def _format_sizes(sizes: Sequence[Size]) -> str:
     sources = dict.fromkeys(size.source for size in sizes if size.source != "model")
     return "; ".join(sources) or "model"
 

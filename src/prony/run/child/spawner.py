@@ -18,7 +18,7 @@ from pathlib import Path
 from prony.ports.engine import Engine
 from prony.run.child.pages import populate, resident_stretches
 from prony.run.child.repetition import perform
-from prony.run.child.wire import Message, Order, Wire, private_wire
+from prony.run.child.wire import ChildOrder, Message, Wire, private_wire
 
 _PR_SET_PDEATHSIG = 1
 
@@ -26,7 +26,7 @@ _PR_SET_PDEATHSIG = 1
 def main(arguments: list[str]) -> int:
     wire = private_wire()
     die_with_parent()
-    engine = _imported(arguments[0], wire)
+    engine = _import_engine(arguments[0], wire)
     if engine is None:
         return 1
     gc.collect()
@@ -46,7 +46,7 @@ def die_with_parent(number: int = signal.SIGKILL, parent: int | None = None) -> 
         os.kill(os.getpid(), number)
 
 
-def _imported(target: str, wire: Wire) -> Engine | None:
+def _import_engine(target: str, wire: Wire) -> Engine | None:
     module, _, name = target.partition(":")
     begin_ns = time.perf_counter_ns()
     try:
@@ -113,7 +113,7 @@ class Spawner:
         if block:
             read_fd, write_fd = os.pipe()
             os.write(write_fd, b"g")
-            perform(self.engine, Order.of(block[0]), self.wire, gate=read_fd)
+            perform(self.engine, ChildOrder.of(block[0]), self.wire, gate=read_fd)
             self.wire.send("exit", pid=os.getpid(), status=0)
 
     def _obey(self, message: Message) -> None:
@@ -121,9 +121,9 @@ class Spawner:
             with suppress(BrokenPipeError):  # it ended while it waited; how, is told when it is reaped
                 os.write(self.gate, b"g")
         elif message["event"] == "order":
-            self._fork(Order.of(message["order"]))
+            self._fork(ChildOrder.of(message["order"]))
 
-    def _fork(self, order: Order) -> None:
+    def _fork(self, order: ChildOrder) -> None:
         gate_read, gate_write = os.pipe()
         parent, pid = os.getpid(), os.fork()
         if pid == 0:
@@ -133,7 +133,7 @@ class Spawner:
         self.child, self.gate = pid, gate_write
         self.wire.send("forked", pid=pid)
 
-    def _be_child(self, order: Order, gate: int, parent: int) -> None:
+    def _be_child(self, order: ChildOrder, gate: int, parent: int) -> None:
         status = 1
         try:
             signal.set_wakeup_fd(-1)

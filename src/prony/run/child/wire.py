@@ -44,7 +44,7 @@ def private_wire() -> Wire:
 
 
 @dataclass(frozen=True)
-class Order:
+class ChildOrder:
     """What one child has to do. Everything is a plain value, because it travels as JSON."""
 
     op: str  # measure | load | outputs | probe
@@ -68,6 +68,6 @@ class Order:
     outputs: str = ""  # file for the outputs, as .npz
 
     @classmethod
-    def of(cls, message: Message) -> Order:
+    def of(cls, message: Message) -> ChildOrder:
         known = {name: message[name] for name in cls.__dataclass_fields__ if name in message}
         return cls(**known)

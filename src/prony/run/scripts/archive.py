@@ -14,7 +14,7 @@ _HINT = "make it with `tar -cf scripts.tar -C folder .`"
 _DEEPEST = 64
 
 
-def unpacked(archive: Path, to: Path) -> Path:
+def unpack_archive(archive: Path, to: Path) -> Path:
     """Unpack an archive; every file can be run, for archives of scripts seldom remember which should."""
     try:
         with tarfile.open(archive) as tar:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from prony.errors import CapacityError, MeasurementError, PronyError
-from prony.measure.told import Told, own_rows, series_of, told_frame
+from prony.measure.told import EmittedValue, own_rows, series_of, told_frame
 from prony.model.clients import Timing
 from prony.model.device import Environment
 from prony.model.event import Event
@@ -21,13 +21,13 @@ from prony.ports.probe import Probe
 from prony.run.folder import ResultFolder, TelemetryRow, write_frame
 from prony.run.observer import Observer
 from prony.run.scripts import endings
-from prony.run.scripts.execution import Execution, Outcome, Watch
+from prony.run.scripts.execution import Execution, ExecutionOutcome, Watch
 from prony.run.scripts.node import ALONE, Node
 from prony.run.scripts.nodes import Kind, Nodes, nodes_of
-from prony.run.scripts.plan import Place, planned
+from prony.run.scripts.plan import Place, plan_processes
 from prony.run.scripts.reading import Reading
 from prony.run.scripts.stage import Served, Stage
-from prony.run.surroundings import Stopped, Surroundings, failure_of
+from prony.run.surroundings import RunContext, Stopped, failure_of
 from prony.stats.stopping import tight_enough
 
 _GIVE_UP_AFTER = 2
@@ -35,11 +35,11 @@ _GLANCE_S = 2.0
 _LEAST_FOR_INTERVAL = 6  # runs below which no 95 % interval of a median exists
 
 
-class ScriptCourse:
+class ScriptJobRun:
     """One job. `telemetry` gathers what the probes read beside its executions."""
 
     def __init__(
-        self, folder: ResultFolder, around: Surroundings, *, scratch: Path, shims: Path, probes: list[Probe]
+        self, folder: ResultFolder, around: RunContext, *, scratch: Path, shims: Path, probes: list[Probe]
     ) -> None:
         self.folder, self.job = folder, folder.job
         self._around, self._scratch, self._probes = around, scratch, probes
@@ -56,7 +56,7 @@ class ScriptCourse:
         return self.folder.result.repetitions
 
     @property
-    def planned(self) -> int:
+    def planned_repetitions(self) -> int:
         return _warmups(self.job.measure) + _fewest(self.job.measure)
 
     def prepare(self, environment: Environment, progress: Callable[[ScriptSource], Progress]) -> None:
@@ -73,7 +73,7 @@ class ScriptCourse:
         if self._nodes is None and self._launch.nodes > 1:
             self._launch = self._launch.on_one_machine
             self._stage.notes.append(f"all nodes were this machine: {self._launch.processes} processes started on it")
-        plan = planned(self._launch, argv, variables, place, Node(part.index, part.of) if part else ALONE)
+        plan = plan_processes(self._launch, argv, variables, place, Node(part.index, part.of) if part else ALONE)
         self._launches = not plan.note
         self._stage.notes += [plan.note] if plan.note else []
         program = shutil.which(argv[0], path=variables["PATH"])
@@ -128,11 +128,11 @@ class ScriptCourse:
         index = len(self.repetitions)
         started_at = self._around.clock.now()
         place = self._place(f"run-{index:04d}")
-        place.emitted.touch()
+        place.emit_folder.touch()
         reading = Reading(self.job.script.metrics)
         observer = Observer(self._probes, index)
         try:
-            outcome = self._staged(place, reading, observer)
+            outcome = self._execute_staged(place, reading, observer)
         finally:
             self._stage.clear()
             shutil.rmtree(place.folder, ignore_errors=True)
@@ -158,27 +158,27 @@ class ScriptCourse:
         folder.mkdir(exist_ok=True)
         return Place(folder=folder, logs=self.folder.path / "logs", scratch=self._scratch, begin=begin)
 
-    def _staged(self, place: Place, reading: Reading, observer: Observer) -> Outcome:
+    def _execute_staged(self, place: Place, reading: Reading, observer: Observer) -> ExecutionOutcome:
         """Execute it with all that it needs around it; what its server told is told with what it told itself."""
         try:
             self._stage.set_up(place)
             with self._stage.serving(place) as served:
-                outcome = self._executed(place, reading, observer, served)
+                outcome = self._execute(place, reading, observer, served)
         except PronyError as exc:
-            return Outcome(failure=failure_of(exc, phase="start"))
+            return ExecutionOutcome(failure=failure_of(exc, phase="start"))
         except Stopped:
-            return Outcome(failure=endings.cancelled())
+            return ExecutionOutcome(failure=endings.script_cancelled())
         for tail in served.tails:
             tail.follow(is_last=True)
         reading.rows += served.reading.rows
         reading.refused |= served.reading.refused
         return outcome
 
-    def _executed(self, place: Place, reading: Reading, observer: Observer, served: Served) -> Outcome:
+    def _execute(self, place: Place, reading: Reading, observer: Observer, served: Served) -> ExecutionOutcome:
         variables = self._stage.variables(place)
         node, hand_over = self._by_mpirun(place)
-        plan = planned(self._launch, self._stage.argv(place, variables), variables, place, node)
-        tails = [reading.follow_emitted(place.emitted), *(reading.follow_stream(stream) for stream in plan.streams)]
+        plan = plan_processes(self._launch, self._stage.argv(place, variables), variables, place, node)
+        tails = [reading.follow_emitted(place.emit_folder), *(reading.follow_stream(stream) for stream in plan.streams)]
         glance = self._glance(reading, place)
 
         def tick(pid: int) -> None:
@@ -189,7 +189,7 @@ class ScriptCourse:
         watch = Watch(self.job.limits, self._around.stop_asked, tick, served.trouble)
         observer.ready()
         outcome = Execution(plan, [*tails, *served.tails], watch).run()
-        observer.measured({"event": "measured", "cpu_ns": outcome.cpu_ns})
+        observer.note_measurement({"event": "measured", "cpu_ns": outcome.cpu_ns})
         return outcome
 
     def _by_mpirun(self, place: Place) -> tuple[Node, Callable[[], None]]:
@@ -201,14 +201,14 @@ class ScriptCourse:
             return node, self._nodes.hands_over(index, place.orders)
         return replace(node, daemon=self._nodes.hears_daemon(index)), lambda: None
 
-    def _timing(self, index: int, outcome: Outcome) -> Timing | None:
+    def _timing(self, index: int, outcome: ExecutionOutcome) -> Timing | None:
         """Return how this node's clock stood. Where it failed it waits for nobody: the others may never end."""
         if self._nodes is None:
             return None
         try:
-            return self._nodes.gang.timing(index) if outcome.failure is None else self._nodes.gang.known()
+            return self._nodes.gang.timing(index) if outcome.failure is None else self._nodes.gang.latest_timing()
         except MeasurementError:  # another node has not ended in its time: it will tell that itself
-            return self._nodes.gang.known()
+            return self._nodes.gang.latest_timing()
 
     def _glance(self, reading: Reading, place: Place) -> Callable[[], None]:
         """Return what tells whoever watches, now and then, what the script told last."""
@@ -219,14 +219,14 @@ class ScriptCourse:
             if time.monotonic() < next_s:
                 return
             next_s = time.monotonic() + _GLANCE_S
-            latest = reading.latest(place.emitted)
+            latest = reading.latest(place.emit_folder)
             if latest and latest != told:
                 told = latest
                 self._around.emit(Event(kind="phase", job_id=self.job.id, phase=latest))
 
         return glance
 
-    def _learn(self, repetition: Repetition, rows: list[Told]) -> None:
+    def _learn(self, repetition: Repetition, rows: list[EmittedValue]) -> None:
         """Remember the run's headline, by which `until` decides."""
         if self.job.measure.until is None or repetition.kind != "measure" or repetition.state != "ok":
             return
@@ -243,13 +243,13 @@ def _fewest(measure: Measure) -> int:
     return max(measure.repeats, _LEAST_FOR_INTERVAL) if measure.until else measure.repeats
 
 
-def _own(outcome: Outcome, reading: Reading) -> list[Told]:
+def _own(outcome: ExecutionOutcome, reading: Reading) -> list[EmittedValue]:
     if outcome.failure is not None or not outcome.end_ns:
         return []
     return own_rows((outcome.begin_ns, outcome.end_ns), outcome.cpu_ns, {row.name for row in reading.rows})
 
 
-def _phase(outcome: Outcome, count: int) -> Phase:
+def _phase(outcome: ExecutionOutcome, count: int) -> Phase:
     return Phase(
         begin_ns=outcome.begin_ns, end_ns=outcome.end_ns, cpu_ns=outcome.cpu_ns, count=count,
         rss_peak_kib=outcome.rss_peak_kib,

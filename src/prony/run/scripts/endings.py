@@ -48,7 +48,7 @@ def over_log(limit_mib: float) -> Failure:
     return Failure(code="log_limit", message=message, hint="let it print less, or into a file of its own", phase=_PHASE)
 
 
-def cancelled() -> Failure:
+def script_cancelled() -> Failure:
     return Failure(code="cancelled", message="stopped while the script ran", phase=_PHASE, whose="prony")
 
 
@@ -65,7 +65,7 @@ def ends_of(plan: Plan, told: Sequence[RankEnd]) -> tuple[list[RankEnd], str]:
     return _read(plan.endings)
 
 
-def failed(
+def find_failure(
     plan: Plan, ends: Sequence[RankEnd], reason: str, *, out_of_memory: bool, of_launcher: bool = False
 ) -> Failure | None:
     """Return why an execution failed: the first process that did is the reason for all others."""
@@ -76,7 +76,7 @@ def failed(
     count = plan.world if is_ranked else 0
     what = f"rank {first.rank} of {count}" if count else f"the {'launcher' if of_launcher else 'script'}"
     detail = last_words(plan.streams, first.rank if count else None)
-    more = ("; the others were ended with it" if count > 1 else "") + _said(detail)
+    more = ("; the others were ended with it" if count > 1 else "") + _last_line(detail)
     name = signal.Signals(-first.status).name if -first.status in {*signal.Signals} else None
     if name is None:
         message = f"{what} {reason or f'ended with {exit_text(first.status)}'}{more}"
@@ -91,7 +91,7 @@ def failed(
     return Failure(code="script_signal", message=message, hint=hint, phase=_PHASE, signal=name, detail=detail)
 
 
-def _said(detail: str) -> str:
+def _last_line(detail: str) -> str:
     """Return the last line that was said: mostly it is the reason."""
     lines = detail.splitlines()
     return f"; it said last: {lines[-1].strip()[:_LONGEST]}" if lines else ""

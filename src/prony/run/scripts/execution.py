@@ -40,7 +40,7 @@ class Watch:
 
 
 @dataclass
-class Outcome:
+class ExecutionOutcome:
     """What is known when everything has ended; `failure` is None where all went well."""
 
     begin_ns: int = 0
@@ -64,7 +64,7 @@ class Execution:
         self._limit: Failure | None = None
         self._limit_ns = 0
 
-    def run(self) -> Outcome:
+    def run(self) -> ExecutionOutcome:
         """Execute it to its end."""
         starved_before = oom_kills()
         warden = subprocess.Popen(
@@ -99,7 +99,7 @@ class Execution:
             self._watch.on_tick(pids[0])
             if self._limit is None:
                 self._limit_ns = time.perf_counter_ns()
-                self._limit = self._overstepped(self._limit_ns - begin_ns, usage)
+                self._limit = self._check_limits(self._limit_ns - begin_ns, usage)
                 if self._limit is not None and warden.stdin is not None:
                     warden.stdin.close()  # the warden ends everything and tells the end
 
@@ -119,10 +119,10 @@ class Execution:
             self._events[message["event"]] = message
         return bool(piece)
 
-    def _overstepped(self, so_far_ns: int, usage: Usage) -> Failure | None:
+    def _check_limits(self, so_far_ns: int, usage: Usage) -> Failure | None:
         limits = self._watch.limits
         if self._watch.stop_asked():
-            return endings.cancelled()
+            return endings.script_cancelled()
         if so_far_ns > limits.timeout:
             return endings.timed_out(limits.timeout / 1e9)
         if sum(tail.size for tail in self._tails) > _LOG_MOST:
@@ -132,23 +132,23 @@ class Execution:
             return endings.over_memory(used_mib, limits.memory / 2**20)
         return self._watch.trouble()
 
-    def _outcome(self, *, out_of_memory: bool) -> Outcome:
+    def _outcome(self, *, out_of_memory: bool) -> ExecutionOutcome:
         ended, failed = self._events.get("ended"), self._events.get("failed")
         if ended is None:
-            return Outcome(failure=self._limit or endings.lost())
+            return ExecutionOutcome(failure=self._limit or endings.lost())
         known = {key: ended[key] for key in ("begin_ns", "end_ns", "cpu_ns", "rss_peak_kib", "strays")}
         ends, reason = endings.ends_of(self._plan, self._exits)
-        found = Outcome(ends=ends, **known)
+        found = ExecutionOutcome(ends=ends, **known)
         if failed is not None:
             found.failure = endings.not_started(self._plan, failed["rank"], failed["reason"])
         else:
-            found.failure = self._limit or endings.failed(self._plan, ends, reason, out_of_memory=out_of_memory)
+            found.failure = self._limit or endings.find_failure(self._plan, ends, reason, out_of_memory=out_of_memory)
             # One that died before somebody wanted it to end is why: others of its kind have failed because of it.
             died = [end for end in ends if end.status != 0 and (end.end_ns or self._limit_ns) < self._limit_ns]
             if self._limit is not None and died:
-                found.failure = endings.failed(self._plan, died, reason, out_of_memory=out_of_memory)
+                found.failure = endings.find_failure(self._plan, died, reason, out_of_memory=out_of_memory)
             if found.failure is None and self._plan.endings is not None:  # not one rank failed, or none began
-                found.failure = endings.failed(
+                found.failure = endings.find_failure(
                     self._plan, self._exits, "", out_of_memory=out_of_memory, of_launcher=True
                 )
         return found
@@ -164,7 +164,7 @@ class Execution:
             warden.wait()
         if warden.returncode != 0:  # it was killed before it could end the script
             sessions = self._events.get("started", {}).get("pids", [])
-            reaper.ended(lambda: self._orphans(sessions), within_s=_END_S)
+            reaper.kill_all(lambda: self._orphans(sessions), within_s=_END_S)
 
     def _orphans(self, sessions: Sequence[int]) -> set[int]:
         return reaper.carrying(self._token).union(*(reaper.in_session(leader) for leader in sessions))

@@ -34,7 +34,7 @@ def files_of(folder: Path) -> list[Path]:
             code="no_directory",
         )  # fmt: skip
     found, size = [], 0
-    for path in _walked(folder):
+    for path in _walk(folder):
         found.append(path)
         size += path.stat().st_size
         if len(found) > MOST_FILES or size > MOST_BYTES:
@@ -75,7 +75,7 @@ def _entries(folder: Path) -> Iterator[Path]:
             yield from _entries(path)
 
 
-def _walked(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path) -> Iterator[Path]:
     return (path for path in _entries(folder) if path.is_file())
 
 
@@ -93,7 +93,7 @@ def root_of(folder: Path) -> Path:
     return folder.parent if folder.is_file() else folder
 
 
-def copied(folder: Path, files: list[Path], to: Path) -> None:
+def copy_files(folder: Path, files: list[Path], to: Path) -> None:
     """Make a fresh copy of a folder. Every file can be run, as those of an archive can: a script in a repository is
     often not marked as a program."""
     for path in files:

@@ -94,7 +94,7 @@ def first_to_fail(parts: Sequence[PartFolder]) -> Failure | None:
     What went wrong beside the script comes first, and a launcher that only saw that others were gone last."""
     latest = max((one.index for part in parts for one in part.result.repetitions), default=0)
     first = min(parts, key=lambda part: _died_ns(part, latest))
-    return _named(first, first.result.failure)
+    return _name_part(first, first.result.failure)
 
 
 def _first(parts: Sequence[PartFolder], index: int) -> Failure | None:
@@ -102,7 +102,7 @@ def _first(parts: Sequence[PartFolder], index: int) -> Failure | None:
         return None
     first = min(parts, key=lambda part: _died_ns(part, index))
     one = first.repetition(index)
-    return _named(first, one.failure) if one is not None else None
+    return _name_part(first, one.failure) if one is not None else None
 
 
 def _died_ns(part: PartFolder, index: int) -> float:
@@ -114,7 +114,7 @@ def _died_ns(part: PartFolder, index: int) -> float:
     return float("-inf" if is_by_itself else "inf")
 
 
-def _named(part: PartFolder, failure: Failure | None) -> Failure | None:
+def _name_part(part: PartFolder, failure: Failure | None) -> Failure | None:
     if failure is None:
         return None
     return failure.model_copy(update={"message": f"on agent {part.agent}: {failure.message}"})

@@ -38,7 +38,7 @@ def check(version: str, environment: Mapping[str, str]) -> None:
         )  # fmt: skip
 
 
-def launched(
+def build_mpi_launch(
     head: Sequence[str], rank: Sequence[str], node: Node, each: int, orders: Path
 ) -> tuple[list[str], dict[str, str]]:
     """Return the words of mpirun on the first node, of its daemon on any other; and variables for them."""

@@ -15,7 +15,7 @@ from prony.run.gang import Gang, gang_of, machine
 from prony.run.scripts import mpi
 from prony.run.scripts.node import Node
 from prony.run.services.ports import LOOPBACK, free_ports
-from prony.run.surroundings import Surroundings
+from prony.run.surroundings import RunContext
 
 Kind = Literal["measure", "warmup"]
 
@@ -76,7 +76,7 @@ class Nodes:
         return look
 
 
-def nodes_of(job: Job, around: Surroundings) -> Nodes | None:
+def nodes_of(job: Job, around: RunContext) -> Nodes | None:
     """Return the nodes that a job is launched on; None where it is one machine."""
     if job.part is None and not job.script.launch.spread:
         return None

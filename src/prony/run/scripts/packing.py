@@ -8,14 +8,14 @@ import tarfile
 from pathlib import Path
 
 from prony.errors import InputError, NotFoundError
-from prony.run.scripts.archive import unpacked
+from prony.run.scripts.archive import unpack_archive
 from prony.run.scripts.folders import check_links, files_of, root_of
 
 REFERENCE = re.compile(r"sha256:([0-9a-f]{64})")
 MOST_BYTES = 576 * 2**20  # of the tar: what a folder may hold, and its headers
 
 
-def packed(folder: Path, to: Path) -> str:
+def pack_folder(folder: Path, to: Path) -> str:
     """Write the files of a folder into a tar; return its SHA-256. One that is a tar already is taken as it is."""
     if folder.suffix == ".tar" and folder.is_file():
         to = folder
@@ -33,7 +33,7 @@ def packed(folder: Path, to: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def located(directory: str, cache: Path) -> Path:
+def find_scripts(directory: str, cache: Path) -> Path:
     """Return where the folder of a script lies: at its path, or among those that came by their checksum."""
     found = REFERENCE.fullmatch(directory)
     if found is None:
@@ -48,7 +48,7 @@ def located(directory: str, cache: Path) -> Path:
     return path
 
 
-def kept(tar: Path, sha256: str, cache: Path) -> Path:
+def unpack_scripts(tar: Path, sha256: str, cache: Path) -> Path:
     """Unpack scripts that arrived into their place, in one step; what is not what it should be is refused."""
     place = cache / "scripts" / sha256
     if place.is_dir():
@@ -57,7 +57,7 @@ def kept(tar: Path, sha256: str, cache: Path) -> Path:
         if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
             raise InputError(f"the scripts that arrived are not sha256:{sha256}", code="damaged")
     fresh = tar.with_name(f"{tar.name}.unpacked")
-    unpacked(tar, fresh)
+    unpack_archive(tar, fresh)
     place.parent.mkdir(parents=True, exist_ok=True)
     fresh.rename(place)
     return place

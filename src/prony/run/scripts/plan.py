@@ -58,7 +58,7 @@ class Place:
         return self.scratch / f"{self.begin}.orders"
 
     @property
-    def emitted(self) -> Path:
+    def emit_folder(self) -> Path:
         return self.logs / f"{self.begin}.emit.jsonl"
 
 
@@ -76,7 +76,9 @@ class Plan:
     note: str = ""  # what of the launch is not as it was asked for
 
 
-def planned(launch: Launch, argv: list[str], environment: Mapping[str, str], place: Place, node: Node = ALONE) -> Plan:
+def plan_processes(
+    launch: Launch, argv: list[str], environment: Mapping[str, str], place: Place, node: Node = ALONE
+) -> Plan:
     """Lay out the processes of one execution on one node."""
     environment = {**node.variables, **environment}
     if launch.kind == "process" or not node.launches:
@@ -96,9 +98,9 @@ def planned(launch: Launch, argv: list[str], environment: Mapping[str, str], pla
     order.write_text(json.dumps(told))
     ranks = [stream for rank in node.ranks(launch.processes) for stream in place.both(rank)]
     own = place.both()
-    words, more = [*head, *_ranked(order)], dict[str, str]()
+    words, more = [*head, *_rank_command(order)], dict[str, str]()
     if launch.kind == "mpirun" and node.of > 1:
-        words, more = mpi.launched(head, _ranked(order), node, launch.processes, place.orders)
+        words, more = mpi.build_mpi_launch(head, _rank_command(order), node, launch.processes, place.orders)
     process = _process(words, {**environment, **more}, place, own)
     return Plan((process,), (*ranks, *own), endings, world=node.of * launch.processes, launcher=launcher)
 
@@ -151,7 +153,7 @@ def _has_torch(python: str, environment: Mapping[str, str]) -> bool:
     return _answer([python, _RANK, "--find", "torch"], environment).returncode == 0
 
 
-def _ranked(order: Path) -> list[str]:
+def _rank_command(order: Path) -> list[str]:
     return [sys.executable, "-I", _RANK, str(order)]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from prony.measure.told import Origin, Told, labels_text
+from prony.measure.told import EmittedValue, Origin, labels_text
 from prony.model.result import Refusal
 from prony.model.script import ScriptMetric
 from prony.run.scripts.plan import Stream
@@ -72,7 +72,7 @@ class Reading:
     """Everything that one execution told so far."""
 
     metrics: Sequence[ScriptMetric]
-    rows: list[Told] = field(default_factory=list)
+    rows: list[EmittedValue] = field(default_factory=list)
     refused: dict[tuple[str, str], int] = field(default_factory=dict)
     _series: set[tuple[str, str]] = field(default_factory=set)
 
@@ -107,7 +107,7 @@ class Reading:
         try:
             record = json.loads(line)
             if isinstance(record, dict) and "doubles" in record:
-                record["metrics"] = _unpacked(record["names"], record["doubles"])
+                record["metrics"] = _unpack_doubles(record["names"], record["doubles"])
         except (ValueError, TypeError, LookupError, struct.error):
             record = None
         if not isinstance(record, dict):
@@ -152,7 +152,7 @@ class Reading:
                 self._refuse(name, number)
                 continue
             own = unit.get(name) if isinstance(unit, dict) else unit
-            row = Told(
+            row = EmittedValue(
                 at_ns, name, number, origin, unit=own[:40] if isinstance(own, str) and own else None, step=step,
                 rank=rank if isinstance(rank, int) else None, labels=labels, timestamp=timestamp,
             )  # fmt: skip
@@ -173,9 +173,9 @@ class Reading:
         if isinstance(number, str):
             self._refuse(metric.name, f"its pattern finds what {number}")
         else:
-            self._add(Told(at_ns, metric.name, number, "pattern", unit=metric.unit, rank=rank))
+            self._add(EmittedValue(at_ns, metric.name, number, "pattern", unit=metric.unit, rank=rank))
 
-    def _add(self, row: Told) -> None:
+    def _add(self, row: EmittedValue) -> None:
         if not 0 < len(row.name) <= _LONGEST_NAME:
             self._refuse(row.name[:_LONGEST_NAME] or "(empty)", "is no name of a metric")
             return
@@ -199,7 +199,7 @@ class Reading:
             self.refused[key] = self.refused.get(key, 0) + 1
 
 
-def _unpacked(names: list[str], doubles: str) -> dict[str, float]:
+def _unpack_doubles(names: list[str], doubles: str) -> dict[str, float]:
     """Return the numbers that `prony.emit` wrote as bits, in hexadecimal."""
     return dict(zip(names, struct.unpack(f"<{len(names)}d", bytes.fromhex(doubles)), strict=True))
 

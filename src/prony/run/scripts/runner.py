@@ -17,17 +17,17 @@ from prony.ports.models import Progress
 from prony.ports.probe import Probe
 from prony.run.folder import ResultFolder
 from prony.run.observer import open_probes
-from prony.run.rounds import shuffled
-from prony.run.scripts.course import ScriptCourse
+from prony.run.rounds import shuffle_round
+from prony.run.scripts.course import ScriptJobRun
 from prony.run.scripts.folders import offer
 from prony.run.scripts.nodes import Kind
-from prony.run.surroundings import Stopped, Surroundings, failure_of
+from prony.run.surroundings import RunContext, Stopped, failure_of
 
 
 class ScriptRunner:
     """Runs jobs that execute scripts."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: RunContext) -> None:
         self.around = around
         self._scratch = Path(tempfile.mkdtemp(prefix="prony-script-"))
         self._probes: list[Probe] = []
@@ -39,7 +39,7 @@ class ScriptRunner:
             self._probes = open_probes()
             self._shims = offer(self._scratch / "python")
             begun = [self._begin(job, path) for job, path in zip(jobs, folders, strict=True)]
-            courses = [course for folder in begun if (course := self._prepared(folder)) is not None]
+            courses = [course for folder in begun if (course := self._prepare(folder)) is not None]
             self._take_turns(courses)
             for course in courses:
                 self._finish(course)
@@ -54,13 +54,13 @@ class ScriptRunner:
         folder.write_environment(self.environment)
         return folder
 
-    def _prepared(self, folder: ResultFolder) -> ScriptCourse | None:
+    def _prepare(self, folder: ResultFolder) -> ScriptJobRun | None:
         """Bring together what a job needs; what is wrong with it is this job's failure and no other's."""
         job = folder.job
         self._say("prepare", job, message=job.script.subject)
         scratch = self._scratch / job.id
         scratch.mkdir()
-        course = ScriptCourse(folder, self.around, scratch=scratch, shims=self._shims, probes=self._probes)
+        course = ScriptJobRun(folder, self.around, scratch=scratch, shims=self._shims, probes=self._probes)
         try:
             with self.around.interruptible():
                 course.prepare(self.environment, lambda source: self._fetching(job, source))
@@ -70,7 +70,7 @@ class ScriptRunner:
         except PronyError as exc:
             self._give_up(folder, failure_of(exc, phase="prepare"))
             return None
-        self._say("started", job, total=course.planned)
+        self._say("started", job, total=course.planned_repetitions)
         return course
 
     def _fetching(self, job: Job, source: ScriptSource) -> Progress:
@@ -81,23 +81,23 @@ class ScriptRunner:
 
         return progress
 
-    def _take_turns(self, courses: Sequence[ScriptCourse]) -> None:
+    def _take_turns(self, courses: Sequence[ScriptJobRun]) -> None:
         pending, round_number = list(courses), 0
         while pending and not self.around.stop_asked():
-            for course in shuffled(pending, round_number=round_number, seed=pending[0].job.seed):
-                kind = self._agreed(course)
+            for course in shuffle_round(pending, round_number=round_number, seed=pending[0].job.seed):
+                kind = self._agree_next(course)
                 if kind is None:
                     pending.remove(course)
                 elif not self.around.stop_asked():
                     index = len(course.repetitions)
-                    total = max(course.planned, index + 1)
+                    total = max(course.planned_repetitions, index + 1)
                     self._say("repetition", course.job, done=index, total=total)
                     kept = course.execute(kind)
                     trouble = _trouble(kept)
                     self._say("repetition", course.job, done=index + 1, total=total, state=kept.state, message=trouble)
             round_number += 1
 
-    def _agreed(self, course: ScriptCourse) -> Kind | None:
+    def _agree_next(self, course: ScriptJobRun) -> Kind | None:
         """Ask what comes next; nodes that do not come together are the job's failure."""
         try:
             return course.agreed_kind()
@@ -107,7 +107,7 @@ class ScriptRunner:
             course.folder.update(failure=failure_of(exc, phase="start"))
             return None
 
-    def _finish(self, course: ScriptCourse) -> None:
+    def _finish(self, course: ScriptJobRun) -> None:
         apart = course.folder.result.failure
         good = apart is None and any(one.state == "ok" and one.kind == "measure" for one in course.repetitions)
         good = good and not (course.job.part and any(one.state == "failed" for one in course.repetitions))

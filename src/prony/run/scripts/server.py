@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from prony.errors import CapacityError, SutError
 from prony.model.script import Readiness, ScriptServer
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.services.ports import LOOPBACK, is_taken
 
 _CONNECT_S = 0.9
@@ -28,7 +28,7 @@ class ServerOfScript:
     driver: ClassVar[str] = ""
     Options: ClassVar[type[Any]] = ScriptServer
 
-    made: Callable[[Site], Start]
+    made: Callable[[ServiceSite], Start]
     now: Callable[[], float] = time.monotonic
     _next_s: float | None = field(default=None, init=False)
     _good: int = field(default=0, init=False)
@@ -43,7 +43,7 @@ class ServerOfScript:
     def installation(self) -> Installation | None:
         """Only the script says what it is."""
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         return self.made(site)
 
     def ready(self, endpoint: Endpoint, options: ScriptServer) -> str | None:

@@ -13,11 +13,11 @@ from prony.errors import InputError, PronyError
 from prony.model.script import ScriptSource
 from prony.ports.models import FetchOptions, Progress
 from prony.run.models import source_of
-from prony.run.surroundings import Surroundings
+from prony.run.surroundings import RunContext
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchedSource:
     """One thing on this disk: `path` is a file or a folder, `files` all that it is made of.
 
     `stamps` tell whether somebody has changed a file of the cache; what lies on this disk anyway has none."""
@@ -38,14 +38,14 @@ class Fetched:
         return self.source.path.startswith(("/", "~"))
 
 
-def fetched(
-    sources: Sequence[ScriptSource], around: Surroundings, progress: Callable[[ScriptSource], Progress]
-) -> list[Fetched]:
+def fetch_sources(
+    sources: Sequence[ScriptSource], around: RunContext, progress: Callable[[ScriptSource], Progress]
+) -> list[FetchedSource]:
     """Bring everything to this disk; the first that cannot be brought is raised, and nothing is run without it."""
-    return [_fetched(source, around, progress(source)) for source in sources]
+    return [_fetch_source(source, around, progress(source)) for source in sources]
 
 
-def _fetched(source: ScriptSource, around: Surroundings, progress: Progress) -> Fetched:
+def _fetch_source(source: ScriptSource, around: RunContext, progress: Progress) -> FetchedSource:
     reference = _reference(source.source)
     options = FetchOptions(
         cache=around.cache, formats=(), checksum=source.checksum, base=around.base, policy=around.policy,
@@ -59,7 +59,7 @@ def _fetched(source: ScriptSource, around: Surroundings, progress: Progress) -> 
         named = f"{source.name or source.path}: {exc.message}"
         raise type(exc)(named, hint=exc.hint, code=exc.code) from exc
     is_cached = found.path.is_relative_to(around.cache)
-    return Fetched(source, found.path, found.files, _stamps(found.files) if is_cached else ())
+    return FetchedSource(source, found.path, found.files, _stamps(found.files) if is_cached else ())
 
 
 def _reference(source: str) -> str:
@@ -76,13 +76,13 @@ def _stamps(files: Sequence[Path]) -> tuple[tuple[int, int], ...]:
     return tuple((one.st_size, one.st_mtime_ns) for one in map(Path.stat, files))
 
 
-def laid(things: Sequence[Fetched], folder: Path) -> None:
+def laid(things: Sequence[FetchedSource], folder: Path) -> None:
     """Lay each thing below a folder, whole paths too: links to what is on this disk, in folders of their own."""
     for thing in things:
         place = below(thing.source.path, folder)
         place.parent.mkdir(parents=True, exist_ok=True)
         if thing.path.is_dir():
-            _linked(thing, place)
+            _link_source(thing, place)
         else:
             _link(thing.path, _file_in(place, thing))
 
@@ -95,7 +95,7 @@ def below(path: str, folder: Path) -> Path:
     return folder.joinpath(*parts)
 
 
-def _file_in(place: Path, thing: Fetched) -> Path:
+def _file_in(place: Path, thing: FetchedSource) -> Path:
     """Return where a file is laid: a path that ends in a slash, or a folder of the script, holds it under its name."""
     if thing.source.path.endswith("/") or place.is_dir():
         place.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ def _file_in(place: Path, thing: Fetched) -> Path:
     return place
 
 
-def _linked(thing: Fetched, place: Path) -> None:
+def _link_source(thing: FetchedSource, place: Path) -> None:
     """Real folders with links in them: a script may then put files of its own beside."""
     place.mkdir(parents=True, exist_ok=True)
     for path in thing.files:
@@ -122,7 +122,7 @@ def _link(path: Path, link: Path) -> None:
     link.symlink_to(path)
 
 
-def pointed(text: str, things: Sequence[Fetched], folder: Path) -> str:
+def replace_source_paths(text: str, things: Sequence[FetchedSource], folder: Path) -> str:
     """Return a word with each whole path of a source replaced by where the source lies without a container."""
     for thing in sorted(things, key=lambda one: -len(one.source.path)):
         if thing.is_whole:
@@ -133,7 +133,7 @@ def pointed(text: str, things: Sequence[Fetched], folder: Path) -> str:
     return text
 
 
-def changed(things: Sequence[Fetched]) -> list[str]:
+def find_changed(things: Sequence[FetchedSource]) -> list[str]:
     """Return what a script has changed in the cache; it is taken out of it, to be fetched again."""
     found = []
     for thing in things:

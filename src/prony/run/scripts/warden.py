@@ -14,13 +14,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from prony.run.keeper import TICK_S, Keeper, order_heard, tell
+from prony.run.keeper import TICK_S, Supervisor, order_heard, tell
 from prony.run.services import reaper
 
 _GRACE_S = 5.0  # for a process that is asked to end
 
 
-class Warden(Keeper):
+class ScriptSupervisor(Supervisor):
     """One execution. `order`: processes (argv, environment, folder, out, err), token, parent."""
 
     def __init__(self, order: dict[str, Any]) -> None:
@@ -40,13 +40,13 @@ class Warden(Keeper):
 
     def _has_started(self) -> bool:
         for rank, process in enumerate(self.order["processes"]):
-            reason = self._spawned(process)
+            reason = self._spawn(process)
             if reason:
                 tell("failed", rank=rank, reason=reason)
                 return False
         return True
 
-    def _spawned(self, process: dict[str, Any]) -> str:
+    def _spawn(self, process: dict[str, Any]) -> str:
         """Start one process; return why it cannot be, or nothing."""
         try:
             with Path(process["out"]).open("ab") as out, Path(process["err"]).open("ab") as err:
@@ -103,7 +103,7 @@ def main() -> int:
     if order is None:
         return 1
     os.chdir("/")
-    Warden(order).serve()
+    ScriptSupervisor(order).serve()
     return 0
 
 

@@ -18,15 +18,15 @@ _REFERENCE = re.compile(r"\$?\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 _UNWANTED = {"PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PRONY_TOKEN"}
 
 
-def expanded(text: str, variables: Mapping[str, str]) -> str:
+def expand_variables(text: str, variables: Mapping[str, str]) -> str:
     """Return text with `$(NAME)` replaced by the variable; what is unknown stays, and `$$(NAME)` stands for itself."""
 
-    def filled(match: re.Match[str]) -> str:
+    def fill(match: re.Match[str]) -> str:
         if match[0].startswith("$$"):
             return match[0][1:]
         return variables.get(match[1], match[0])
 
-    return _REFERENCE.sub(filled, text)
+    return _REFERENCE.sub(fill, text)
 
 
 def environment_of(own: Mapping[str, str], served: Mapping[str, str], *, shims: Path, place: Place) -> dict[str, str]:
@@ -36,10 +36,10 @@ def environment_of(own: Mapping[str, str], served: Mapping[str, str], *, shims: 
     before = [str(shims), *filter(None, [found.get("PYTHONPATH")])]
     # At the end: where no `python` is on the path, Prony's own is better than none.
     path = [*filter(None, [found.get("PATH", os.defpath)]), str(Path(sys.executable).parent)]
-    found |= {FILE: str(place.emitted), "PYTHONPATH": os.pathsep.join(before), "PATH": os.pathsep.join(path)}
+    found |= {FILE: str(place.emit_folder), "PYTHONPATH": os.pathsep.join(before), "PATH": os.pathsep.join(path)}
     found |= {DIRECTORY: str(place.folder), **served}
     for name, value in own.items():
-        found[name] = expanded(value, found)
+        found[name] = expand_variables(value, found)
     if "PYTHONPATH" in own:
         found["PYTHONPATH"] = os.pathsep.join([str(shims), found["PYTHONPATH"]])
     return found

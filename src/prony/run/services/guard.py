@@ -21,7 +21,7 @@ def main() -> int:
     while sys.stdin.buffer.read(2**16):
         pass
     token = sys.argv[1]
-    return 1 if reaper.ended(lambda: reaper.carrying(token), within_s=_WITHIN_S) else 0
+    return 1 if reaper.kill_all(lambda: reaper.carrying(token), within_s=_WITHIN_S) else 0
 
 
 if __name__ == "__main__":

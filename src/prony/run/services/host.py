@@ -21,7 +21,7 @@ from typing import Any
 
 from prony.errors import CapacityError, PronyError, SutError
 from prony.ports.driver import Endpoint
-from prony.ports.service import Service, Site, Start
+from prony.ports.service import Service, ServiceSite, Start
 from prony.run.services import ports, reaper, site
 from prony.run.services.usage import Usage
 
@@ -75,7 +75,7 @@ class Running:
 
 
 @contextmanager
-def started(
+def start_service(
     service: Service,
     options: Any,
     *,
@@ -109,7 +109,7 @@ def _first_that_serves(service: Service, options: Any, wish: Wish, block: ExitSt
         with ExitStack() as trying:
             host = trying.enter_context(ServiceHost(service, options, wish))
             # A server that does not share addresses cannot listen on a port that is held for it.
-            with ports.reserved(hold=attempt == 0) as free:
+            with ports.reserve_port(hold=attempt == 0) as free:
                 try:
                     running = host.start(wish.port or free)
                 except _TakenError as exc:
@@ -145,8 +145,8 @@ class ServiceHost:
     def start(self, port: int) -> Running:
         """Return the service when it serves."""
         deadline = time.monotonic() + self._wish.timeout_s
-        start = self._service.start(Site(self._folder, port, self._options, self._wish.base))
-        pid = self._launched(start)
+        start = self._service.start(ServiceSite(self._folder, port, self._options, self._wish.base))
+        pid = self._launch(start)
         usage = Usage(pid)
         while "started" not in self._events:
             self._listen(_MOST_PAUSE_S)
@@ -176,7 +176,7 @@ class ServiceHost:
         except OSError as exc:
             raise self._failure(f"it does not tell its settings: {exc}") from exc
 
-    def _launched(self, start: Start) -> int:
+    def _launch(self, start: Start) -> int:
         who = site.ordinary_user() if start.as_nobody else None
         if who is not None:
             site.handed_over(self._folder, *who)
@@ -221,7 +221,7 @@ class ServiceHost:
         try:
             self.check()
         except SutError as exc:
-            if ports.says_taken(self._said()) or ports.is_taken(port):
+            if ports.says_taken(self._last_log_lines()) or ports.is_taken(port):
                 raise _TakenError(exc.message) from exc
             raise
         if self._wish.stop_asked():
@@ -249,10 +249,10 @@ class ServiceHost:
         return SutError(message, hint=f"its words: {self._wish.log}", code="service_failed")
 
     def _tail(self) -> str:
-        said = self._said().strip()
+        said = self._last_log_lines().strip()
         return f"; it said last: {said}" if said else "; it said nothing"
 
-    def _said(self) -> str:
+    def _last_log_lines(self) -> str:
         """Return the last of what this start wrote into the log."""
         if not self._wish.log.exists():
             return ""
@@ -297,8 +297,8 @@ class ServiceHost:
                 watchdog.kill()
                 watchdog.wait()
             if watchdog.returncode != 0:  # it was killed before it could end the service
-                reaper.ended(self._orphans, within_s=_END_S)
-        site.removed(self._folder)
+                reaper.kill_all(self._orphans, within_s=_END_S)
+        site.remove_folder(self._folder)
 
 
 def _is_another(port: int, watchdog: int) -> bool:

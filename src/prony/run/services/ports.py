@@ -18,7 +18,7 @@ _TAKEN = re.compile(
 
 
 @contextmanager
-def reserved(*, hold: bool = True, host: str = LOOPBACK) -> Iterator[int]:
+def reserve_port(*, hold: bool = True, host: str = LOOPBACK) -> Iterator[int]:
     """Give a port that the kernel chose; with an empty `host` it is free on every address of this machine.
 
     While the block runs nobody else is given it: a socket stays bound to it that never listens, and a server that
@@ -37,7 +37,7 @@ def reserved(*, hold: bool = True, host: str = LOOPBACK) -> Iterator[int]:
 def free_ports(count: int, host: str = LOOPBACK) -> list[int]:
     """Return several different ports that are free now, for a server that needs more than its own."""
     with ExitStack() as block:
-        return [block.enter_context(reserved(host=host)) for _ in range(count)]
+        return [block.enter_context(reserve_port(host=host)) for _ in range(count)]
 
 
 def is_taken(port: int) -> bool:

@@ -97,7 +97,7 @@ def carrying(token: str) -> set[int]:
     return found - {os.getpid()}
 
 
-def signalled(pids: Iterable[int], number: int) -> None:
+def send_signal(pids: Iterable[int], number: int) -> None:
     """Send a signal to each; who is gone already needs none."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
@@ -116,12 +116,12 @@ def gone(find: Callable[[], set[int]], *, within_s: float, reap: Callable[[], ob
         time.sleep(_AGAIN_S)
 
 
-def ended(find: Callable[[], set[int]], *, within_s: float, reap: Callable[[], object] = lambda: None) -> set[int]:
+def kill_all(find: Callable[[], set[int]], *, within_s: float, reap: Callable[[], object] = lambda: None) -> set[int]:
     """Kill whoever is found until nobody is, children born meanwhile with them; return who could not be ended."""
 
-    def killed() -> set[int]:
+    def kill_found() -> set[int]:
         left = find()
-        signalled(left, signal.SIGKILL)
+        send_signal(left, signal.SIGKILL)
         return left
 
-    return set() if gone(killed, within_s=within_s, reap=reap) else find()
+    return set() if gone(kill_found, within_s=within_s, reap=reap) else find()

@@ -55,6 +55,6 @@ def handed_over(folder: Path, uid: int, gid: int) -> None:
         shutil.chown(path, uid, gid)
 
 
-def removed(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
     """Remove a folder with all in it, where it is still there."""
     shutil.rmtree(folder, ignore_errors=True)

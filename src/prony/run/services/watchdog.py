@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from prony.run.keeper import TICK_S, Keeper, exit_text, order_heard, tell
+from prony.run.keeper import TICK_S, Supervisor, exit_text, order_heard, tell
 from prony.run.services import reaper
 
 LOG_MOST = 64 * 2**20
@@ -25,7 +25,7 @@ LOG_HEAD = 256 * 2**10
 _CLEAR_S = 60.0
 
 
-class Watchdog(Keeper):
+class ServiceSupervisor(Supervisor):
     """One service. `order`: command, before, environment, folder, log, uid, gid, stop_signal, grace_s, clear, token,
     parent."""
 
@@ -45,7 +45,7 @@ class Watchdog(Keeper):
 
     def _has_run(self, command: Sequence[str]) -> bool:
         """Run a command to its end; False where it failed or the runner wants no more."""
-        pid = self._spawned(command)
+        pid = self._spawn(command)
         while pid and pid not in self.statuses:
             if self.is_unwanted(TICK_S):
                 return False
@@ -55,7 +55,7 @@ class Watchdog(Keeper):
 
     def _watch(self) -> None:
         begin_ns = time.perf_counter_ns()
-        self._pid = self._spawned(self.order["command"])
+        self._pid = self._spawn(self.order["command"])
         if self._pid:
             tell("started", pid=self._pid, begin_ns=begin_ns)
         while not self.is_unwanted(TICK_S):
@@ -64,7 +64,7 @@ class Watchdog(Keeper):
                 self._has_told = True
                 tell("gone", status=exit_text(self.statuses[self._pid]))
 
-    def _spawned(self, command: Sequence[str]) -> int:
+    def _spawn(self, command: Sequence[str]) -> int:
         """Start a program in the service's folder, as the service's user; 0 where it cannot be."""
         who: dict[str, Any] = {}
         if self.order["uid"] is not None:
@@ -113,7 +113,7 @@ def main() -> int:
     order = order_heard()
     if order is None:
         return 1
-    Watchdog(order).serve()
+    ServiceSupervisor(order).serve()
     return 0
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from prony.app.access import require_agent
 from prony.model.agent import Agent, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
 from prony.model.queue import Page
-from prony.server.answers import answer, nothing, tagged
+from prony.server.answers import answer, nothing, respond_tagged
 from prony.server.asked import AgentsAsked, Id
 from prony.server.openapi import header_of
 from prony.server.operation import Operation, fleet_of, gate_of, who_of
@@ -41,13 +41,15 @@ async def enroll(request: Request, body: Enrolment) -> Response:
 @router.get("", operation_id="agents", response_model=Page[Agent], summary="List agents")
 async def agents(request: Request, query: Annotated[AgentsAsked, Query()]) -> Response:
     """With the state that each is in and what it offers."""
-    return tagged(request, await fleet_of(request).agents(state=query.state, limit=query.limit, cursor=query.cursor))
+    return respond_tagged(
+        request, await fleet_of(request).agents(state=query.state, limit=query.limit, cursor=query.cursor)
+    )
 
 
 @router.get("/{agent_id}", operation_id="agent", response_model=Agent, summary="Get one agent")
 async def agent(request: Request, agent_id: Id) -> Response:
     """With its device, its engines and all facts that `place.where` can ask about."""
-    return tagged(request, await fleet_of(request).agent(agent_id))
+    return respond_tagged(request, await fleet_of(request).agent(agent_id))
 
 
 @router.put("/{agent_id}/capabilities", operation_id="capabilities", response_model=Agent, summary="Say what it offers")

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from prony.model.alarm import Alarm, Delivery, Incident, MadeAlarm, NewAlarm, TestAnswer
 from prony.model.queue import Page
-from prony.server.answers import answer, nothing, tagged
+from prony.server.answers import answer, nothing, respond_tagged
 from prony.server.asked import Id, PageAsked
 from prony.server.openapi import header_of
 from prony.server.operation import Operation, fleet_of, who_of
@@ -31,25 +31,25 @@ async def add_alarm(request: Request, body: NewAlarm) -> Response:
 @router.get("", operation_id="alarms", response_model=Page[Alarm], summary="List alarms")
 async def alarms(request: Request, query: Annotated[PageAsked, Query()]) -> Response:
     """By name, with how much of what each found has not ended. Of addresses only what is no secret is shown."""
-    return tagged(request, await fleet_of(request).alarms(limit=query.limit, cursor=query.cursor))
+    return respond_tagged(request, await fleet_of(request).alarms(limit=query.limit, cursor=query.cursor))
 
 
 @router.get("/{alarm_id}", operation_id="alarm", response_model=Alarm, summary="Get one alarm")
 async def alarm(request: Request, alarm_id: Id) -> Response:
     """By its id or its name."""
-    return tagged(request, await fleet_of(request).alarm(alarm_id))
+    return respond_tagged(request, await fleet_of(request).alarm(alarm_id))
 
 
 @router.get("/{alarm_id}/incidents", operation_id="incidents", response_model=Page[Incident], summary="What it found")
 async def incidents(request: Request, alarm_id: Id, query: Annotated[PageAsked, Query()]) -> Response:
     """The newest first; what has no `closed_at` has not ended."""
-    return tagged(request, await fleet_of(request).incidents(alarm_id, limit=query.limit, cursor=query.cursor))
+    return respond_tagged(request, await fleet_of(request).incidents(alarm_id, limit=query.limit, cursor=query.cursor))
 
 
 @router.get("/{alarm_id}/deliveries", operation_id="deliveries", response_model=Page[Delivery], summary="What it sent")
 async def deliveries(request: Request, alarm_id: Id, query: Annotated[PageAsked, Query()]) -> Response:
     """The newest first, with every try."""
-    return tagged(request, await fleet_of(request).deliveries(alarm_id, limit=query.limit, cursor=query.cursor))
+    return respond_tagged(request, await fleet_of(request).deliveries(alarm_id, limit=query.limit, cursor=query.cursor))
 
 
 @router.post("/{alarm_id}/test", operation_id="test_alarm", response_model=TestAnswer, summary="Try an alarm out")

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from prony.model.dossier import Dossier
+from prony.model.dossier import ExperimentData
 from prony.model.queue import ExperimentView, Modification, Page, Submission
-from prony.server.answers import PassingFile, answer, created, measured, nothing, tagged
+from prony.server.answers import PassingFile, answer, nothing, respond_created, respond_measurements, respond_tagged
 from prony.server.asked import (
     KEY_PARAMETER,
     DeleteAsked,
@@ -54,7 +54,7 @@ async def submit(request: Request, body: Submission) -> Response:
     view, is_new = await while_asked(
         request, fleet_of(request).submit(body, key=idempotency_key(request), who=who_of(request))
     )
-    return created(view, is_new=is_new)
+    return respond_created(view, is_new=is_new)
 
 
 @router.get("", operation_id="experiments", response_model=Page[ExperimentView], summary="List experiments")
@@ -63,13 +63,13 @@ async def experiments(request: Request, query: Annotated[ExperimentsAsked, Query
     page = await fleet_of(request).experiments(
         state=query.state, name=query.name, schedule=query.schedule, limit=query.limit, cursor=query.cursor
     )
-    return tagged(request, page)
+    return respond_tagged(request, page)
 
 
 @router.get("/{experiment_id}", operation_id="experiment", response_model=ExperimentView, summary="Get one experiment")
 async def experiment(request: Request, experiment_id: Id) -> Response:
     """With how many of its jobs are in which state."""
-    return tagged(request, await fleet_of(request).experiment(experiment_id))
+    return respond_tagged(request, await fleet_of(request).experiment(experiment_id))
 
 
 @router.patch("/{experiment_id}", operation_id="modify", response_model=ExperimentView, summary="Change an experiment")
@@ -112,7 +112,7 @@ async def rerun(request: Request, experiment_id: Id) -> Response:
     view, is_new = await while_asked(
         request, fleet_of(request).rerun(experiment_id, key=idempotency_key(request), who=who_of(request))
     )
-    return created(view, is_new=is_new)
+    return respond_created(view, is_new=is_new)
 
 
 @router.get(
@@ -128,10 +128,12 @@ async def watch(request: Request, experiment_id: Id) -> Response:
     return EventStream(first, source, waits_of(request))
 
 
-@router.get("/{experiment_id}/results", operation_id="results", response_model=Dossier, summary="Get every result")
+@router.get(
+    "/{experiment_id}/results", operation_id="results", response_model=ExperimentData, summary="Get every result"
+)
 async def results(request: Request, experiment_id: Id) -> Response:
     """Jobs, results, summaries and machines: all that a report is made of, but the samples."""
-    return measured(await fleet_of(request).results(experiment_id))
+    return respond_measurements(await fleet_of(request).results(experiment_id))
 
 
 @router.get(

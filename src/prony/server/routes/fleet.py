@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from prony.model.gang import ClockReading
 from prony.model.queue import Compatibility, Health, Queue, Stats, Submission
-from prony.server.answers import answer, tagged
+from prony.server.answers import answer, respond_tagged
 from prony.server.asked import LAST_EVENT_ID
 from prony.server.body import header
 from prony.server.events import EventStream
@@ -37,7 +37,7 @@ async def compatibility(request: Request, body: Submission) -> Response:
 @router.get("/api/v1/queue", operation_id="queue", response_model=Queue, summary="What waits, and why")
 async def queue(request: Request) -> Response:
     """The lots that have waiting or leased jobs, in the order in which they are served."""
-    return tagged(request, await fleet_of(request).queue())
+    return respond_tagged(request, await fleet_of(request).queue())
 
 
 @router.get(
@@ -61,7 +61,7 @@ async def clock() -> Response:
 @router.get("/api/v1/stats", operation_id="stats", response_model=Stats, summary="How much there is of everything")
 async def stats(request: Request) -> Response:
     """Jobs and agents by state, and how long the oldest have waited."""
-    return tagged(request, await fleet_of(request).stats())
+    return respond_tagged(request, await fleet_of(request).stats())
 
 
 @router.get(

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from prony import __version__
 from prony.model.about import About
 from prony.model.listing import Glance, Listing
-from prony.server.answers import tagged
+from prony.server.answers import respond_tagged
 from prony.server.asked import ListingAsked
 from prony.server.operation import Operation, fleet_of, who_of
 
@@ -22,13 +22,13 @@ router = APIRouter(prefix="/api/v1", tags=["glance"], route_class=Operation)
 async def listing(request: Request, query: Annotated[ListingAsked, Query()]) -> Response:
     """As a list shows them: light, with the number that stands for each and how it went lately."""
     found = await fleet_of(request).listing(query.filters, query.sort, limit=query.limit, cursor=query.cursor)
-    return tagged(request, found)
+    return respond_tagged(request, found)
 
 
 @router.get("/overview", operation_id="overview", response_model=Glance, summary="What to look at first")
 async def overview(request: Request) -> Response:
     """What runs, what changed or failed, who is lost, and what came out last."""
-    return tagged(request, await fleet_of(request).overview())
+    return respond_tagged(request, await fleet_of(request).overview())
 
 
 @router.get("/about", operation_id="about", response_model=About, summary="What this server is, and who you are to it")
@@ -39,4 +39,4 @@ async def about(request: Request) -> Response:
         version=__version__, url=settings.url, asks_tokens=settings.asks_tokens, name=who.name, role=who.role,
         prometheus=settings.prometheus, grafana=settings.grafana,
     )  # fmt: skip
-    return tagged(request, found)
+    return respond_tagged(request, found)

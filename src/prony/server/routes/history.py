@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from prony.model.history import Acknowledgement, Baseline, Change, History, NewBaseline, Series
 from prony.model.queue import Page
-from prony.server.answers import answer, measured, nothing, tagged
+from prony.server.answers import answer, nothing, respond_measurements, respond_tagged
 from prony.server.asked import ChangesAsked, HistoryAsked, Id, SeriesAsked
 from prony.server.operation import Operation, fleet_of, who_of
 
@@ -23,13 +23,13 @@ async def series(request: Request, query: Annotated[SeriesAsked, Query()]) -> Re
     found = await fleet_of(request).series(
         name=query.name, state=query.state, limit=query.limit, cursor=query.cursor
     )  # fmt: skip
-    return tagged(request, found)
+    return respond_tagged(request, found)
 
 
 @router.get("/series/{series_id}", operation_id="history", response_model=History, summary="Get one history")
 async def history(request: Request, series_id: Id, query: Annotated[HistoryAsked, Query()]) -> Response:
     """Every result, the levels, the changes and the baseline; by the headline's metric, or another."""
-    return measured(await fleet_of(request).history(series_id, metric=query.metric))
+    return respond_measurements(await fleet_of(request).history(series_id, metric=query.metric))
 
 
 @router.get(
@@ -63,7 +63,7 @@ async def changes(request: Request, query: Annotated[ChangesAsked, Query()]) -> 
     found = await fleet_of(request).changes(
         state=query.state, kind=query.kind, limit=query.limit, cursor=query.cursor
     )  # fmt: skip
-    return tagged(request, found)
+    return respond_tagged(request, found)
 
 
 @router.get("/changes/{change_id}", operation_id="change", response_model=Change, summary="Get one change")

@@ -11,7 +11,7 @@ from starlette.responses import FileResponse, Response
 from prony.app.fleet import LogPiece
 from prony.model.dossier import Entry
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, Page, QueuedJob
-from prony.server.answers import answer, measured, tagged
+from prony.server.answers import answer, respond_measurements, respond_tagged
 from prony.server.asked import Id, JobsAsked, LogsAsked
 from prony.server.openapi import binary, header_of, text
 from prony.server.operation import Operation, fleet_of, waits_of, who_of
@@ -37,7 +37,7 @@ async def jobs(request: Request, query: Annotated[JobsAsked, Query()]) -> Respon
         limit=query.limit,
         cursor=query.cursor,
     )
-    return tagged(request, page)
+    return respond_tagged(request, page)
 
 
 @router.post("/batch", operation_id="batch", response_model=JobBatchAnswer, summary="Cancel or retry many jobs")
@@ -49,7 +49,7 @@ async def batch(request: Request, body: JobBatch) -> Response:
 @router.get("/{job_id}", operation_id="job", response_model=JobDetail, summary="Get one job")
 async def job(request: Request, job_id: Id) -> Response:
     """With what was tried, and everything that its runner is given."""
-    return tagged(request, await fleet_of(request).job(job_id))
+    return respond_tagged(request, await fleet_of(request).job(job_id))
 
 
 @router.post("/{job_id}/cancel", operation_id="cancel", response_model=QueuedJob, summary="Cancel a job")
@@ -85,7 +85,7 @@ async def logs(request: Request, job_id: Id, query: Annotated[LogsAsked, Query()
 @router.get("/{job_id}/result", operation_id="result", response_model=Entry, summary="Get one job's result")
 async def result(request: Request, job_id: Id) -> Response:
     """With its summary and the machine that it came from."""
-    return measured(await fleet_of(request).result(job_id))
+    return respond_measurements(await fleet_of(request).result(job_id))
 
 
 @router.get(

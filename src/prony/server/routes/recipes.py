@@ -15,7 +15,7 @@ from prony.model.recipe import json_schema
 from prony.plugins.models.zoo.cards import ZOO
 from prony.ports import plugins
 from prony.recipe.shelf import examples as shelf
-from prony.server.answers import JSON, answer, tagged
+from prony.server.answers import JSON, answer, respond_tagged
 from prony.server.openapi import text
 from prony.server.operation import Operation, fleet_of, while_asked
 
@@ -42,7 +42,7 @@ async def schema() -> Response:
 )
 async def examples(request: Request) -> Response:
     """Those that come with Prony, the one to begin with first."""
-    return tagged(request, Examples(items=shelf()))
+    return respond_tagged(request, Examples(items=shelf()))
 
 
 @router.get("/recipes/names", operation_id="catalogue", response_model=Catalogue, summary="Names for a recipe")
@@ -50,9 +50,9 @@ async def catalogue(request: Request) -> Response:
     """Models of the zoo, engines, services, drivers and tasks that this Prony knows by name."""
     found = Catalogue(
         models=tuple(Named(name=f"zoo:{card.name}", about=card.description) for card in ZOO.values()),
-        engines=tuple(Named(name=name) for name in sorted(plugins.found(plugins.ENGINES))),
-        services=tuple(Named(name=name) for name in sorted(plugins.found(plugins.SERVICES))),
+        engines=tuple(Named(name=name) for name in sorted(plugins.find_plugins(plugins.ENGINES))),
+        services=tuple(Named(name=name) for name in sorted(plugins.find_plugins(plugins.SERVICES))),
         drivers=tuple(Named(name=one.name, about=one.about) for one in drivers()),
         tasks=tuple(Named(name=one.name, about=one.about) for one in tasks()),
     )
-    return tagged(request, found)
+    return respond_tagged(request, found)

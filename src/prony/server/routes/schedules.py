@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from prony.model.queue import Page
 from prony.model.schedule import Fire, NewSchedule, Schedule
-from prony.server.answers import answer, nothing, tagged
+from prony.server.answers import answer, nothing, respond_tagged
 from prony.server.asked import Id, PageAsked
 from prony.server.openapi import header_of
 from prony.server.operation import Operation, fleet_of, while_asked, who_of
@@ -31,19 +31,19 @@ async def add_schedule(request: Request, body: NewSchedule) -> Response:
 @router.get("", operation_id="schedules", response_model=Page[Schedule], summary="List schedules")
 async def schedules(request: Request, query: Annotated[PageAsked, Query()]) -> Response:
     """By name, with when each is due next."""
-    return tagged(request, await fleet_of(request).schedules(limit=query.limit, cursor=query.cursor))
+    return respond_tagged(request, await fleet_of(request).schedules(limit=query.limit, cursor=query.cursor))
 
 
 @router.get("/{schedule_id}", operation_id="schedule", response_model=Schedule, summary="Get one schedule")
 async def schedule(request: Request, schedule_id: Id) -> Response:
     """By its id or its name."""
-    return tagged(request, await fleet_of(request).schedule(schedule_id))
+    return respond_tagged(request, await fleet_of(request).schedule(schedule_id))
 
 
 @router.get("/{schedule_id}/fires", operation_id="fires", response_model=Page[Fire], summary="When it fired")
 async def fires(request: Request, schedule_id: Id, query: Annotated[PageAsked, Query()]) -> Response:
     """The newest first, with the experiment that each made and the times that were missed."""
-    return tagged(request, await fleet_of(request).fires(schedule_id, limit=query.limit, cursor=query.cursor))
+    return respond_tagged(request, await fleet_of(request).fires(schedule_id, limit=query.limit, cursor=query.cursor))
 
 
 @router.post("/{schedule_id}/pause", operation_id="pause_schedule", response_model=Schedule, summary="Pause a schedule")

@@ -12,7 +12,7 @@ from prony.app.sweeps import slo_of
 from prony.model.gate_outcome import GateReport
 from prony.model.matrix import MatrixReport
 from prony.model.sweep import SweepReport
-from prony.server.answers import measured
+from prony.server.answers import respond_measurements
 from prony.server.asked import GatesAsked, Id, MatrixAsked, SweepAsked
 from prony.server.operation import Operation, fleet_of
 
@@ -24,16 +24,16 @@ router = APIRouter(prefix="/api/v1", tags=["analysis"], route_class=Operation)
 )
 async def gates(request: Request, experiment_id: Id, query: Annotated[GatesAsked, Query()]) -> Response:
     """Each gate of the recipe on each job: passed, failed or cannot tell, with the number that decided."""
-    return measured(await fleet_of(request).gates(experiment_id, strict=query.strict, more=query.more))
+    return respond_measurements(await fleet_of(request).gates(experiment_id, strict=query.strict, more=query.more))
 
 
 @router.get("/sweep", operation_id="sweep_report", response_model=SweepReport, summary="Where loads saturate")
 async def sweep_report(request: Request, query: Annotated[SweepAsked, Query()]) -> Response:
     """Knee, limit of throughput and the highest load that holds the SLO, each with its evidence."""
-    return measured(await fleet_of(request).sweep_report(query.experiment_ids, slo_of(query.limits)))
+    return respond_measurements(await fleet_of(request).sweep_report(query.experiment_ids, slo_of(query.limits)))
 
 
 @router.get("/matrix", operation_id="matrix", response_model=MatrixReport, summary="Compare configurations")
 async def matrix(request: Request, query: Annotated[MatrixAsked, Query()]) -> Response:
     """One number for each row and column, with its interval, its price and its watts, and who is best."""
-    return measured(await fleet_of(request).matrix(query.experiment_ids, query.wanted))
+    return respond_measurements(await fleet_of(request).matrix(query.experiment_ids, query.terms))

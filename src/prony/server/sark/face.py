@@ -100,7 +100,7 @@ async def sark_served(fleet: Fleet, face: Face, connections: Connections | None 
     """Serve a fleet that has started, until the block ends; its connections are counted among those given."""
     connections = connections or count_connections()
     async with AsyncExitStack() as stack:
-        bridge = await stack.enter_async_context(_bridged(fleet, face, connections))
+        bridge = await stack.enter_async_context(_run_bridge(fleet, face, connections))
         app = create_sark_app(Orchestrator(bridge), only_local=face.is_local)
         config = uvicorn.Config(
             app, http=protocol_for(connections), ws="none", lifespan="off", log_config=None, access_log=False,
@@ -117,7 +117,7 @@ async def sark_served(fleet: Fleet, face: Face, connections: Connections | None 
 
 
 @asynccontextmanager
-async def _bridged(fleet: Fleet, face: Face, connections: Connections) -> AsyncIterator[Bridge]:
+async def _run_bridge(fleet: Fleet, face: Face, connections: Connections) -> AsyncIterator[Bridge]:
     """Keep the fleet's queue and the lists alike while the block runs."""
     async with AsyncExitStack() as stack:
         if face.for_lists is None:

@@ -59,7 +59,7 @@ class Lists:
         for queue in queues:
             self._bytes -= sum(map(len, self._lists.pop(queue, ())))
 
-    async def described(self) -> dict[str, object]:
+    async def describe(self) -> dict[str, object]:
         return {"connected": True, "host": self.host, "port": self.port, "db": 0}
 
     async def close(self) -> None:

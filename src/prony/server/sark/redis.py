@@ -39,44 +39,44 @@ class RedisQueues:
             ) from exc
 
     async def push(self, queue: str, job_ids: Sequence[str]) -> None:
-        async with self._asked():
+        async with self._translate_errors():
             await self._redis.lpush(queue, *job_ids)
 
     async def remove(self, queue: str, job_ids: Sequence[str]) -> None:
-        async with self._asked(), self._redis.pipeline(transaction=False) as pipe:
+        async with self._translate_errors(), self._redis.pipeline(transaction=False) as pipe:
             for job_id in job_ids:
                 pipe.lrem(queue, 0, job_id)
             await pipe.execute()
 
     async def contents(self, queues: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        async with self._asked(), self._redis.pipeline(transaction=False) as pipe:
+        async with self._translate_errors(), self._redis.pipeline(transaction=False) as pipe:
             for queue in queues:
                 pipe.lrange(queue, 0, -1)
             found = await pipe.execute()
         return {queue: tuple(_text(one) for one in ids) for queue, ids in zip(queues, found, strict=True)}
 
     async def sizes(self, queues: Sequence[str]) -> dict[str, int]:
-        async with self._asked(), self._redis.pipeline(transaction=False) as pipe:
+        async with self._translate_errors(), self._redis.pipeline(transaction=False) as pipe:
             for queue in queues:
                 pipe.llen(queue)
             return dict(zip(queues, await pipe.execute(), strict=True))
 
     async def results(self, most: int) -> tuple[bytes, ...]:
-        async with self._asked():
+        async with self._translate_errors():
             found: list[bytes] = await self._redis.lrange(RESULTS_QUEUE, -most, -1)
         return tuple(found[::-1])
 
     async def forget_result(self, report: bytes) -> None:
-        async with self._asked():
+        async with self._translate_errors():
             await self._redis.lrem(RESULTS_QUEUE, -1, report)
 
     async def clear(self, queues: Sequence[str]) -> None:
-        async with self._asked():
+        async with self._translate_errors():
             await self._redis.delete(*queues)
 
-    async def described(self) -> dict[str, object]:
+    async def describe(self) -> dict[str, object]:
         try:
-            async with self._asked():
+            async with self._translate_errors():
                 is_there = bool(await self._redis.ping())
         except TransportError:
             is_there = False
@@ -92,7 +92,7 @@ class RedisQueues:
         await self._redis.aclose()
 
     @asynccontextmanager
-    async def _asked(self) -> AsyncIterator[None]:
+    async def _translate_errors(self) -> AsyncIterator[None]:
         from redis.exceptions import RedisError
 
         try:

@@ -63,7 +63,7 @@ class Session:
         try:
             while (words := await self._words()) is not None:
                 if words:
-                    self._writer.write(self._encoded(await self._answer(words)))
+                    self._writer.write(self._encode(await self._answer(words)))
                     await self._writer.drain()
                 if words and words[0].upper() == b"QUIT":
                     return
@@ -235,7 +235,7 @@ class Session:
 
     # Out
 
-    def _encoded(self, value: Any) -> bytes:
+    def _encode(self, value: Any) -> bytes:
         if value is None:
             return b"_\r\n" if self._protocol == 3 else b"$-1\r\n"
         if isinstance(value, Exception | Status):
@@ -246,13 +246,13 @@ class Session:
         if isinstance(value, dict):
             return self._map(value)
         if isinstance(value, list):
-            return b"*%d\r\n" % len(value) + b"".join(map(self._encoded, value))
+            return b"*%d\r\n" % len(value) + b"".join(map(self._encode, value))
         raw = value.encode() if isinstance(value, str) else value
         return b"$%d\r\n%b\r\n" % (len(raw), raw)
 
     def _map(self, value: dict[str, Any]) -> bytes:
         head = b"%%%d\r\n" % len(value) if self._protocol == 3 else b"*%d\r\n" % (2 * len(value))
-        return head + b"".join(self._encoded(key) + self._encoded(one) for key, one in value.items())
+        return head + b"".join(self._encode(key) + self._encode(one) for key, one in value.items())
 
 
 @asynccontextmanager

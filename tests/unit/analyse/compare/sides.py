@@ -11,7 +11,7 @@ import numpy as np
 
 from prony.analyse.compare.matching import Side
 from prony.analyse.estimates import across_runs
-from prony.analyse.figures import Figures
+from prony.analyse.figures import EstimateSet
 from prony.model.dossier import Entry
 from prony.model.estimate import Estimate, Grade, Missing, Reason, Summary, Verdict
 from prony.model.job import Job
@@ -45,13 +45,13 @@ def entry(
     **workload: Any,
 ) -> Entry:
     """Return one job with these runs; `workload` changes its settings, `kind` makes it a load."""
-    found = Figures()
+    found = EstimateSet()
     for key, values in runs.items():
         known = np.array(values, dtype=np.float64)
-        found |= Figures.one(key, across_runs(known, metric_of(key).unit, "runs"), list(values))
+        found |= EstimateSet.one(key, across_runs(known, metric_of(key).unit, "runs"), list(values))
     for key, (failed, total) in (counts or {}).items():
         share = Estimate(value=failed / total, unit="1", count=total, level="sample", method="share")
-        found |= Figures({key: share}, counts={key: (failed, total)})
+        found |= EstimateSet({key: share}, counts={key: (failed, total)})
     job = Job(
         id=f"{experiment}-{number:03d}", experiment_id=experiment, name="mlp", cell=dict(cell or {}),
         workload=_workload(workload, cell or {}), measure=Measure(), load=Load(),

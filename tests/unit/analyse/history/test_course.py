@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prony.analyse.history.confirming import MORE, PAIRS, answer, last_good
-from prony.analyse.history.course import Course, Decision, follow
+from prony.analyse.history.course import Decision, LevelTrack, follow
 from prony.analyse.history.judging import Rules
 from prony.stats.quantiles import Array
 
@@ -36,13 +36,13 @@ class TestACourse:
         assert [one.finding.kind for one in better.changes] == ["improvement"]
 
     def test_runs_one_by_one_and_all_at_once_have_the_same_course(self) -> None:
-        values, course = runs(change=40), Course()
+        values, course = runs(change=40), LevelTrack()
         for end in range(1, values.size + 1):
             course = follow(values[:end], RULES, course)
         assert course == follow(values, RULES)
 
     def test_nothing_is_said_of_fewer_than_twenty(self) -> None:
-        assert follow(runs(count=19, change=10, size=0.5), RULES) == Course(seen=19)
+        assert follow(runs(count=19, change=10, size=0.5), RULES) == LevelTrack(seen=19)
 
     def test_a_spike_is_no_change(self) -> None:
         values = runs()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from prony.measure.digests import Digests
-from prony.measure.requests import Taken, joined, request_frame
+from prony.measure.requests import Taken, join_runs, request_frame
 from prony.model.clients import ClientSide
 from prony.model.job import Job
 from prony.model.load import Load
@@ -104,7 +104,7 @@ def frame(
         whole = (int(columns["sent_ns"].min(initial=START)), int(columns["end_ns"].max(initial=START)) + 1)
         told = (digests or {}).get(repetition, Digests())
         made.append(request_frame(Taken(repetition, columns, operations, is_open, whole, told)))
-    return joined(made)
+    return join_runs(made)
 
 
 def job(**load: Any) -> Job:

@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from prony.analyse.compare.families import wanted
+from prony.analyse.compare.families import choose_metrics
 from prony.analyse.gates import judge_gates
 from prony.analyse.script.summary import summarise_script
 from prony.app.gates import worsening_between
 from prony.errors import RecipeError
-from prony.measure.told import Told, labels_text, series_of, told_frame
+from prony.measure.told import EmittedValue, labels_text, series_of, told_frame
 from prony.model.dependence import depends_on_machine
 from prony.model.estimate import Grade, Summary, headline_of, metric_in, verdict_on
 from prony.model.gate_outcome import GateState
@@ -28,11 +28,11 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 PHASE = Phase(begin_ns=0, end_ns=10**9, cpu_ns=10**9)
 
 
-def told(name: str, value: float, **more: Any) -> Told:
-    return Told(0, name, value, "emit", **more)
+def told(name: str, value: float, **more: Any) -> EmittedValue:
+    return EmittedValue(0, name, value, "emit", **more)
 
 
-def frame(*runs: list[Told]) -> pl.DataFrame:
+def frame(*runs: list[EmittedValue]) -> pl.DataFrame:
     return pl.concat([told_frame(index, "measure", rows) for index, rows in enumerate(runs)])
 
 
@@ -199,7 +199,7 @@ def test_which_way_is_worse_the_recipe_says(better: str, worse: bool) -> None:
 def test_a_comparison_is_decided_by_what_has_a_better_way() -> None:
     rows = frame([told("loss", 1.0), told("note", 2.0), told("speed", 3.0), told("wall_s", 4.0)])
     found = summary(rows, {"name": "loss"}, {"name": "speed", "better": "higher"})
-    roles = {one.key: one.role for one in wanted("script", found.runs, (), found.metrics)}
+    roles = {one.key: one.role for one in choose_metrics("script", found.runs, (), found.metrics)}
     assert roles == {
         "loss.p50": "headline", "speed.p50": "headline", "note.p50": "supporting", "wall_s.p50": "supporting",
     }  # fmt: skip

@@ -13,7 +13,7 @@ from prony.model.access import Principal, Role
 from prony.model.agent import AgentState
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState, Modification, Submission
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 from .ground import FACTS, ME, SILENCE_S, Ground, Hand, recipe
 from .parcels import SUT
@@ -188,7 +188,7 @@ async def test_a_job_that_is_handed_back_while_thousands_are_cancelled_is_cancel
     cancelling = ground.fleet._cancel_some
     calls: list[int] = []
 
-    def slowly(experiment_id: str, desk: Desk) -> int:
+    def slowly(experiment_id: str, desk: Transaction) -> int:
         calls.append(cancelling(experiment_id, desk))
         if len(calls) == 2:
             ground.fleet.put_back(desk, lease.id, "returned", "handed back", counts=False)

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 
 from prony.app.fleet.feed import Feed
 from prony.model.event import Changed
-from prony.store.writer import Note
+from prony.store.writer import ChangeNote
 
 Told = tuple[str, Changed | None]
 
 
-def told(*notes: list[Note], last_id: str = "") -> list[Told]:
+def told(*notes: list[ChangeNote], last_id: str = "") -> list[Told]:
     """Return what one who follows hears: first of all, and then after each batch of notes."""
 
     async def follow() -> list[Told]:
@@ -34,11 +34,11 @@ def test_who_comes_first_is_told_to_look_at_everything() -> None:
 
 def test_what_changed_is_told_once_with_its_id_and_nothing_that_pages_do_not_show() -> None:
     notes = [
-        Note("job", "x1/x1-001"),
-        Note("job", "x1/x1-002"),
-        Note("freed", "l1"),
-        Note("agent", "a1"),
-        Note("alarms", ""),
+        ChangeNote("job", "x1/x1-001"),
+        ChangeNote("job", "x1/x1-002"),
+        ChangeNote("freed", "l1"),
+        ChangeNote("agent", "a1"),
+        ChangeNote("alarms", ""),
     ]
     _, (_, changed) = told(notes)
     assert changed == Changed(experiments=("x1",), agents=("a1",), topics=("alarms",))
@@ -48,7 +48,7 @@ def test_who_comes_back_is_told_what_was_missed() -> None:
     async def follow() -> Changed | None:
         feed = Feed(gather_s=0)
         place, _ = await anext(feed.follow(""))
-        feed.hear([Note("job", "x1/")])
+        feed.hear([ChangeNote("job", "x1/")])
         _, changed = await anext(feed.follow(place))
         return changed
 
@@ -64,7 +64,7 @@ def test_who_missed_more_than_is_remembered_looks_at_everything() -> None:
     async def follow() -> Changed | None:
         feed = Feed(gather_s=0)
         place, _ = await anext(feed.follow(""))
-        feed.hear([Note("job", f"x{number}/") for number in range(6000)])
+        feed.hear([ChangeNote("job", f"x{number}/") for number in range(6000)])
         _, changed = await anext(feed.follow(place))
         return changed
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prony.app.fleet.floor import Card, Floor, Held
+from prony.app.fleet.floor import FleetState, HeldLease, KnownAgent
 from prony.model.agent import AgentState, Capabilities
 from prony.model.place import Demand
 from prony.model.queue import Lot
@@ -18,27 +18,27 @@ AT = datetime(2025, 1, 1, tzinfo=UTC)
 FACTS = {"kinds": ("model",)}
 
 
-def card(name: str, *, device: str = "", state: AgentState = AgentState.ACTIVE, able: bool = True) -> Card:
+def card(name: str, *, device: str = "", state: AgentState = AgentState.ACTIVE, able: bool = True) -> KnownAgent:
     facts = FACTS if able else {}
-    return Card(name, name, state, device or name, "life", Capabilities.model_validate({"facts": facts}))
+    return KnownAgent(name, name, state, device or name, "life", Capabilities.model_validate({"facts": facts}))
 
 
 def lot(name: str = "lot", *, experiment: str = "e", agent: str | None = None) -> Lot:
     return Lot(id=name, experiment_id=experiment, demand=Demand(), agent_id=agent, created_at=AT)
 
 
-def held(name: str, *, device: str = "a", agent: str = "a") -> Held:
-    return Held(name, f"job-{name}", "e", agent, device, 1)
+def held(name: str, *, device: str = "a", agent: str = "a") -> HeldLease:
+    return HeldLease(name, f"job-{name}", "e", agent, device, 1)
 
 
-def waiting(floor: Floor, *cards: Card) -> None:
+def waiting(floor: FleetState, *cards: KnownAgent) -> None:
     for one in cards:
         floor.keep(one)
         floor.waiters[one.id] = asyncio.get_running_loop().create_future()
 
 
 async def test_as_many_are_woken_as_there_are_jobs_and_only_who_could_run_them() -> None:
-    floor = Floor()
+    floor = FleetState()
     waiting(
         floor,
         card("unable", able=False),
@@ -53,7 +53,7 @@ async def test_as_many_are_woken_as_there_are_jobs_and_only_who_could_run_them()
 
 
 async def test_who_is_on_a_device_that_is_occupied_sleeps_until_it_is_free() -> None:
-    floor = Floor()
+    floor = FleetState()
     waiting(floor, card("one", device="d"), card("two", device="d"), card("other"))
     floor.hold(held("l", device="d", agent="one"))
     floor.offer(lot(), count=5)
@@ -63,21 +63,21 @@ async def test_who_is_on_a_device_that_is_occupied_sleeps_until_it_is_free() -> 
 
 
 async def test_a_lot_that_was_empty_is_forgotten_unless_more_came_since_it_was_asked() -> None:
-    floor = Floor()
+    floor = FleetState()
     floor.offer(lot("one"), 1)
     floor.offer(lot("two"), 1)
     asked = [(tray, tray.generation) for tray in floor.trays.values()]
     assert floor.again("two")
-    floor.emptied(asked)
+    floor.forget_empty(asked)
     assert set(floor.trays) == {"two"}
     assert not floor.again("one")
 
 
 async def test_what_the_database_says_of_lots_does_not_undo_what_came_while_it_was_asked() -> None:
-    floor = Floor()
+    floor = FleetState()
     for name in ("gone", "grown", "kept"):
         floor.offer(lot(name), 1)
-    known = floor.known()
+    known = floor.lots_with_work()
     floor.again("grown")
     floor.offer(lot("fresh"), 1)
     floor.see_lots([lot("kept"), lot("found")], known)
@@ -85,7 +85,7 @@ async def test_what_the_database_says_of_lots_does_not_undo_what_came_while_it_w
 
 
 async def test_a_lease_that_is_made_or_ended_while_the_database_is_asked_is_not_forgotten_nor_brought_back() -> None:
-    floor = Floor()
+    floor = FleetState()
     floor.hold(held("ended", device="d1"))
     floor.begin_look()
     floor.hold(held("fresh", device="d2"))
@@ -100,7 +100,7 @@ async def test_a_lease_that_is_made_or_ended_while_the_database_is_asked_is_not_
 
 
 async def test_agents_of_a_device_that_the_database_says_is_free_are_woken() -> None:
-    floor = Floor()
+    floor = FleetState()
     waiting(floor, card("one", device="d"))
     floor.hold(held("l", device="d", agent="other"))
     floor.begin_look()
@@ -109,16 +109,16 @@ async def test_agents_of_a_device_that_the_database_says_is_free_are_woken() -> 
 
 
 async def test_experiments_that_wait_no_more_are_not_remembered_for_ever() -> None:
-    floor = Floor()
+    floor = FleetState()
     for number in range(5):
         floor.offer(lot(f"l{number}", experiment=f"e{number}"), 1)
-        floor.hold(Held(f"h{number}", "j", f"e{number}", "a", f"d{number}", 1))
-    floor.see_lots([lot("l3", experiment="e3")], floor.known())
+        floor.hold(HeldLease(f"h{number}", "j", f"e{number}", "a", f"d{number}", 1))
+    floor.see_lots([lot("l3", experiment="e3")], floor.lots_with_work())
     assert set(floor.served) == {"e3"}
 
 
 async def test_only_who_could_run_it_now_keeps_another_from_being_alone() -> None:
-    floor = Floor()
+    floor = FleetState()
     me, gone = card("me"), card("gone", state=AgentState.LOST)
     for one in (me, gone, card("unable", able=False)):
         floor.keep(one)

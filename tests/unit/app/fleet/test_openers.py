@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from prony.app.fleet.openers import Openers
-from prony.app.fleet.opening import Order, carried_out
+from prony.app.fleet.opening import UnpackOrder, carried_out
 from prony.app.fleet.work_process import answer
 from prony.errors import InputError, StoreError, TransportError
 from prony.model.result import ResultState
@@ -40,14 +40,14 @@ def _children() -> list[psutil.Process]:
     return found
 
 
-async def _order(ground: Ground, folder: Path, *, sha256: str = "", job_id: str = "") -> Order:
+async def _order(ground: Ground, folder: Path, *, sha256: str = "", job_id: str = "") -> UnpackOrder:
     await ground.submit(recipe(1))
     lease = await (await ground.agent("a")).lease()
     made = packed(lease.job)
     tar = folder / "result.tar"
     tar.write_bytes(made.content)
     digest = sha256 or made.sha256
-    return Order(tar, folder / "opened", digest, job_id or lease.job.id, lease.job.experiment_id)
+    return UnpackOrder(tar, folder / "opened", digest, job_id or lease.job.id, lease.job.experiment_id)
 
 
 async def test_a_process_says_what_a_thread_says(local: Ground, openers: Openers, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ async def test_a_process_says_what_a_thread_says(local: Ground, openers: Openers
     assert there.row["job_id"] == order.job_id
     files = sorted(path.name for path in order.folder.iterdir())
     assert "samples.parquet" in files
-    beside = Order(order.tar, tmp_path / "beside", order.sha256, order.job_id, order.experiment_id)
+    beside = UnpackOrder(order.tar, tmp_path / "beside", order.sha256, order.job_id, order.experiment_id)
     here = await Openers(0).open(beside)
     assert (here.row, here.state, here.failure) == (there.row, there.state, there.failure)
 
@@ -69,7 +69,7 @@ async def test_a_refusal_comes_back_whole_and_leaves_nothing(local: Ground, open
     assert refused.value.code == "checksum_mismatch"
     assert refused.value.hint
     assert not order.folder.exists()
-    foreign = Order(order.tar, order.folder, hashlib.sha256(order.tar.read_bytes()).hexdigest(), "other", "e")
+    foreign = UnpackOrder(order.tar, order.folder, hashlib.sha256(order.tar.read_bytes()).hexdigest(), "other", "e")
     with pytest.raises(InputError) as refused_again:
         await openers.open(foreign)
     assert refused_again.value.code == "damaged"
@@ -114,7 +114,7 @@ async def test_signals_that_are_meant_for_the_server_do_not_end_it(
     (child,) = _children()
     for number in (signal.SIGINT, signal.SIGTERM):
         os.kill(child.pid, number)
-    again = Order(order.tar, tmp_path / "again", order.sha256, order.job_id, order.experiment_id)
+    again = UnpackOrder(order.tar, tmp_path / "again", order.sha256, order.job_id, order.experiment_id)
     await openers.open(again)
     assert [one.pid for one in _children()] == [child.pid]
 

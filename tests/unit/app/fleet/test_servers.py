@@ -17,7 +17,7 @@ from prony.model.lease import Lease
 from prony.model.queue import JobState, Submission
 from prony.store import queue
 from prony.store.home import Home
-from prony.store.writer import Desk
+from prony.store.writer import Transaction
 
 from .ground import FACTS, ME, SILENCE_S, TTL_S, Ground, Hand, opened, recipe
 from .parcels import packed
@@ -139,7 +139,7 @@ async def test_the_end_of_an_experiment_waits_for_a_retry_that_another_server_is
     await one.fleet.cancel(cancelled.id, who=ME)
     loop, has_acted, may_commit = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
-    def retry_slowly(desk: Desk) -> None:
+    def retry_slowly(desk: Transaction) -> None:
         two.fleet._retry(desk, cancelled.id)
         loop.call_soon_threadsafe(has_acted.set)
         asyncio.run_coroutine_threadsafe(may_commit.wait(), loop).result(120)
@@ -182,10 +182,10 @@ async def test_two_changes_that_lock_each_other_out_both_come_to_pass(pair: Pair
     loop = asyncio.get_running_loop()
     met = [asyncio.Event(), asyncio.Event()]
 
-    def crossing(which: int) -> Callable[[Desk], None]:
+    def crossing(which: int) -> Callable[[Transaction], None]:
         order = numbers if which == 0 else numbers[::-1]
 
-        def lock(desk: Desk) -> None:
+        def lock(desk: Transaction) -> None:
             first = queue.by_job(desk.connection, order[0], locked=True)
             loop.call_soon_threadsafe(met[which].set)
             asyncio.run_coroutine_threadsafe(met[1 - which].wait(), loop).result(120)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from prony.app.fleet import Notice, office
+from prony.app.fleet import ChangeNotice, office
 from prony.errors import NotFoundError, StoreError
 from prony.model.event import Event
 from prony.model.queue import Modification, Submission
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 class Seen:
     """What one watcher was told, read as it comes."""
 
-    def __init__(self, source: AsyncIterator[Notice]) -> None:
+    def __init__(self, source: AsyncIterator[ChangeNotice]) -> None:
         self._source = source
 
     async def next(self) -> tuple[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, make_url
 from prony.app.fleet import wire
 from prony.app.fleet.wire import Listener, send_notes
 from prony.store.postgres import server_engine
-from prony.store.writer import Note
+from prony.store.writer import ChangeNote
 
 QUICK = {"_BEAT_S": 0.05, "_PAUSE_S": 0.05, "_SILENCE_S": 0.5}
 
@@ -52,11 +52,11 @@ def test_whoever_is_alone_knows_it_until_another_comes(engine: Engine) -> None:
 
 
 def test_notes_of_one_are_heard_by_the_other_and_not_by_itself(engine: Engine) -> None:
-    heard: dict[str, list[Note]] = {"one": [], "other": []}
+    heard: dict[str, list[ChangeNote]] = {"one": [], "other": []}
     came = threading.Event()
 
-    def hearing(name: str) -> Callable[[Sequence[Note]], None]:
-        def hear(notes: Sequence[Note]) -> None:
+    def hearing(name: str) -> Callable[[Sequence[ChangeNote]], None]:
+        def hear(notes: Sequence[ChangeNote]) -> None:
             heard[name] += notes
             if any(note.topic == "lot" for note in notes):
                 came.set()
@@ -67,9 +67,9 @@ def test_notes_of_one_are_heard_by_the_other_and_not_by_itself(engine: Engine) -
     try:
         until(lambda: all(heard.values()))  # both have begun to hear
         with engine.begin() as connection:
-            send_notes(connection, one.sender, [Note("lot", "l1", 3)])
+            send_notes(connection, one.sender, [ChangeNote("lot", "l1", 3)])
         assert came.wait(120)
-        assert Note("lot", "l1", 3) in heard["other"]
+        assert ChangeNote("lot", "l1", 3) in heard["other"]
         assert [note for note in heard["one"] if note.topic == "lot"] == []
     finally:
         one.close()

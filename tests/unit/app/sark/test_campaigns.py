@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prony.app.fleet.submission import Plan
-from prony.app.sark.campaigns import KIND, campaign_of, planned
+from prony.app.sark.campaigns import KIND, campaign_of, plan_campaign
 from prony.errors import InputError
 from prony.recipe import loads
 from prony.recipe.expand import expand
@@ -18,7 +18,7 @@ URL = "https://example.org/path/Tiny YOLO.v2.onnx?x=1"
 
 
 def plan(*jobs: dict[str, Any], url: str = URL) -> Plan:
-    return planned(campaign_of({"model_url": url, "jobs": list(jobs)}, job_s=3600), "campaign-7", now=NOW)
+    return plan_campaign(campaign_of({"model_url": url, "jobs": list(jobs)}, job_s=3600), "campaign-7", now=NOW)
 
 
 def settings(made: Plan) -> list[tuple[str, str, int]]:

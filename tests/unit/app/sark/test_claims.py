@@ -7,23 +7,23 @@ from prony.app.sark.claims import Claims
 
 def test_the_job_that_was_asked_for_last_from_the_same_address_is_the_likeliest() -> None:
     claims = Claims()
-    claims.asked("older", "10.0.0.1", 1.0)
-    claims.asked("elsewhere", "10.0.0.2", 3.0)
-    claims.asked("newer", "10.0.0.1", 2.0)
+    claims.note_request("older", "10.0.0.1", 1.0)
+    claims.note_request("elsewhere", "10.0.0.2", 3.0)
+    claims.note_request("newer", "10.0.0.1", 2.0)
     assert claims.candidates({"older", "elsewhere", "newer"}, "10.0.0.1") == ["newer", "older", "elsewhere"]
 
 
 def test_a_job_that_does_not_fit_is_no_candidate() -> None:
     claims = Claims()
-    claims.asked("a", "x", 1.0)
-    claims.asked("b", "x", 2.0)
+    claims.note_request("a", "x", 1.0)
+    claims.note_request("b", "x", 2.0)
     assert claims.candidates({"a"}, "x") == ["a"]
 
 
 def test_a_question_that_was_answered_or_is_old_is_forgotten() -> None:
     claims = Claims()
     for at, job_id in enumerate(("a", "b", "c")):
-        claims.asked(job_id, "x", float(at))
+        claims.note_request(job_id, "x", float(at))
     claims.forget("c")
     claims.expire(1.0)
     assert claims.latest(10) == ["b"]
@@ -32,7 +32,7 @@ def test_a_question_that_was_answered_or_is_old_is_forgotten() -> None:
 def test_only_the_latest_questions_are_looked_at() -> None:
     claims = Claims()
     for at in range(5):
-        claims.asked(f"job-{at}", "x", float(at))
+        claims.note_request(f"job-{at}", "x", float(at))
     assert claims.latest(2) == ["job-4", "job-3"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httptools
 import numpy as np
 
-from prony.plugins.drivers.sockets import connected
+from prony.plugins.drivers.sockets import connect
 from prony.ports.driver import Endpoint, Reply
 
 
@@ -18,7 +18,7 @@ def sent(endpoint: Endpoint, content: bytes) -> Reply:
         on_message_complete = staticmethod(lambda: ended.append(True))
 
     parser = httptools.HttpResponseParser(Parts())
-    with connected(endpoint) as line:
+    with connect(endpoint) as line:
         line.sendall(content)
         while not ended:
             parser.feed_data(line.recv(1 << 16))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from prony.load.wire import Wire
-from prony.plugins.drivers.sockets import connected
+from prony.plugins.drivers.sockets import connect
 from prony.ports.driver import Cause, Endpoint, Prepared
 
 
@@ -42,7 +42,7 @@ class MemoryLine:
         edges = [0, *sorted(cut for cut in set(cuts) if 0 < cut < len(data)), len(data)]
         for begin, end in itertools.pairwise(edges):
             self.reads += 1
-            self.wire.received(data[begin:end])
+            self.wire.data_received(data[begin:end])
         return list(self.told)
 
 
@@ -51,9 +51,9 @@ class SocketLine(MemoryLine):
 
     def __init__(self, endpoint: Endpoint, prepared: Prepared) -> None:
         module, _, name = prepared.wire.partition(":")
-        self._socket = connected(endpoint, timeout_s=120)
+        self._socket = connect(endpoint, timeout_s=120)
         super().__init__(getattr(importlib.import_module(module), name), prepared.wire_options)
-        self.wire.opened()
+        self.wire.connection_made()
         self._wait()
         assert self.told == [("ready",)], self.told
 
@@ -75,6 +75,6 @@ class SocketLine(MemoryLine):
         while not self.told:
             data = self._socket.recv(1 << 16)
             if not data:
-                self.failed(self.wire.closed())
+                self.failed(self.wire.eof_received())
                 return
-            self.wire.received(data)
+            self.wire.data_received(data)

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from prony.plugins.drivers.amounts import MOST_BYTES, how_many, picked, shared_out
+from prony.plugins.drivers.amounts import MOST_BYTES, how_many, pick_numbers, shared_out
 from prony.ports.driver import Endpoint, Wants
 
 
@@ -21,9 +21,9 @@ def test_as_many_are_made_as_are_sent_and_memory_holds(count: int | None, bytes_
 
 
 def test_the_first_of_two_keys_is_asked_for_as_often_as_zipf_says() -> None:
-    found = Counter(picked(np.random.default_rng(1), 2, 30_000, skew=1.0).tolist())
+    found = Counter(pick_numbers(np.random.default_rng(1), 2, 30_000, skew=1.0).tolist())
     assert found[0] / found[1] == pytest.approx(2.0, rel=0.05)
-    even = Counter(picked(np.random.default_rng(1), 2, 30_000, skew=0).tolist())
+    even = Counter(pick_numbers(np.random.default_rng(1), 2, 30_000, skew=0).tolist())
     assert even[0] / even[1] == pytest.approx(1.0, rel=0.05)
 
 

@@ -18,7 +18,7 @@ from driver_loads import COUNT, USERS, causes, digested, loaded
 from prony.errors import TransportError
 from prony.load import http2
 from prony.load.endpoint import parse
-from prony.load.generator import Ground, generate
+from prony.load.generator import LoadPlan, generate
 from prony.load.mock import Options, serve
 from prony.load.schedule import plan
 from prony.model.load import Load
@@ -99,7 +99,7 @@ def test_a_streamed_answer_keeps_its_gaps(nginx: Nginx, tmp_path: Path, way: str
     options = OpenAiChat.Options(http=2)
     prepared = driver.prepare(Wants(endpoint, options, seed=1, count=16, prompts=prompts))
     load = Load.model_validate({"closed": {"concurrency": 2}, "requests": 16})
-    outcome = generate(Ground(prepared, endpoint, plan(load, base=tmp_path), load, tmp_path / "load", processes=1))
+    outcome = generate(LoadPlan(prepared, endpoint, plan(load, base=tmp_path), load, tmp_path / "load", processes=1))
     assert causes(outcome) == {"OK": 16}
     digests = [driver.digest(prepared.requests[row % 8], reply) for row, reply in outcome.replies()]
     assert {digest.output_tokens for digest in digests} == {12}
@@ -118,7 +118,7 @@ def test_a_server_of_http_1_is_told_before_the_load_and_refused_within(
         Http().prepare(Wants(endpoint, Http.Options(http=2), seed=1))
     prepared = Http().prepare(Wants(parse(nginx.h2c), Http.Options(http=2), seed=1))
     load = Load.model_validate({"closed": {"concurrency": 1}, "requests": 2})
-    outcome = generate(Ground(prepared, endpoint, plan(load, base=tmp_path), load, tmp_path / "load", processes=1))
+    outcome = generate(LoadPlan(prepared, endpoint, plan(load, base=tmp_path), load, tmp_path / "load", processes=1))
     assert causes(outcome) == {"REFUSED": 2}
 
 

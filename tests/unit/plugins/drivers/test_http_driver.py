@@ -160,7 +160,7 @@ def test_a_reply_that_is_no_json_where_values_are_expected_is_told() -> None:
 def test_text_without_placeholders_stays_what_it_is(text: str) -> None:
     template = Template(text)
     rng = np.random.Generator(np.random.PCG64(1))
-    assert template.varies or template.filled(3, rng) == text
+    assert template.varies or template.fill(3, rng) == text
 
 
 @pytest.mark.parametrize(
@@ -174,4 +174,4 @@ def test_a_placeholder_that_lacks_its_numbers_is_refused(text: str) -> None:
 def test_a_choice_is_one_of_its_words() -> None:
     rng = np.random.Generator(np.random.PCG64(1))
     template = Template("{choice:red|green|}")
-    assert {template.filled(n, rng) for n in range(60)} == {"red", "green", ""}
+    assert {template.fill(n, rng) for n in range(60)} == {"red", "green", ""}

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from prony.load.endpoint import parse
-from prony.load.generator import Ground, generate
+from prony.load.generator import LoadPlan, generate
 from prony.load.mock import Options, serve
-from prony.load.outcome import Outcome
+from prony.load.outcome import LoadOutcome
 from prony.load.schedule import plan
 from prony.model.load import Closed, Load
 from prony.plugins.drivers.ollama import Ollama
@@ -39,12 +39,12 @@ def honest() -> Iterator[str]:
 
 def loaded(
     url: str, driver: Driver, scratch: Path, options: dict[str, Any]
-) -> tuple[Outcome, list[tuple[int, Digest]]]:
+) -> tuple[LoadOutcome, list[tuple[int, Digest]]]:
     """Send every prompt once, by three users; return what came and what it was."""
     endpoint = parse(url)
     prepared = driver.prepare(Wants(endpoint, driver.Options(**options), seed=1, prompts=PROMPTS))
     load = Load(closed=Closed(concurrency=3), requests=len(prepared.requests))
-    outcome = generate(Ground(prepared, endpoint, plan(load, base=Path()), load, scratch))
+    outcome = generate(LoadPlan(prepared, endpoint, plan(load, base=Path()), load, scratch))
     requests = [prepared.requests[number] for number in outcome.records["request"]]
     return outcome, [(row, driver.digest(requests[row], reply)) for row, reply in outcome.replies()]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streams import DONE, chunk, cut_at, event, in_pieces, steps, usage
 
 from prony.plugins.drivers.answer import Asked, Said
-from prony.plugins.drivers.chunks import streamed
+from prony.plugins.drivers.chunks import read_stream
 from prony.plugins.drivers.messages import said_in
 from prony.plugins.drivers.openai_chat import OpenAiChat
 from prony.plugins.drivers.openai_completions import OpenAiCompletions
@@ -93,7 +93,7 @@ def test_chunks_known_by_their_shape_say_exactly_what_reading_them_says(
     body = b"".join(event(text) for text in texts) + DONE
     body = body.replace(b"o", b"\xff", 1) if invalid else body
     driver = OpenAiChat()
-    assert streamed(body, driver.says, "content") == streamed(body, driver.says, "no such key")
+    assert read_stream(body, driver.says, "content") == read_stream(body, driver.says, "no such key")
 
 
 def test_reasoning_is_a_token_and_no_answer() -> None:

@@ -40,7 +40,7 @@ def row(*values: bytes) -> bytes:
 def serving(**options: Any) -> MemoryLine:
     """Return a line that has logged in."""
     line = MemoryLine(PostgresWire, {"settings": SETTINGS, **options})
-    line.wire.opened()
+    line.wire.connection_made()
     assert line.fed(messages.message(b"R", struct.pack(">I", 0)) + IDLE, [3]) == [("ready",)]
     line.written.clear()
     return line
@@ -84,7 +84,7 @@ def test_an_error_is_a_status_with_its_class_and_the_line_goes_on() -> None:
 def test_an_error_in_a_transaction_is_rolled_back_before_the_next_request() -> None:
     line = serving(steps=3)
     parts = [b"begin", b"work", b"end"]
-    line.wire.send(messages.stepped(parts))
+    line.wire.send(messages.join_round_trips(parts))
     assert line.written == [b"begin"]
     assert line.fed(complete(b"BEGIN") + IN_BLOCK, []) == []
     assert line.written == [b"begin", b"work"]
@@ -92,7 +92,7 @@ def test_an_error_in_a_transaction_is_rolled_back_before_the_next_request() -> N
     assert line.written[2:] == [messages.query("ROLLBACK")]
     assert line.fed(complete(b"ROLLBACK") + IDLE, [6]) == [("done", 40, Cause.STATUS)]
     line.written.clear()
-    line.wire.send(messages.stepped(parts))
+    line.wire.send(messages.join_round_trips(parts))
     assert line.fed(complete(b"BEGIN") + IN_BLOCK, []) == []
     assert line.fed(complete(b"UPDATE 1") + IN_BLOCK, []) == []
     assert line.fed(complete(b"COMMIT") + IDLE, []) == OK
@@ -120,7 +120,7 @@ def test_nothing_found_is_wrong_content_only_where_a_row_must_match(tag: bytes) 
 def test_statements_are_prepared_before_requests_come_and_a_wrong_one_fails_the_line() -> None:
     for reply, told in ((messages.message(b"1", b"") * 2, ("ready",)), (error("42601"), ("failed", Cause.STATUS))):
         line = MemoryLine(PostgresWire, {"settings": SETTINGS, "statements": ["SELECT 1", "SELECT $1"]})
-        line.wire.opened()
+        line.wire.connection_made()
         assert line.fed(messages.message(b"R", struct.pack(">I", 0)) + IDLE, []) == []
         assert line.written[-1] == messages.parse("s0", "SELECT 1") + messages.parse("s1", "SELECT $1") + messages.SYNC
         assert line.fed(reply + IDLE, []) == [told]
@@ -135,21 +135,21 @@ def test_nonsense_is_malformed(nonsense: bytes) -> None:
 
 def test_who_is_not_let_in_is_refused() -> None:
     line = MemoryLine(PostgresWire, {"settings": SETTINGS})
-    line.wire.opened()
+    line.wire.connection_made()
     assert line.fed(error("53300", "FATAL"), []) == [("failed", Cause.REFUSED)]
     line = MemoryLine(PostgresWire, {"settings": SETTINGS})
-    line.wire.opened()
+    line.wire.connection_made()
     assert line.fed(messages.message(b"R", struct.pack(">I", 3)), []) == [("failed", Cause.REFUSED)]
 
 
 def test_an_end_says_what_came_before_it() -> None:
     line = serving()
     line.wire.send(b"...")
-    assert line.wire.closed() == Cause.RESET
+    assert line.wire.eof_received() == Cause.RESET
     line.fed(BOUND, [])
-    assert line.wire.closed() == Cause.TRUNCATED
+    assert line.wire.eof_received() == Cause.TRUNCATED
     line.fed(error("57P01", "FATAL"), [])
-    assert (line.wire.closed(), line.status) == (Cause.STATUS, 57)
+    assert (line.wire.eof_received(), line.status) == (Cause.STATUS, 57)
 
 
 @pytest.mark.parametrize(("state", "number"), [("40001", 40), ("57014", 57), ("08006", 8), ("XX000", 1321), ("", 0)])

@@ -15,7 +15,7 @@ import pytest
 from driver_loads import COUNT, USERS, causes, loaded
 
 from prony.load.endpoint import parse
-from prony.load.generator import Ground, generate
+from prony.load.generator import LoadPlan, generate
 from prony.load.schedule import plan
 from prony.model.load import Load
 from prony.plugins.drivers.redis import RedisDriver, RedisOptions
@@ -105,7 +105,7 @@ def test_subscribers_that_the_server_throws_out_come_back_and_every_message_has_
     options = RedisOptions(operation="pubsub")
     load = Load.model_validate({"closed": {"concurrency": 4}, "duration": "3s"})
     prepared = RedisDriver().prepare(Wants(endpoint, options, seed=3, scratch=tmp_path))
-    ground = Ground(prepared, endpoint, plan(load, base=tmp_path), load, tmp_path / "load", processes=1)
+    ground = LoadPlan(prepared, endpoint, plan(load, base=tmp_path), load, tmp_path / "load", processes=1)
     thrown: list[bytes] = []
 
     def throw_out() -> None:

@@ -18,7 +18,7 @@ OK = [("done", 0, Cause.OK)]
 
 def line(**options: Any) -> MemoryLine:
     made = MemoryLine(RedisWire, {"depth": 1, **options})
-    made.wire.opened()
+    made.wire.connection_made()
     return made
 
 
@@ -130,6 +130,6 @@ def test_requests_wait_for_the_greeting_and_a_refused_one_fails_the_line() -> No
 def test_an_end_within_a_reply_is_not_the_same_as_an_end_before_it() -> None:
     found = line()
     found.wire.send(b"...")
-    assert found.wire.closed() == Cause.RESET
+    assert found.wire.eof_received() == Cause.RESET
     found.fed(b"$5\r\nab", [])
-    assert found.wire.closed() == Cause.TRUNCATED
+    assert found.wire.eof_received() == Cause.TRUNCATED

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prony.plugins.drivers.pieces import arrivals_ns
-from prony.plugins.drivers.sse import framed, framed_by_lines, is_event_stream
+from prony.plugins.drivers.sse import framed_by_lines, is_event_stream, split_events
 from prony.ports.driver import Reply
 
 PARTS = st.sampled_from(
@@ -20,14 +20,14 @@ PARTS = st.sampled_from(
 @settings(deadline=None)
 @given(st.lists(PARTS, max_size=25).map(b"".join))
 def test_the_short_way_finds_exactly_what_the_long_one_does(body: bytes) -> None:
-    assert framed(body) == framed_by_lines(body)
+    assert split_events(body) == framed_by_lines(body)
 
 
 @settings(deadline=None)
 @given(st.lists(st.binary(min_size=1, max_size=9).filter(lambda data: not set(data) & set(b"\r\n")), max_size=9))
 def test_what_was_sent_comes_out_with_the_place_where_each_ended(sent: list[bytes]) -> None:
     events = [b"data: " + data + b"\n\n" for data in sent]
-    found = framed(b"".join(events))
+    found = split_events(b"".join(events))
     assert found.data == sent
     assert found.ends == np.cumsum([len(event) for event in events]).tolist()
 
@@ -35,29 +35,29 @@ def test_what_was_sent_comes_out_with_the_place_where_each_ended(sent: list[byte
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
 def test_lines_may_end_in_any_of_three_ways(line_end: bytes) -> None:
     body = b"data: one\n\n: a comment\ndata: two\ndata:lines\nid: 7\n\nretry: 5\n\n".replace(b"\n", line_end)
-    found = framed(body)
+    found = split_events(body)
     assert found.data == [b"one", b"two\nlines"]
     assert found.unfinished == b""
 
 
 def test_an_event_without_data_is_none() -> None:
-    assert framed(b"event: ping\n\n: beat\n\ndata:\n\ndata: \n\n").data == []
+    assert split_events(b"event: ping\n\n: beat\n\ndata:\n\ndata: \n\n").data == []
 
 
 def test_a_name_stays_with_its_event() -> None:
-    found = framed(b"data: a\n\nevent: error\ndata: b\n\ndata: c\n\n")
+    found = split_events(b"data: a\n\nevent: error\ndata: b\n\ndata: c\n\n")
     assert found.data == [b"a", b"b", b"c"]
     assert found.names == {1: "error"}
 
 
 def test_an_error_in_a_field_of_its_own_is_an_event_of_that_name() -> None:
-    found = framed(b'error: {"code":400}\n\n')
+    found = split_events(b'error: {"code":400}\n\n')
     assert (found.data, found.names) == ([b'{"code":400}'], {0: "error"})
 
 
 @pytest.mark.parametrize("body", [b"data: whole\n\ndata: cut", b"data: whole\n\ndata: cut\n"])
 def test_what_no_blank_line_has_ended_is_no_event(body: bytes) -> None:
-    found = framed(body)
+    found = split_events(body)
     assert (found.data, found.unfinished) == ([b"whole"], b"cut")
 
 

@@ -13,8 +13,8 @@ from driver_loads import COUNT, causes, loaded
 
 from prony.errors import TransportError
 from prony.load.endpoint import parse
-from prony.load.generator import Ground, generate
-from prony.load.outcome import Outcome
+from prony.load.generator import LoadPlan, generate
+from prony.load.outcome import LoadOutcome
 from prony.load.schedule import plan
 from prony.model.load import Load
 from prony.plugins.drivers import sockets
@@ -31,10 +31,10 @@ from servers.redis import redis_server
 GROWING = {"stages": [{"concurrency": 1, "duration": "2s"}, {"concurrency": 4, "duration": "3s"}]}
 
 
-def grown(driver: Driver, endpoint: Endpoint, scratch: Path, **options: object) -> Outcome:
+def grown(driver: Driver, endpoint: Endpoint, scratch: Path, **options: object) -> LoadOutcome:
     load = Load.model_validate(GROWING)
     prepared = driver.prepare(Wants(endpoint, driver.Options(**options), seed=3, scratch=scratch))
-    outcome = generate(Ground(prepared, endpoint, plan(load, base=scratch), load, scratch / "load", processes=1))
+    outcome = generate(LoadPlan(prepared, endpoint, plan(load, base=scratch), load, scratch / "load", processes=1))
     driver.finish()
     return outcome
 
@@ -142,5 +142,5 @@ class TestPostgres:
             PostgresDriver().prepare(Wants(secure, options, seed=3))
         load = Load.model_validate({"closed": {"concurrency": 1}, "requests": 2})
         prepared = PostgresDriver().prepare(Wants(plain, options, seed=3, count=2))
-        outcome = generate(Ground(prepared, secure, plan(load, base=tmp_path), load, tmp_path / "load", processes=1))
+        outcome = generate(LoadPlan(prepared, secure, plan(load, base=tmp_path), load, tmp_path / "load", processes=1))
         assert causes(outcome) == {"REFUSED": 2}

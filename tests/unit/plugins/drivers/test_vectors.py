@@ -20,9 +20,9 @@ def distance(question: Floats, vector: Floats, metric: Metric) -> float:
 @pytest.mark.parametrize("clusters", [0, 5])
 def test_the_nearest_are_those_that_every_distance_says(metric: Metric, clusters: int) -> None:
     vectors, count = Vectors(seed=3, dim=7, clusters=clusters), BLOCK + 100
-    everything = np.concatenate([vectors.stored(count, 0), vectors.stored(count, 1)])
+    everything = np.concatenate([vectors.stored_block(count, 0), vectors.stored_block(count, 1)])
     assert everything.shape == (count, 7)
-    questions = vectors.asked(3)
+    questions = vectors.query_vectors(3)
     answers = exact_answers(vectors, questions, count=count, top_k=10, metric=metric)
     for question, answer in zip(questions, answers, strict=True):
         far = [distance(question, vector, metric) for vector in everything]
@@ -31,14 +31,14 @@ def test_the_nearest_are_those_that_every_distance_says(metric: Metric, clusters
 
 def test_few_vectors_are_all_found() -> None:
     vectors = Vectors(seed=3, dim=4, clusters=2)
-    answers = exact_answers(vectors, vectors.asked(2), count=3, top_k=10, metric="l2")
+    answers = exact_answers(vectors, vectors.query_vectors(2), count=3, top_k=10, metric="l2")
     assert [sorted(answer) for answer in answers.tolist()] == [[0, 1, 2], [0, 1, 2]]
-    assert exact_answers(vectors, vectors.asked(0), count=3, top_k=10, metric="l2").shape == (0, 10)
+    assert exact_answers(vectors, vectors.query_vectors(0), count=3, top_k=10, metric="l2").shape == (0, 10)
 
 
 def test_a_block_does_not_depend_on_how_many_there_are_and_seeds_differ() -> None:
     vectors = Vectors(seed=3, dim=4, clusters=2)
-    np.testing.assert_array_equal(vectors.stored(10, 0), vectors.stored(5000, 0)[:10])
-    assert not np.array_equal(vectors.stored(10, 0), Vectors(4, 4, 2).stored(10, 0))
-    assert not np.array_equal(vectors.stored(10, 0), vectors.asked(10))
-    assert not np.array_equal(vectors.added(10, 0), vectors.added(10, 1))
+    np.testing.assert_array_equal(vectors.stored_block(10, 0), vectors.stored_block(5000, 0)[:10])
+    assert not np.array_equal(vectors.stored_block(10, 0), Vectors(4, 4, 2).stored_block(10, 0))
+    assert not np.array_equal(vectors.stored_block(10, 0), vectors.query_vectors(10))
+    assert not np.array_equal(vectors.insert_batch(10, 0), vectors.insert_batch(10, 1))

@@ -21,7 +21,7 @@ from prony.errors import InputError, TransportError
 from prony.model.job import Job
 from prony.model.recipe import ModelWorkload
 from prony.model.result import Result
-from prony.plugins.models.addresses import Address, is_public, resolved
+from prony.plugins.models.addresses import Address, is_public, resolve_host
 from prony.plugins.models.file import FileSource
 from prony.plugins.models.https import HttpsSource
 from prony.ports.models import AGENT_POLICY, FetchOptions, ModelFiles, ModelPolicy, policy_of
@@ -104,7 +104,7 @@ def test_a_public_address_is_known_for_one(address: str) -> None:
 @pytest.mark.parametrize("host", ["127.1", "0x7f.0.0.1", "2130706433", "0177.0.0.1"])
 def test_an_address_in_disguise_is_seen_through(host: str) -> None:
     try:
-        found = resolved(host, 443)
+        found = resolve_host(host, 443)
     except OSError:
         pytest.skip("this system does not take it for an address")
     assert not any(map(is_public, found))

@@ -16,8 +16,8 @@ from prony.plugins.services.ollama import Ollama
 from prony.plugins.services.qdrant import Qdrant
 from prony.plugins.services.vllm import Vllm
 from prony.ports.driver import Endpoint
-from prony.ports.service import Service, Site
-from prony.run.services.host import Running, started
+from prony.ports.service import Service, ServiceSite
+from prony.run.services.host import Running, start_service
 from servers.canned import Answer, Canned, canned, document
 
 PRETEND = Path(__file__).with_name("pretend_server.py")
@@ -32,7 +32,7 @@ def pretend(tmp_path: Path) -> Any:
         path.write_text(f'#!/bin/sh\nexec {sys.executable} {PRETEND} {service.name} "$@"\n')
         path.chmod(0o755)
         options = service.Options.model_validate({"program": str(path), **settings})
-        return started(service, options, log=tmp_path / "log", base=tmp_path, timeout_s=30)
+        return start_service(service, options, log=tmp_path / "log", base=tmp_path, timeout_s=30)
 
     return start
 
@@ -57,7 +57,7 @@ class TestQdrant:
     def test_dotted_settings_become_variables(self, tmp_path: Path) -> None:
         config = {"storage.performance.max_search_threads": 4, "service.api_key": "geheim", "log_level": "WARN"}
         options = Qdrant.Options.model_validate({"program": sys.executable, "config": config})
-        start = Qdrant().start(Site(tmp_path, 6000, options))
+        start = Qdrant().start(ServiceSite(tmp_path, 6000, options))
         assert start.environment["QDRANT__STORAGE__PERFORMANCE__MAX_SEARCH_THREADS"] == "4"
         assert start.environment["QDRANT__TELEMETRY_DISABLED"] == "true"
         assert start.environment["QDRANT__STORAGE__STORAGE_PATH"] == f"{tmp_path}/storage"
@@ -80,7 +80,7 @@ class TestMinio:
 
     def test_its_keys_are_new_each_time_and_stand_in_no_command_line(self, tmp_path: Path) -> None:
         options = Minio.Options(program=sys.executable)
-        starts = [Minio().start(Site(tmp_path, 6000, options)) for _ in range(2)]
+        starts = [Minio().start(ServiceSite(tmp_path, 6000, options)) for _ in range(2)]
         assert len({start.endpoint.password for start in starts}) == 2
         for start in starts:
             assert start.environment["MINIO_ROOT_USER"] == start.endpoint.user
@@ -90,7 +90,7 @@ class TestMinio:
     def test_keys_of_the_recipe_are_those_of_the_server_and_of_its_clients(self, tmp_path: Path) -> None:
         keys = {"MINIO_ROOT_USER": "me", "MINIO_ROOT_PASSWORD": "not-a-secret"}
         options = Minio.Options.model_validate({"program": sys.executable, "environment": keys})
-        start = Minio().start(Site(tmp_path, 6000, options))
+        start = Minio().start(ServiceSite(tmp_path, 6000, options))
         assert (start.endpoint.user, start.endpoint.password) == ("me", "not-a-secret")
         assert {name: start.environment[name] for name in keys} == keys
         assert "not-a-secret" not in " ".join(start.command)
@@ -130,7 +130,7 @@ class TestOllama:
     def test_its_models_stay_where_they_are(self, tmp_path: Path) -> None:
         (tmp_path / "models").mkdir()
         options = Ollama.Options(program=sys.executable, model="tiny", models="models")
-        start = Ollama().start(Site(tmp_path / "folder", 6000, options, tmp_path))
+        start = Ollama().start(ServiceSite(tmp_path / "folder", 6000, options, tmp_path))
         assert start.environment["OLLAMA_MODELS"] == str(tmp_path / "models")
         assert start.environment["OLLAMA_HOST"] == "127.0.0.1:6000"
         assert start.environment["OLLAMA_NOPRUNE"] == "1"
@@ -155,8 +155,8 @@ class TestVllm:
         (tmp_path / "weights").mkdir()
         (tmp_path / "vllm").touch(mode=0o755)
         python = str(tmp_path / "python")
-        local = Vllm().start(Site(tmp_path, 6000, Vllm.Options(model="weights", python=python), tmp_path))
-        named = Vllm().start(Site(tmp_path, 6000, Vllm.Options(model="org/name", python=python), tmp_path))
+        local = Vllm().start(ServiceSite(tmp_path, 6000, Vllm.Options(model="weights", python=python), tmp_path))
+        named = Vllm().start(ServiceSite(tmp_path, 6000, Vllm.Options(model="org/name", python=python), tmp_path))
         assert list(local.command[:3]) == [str(tmp_path / "vllm"), "serve", str(tmp_path / "weights")]
         assert local.environment["HF_HUB_OFFLINE"] == "1"
         assert named.command[2] == "org/name"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from prony.errors import StoreError
-from prony.run.child.outputs import keep, kept
+from prony.run.child.outputs import keep, read_outputs
 from prony.run.child.repetition import _write_blocks
 
 
@@ -30,7 +30,7 @@ def no_room_beyond(size: int) -> Iterator[None]:
 def test_text_that_an_engine_returns_can_be_read_again_without_unpickling(tmp_path: Path) -> None:
     outputs = {"label": np.array(["cat", "dog"], dtype=object), "score": np.ones(2)}
     keep(str(tmp_path / "outputs.npz"), outputs)
-    found = kept(str(tmp_path / "outputs.npz"))
+    found = read_outputs(str(tmp_path / "outputs.npz"))
     assert found["label"].tolist() == ["cat", "dog"]
     assert list(found) == ["label", "score"]
 
@@ -38,7 +38,7 @@ def test_text_that_an_engine_returns_can_be_read_again_without_unpickling(tmp_pa
 @pytest.mark.parametrize("name", ["file", "allow_pickle", "arr_0", "../up", ""])
 def test_an_output_may_have_any_name(tmp_path: Path, name: str) -> None:
     keep(str(tmp_path / "outputs.npz"), {name: np.ones(3)})
-    assert kept(str(tmp_path / "outputs.npz"))[name].tolist() == [1, 1, 1]
+    assert read_outputs(str(tmp_path / "outputs.npz"))[name].tolist() == [1, 1, 1]
 
 
 def test_a_full_disk_is_not_held_against_the_engine(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from prony.app.services import check_alone
 from prony.errors import CapacityError, InputError
 from prony.measure.samples import telemetry_frame
-from prony.measure.told import Told, series_of, told_frame
+from prony.measure.told import EmittedValue, series_of, told_frame
 from prony.model.clients import Timing
 from prony.model.gang import Offset, Part
 from prony.model.gang import Told as Heard
@@ -29,10 +29,10 @@ from prony.run.gang import Gang, machine
 from prony.run.merging import merge, reason_of
 from prony.run.parts import PartFolder
 from prony.run.scripts import handover
-from prony.run.scripts.mpi import check, daemon_of, handed_over, launched
+from prony.run.scripts.mpi import build_mpi_launch, check, daemon_of, handed_over
 from prony.run.scripts.node import Node
 from prony.run.scripts.nodes import Nodes
-from prony.run.scripts.plan import Place, planned
+from prony.run.scripts.plan import Place, plan_processes
 
 from .script_jobs import executed, values
 from .script_jobs import job_of as job_in
@@ -60,10 +60,10 @@ def node_folder(path: Path, index: int, *, ends: list[RankEnd], failure: Failure
     """Return what the agent of one node brings whose clock is behind by as many seconds as its number is."""
     offset = index * S
     own = [
-        Told(10 * S - offset, "wall_s", 1.0, "prony", unit="s"),
-        Told(10 * S - offset, "cpu_s", 2.0, "prony", unit="s"),
+        EmittedValue(10 * S - offset, "wall_s", 1.0, "prony", unit="s"),
+        EmittedValue(10 * S - offset, "cpu_s", 2.0, "prony", unit="s"),
     ]
-    told = [Told(9 * S - offset, "loss", 10.0 * rank, "emit", rank=rank) for rank in (2 * index, 2 * index + 1)]
+    told = [EmittedValue(9 * S - offset, "loss", 10.0 * rank, "emit", rank=rank) for rank in (2 * index, 2 * index + 1)]
     phase = Phase(
         begin_ns=8 * S - offset + index, end_ns=10 * S - offset + index, cpu_ns=2 * S, rss_peak_kib=100 + index
     )
@@ -148,7 +148,7 @@ def test_a_run_that_a_node_did_not_bring_is_none_of_all(tmp_path: Path) -> None:
 
 def test_ranks_are_counted_through_all_nodes(tmp_path: Path) -> None:
     node = Node(index=1, of=3, address="10.0.0.7", port=5000)
-    plan = planned(Launch(processes=2, nodes=3), ["true"], {"PATH": "/bin"}, place_in(tmp_path), node)
+    plan = plan_processes(Launch(processes=2, nodes=3), ["true"], {"PATH": "/bin"}, place_in(tmp_path), node)
     told = [one["environment"] for one in plan.processes]
     assert [one["RANK"] for one in told] == ["2", "3"]
     assert [one["LOCAL_RANK"] for one in told] == ["0", "1"]
@@ -162,7 +162,7 @@ def test_gloo_is_told_the_interface_unless_the_recipe_says_another(tmp_path: Pat
     node = Node(index=1, of=2, address="10.0.0.7", port=5000, interface="eth1")
     own = {"PATH": "/bin", "GLOO_SOCKET_IFNAME": "ib0"}
     place = place_in(tmp_path)
-    plans = [planned(Launch(nodes=2), ["true"], variables, place, node) for variables in ({"PATH": "/bin"}, own)]
+    plans = [plan_processes(Launch(nodes=2), ["true"], variables, place, node) for variables in ({"PATH": "/bin"}, own)]
     assert [plan.processes[0]["environment"]["GLOO_SOCKET_IFNAME"] for plan in plans] == ["eth1", "ib0"]
 
 
@@ -178,7 +178,7 @@ def test_torchrun_is_told_which_node_it_is_and_where_the_first_listens(tmp_path:
     program.chmod(0o755)
     launch = Launch(kind="torchrun", processes=2, nodes=3)
     node = Node(index=1, of=3, address="10.0.0.7", port=5000)
-    plan = planned(launch, ["train"], {"PATH": str(tmp_path)}, place_in(tmp_path), node)
+    plan = plan_processes(launch, ["train"], {"PATH": str(tmp_path)}, place_in(tmp_path), node)
     words = plan.processes[0]["argv"][1:7]
     assert words == [
         "--nnodes=3", "--nproc-per-node=2", "--node-rank=1", "--master-addr=10.0.0.7", "--master-port=5000",
@@ -254,7 +254,7 @@ def test_what_mpirun_wants_started_elsewhere_is_left_for_the_others_and_stays_wi
     words = [sys.executable, "-I", handover.__file__]
     orders = tmp_path / "orders"
     first = Node(index=0, of=3)
-    launch, variables = launched(["mpirun", "-np", "6"], ["python", "-I", "rank.py", "order"], first, 2, orders)
+    launch, variables = build_mpi_launch(["mpirun", "-np", "6"], ["python", "-I", "rank.py", "order"], first, 2, orders)
     assert launch[launch.index("--host") + 1] == "localhost:2,prony-node-1:2,prony-node-2:2"
     assert handed_over(orders, 3) is None
     for index in (1, 2):
@@ -281,5 +281,5 @@ def test_another_mpirun_than_open_mpi_4_is_refused_on_several_nodes(version: str
 def test_where_one_node_lacks_the_launcher_all_start_their_processes_themselves(tmp_path: Path) -> None:
     kind, node = Nodes(Met(said_first(launches=False)), "").agree(0, "measure")
     launch = Launch(kind="mpirun", processes=2, nodes=2, fallback="process")
-    plan = planned(launch, ["true"], {"PATH": "/bin"}, place_in(tmp_path), node)
+    plan = plan_processes(launch, ["true"], {"PATH": "/bin"}, place_in(tmp_path), node)
     assert (kind, len(plan.processes), plan.first) == ("warmup", 2, 2)

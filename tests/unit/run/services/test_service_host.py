@@ -20,9 +20,9 @@ from chaos.fleet import wait_for
 from prony.errors import CapacityError, SutError
 from prony.plugins.services.command import Command, CommandOptions
 from prony.ports.driver import Endpoint
-from prony.ports.service import Installation, Site, Start
+from prony.ports.service import Installation, ServiceSite, Start
 from prony.run.services import host, ports, reaper, site, watchdog
-from prony.run.services.host import Running, started
+from prony.run.services.host import Running, start_service
 
 HERE = Path(__file__).parent
 ODD, OWNER = HERE / "odd_server.py", HERE / "service_owner.py"
@@ -59,7 +59,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def start(mode: str, log: Path, *, timeout_s: float = 120.0, **more: Any) -> AbstractContextManager[Running]:
-    return started(Command(), odd(mode, **more), log=log, timeout_s=timeout_s)
+    return start_service(Command(), odd(mode, **more), log=log, timeout_s=timeout_s)
 
 
 def assert_nothing_left(running: Running) -> None:
@@ -103,7 +103,7 @@ class TestStarting:
 
     def test_a_program_that_is_missing_is_told_before_anything_is_started(self, log: Path) -> None:
         options = CommandOptions(command="no-such-server --port {port}")
-        with pytest.raises(CapacityError, match="no-such-server") as caught, started(Command(), options, log=log):
+        with pytest.raises(CapacityError, match="no-such-server") as caught, start_service(Command(), options, log=log):
             pass
         assert caught.value.code == "service_missing"
         assert not log.exists()
@@ -116,7 +116,7 @@ class TestStarting:
     def test_one_that_is_never_ready_is_told_with_what_it_lacks(self, log: Path) -> None:
         options = CommandOptions(command=["/bin/sh", "-c", "echo thinking; exec sleep 86398"])
         failing = pytest.raises(SutError, match=r"not ready within 5 s: .*refused.*thinking")
-        with failing as caught, started(Command(), options, log=log, timeout_s=5):
+        with failing as caught, start_service(Command(), options, log=log, timeout_s=5):
             pass
         assert caught.value.code == "service_timeout"
 
@@ -129,7 +129,7 @@ class TestStarting:
             assert (running.folder / "was-here").exists()
 
     def test_it_is_not_waited_for_when_the_user_wants_to_stop(self, log: Path) -> None:
-        starting = started(Command(), odd("mute"), log=log, stop_asked=lambda: True)
+        starting = start_service(Command(), odd("mute"), log=log, stop_asked=lambda: True)
         with pytest.raises(SutError, match="stopped while it started") as caught, starting:
             pass
         assert caught.value.code == "cancelled"
@@ -137,7 +137,7 @@ class TestStarting:
     @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
     def test_one_that_refuses_to_be_root_is_nobody_and_owns_its_folder(self, log: Path) -> None:
         uid, gid = site.ordinary_user() or (0, 0)
-        with started(Sleeper(), None, log=log) as running:
+        with start_service(Sleeper(), None, log=log) as running:
             process = Path(f"/proc/{running.pid}")
             assert (process.stat().st_uid, process.stat().st_gid) == (uid, gid)
             assert "Groups:\t \n" in (process / "status").read_text()
@@ -160,7 +160,7 @@ class Sleeper:
     def installation(self) -> Installation | None:
         return None
 
-    def start(self, site: Site) -> Start:
+    def start(self, site: ServiceSite) -> Start:
         (site.folder / "root's").mkdir()
         return Start(["/bin/sleep", self.long], Endpoint(), before=[["/bin/mkdir", "own"]], as_nobody=True)
 
@@ -206,7 +206,7 @@ class TestPorts:
 def first_giving(*given: int) -> Any:
     """Return what gives these ports before it gives free ones."""
     left = list(given)
-    really = ports.reserved
+    really = ports.reserve_port
 
     @contextmanager
     def reserved(*, hold: bool = True) -> Iterator[int]:
@@ -255,7 +255,7 @@ class TestEnding:
         monkeypatch.setattr(watchdog, "LOG_HEAD", 100)
         log = tmp_path / "log"
         log.write_bytes(b"a" * 2000)
-        dog = watchdog.Watchdog({"log": str(log)})
+        dog = watchdog.ServiceSupervisor({"log": str(log)})
         dog.trim_log()
         with log.open("ab") as file:
             file.write(b"z" * 10)

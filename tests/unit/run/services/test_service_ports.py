@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.run.services.ports import free_ports, is_foreign, is_taken, reserved, says_taken
+from prony.run.services.ports import free_ports, is_foreign, is_taken, reserve_port, says_taken
 
 
 def listening(port: int, *, reuse: bool) -> socket.socket:
@@ -21,21 +21,21 @@ def listening(port: int, *, reuse: bool) -> socket.socket:
 
 
 def test_a_server_that_reuses_addresses_listens_on_a_reserved_port() -> None:
-    with reserved() as port:
+    with reserve_port() as port:
         assert not is_taken(port)
         with closing(listening(port, reuse=True)):
             assert is_taken(port)
 
 
 def test_nobody_else_is_given_a_reserved_port() -> None:
-    with reserved() as port:
+    with reserve_port() as port:
         with pytest.raises(OSError, match="in use"), closing(listening(port, reuse=False)):
             pass
         assert port not in free_ports(200)
 
 
 def test_a_port_that_is_not_held_is_free_for_any_server() -> None:
-    with reserved(hold=False) as port, closing(listening(port, reuse=False)):
+    with reserve_port(hold=False) as port, closing(listening(port, reuse=False)):
         assert is_taken(port)
 
 

@@ -19,7 +19,7 @@ from prony.ports.models import ModelPolicy
 from prony.recipe import loads
 from prony.run.environment import look_around
 from prony.run.jobs import run_jobs
-from prony.run.surroundings import Surroundings
+from prony.run.surroundings import RunContext
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Runs:
         return self.run_job(anchored_script(job, self.base))
 
     def run_job(self, job: Job) -> Result:
-        around = Surroundings(
+        around = RunContext(
             cache=self.base / "cache", engines=self.base / "engines", base=self.base, clock=SystemClock(),
             environment=lambda: look_around(self.base, self.base), emit=self.events.append,
             stop_asked=self.stop_asked, policy=self.policy,

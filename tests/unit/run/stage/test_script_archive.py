@@ -16,7 +16,7 @@ from prony.model.recipe import Measure
 from prony.model.result import ResultState
 from prony.model.script import ScriptWorkload
 from prony.run.scripts import archive
-from prony.run.scripts.archive import unpacked
+from prony.run.scripts.archive import unpack_archive
 
 from .staged_runs import Runs, why
 
@@ -53,7 +53,7 @@ def test_an_archive_that_leads_out_of_its_folder_is_refused(tmp_path: Path) -> N
     with tarfile.open(made, "w") as tar:
         tar.addfile(tarfile.TarInfo("../out"), io.BytesIO(b""))
     with pytest.raises(InputError, match="leads out of its folder"):
-        unpacked(made, tmp_path / "to")
+        unpack_archive(made, tmp_path / "to")
     assert not (tmp_path / "out").exists()
 
 
@@ -67,7 +67,7 @@ def test_an_archive_that_is_too_large_is_refused_before_it_is_unpacked(
 ) -> None:
     monkeypatch.setattr(archive, "MOST_BYTES", 3)
     with pytest.raises(InputError, match="every run has a copy"):
-        unpacked(packed(tmp_path / "x.tar", a=b"1234"), tmp_path / "to")
+        unpack_archive(packed(tmp_path / "x.tar", a=b"1234"), tmp_path / "to")
     assert not (tmp_path / "to").exists()
 
 

@@ -12,7 +12,7 @@ import pytest
 from prony.errors import InputError
 from prony.model.result import ResultState
 from prony.ports.models import AGENT_POLICY
-from prony.run.scripts.sources import below, pointed
+from prony.run.scripts.sources import below, replace_source_paths
 from servers.ftp_server import FtpServer, serving_ftp
 from servers.web_server import Page, WebServer, serving
 
@@ -90,10 +90,10 @@ def test_a_whole_path_is_found_by_the_command_and_by_its_variables(runs: Runs, w
 )
 def test_only_the_path_itself_is_replaced(word: str, becomes: str) -> None:
     from prony.model.script import ScriptSource
-    from prony.run.scripts.sources import Fetched
+    from prony.run.scripts.sources import FetchedSource
 
-    thing = Fetched(ScriptSource(source="/x", path="/data"), Path("/x"), (Path("/x"),))
-    assert pointed(word, [thing], Path("/run")) == becomes
+    thing = FetchedSource(ScriptSource(source="/x", path="/data"), Path("/x"), (Path("/x"),))
+    assert replace_source_paths(word, [thing], Path("/run")) == becomes
 
 
 def test_a_failed_fetch_stops_the_job_before_anything_runs(runs: Runs, web: WebServer) -> None:

@@ -1,6 +1,6 @@
 """The zoo: real architectures built deterministically on the spot, so that no download is needed."""
 
-from prony.plugins.models.zoo.cards import ZOO, Card
+from prony.plugins.models.zoo.cards import ZOO, ModelCard
 from prony.plugins.models.zoo.source import ZooSource
 
-__all__ = ["ZOO", "Card", "ZooSource"]
+__all__ = ["ZOO", "ModelCard", "ZooSource"]

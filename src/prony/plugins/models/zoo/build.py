@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from prony.plugins.models.zoo import dense, language, vision
-from prony.plugins.models.zoo.cards import Card
+from prony.plugins.models.zoo.cards import ModelCard
 from prony.plugins.models.zoo.graph import Graph
 
 BUILDERS: dict[str, Callable[[Graph], None]] = {
@@ -22,7 +22,7 @@ BUILDERS: dict[str, Callable[[Graph], None]] = {
 }
 
 
-def write_onnx(card: Card, path: Path) -> None:
+def write_onnx(card: ModelCard, path: Path) -> None:
     """Write the model; the same card gives the same bytes on the same machine."""
     graph = Graph(card.name)
     BUILDERS[card.name](graph)

@@ -10,7 +10,7 @@ from prony.errors import NotFoundError
 
 
 @dataclass(frozen=True)
-class Card:
+class ModelCard:
     """One model of the zoo.
 
     `macs` are the multiply-accumulates of its convolutions and matrix products at `axes`, the sizes that it suggests
@@ -32,38 +32,38 @@ class Card:
 
 _ALL_FORMATS = (".onnx", ".pt2", ".tflite")
 _CARDS = (
-    Card("noop", "one ReLU on 16 numbers, to measure overheads", "dense", 0, 0, 123, formats=_ALL_FORMATS),
-    Card("tiny", "perceptron 16-18-16 in 3 KB", "dense", 610, 576, 2_827, formats=_ALL_FORMATS),
-    Card("mlp", "perceptron 784-512-512-10", "dense", 669_706, 668_672, 2_679_400, formats=_ALL_FORMATS),
-    Card(
+    ModelCard("noop", "one ReLU on 16 numbers, to measure overheads", "dense", 0, 0, 123, formats=_ALL_FORMATS),
+    ModelCard("tiny", "perceptron 16-18-16 in 3 KB", "dense", 610, 576, 2_827, formats=_ALL_FORMATS),
+    ModelCard("mlp", "perceptron 784-512-512-10", "dense", 669_706, 668_672, 2_679_400, formats=_ALL_FORMATS),
+    ModelCard(
         "mobilenet-v2", "MobileNetV2 1.0 for 224 x 224 pictures, 1000 classes", "convolutional",
         3_487_816, 300_774_272, 13_968_860, formats=_ALL_FORMATS,
     ),
-    Card(
+    ModelCard(
         "resnet-50", "ResNet-50 v1.5 for 224 x 224 pictures, 1000 classes", "convolutional",
         25_530_472, 4_089_184_256, 102_139_505, formats=_ALL_FORMATS,
     ),
-    Card(
+    ModelCard(
         "tiny-yolov2", "Tiny YOLOv2 detector for 416 x 416 pictures, 20 classes", "convolutional",
         15_858_717, 3_485_520_896, 63_437_559, formats=_ALL_FORMATS,
     ),
-    Card(
+    ModelCard(
         "bert-mini", "BERT encoder, 4 layers of 256", "transformer",
         11_170_560, 436_273_152, 44_701_009, axes={"batch": 1, "sequence": 128},
     ),
-    Card(
+    ModelCard(
         "bert-base", "BERT encoder, 12 layers of 768", "transformer",
         109_482_240, 11_174_215_680, 437_980_871, axes={"batch": 1, "sequence": 128},
     ),
-    Card(
+    ModelCard(
         "gpt-step", "GPT decoder, 6 layers of 384, one token after a cache of keys and values", "transformer",
         23_328_768, 23_499_264, 93_335_849, axes={"batch": 1, "past": 128},
     ),
 )  # fmt: skip
-ZOO: Mapping[str, Card] = {card.name: card for card in _CARDS}
+ZOO: Mapping[str, ModelCard] = {card.name: card for card in _CARDS}
 
 
-def card_of(name: str) -> Card:
+def card_of(name: str) -> ModelCard:
     """Return the card of this name, or say which are near."""
     if name in ZOO:
         return ZOO[name]

@@ -10,7 +10,7 @@ from typing import ClassVar
 from prony.errors import CapacityError
 from prony.plugins.models.kept import made_once
 from prony.plugins.models.zoo import convert as converter
-from prony.plugins.models.zoo.cards import ZOO, Card, card_of
+from prony.plugins.models.zoo.cards import ZOO, ModelCard, card_of
 from prony.ports.models import FetchOptions, ModelFiles, Progress
 from prony.run.checksum import verify
 
@@ -28,13 +28,13 @@ class ZooSource:
         progress(0, card.size_bytes)
         path = self._onnx(card, options)
         if ending != ".onnx":
-            path = self._converted(card, path, ending, options)
+            path = self._convert(card, path, ending, options)
         verify((path,), options.checksum, source=f"zoo:{card.name}")
         size = path.stat().st_size
         progress(size, size)
         return ModelFiles(path=path, files=(path,))
 
-    def _onnx(self, card: Card, options: FetchOptions) -> Path:
+    def _onnx(self, card: ModelCard, options: FetchOptions) -> Path:
         def write(part: Path) -> None:
             from prony.plugins.models.zoo.build import write_onnx
 
@@ -42,18 +42,18 @@ class ZooSource:
 
         return made_once(_place(card, ".onnx", options), write)
 
-    def _converted(self, card: Card, source: Path, ending: str, options: FetchOptions) -> Path:
+    def _convert(self, card: ModelCard, source: Path, ending: str, options: FetchOptions) -> Path:
         def write(part: Path) -> None:
-            converted(source, part, python=options.python or sys.executable)
+            run_converter(source, part, python=options.python or sys.executable)
 
         return made_once(_place(card, ending, options), write)
 
 
-def _place(card: Card, ending: str, options: FetchOptions) -> Path:
+def _place(card: ModelCard, ending: str, options: FetchOptions) -> Path:
     return options.cache / "zoo" / f"{card.name}-{card.version}{ending}"
 
 
-def chosen_format(card: Card, wanted: tuple[str, ...]) -> str:
+def chosen_format(card: ModelCard, wanted: tuple[str, ...]) -> str:
     """Return .onnx, which every other format is made from, where the engine loads it; else the most wanted one."""
     if not wanted or ".onnx" in wanted:
         return ".onnx"
@@ -72,7 +72,7 @@ def _built_as(ending: str) -> list[str]:
     return [card.name for card in ZOO.values() if ending in card.formats]
 
 
-def converted(source: Path, target: Path, *, python: str) -> None:
+def run_converter(source: Path, target: Path, *, python: str) -> None:
     """Run the converter under the engine's interpreter, which has the vendor's package where this one may not."""
     command = [python, converter.__file__, str(source), str(target)]
     try:

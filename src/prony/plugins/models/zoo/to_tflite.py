@@ -90,7 +90,7 @@ class _Conversion:
     def conv(self, node: Node) -> None:
         weight, bias = (self._values[name] for name in node.inputs[1:3])
         stride, group = _ints(node, "strides")[0], int(_number(node, "group", 1))
-        value, padding, size = self._padded(node, weight.shape[2], stride)
+        value, padding, size = self._pad_input(node, weight.shape[2], stride)
         result, activation = self._activation(node)
         depthwise = group > 1
         turned = weight.transpose(1, 2, 3, 0) if depthwise else weight.transpose(0, 2, 3, 1)
@@ -106,7 +106,7 @@ class _Conversion:
 
     def max_pool(self, node: Node) -> None:
         kernel, stride = _ints(node, "kernel_shape")[0], _ints(node, "strides")[0]
-        value, padding, size = self._padded(node, kernel, stride)
+        value, padding, size = self._pad_input(node, kernel, stride)
         channels = self._shape[node.inputs[0]][3]
         self._file.operator(
             "MAX_POOL_2D", [value], self._add(node.outputs[0], (1, *size, channels)), "Pool2DOptions",
@@ -115,7 +115,7 @@ class _Conversion:
         if node.inputs[0] in self._positive:
             self._positive.add(node.outputs[0])
 
-    def _padded(self, node: Node, kernel: int, stride: int) -> tuple[int, int, tuple[int, int]]:
+    def _pad_input(self, node: Node, kernel: int, stride: int) -> tuple[int, int, tuple[int, int]]:
         """Return the tensor to slide over, how to pad it, and the size of the result."""
         name = node.inputs[0]
         pads = _ints(node, "pads") or (0, 0, 0, 0)

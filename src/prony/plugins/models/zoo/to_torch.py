@@ -13,7 +13,7 @@ from typing import Any
 
 from prony.errors import InputError
 from prony.plugins.models.zoo.torch_operators import OPERATORS
-from prony.plugins.models.zoo.torch_plan import Step, planned
+from prony.plugins.models.zoo.torch_plan import Step, plan_steps
 from prony.ports.engine import Array
 from prony.run.onnx_file import OnnxGraph, Tensor, read_graph, read_tensors, value_bounds
 
@@ -29,7 +29,7 @@ def write_pt2(source: Path, target: Path) -> None:
     inlined = [value for node in graph.nodes if isinstance(value := node.attributes.get("value"), Tensor)]
     arrays = read_tensors(source, (*graph.initializers, *inlined))
     weights = {tensor.name: arrays[tensor.name] for tensor in graph.initializers}
-    steps = planned(graph, {tensor.name: arrays[tensor.name] for tensor in inlined}, weights)
+    steps = plan_steps(graph, {tensor.name: arrays[tensor.name] for tensor in inlined}, weights)
     unknown = {step.op_type for step in steps} - set(OPERATORS)
     if unknown:
         raise InputError(f"{', '.join(sorted(unknown))} has no counterpart here", hint="choose another engine")

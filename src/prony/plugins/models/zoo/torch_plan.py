@@ -24,7 +24,7 @@ class Step:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def planned(graph: OnnxGraph, constants: Mapping[str, Array], weights: Mapping[str, Array]) -> list[Step]:
+def plan_steps(graph: OnnxGraph, constants: Mapping[str, Array], weights: Mapping[str, Array]) -> list[Step]:
     """Return the steps in order."""
     nodes = [node for node in graph.nodes if node.op_type != "Constant"]
     makers = {name: node for node in nodes for name in node.outputs}
