@@ -1,4 +1,4 @@
-"""An experiment in, documents out: HTML, Markdown, JSON, CSV and JUnit; in `terminal`, the table that people read first."""
+"""Write documents about an experiment: HTML, Markdown, JSON, CSV and JUnit, and the table on the terminal."""
 
 from __future__ import annotations
 

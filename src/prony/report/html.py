@@ -1,4 +1,4 @@
-"""An experiment in, one self-contained HTML page out: words first, then the table, plots, jobs, and how to repeat it."""
+"""Write a self-contained HTML page about an experiment: words first, then the table, plots, jobs and method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An experiment in, JSON out: every number with its unit, interval, count, method and verdict; the layout has a version."""
+"""Write an experiment as JSON: every number with its unit, interval, count, method and verdict."""
 
 from __future__ import annotations
 

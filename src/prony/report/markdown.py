@@ -1,4 +1,4 @@
-"""An experiment in, GitHub-flavoured Markdown out: the findings, the table with its notes, failures, and where it ran."""
+"""Write an experiment as GitHub-flavoured Markdown: findings, the table with its notes, failures, where it ran."""
 
 from __future__ import annotations
 
