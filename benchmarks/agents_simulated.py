@@ -21,7 +21,7 @@ import httptools
 from benchmarks.bench import exec_command, job, run, zoo_file
 from prony.app.engines import inspect_engines
 from prony.dispatch.facts import facts_of
-from prony.measure.device import detect
+from prony.instruments.device import detect
 from prony.model.agent import Capabilities
 from prony.store.home import Home
 

@@ -30,7 +30,7 @@ from benchmarks.detection_series import (
     History,
     histories,
 )
-from prony.analyse.history.course import LevelTrack, follow
+from prony.analyse.history.level_track import LevelTrack, follow
 from prony.stats.quantiles import Array
 
 SEED = 20_261_115

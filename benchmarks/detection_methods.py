@@ -16,9 +16,9 @@ import numpy as np
 from benchmarks.detection_series import FIRST, History
 from benchmarks.load_install import folder, is_ready
 from benchmarks.noise_families import runs as runs_of
-from prony.analyse.history.confirming import AGAIN, MORE, PAIRS, answer, last_good
-from prony.analyse.history.course import Decision, LevelTrack, follow
-from prony.analyse.history.judging import Rules
+from prony.analyse.history.confirmation import AGAIN, MORE, PAIRS, answer, last_good
+from prony.analyse.history.detect import Rules
+from prony.analyse.history.level_track import Decision, LevelTrack, follow
 from prony.stats.quantiles import Array
 from prony.stats.scores import robust_sd
 

@@ -13,8 +13,8 @@ from statistics import median
 import numpy as np
 
 from benchmarks.bench import HAND_LOOP, in_turns, ratio_text, run, scratch, zoo_file
-from prony.run.child.wire import ChildOrder
-from prony.run.host import EngineHost, Watch
+from prony.runner.child.wire import ChildOrder
+from prony.runner.host import EngineHost, Watch
 
 PAIRS = 11
 # model -> inferences in each process

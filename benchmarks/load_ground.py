@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.load_tools import Ask, Told, Tool
 from benchmarks.load_tree import FailedError
-from prony.load.mock import Mock, Options, serve
+from prony.load.mock.start import Mock, Options, serve
 
 FAST = Options(ttft_ns=0, itl_ns=0, tokens=128)
 PACED = Options(ttft_ns=50_000_000, itl_ns=10_000_000, tokens=64)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.load.mock_script import WORDS
+from prony.load.mock.script import WORDS
 
 ROOT = Path(__file__).parents[1]
 PEERS = ROOT / ".peers"

@@ -29,7 +29,7 @@ def write_samples(path: Path, total: int) -> None:
     """Write lognormal durations around a millisecond with a warm-up, a little run-to-run spread and rare spikes."""
     import numpy as np
 
-    from prony.measure.samples import sample_frame
+    from prony.instruments.samples import sample_frame
 
     rng = np.random.default_rng(20)
     each = total // REPETITIONS
@@ -52,7 +52,7 @@ def summarise_file(path: Path) -> dict[str, float]:
     import polars as pl
 
     from prony.analyse.summary import summarise
-    from prony.measure.samples import read_frame
+    from prony.instruments.samples import read_frame
     from prony.model.job import Job
     from prony.model.result import Repetition, Result, ResultState
 

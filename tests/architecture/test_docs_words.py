@@ -10,8 +10,8 @@ import pytest
 from prony import errors
 from prony.app.execution import RunnerLostError
 from prony.errors import PronyError, exit_code
-from prony.measure.noise import LIMITS
-from prony.measure.samples import sample_frame, telemetry_frame
+from prony.instruments.noise import LIMITS
+from prony.instruments.samples import sample_frame, telemetry_frame
 from prony.model import result as results
 from prony.model.base import Noun
 from prony.model.device import Environment
@@ -20,7 +20,7 @@ from prony.model.job import Job
 from prony.model.metric import METRICS, STATISTICS
 from prony.plugins.models.zoo.cards import ZOO
 from prony.ports.engine import REFERENCE_ENGINES
-from prony.run import decode, engines
+from prony.runner import engines, exit_decoder
 from prony.stats.quantiles import least_count, median_ranks
 
 from .house import PACKAGE, entry_points, files, nodes, page, project, rows, section, tree
@@ -186,7 +186,7 @@ def _texts(expressions: list[ast.expr]) -> set[str]:
 def codes_in_source() -> dict[str, set[str]]:
     """Return every narrower code that an error, or the failure of a repetition, may carry, with the kinds that do."""
     found = {code: {"NotFoundError"} for code in COMPOSED} | {code: {"CapacityError"} for code in engines._STATES}
-    found |= {code: {"Failure"} for code, _, _ in decode._MEANINGS.values()}
+    found |= {code: {"Failure"} for code, _, _ in exit_decoder._MEANINGS.values()}
     found[RunnerLostError.code] = {"PronyError"}
     for _, node in nodes():
         if isinstance(node, ast.Call):

@@ -21,8 +21,8 @@ SLOW = {"numpy", "pydantic", "sqlalchemy", "rich", "polars", "scipy", "matplotli
 CHILD = sorted(
     name
     for name in modules()
-    if name.startswith(("prony.run.child", "prony.plugins.engines"))
-    or name in ("prony.ports.engine", "prony.errors", "prony.measure.memory")
+    if name.startswith(("prony.runner.child", "prony.plugins.engines"))
+    or name in ("prony.ports.engine", "prony.errors", "prony.instruments.memory")
 )
 RECIPE = "name: small\nworkload: {kind: model, model: zoo:tiny, engine: onnxruntime}"
 
@@ -43,7 +43,7 @@ def test_the_engines_side_imports_where_only_numpy_is_installed() -> None:
 
 
 def test_what_the_child_may_not_import_is_refused() -> None:
-    done = subprocess.run([sys.executable, str(BARE), "prony.run.host"], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, str(BARE), "prony.runner.host"], capture_output=True, text=True, check=False)
     assert "pydantic does not exist" in done.stderr
 
 

@@ -32,7 +32,7 @@ from servers.canned import canned, problem
 from .house import PACKAGE, tree
 
 # Where a command's way to the server may lead.
-REACHED = ("prony.cli.", "prony.client.names", "prony.client.carrying")
+REACHED = ("prony.cli.", "prony.client.resolve_id", "prony.client.download_experiment")
 
 # Which commands call which operation.
 CALLS: dict[str, tuple[str, ...]] = {

@@ -9,7 +9,7 @@ import grimp
 import pytest
 
 from prony.cli.main import COMMANDS
-from prony.run import host
+from prony.runner import host
 
 from .house import PACKAGE, entry_points, modules, project, tree
 
@@ -57,8 +57,8 @@ def test_every_module_is_reachable_from_a_face_or_an_entry_point(graph: grimp.Im
 
 
 def test_a_module_that_nobody_imports_would_be_found(graph: grimp.ImportGraph) -> None:
-    assert {"prony.run.child.spawner", "prony.report.junit"} <= reached(graph, beginnings())
-    assert "prony.report.junit" not in reached(graph, ["prony.recipe.load"])
+    assert {"prony.runner.child.spawner", "prony.report.exports.junit"} <= reached(graph, beginnings())
+    assert "prony.report.exports.junit" not in reached(graph, ["prony.recipe.load"])
 
 
 def test_every_command_and_every_entry_point_is_there() -> None:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from prony.agent import abilities, process
+from prony.agent import capabilities, process
 from prony.cli.main import main
 from prony.model.device import EngineReport, EngineUnit
 from prony.model.sark import word_of
@@ -36,7 +36,7 @@ def engines(_home: Home) -> list[EngineReport]:
 if __name__ == "__main__":
     if "FLEET_RECORDING" in os.environ:
         setattr(process, "runner_command", command)  # noqa: B010 - what is replaced is an import of theirs
-    setattr(abilities, "inspect_engines", engines)  # noqa: B010
+    setattr(capabilities, "inspect_engines", engines)  # noqa: B010
     if "FLEET_CLOCK" in os.environ:
         runpy.run_path(str(_RUNNER.with_name("clocked.py")))["set_clock"]()
     sys.exit(main(["agent", *sys.argv[1:]]))

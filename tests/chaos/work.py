@@ -11,7 +11,7 @@ from pathlib import Path
 from chaos.fleet import Fleet
 from prony.client import Client
 from prony.errors import PronyError
-from prony.measure.samples import SAMPLES, read_frame
+from prony.instruments.samples import SAMPLES, read_frame
 from prony.model.queue import ExperimentView, JobState, Submission
 from prony.store.folder import read_folder
 from prony.store.home import Home

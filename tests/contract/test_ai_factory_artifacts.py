@@ -16,9 +16,9 @@ from prony.app.ai_factory import bring_in
 from prony.app.api import Bench
 from prony.app.dossiers import resolve_reference
 from prony.errors import InputError
-from prony.model.dossier import Entry
 from prony.model.estimate import Grade
 from prony.model.experiment import Experiment
+from prony.model.experiment_data import Entry
 from prony.report.ai_factory_summary import summary_of
 from prony.store.ai_factory import read_benchmark
 from prony.store.home import Home

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from prony.app.api import check_names
-from prony.app.targets import check_target
+from prony.app.check_target import check_target
 from prony.cli.main import main
 from prony.errors import InputError, RecipeError
 from prony.recipe import LoadedRecipe, load, loads

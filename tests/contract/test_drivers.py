@@ -23,18 +23,18 @@ from pydantic import ValidationError
 
 from prony.load.wire import Wire
 from prony.model.base import Noun
-from prony.plugins.drivers.chroma import ChromaDriver
 from prony.plugins.drivers.command import CommandDriver
 from prony.plugins.drivers.grpc import GrpcHealth
-from prony.plugins.drivers.http import Http
+from prony.plugins.drivers.http.driver import Http
 from prony.plugins.drivers.ollama import Ollama
-from prony.plugins.drivers.openai_chat import OpenAiChat
-from prony.plugins.drivers.openai_completions import OpenAiCompletions
-from prony.plugins.drivers.openai_embeddings import OpenAiEmbeddings
-from prony.plugins.drivers.postgres import PostgresDriver
-from prony.plugins.drivers.qdrant import QdrantDriver
-from prony.plugins.drivers.redis import RedisDriver
+from prony.plugins.drivers.openai.chat import OpenAiChat
+from prony.plugins.drivers.openai.completions import OpenAiCompletions
+from prony.plugins.drivers.openai.embeddings import OpenAiEmbeddings
+from prony.plugins.drivers.postgres.driver import PostgresDriver
+from prony.plugins.drivers.redis.driver import RedisDriver
 from prony.plugins.drivers.s3 import S3Driver
+from prony.plugins.drivers.vectors.chroma import ChromaDriver
+from prony.plugins.drivers.vectors.qdrant import QdrantDriver
 from prony.ports.driver import Cause, Digest, Driver, Endpoint, Prepared, Prompt, Reply, Request, Wants
 from prony.ports.plugins import DRIVERS, find_plugins
 

@@ -18,9 +18,9 @@ from engines_models import dense, dense_onnx, dense_tflite, encoder_onnx, identi
 from prony.errors import CapacityError, InputError, NotFoundError, PronyError
 from prony.ports import plugins
 from prony.ports.engine import Array, Effect, Engine, LoadOptions, Session, TensorSpec
-from prony.run.child.bits import from_bfloat16
-from prony.run.child.compare import compare
-from prony.run.child.inputs import make_inputs
+from prony.runner.child.bits import from_bfloat16
+from prony.runner.child.compare import compare
+from prony.runner.child.inputs import make_inputs
 
 VENDORS = {
     "onnxruntime": "onnxruntime",

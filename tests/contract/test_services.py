@@ -20,7 +20,7 @@ from prony.model.base import Noun
 from prony.ports.driver import Endpoint
 from prony.ports.plugins import SERVICES, find_plugins, load
 from prony.ports.service import Service, ServiceSite, Start, starting_option
-from prony.run.containers import NO_ENGINE
+from prony.runner.containers import NO_ENGINE
 from servers.ports import refusing_port
 
 PORT = 23456

@@ -14,7 +14,7 @@ import torch
 from prony.errors import PronyError
 from prony.plugins.engines.torch import Torch
 from prony.ports.engine import LoadOptions
-from prony.run.child.inputs import make_inputs
+from prony.runner.child.inputs import make_inputs
 
 WEIGHTS = torch.tensor([[1, 2, 3, 4], [0, -1, 0, 1], [0.5, 0.25, 0.125, 1]])
 BIAS = torch.tensor([0.5, -1, 2])

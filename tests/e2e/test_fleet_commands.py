@@ -17,7 +17,7 @@ import pytest
 
 from chaos.fleet import Fleet, fleet, wait_for
 from prony.cli.main import main
-from prony.load.mock import Options, serve
+from prony.load.mock.start import Options, serve
 from prony.model.estimate import Grade
 
 SMALL = """

@@ -16,7 +16,7 @@ import polars as pl
 import psutil
 import pytest
 
-from prony.load.mock import Mock, Options, serve
+from prony.load.mock.start import Mock, Options, serve
 from prony.plugins.services.redis import Redis
 from servers.process import wait_all_gone
 

@@ -24,7 +24,7 @@ from prony.model.alarm import NewAlarm
 from prony.model.lease import LeaseRequest
 from prony.model.queue import Submission
 from prony.model.schedule import NewSchedule
-from prony.server.gate import ROLES
+from prony.server.auth import ROLES
 
 EXAMPLES = int(os.environ.get("PRONY_TEST_FUZZ", "12"))
 RECIPE = """

@@ -12,8 +12,8 @@ import pytest
 
 from chaos.fleet import wait_for
 from prony.errors import CapacityError
-from prony.run.child.wire import ChildOrder
-from prony.run.host import _CHILD_ENTRY, Answer, EngineHost, Watch
+from prony.runner.child.wire import ChildOrder
+from prony.runner.host import _CHILD_ENTRY, Answer, EngineHost, Watch
 
 Model = Callable[[str], Path]
 SECOND = 10**9
@@ -112,7 +112,7 @@ def test_a_stop_hands_over_what_was_measured(perform: Callable[..., Answer]) -> 
 def test_a_stop_waits_for_an_inference_that_takes_longer_than_the_grace(
     perform: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prony.run.host._GRACE_NS", SECOND // 10)
+    monkeypatch.setattr("prony.runner.host._GRACE_NS", SECOND // 10)
     asked: list[bool] = []
     answer = perform("each:slow", on_ready=lambda: asked.append(True), stop_asked=lambda: bool(asked))
     assert answer.failure is None
@@ -139,7 +139,7 @@ def test_a_child_that_a_stop_killed_was_cancelled(perform: Callable[..., Answer]
 def test_an_engine_that_floods_the_log_is_ended(
     perform: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prony.run.host._LOG_MOST", 2**20)
+    monkeypatch.setattr("prony.runner.host._LOG_MOST", 2**20)
     answer = perform("load:flood")
     assert answer.failure is not None
     assert (answer.failure.code, answer.failure.phase) == ("log_limit", "load")

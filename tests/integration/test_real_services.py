@@ -33,7 +33,7 @@ from prony.plugins.services.seaweedfs import Seaweedfs
 from prony.plugins.services.signing import ask_as_owner
 from prony.ports.driver import Endpoint
 from prony.ports.service import Service
-from prony.run.services.host import Running, start_service
+from prony.runner.services.host import Running, start_service
 from servers.needs import lack
 from servers.packaged import llama_server, program
 from servers.redis import find_redis

@@ -28,7 +28,7 @@ import pytest
 from prony.app.access import open_access
 from prony.model.access import NewToken, Role
 from prony.store.home import Home
-from prony.store.parcel import pack
+from prony.store.result_tar import pack
 
 RECIPE = """
 name: small

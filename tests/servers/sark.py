@@ -19,7 +19,7 @@ from redis.retry import Retry
 
 from prony.app.fleet import Fleet, FleetSettings
 from prony.app.sark import Bridge, SarkSettings
-from prony.server.sark.face import SarkOptions, opened_face, sark_served
+from prony.server.sark.server import SarkOptions, opened_face, sark_served
 from prony.store.home import Home
 
 _LONGEST_S = 120.0

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from prony.analyse.summary import summarise
-from prony.measure.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
+from prony.instruments.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from prony.agent.abilities import CapabilityScanner
 from prony.agent.attempt import Why
+from prony.agent.capabilities import CapabilityScanner
+from prony.agent.enrolment import AgentEnrolment
+from prony.agent.finalize_attempt import salvage
+from prony.agent.heartbeat import Heartbeats
 from prony.agent.identity import Slot
-from prony.agent.link import Refused, ServerClient, ask_again_for
 from prony.agent.logs import Log
-from prony.agent.membership import AgentEnrolment
-from prony.agent.pulse import Heartbeats
-from prony.agent.sealing import salvage
+from prony.agent.server_client import Refused, ServerClient, ask_again_for
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import LEAST_FREE_BYTES, Spool
 from prony.agent.stopping import cancel_tasks

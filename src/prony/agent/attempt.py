@@ -6,13 +6,13 @@ import asyncio
 from contextlib import suppress
 from enum import StrEnum
 
+from prony.agent.finalize_attempt import Ending
 from prony.agent.gang import Messenger
-from prony.agent.journal import RunnerLog
-from prony.agent.link import ServerClient
 from prony.agent.logs import Log
 from prony.agent.process import GRACE_S, RunnerProcess
 from prony.agent.reporter import Reporter
-from prony.agent.sealing import Ending
+from prony.agent.runner_log import RunnerLog
+from prony.agent.server_client import ServerClient
 from prony.agent.spool import Work
 from prony.agent.stopping import cancel_tasks
 from prony.model.event import Event

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prony.agent.identity import Slot
-from prony.agent.life import Owner
-from prony.agent.link import Refused, ServerClient, server_date
+from prony.agent.main_loop import Owner
+from prony.agent.server_client import Refused, ServerClient, server_date
 from prony.agent.settings import SarkSettings
 from prony.agent.spool import LEAST_FREE_BYTES
 from prony.app.engines import inspect_engines

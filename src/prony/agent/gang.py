@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from prony.agent.link import Refused, ServerClient
 from prony.agent.logs import Log
+from prony.agent.server_client import Refused, ServerClient
 from prony.client.wire import delays
 from prony.errors import TransportError
-from prony.measure.offset import Trip, offset_of
+from prony.instruments.offset import Trip, offset_of
 from prony.model.event import Event
 from prony.model.gang import Meeting, Offset, Told
 

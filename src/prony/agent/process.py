@@ -21,7 +21,7 @@ from prony.agent.spool import Work
 from prony.app.execution import runner_command, runner_environment
 from prony.model.event import Event
 from prony.store.home import Home
-from prony.store.parcel import disk_told
+from prony.store.result_tar import disk_told
 
 GRACE_S = 10.0
 _READ = 65536

@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from prony.agent.journal import RunnerLog
-from prony.agent.link import Refused, ServerClient
 from prony.agent.logs import Log
+from prony.agent.runner_log import RunnerLog
+from prony.agent.server_client import Refused, ServerClient
 from prony.client.wire import delays
 from prony.errors import TransportError
 from prony.model.event import Event

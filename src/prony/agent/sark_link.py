@@ -17,12 +17,12 @@ from pydantic import ValidationError
 from typing_extensions import override
 
 from prony.agent.identity import Slot, device_key
-from prony.agent.link import Refused, ServerClient
 from prony.agent.logs import Log
 from prony.agent.sark_device import address_towards, capabilities_of, registration_of
 from prony.agent.sark_orchestrator import Orchestrator
 from prony.agent.sark_queues import Queues
 from prony.agent.sark_result import report_unstarted, result_of
+from prony.agent.server_client import Refused, ServerClient
 from prony.agent.settings import SarkSettings
 from prony.agent.spool import Work
 from prony.errors import CapacityError, PronyError, TransportError

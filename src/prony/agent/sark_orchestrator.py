@@ -13,7 +13,7 @@ from urllib.parse import quote
 import httpx
 
 from prony import __version__
-from prony.agent.link import Refused
+from prony.agent.server_client import Refused
 from prony.errors import InputError, NotFoundError, PronyError, TransportError
 from prony.model.loopback import is_loopback_url
 from prony.model.sark import Registration, WorkerStatus

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal
 
 from prony.agent.sark_device import worker_device
 from prony.app.results import summary_of
-from prony.measure.samples import TELEMETRY, read_frame
+from prony.instruments.samples import TELEMETRY, read_frame
 from prony.model.estimate import Grade, Summary
 from prony.model.job import Job
 from prony.model.result import Result, ResultState
 from prony.model.sark import WorkerResult, word_of
 from prony.store.folder import read_nouns
-from prony.store.parcel import unpack
+from prony.store.result_tar import unpack
 
 if TYPE_CHECKING:
     import polars as pl

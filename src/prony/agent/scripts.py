@@ -6,10 +6,10 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from prony.agent.link import ServerClient, ask_again_for
+from prony.agent.server_client import ServerClient, ask_again_for
 from prony.model.job import Job
 from prony.model.script import ScriptWorkload
-from prony.run.scripts.packing import REFERENCE, unpack_scripts
+from prony.runner.scripts.packing import REFERENCE, unpack_scripts
 from prony.store.home import Home
 
 _FETCH_S = 60.0

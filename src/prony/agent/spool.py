@@ -18,7 +18,7 @@ from prony.model.base import Noun
 from prony.model.lease import Lease
 from prony.store.folder import read_noun
 from prony.store.home import safe_id
-from prony.store.parcel import disk_told, pack, sync_folder
+from prony.store.result_tar import disk_told, pack, sync_folder
 
 # Below this nothing new is begun: a job writes samples, and its result must be packed beside them.
 LEAST_FREE_BYTES = 256 * 2**20

@@ -8,14 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from prony.agent.backoff import Backoff
-from prony.agent.link import Refused, ServerClient
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
+from prony.agent.server_client import Refused, ServerClient
 from prony.agent.spool import Meta, Spool, Work
 from prony.client.wire import delays
 from prony.errors import PronyError, StoreError, TransportError
 from prony.model.lease import FinishAnswer
-from prony.store.parcel import measure_tar
+from prony.store.result_tar import measure_tar
 
 SMALL_BYTES = 2**20
 PIECE_BYTES = 4 * 2**20

@@ -6,12 +6,12 @@ import asyncio
 
 from prony.agent.attempt import Attempt, Why
 from prony.agent.condition import Condition
+from prony.agent.finalize_attempt import Ending, decline_work, seal
 from prony.agent.gang import address_towards
-from prony.agent.link import Refused, ServerClient, ask_again_for
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
 from prony.agent.scripts import fetch_scripts
-from prony.agent.sealing import Ending, decline_work, seal
+from prony.agent.server_client import Refused, ServerClient, ask_again_for
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import Meta, Spool, Work
 from prony.agent.stopping import Stopping, cancel_tasks
@@ -184,7 +184,7 @@ def latest_calibration(home: Home, log: Log) -> str | None:
     """Return the id of this machine's newest calibration, if it was ever calibrated."""
     if not home.database.exists():
         return None
-    from prony.measure.device import detect
+    from prony.instruments.device import detect
     from prony.store.store import Store
 
     try:

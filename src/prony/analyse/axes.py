@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from prony.model.dossier import Entry
+from prony.model.experiment_data import Entry
 from prony.model.recipe import ModelWorkload
 
 NOTHING = "–"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from prony.analyse.utilisation import Utilisation, utilisation
-from prony.model.dossier import Entry
+from prony.model.experiment_data import Entry
 from prony.model.sweep import Bottleneck, Clue
 
 if TYPE_CHECKING:

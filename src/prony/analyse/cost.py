@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from prony.analyse.estimates import across_runs
-from prony.analyse.singles import on_cpu, power_w
+from prony.analyse.per_run_metrics import on_cpu, power_w
 from prony.model.cost import CURRENCY_LABEL, PRICE_LABEL, Cost
-from prony.model.dossier import Entry
 from prony.model.estimate import Estimate
+from prony.model.experiment_data import Entry
 from prony.model.matrix import Price, Worth
 from prony.model.recipe import ModelWorkload
 

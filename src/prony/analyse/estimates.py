@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from prony.analyse.figures import EstimateSet
+from prony.analyse.estimate_set import EstimateSet
 from prony.analyse.runs import NS_PER_MS, PERCENTILES, Run
 from prony.model.estimate import Estimate, Missing
 from prony.model.metric import METRICS, STATISTICS, key_text

@@ -14,8 +14,8 @@ from prony.analyse.estimates import across_runs
 from prony.analyse.pareto import front
 from prony.errors import InputError
 from prony.model.cost import Cost
-from prony.model.dossier import Entry
 from prony.model.estimate import Estimate, Grade, headline_of, metric_in
+from prony.model.experiment_data import Entry
 from prony.model.matrix import MatrixCell, MatrixReport, MatrixTerms
 from prony.model.metric import METRICS, Better, Metric, key_of, key_text, metric_of
 from prony.model.recipe import ModelWorkload

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from prony.measure.samples import SAMPLE_PHASES
+from prony.instruments.samples import SAMPLE_PHASES
 from prony.stats.quantiles import Array, least_count, quantile
 from prony.stats.spread import Moments
 from prony.stats.steady import FEWEST, steady_from

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from prony.analyse.estimates import inference_estimates, missing_percentiles
 from prony.analyse.evidence import Evidence
-from prony.analyse.outlying import outliers
-from prony.analyse.reported import reported_figures
+from prony.analyse.external_results import reported_figures
+from prony.analyse.outliers import outliers
+from prony.analyse.per_run_metrics import cold_estimates, run_estimates
 from prony.analyse.runs import Columns, cold_durations_ms, measured_run
 from prony.analyse.selection import select
 from prony.analyse.sensitivity import sensitivity_of, spread_of
-from prony.analyse.singles import cold_estimates, run_estimates
 from prony.analyse.verdict import judge
 from prony.errors import InputError
 from prony.model.device import Environment

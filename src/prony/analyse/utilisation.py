@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from prony.model.dossier import Entry
+from prony.model.experiment_data import Entry
 from prony.model.result import Repetition
 
 if TYPE_CHECKING:

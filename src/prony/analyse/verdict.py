@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from prony.analyse.evidence import Evidence, Rule
-from prony.analyse.rules import answers, machine, repetition, reported, steadiness
+from prony.analyse.rules import answers, external_results, machine, repetition, steadiness
 from prony.model.estimate import Grade, Reason, Verdict
 
 RULES: tuple[Rule, ...] = (
     repetition.nothing_measured,
     answers.not_finite,
-    reported.no_samples,
-    reported.warmup_unknown,
-    reported.unit_unverified,
-    reported.machine_unwatched,
+    external_results.no_samples,
+    external_results.warmup_unknown,
+    external_results.unit_unverified,
+    external_results.machine_unwatched,
     machine.check_contamination,
     machine.check_counters,
     answers.different_answer,

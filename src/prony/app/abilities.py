@@ -16,7 +16,7 @@ from prony.model.device import AbilityReport
 from prony.ports import plugins
 from prony.ports.probe import Probe
 from prony.ports.service import Installation, Service, starting_option
-from prony.run.services.site import with_own_programs
+from prony.runner.services.site import with_own_programs
 
 # A program that does not answer in this time has no version; a container engine that does not is broken.
 _ASK_S = 10.0

@@ -14,8 +14,8 @@ from threading import Lock
 
 from sqlalchemy import Engine
 
-from prony.app.failures import Failures
-from prony.app.local import database
+from prony.app.local_store import database
+from prony.app.login_throttle import Failures
 from prony.errors import AccessError, InputError, StoreError
 from prony.model.access import AuditEntry, MadeToken, NewToken, Principal, Role, Token
 from prony.model.queue import Page

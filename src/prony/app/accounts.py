@@ -7,9 +7,9 @@ from typing import Any
 
 from prony.app.results import with_runs
 from prony.errors import InputError
-from prony.model.account import AnalysedExperiment
+from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.comparison import Terms
-from prony.model.dossier import Entry, ExperimentData
+from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.history import History
 from prony.model.matrix import MatrixReport, MatrixTerms, Worth
 from prony.store import series as rows
@@ -32,8 +32,8 @@ def account_of(store: Store, dossier: ExperimentData) -> AnalysedExperiment:
 
 
 def _compare(store: Store, dossier: ExperimentData, found: dict[str, Any]) -> None:
-    from prony.analyse.compare.sides import is_duet
-    from prony.app.comparing import compare
+    from prony.analyse.compare.duet_sides import is_duet
+    from prony.app.compare import compare
 
     if not is_duet(dossier.entries):
         return
@@ -44,7 +44,7 @@ def _compare(store: Store, dossier: ExperimentData, found: dict[str, Any]) -> No
 
 
 def _place_in_history(store: Store, entries: Sequence[Entry], found: dict[str, Any]) -> None:
-    from prony.analyse.history.judging import Rules
+    from prony.analyse.history.detect import Rules
     from prony.analyse.history.sentences import rules_sentence
     from prony.app.history import history
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from prony import __version__
 from prony.app import results
 from prony.errors import InputError
-from prony.measure.request_lines import Log, frame_of, place_requests
+from prony.instruments.request_lines import Log, frame_of, place_requests
 from prony.model.clients import ServiceFacts
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
 from prony.model.experiment import Experiment, ExperimentState
@@ -30,7 +30,7 @@ from prony.model.result import Failure, Origin, Phase, Repetition, Reported, Res
 from prony.recipe import LoadedRecipe, loads
 from prony.report.ai_factory import ORIGIN
 from prony.report.ai_factory_summary import summary_of
-from prony.run.folder import ResultFolder, write_frame, write_noun
+from prony.runner.folder import ResultFolder, write_frame, write_noun
 from prony.store import transfer
 from prony.store.ai_factory import Benchmark, benchmarks_in, read_benchmark
 from prony.store.bundle import EXPERIMENT, JOBS

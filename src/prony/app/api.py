@@ -13,18 +13,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from prony.app import dossiers, results
+from prony.app.check_target import check_target
 from prony.app.scripts import anchored_script, check_containers, check_script
 from prony.app.services import anchored_service, check_alone, check_service
-from prony.app.targets import check_target
 from prony.errors import ConflictError
+from prony.instruments.device import detect
 from prony.load.processes import Clients
-from prony.measure.device import detect
 from prony.model.calibration import Calibration
 from prony.model.comparison import Comparison, Terms
 from prony.model.device import EngineReport
-from prony.model.dossier import ExperimentData
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
+from prony.model.experiment_data import ExperimentData
 from prony.model.gate_outcome import GateReport
 from prony.model.job import Job
 from prony.model.matrix import MatrixReport, MatrixTerms
@@ -36,12 +36,12 @@ from prony.ports.clock import SystemClock
 from prony.ports.models import scheme_of
 from prony.recipe import LoadedRecipe, loads
 from prony.store.home import Home
-from prony.store.ledger import outcome
+from prony.store.result_rows import outcome
 from prony.store.store import Store
 
 if TYPE_CHECKING:
     from prony.app.histories import Histories
-    from prony.model.account import AnalysedExperiment
+    from prony.model.analysed_experiment import AnalysedExperiment
     from prony.model.device import State
     from prony.model.estimate import Estimate
 
@@ -103,7 +103,7 @@ class Bench:
         check_alone(jobs)
         check_containers(jobs)
         if loaded.recipe.place.where:
-            from prony.app.here import check_place
+            from prony.app.local_device import check_place
 
             check_place(loaded.recipe.place, self.home.cache, self.engines)
         experiment = Experiment(
@@ -191,7 +191,7 @@ class Bench:
 
     def compare(self, names: Sequence[str], terms: Terms) -> Comparison:
         """Say how later experiments or jobs stand against the first."""
-        from prony.app.comparing import compare
+        from prony.app.compare import compare
 
         return compare(self.store, names, terms)
 
@@ -209,7 +209,7 @@ class Bench:
 
     def matrix(self, texts: Sequence[str], terms: MatrixTerms) -> MatrixReport:
         """Compare the jobs of several experiments in rows and columns."""
-        from prony.app.matrices import matrix_over
+        from prony.app.matrix import matrix_over
 
         return matrix_over(self.store, [self.store.resolve_id(text) for text in texts], terms)
 
@@ -266,7 +266,7 @@ class Bench:
     ) -> EngineReport:
         """Give an engine, or one version of it, an environment of its own, and report what it can do there."""
         from prony.app.engines import inspect_version
-        from prony.run.engines import add
+        from prony.runner.engines import add
 
         add(name, self.home.engines, version=version, python=python, requirements=requirements, say=say)
         return self.engines([name])[0] if version is None else inspect_version(self.home, name, version)
@@ -274,18 +274,18 @@ class Bench:
     def engine_versions(self) -> list[EngineReport]:
         """Report the versions of engines that have an environment beside the usual one."""
         from prony.app.engines import inspect_version
-        from prony.run.engines import versions
+        from prony.runner.engines import versions
 
         return [inspect_version(self.home, name, version) for name, version in versions(self.home.engines)]
 
     def conditions(self) -> State:
         """Look at everything that would make a measurement noisy."""
-        from prony.measure.preflight import look
+        from prony.instruments.preflight import look
 
         return look(home=self.home.root)
 
     def calibrate(self, *, repeats: int, progress: Callable[[int, int], None]) -> Calibration:
-        from prony.run.calibration import calibrate
+        from prony.runner.calibration import calibrate
 
         with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
             calibration = calibrate(
@@ -302,7 +302,7 @@ class Bench:
 
     def calibrate_load(self, *, repeats: int, progress: Callable[[int, int], None]) -> Calibration:
         """Measure the load generator here; what an earlier calibration of this machine told is kept beside it."""
-        from prony.run.load_calibration import calibrate_load
+        from prony.runner.load_calibration import calibrate_load
 
         with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
             figures = calibrate_load(Path(scratch), repeats=repeats, progress=progress)
@@ -313,7 +313,7 @@ class Bench:
     def calibrate_deep(self, *, repeats: int, progress: Callable[[int, int], None]) -> Calibration:
         """Find out how noisy this machine is, how small a change it can show and how often it would be wrong; what an
         earlier calibration told is kept beside it."""
-        from prony.app.deep import calibrate_deep
+        from prony.app.deep_calibration import calibrate_deep
 
         with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
             depth = calibrate_deep(Path(scratch), runs=repeats, progress=progress)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from prony.errors import NotFoundError
-from prony.model.dossier import Entry, ExperimentData
+from prony.model.experiment_data import Entry, ExperimentData
 from prony.store.folder import read_nouns
 from prony.store.store import Store
 

@@ -16,7 +16,7 @@ def inspect_engines(home: Home, names: Sequence[str] = ()) -> list[EngineReport]
     """Start every engine, or those named, two at a time, and report what each can do here."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from prony.run.engines import inspect
+    from prony.runner.engines import inspect
 
     wanted = list(names) or list(plugins.find_plugins(plugins.ENGINES))
     with tempfile.TemporaryDirectory(prefix="prony-") as scratch, ThreadPoolExecutor(2) as pool:
@@ -26,7 +26,7 @@ def inspect_engines(home: Home, names: Sequence[str] = ()) -> list[EngineReport]
 
 def inspect_version(home: Home, name: str, version: str) -> EngineReport:
     """Start one version of an engine that has an environment of its own; its report is named `NAME@VERSION`."""
-    from prony.run.engines import check_version, inspect
+    from prony.runner.engines import check_version, inspect
 
     with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
         report = inspect(name, home.engines, Path(scratch) / f"{name}.log", version)

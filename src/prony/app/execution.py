@@ -13,8 +13,8 @@ from pathlib import Path
 from prony.errors import PronyError
 from prony.model.event import Event
 from prony.model.job import Job
-from prony.run.child.wire import Wire
-from prony.run.folder import write_noun
+from prony.runner.child.wire import Wire
+from prony.runner.folder import write_noun
 from prony.store.home import Home
 
 _STDERR_TAIL = 3000

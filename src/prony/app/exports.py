@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from prony.errors import RecipeError
-from prony.model.dossier import Entry, ExperimentData
 from prony.model.experiment import Experiment
+from prony.model.experiment_data import Entry, ExperimentData
 from prony.recipe.formats import SUFFIXES, parse
 from prony.report.exported import ExportedLoad
-from prony.report.exports import export
+from prony.report.exports.formats import export
 from prony.store.folder import check_damage
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from prony.analyse.gates import Worsening, judge_gates
 from prony.app.results import summary_of
 from prony.errors import InputError
-from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Estimate, Grade, Summary, metric_in, verdict_on
 from prony.model.experiment import ExperimentState
+from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.gate import parse_gate, trouble_of_kind, units_of
 from prony.model.gate_outcome import GateOutcome, GateReport
 from prony.model.recipe import AnyWorkload

@@ -12,11 +12,11 @@ from prony.errors import InputError, StoreError
 from prony.model.estimate import Summary
 from prony.model.history import OPEN, Acknowledgement, Baseline, Change, ChangeState, History, NewBaseline, Series
 from prony.ports.clock import SystemClock
-from prony.store import ledger, tables
+from prony.store import result_rows, tables
 from prony.store import series as rows
 from prony.store.database import reading, writing
 from prony.store.folder import read_nouns
-from prony.store.points import place_in_history
+from prony.store.series_points import place_in_history
 from prony.store.store import Store
 
 _AT_ONCE = 100
@@ -103,7 +103,7 @@ class Histories:
         with writing(self.store.engine) as connection:
             rows.forget(connection)
             for series, point in made:
-                ledger.keep_point(connection, series, point)
+                result_rows.keep_point(connection, series, point)
             rows.drop_empty(connection)
         self.judge()
         return len(made)

@@ -32,9 +32,9 @@ from prony.model.metric import Metric, metric_of
 from prony.store import series as rows
 
 if TYPE_CHECKING:
-    from prony.analyse.history.course import LevelTrack
+    from prony.analyse.history.changes_found import HistoryChanges
+    from prony.analyse.history.level_track import LevelTrack
     from prony.analyse.history.numbers import JudgedNumbers
-    from prony.analyse.history.telling import HistoryChanges
     from prony.stats.shift import Shift
 
 
@@ -49,10 +49,10 @@ class Judgement:
 
 def judge(connection: Connection, series_id: str) -> Judgement:
     """Judge what is new of a series; all of it where results came between others, went, or were decided upon."""
-    from prony.analyse.history.course import follow
-    from prony.analyse.history.judging import Rules
+    from prony.analyse.history.changes_found import decisions, list_changes
+    from prony.analyse.history.detect import Rules
+    from prony.analyse.history.level_track import follow
     from prony.analyse.history.numbers import select_numbers
-    from prony.analyse.history.telling import decisions, list_changes
 
     series, kept = rows.one(connection, series_id)
     points, known = rows.points(connection, series_id), rows.changes(connection, series_id)
@@ -100,8 +100,8 @@ def _written(course: LevelTrack, found: JudgedNumbers) -> str:
 
 def _taken_up(kept: str | None, found: JudgedNumbers) -> LevelTrack | None:
     """Return how far the series was judged, where the points until there are the same as then."""
-    from prony.analyse.history.course import LevelTrack, NoticedChange
-    from prony.analyse.history.judging import Finding
+    from prony.analyse.history.detect import Finding
+    from prony.analyse.history.level_track import LevelTrack, NoticedChange
 
     if kept is None:
         return None
@@ -122,11 +122,11 @@ def _taken_up(kept: str | None, found: JudgedNumbers) -> LevelTrack | None:
 
 def history(connection: Connection, series_id: str, metric: str | None = None) -> History:
     """Return one series; under another metric than its own it is judged for this answer alone."""
-    from prony.analyse.history.course import follow
-    from prony.analyse.history.judging import Rules
+    from prony.analyse.history.changes_found import list_changes
+    from prony.analyse.history.detect import Rules
+    from prony.analyse.history.level_track import follow
     from prony.analyse.history.numbers import select_numbers
     from prony.analyse.history.sentences import history_sentence
-    from prony.analyse.history.telling import list_changes
 
     series, _ = rows.one(connection, series_id)
     points, baseline = rows.points(connection, series_id), rows.baseline(connection, series_id)
@@ -156,7 +156,7 @@ def _about(metric: str, points: Sequence[Point]) -> Metric:
 
 
 def _segments(found: JudgedNumbers) -> tuple[Segment, ...]:
-    from prony.analyse.history.judging import Rules
+    from prony.analyse.history.detect import Rules
     from prony.analyse.history.numbers import level_of
     from prony.stats.segments import segments
 
@@ -208,8 +208,8 @@ def confirm(
     """
     import numpy as np
 
-    from prony.analyse.history.confirming import answer
-    from prony.analyse.history.judging import Rules
+    from prony.analyse.history.confirmation import answer
+    from prony.analyse.history.detect import Rules
     from prony.stats.shift import paired_ratio
 
     found = _still_open(connection, change_id)
@@ -230,8 +230,8 @@ def confirm_again(
     """Judge a change by running the same job again, where nothing can be set back: not both versions side by side."""
     import numpy as np
 
-    from prony.analyse.history.confirming import answer_again
-    from prony.analyse.history.judging import Rules
+    from prony.analyse.history.confirmation import answer_again
+    from prony.analyse.history.detect import Rules
     from prony.stats.shift import ratio
 
     found = _still_open(connection, change_id)
@@ -251,7 +251,7 @@ def confirm_once(connection: Connection, change_id: str, before: Sequence[float]
     """Judge one suspicious result by one more: a spike is rejected; None where it may be a change."""
     import numpy as np
 
-    from prony.analyse.history.confirming import was_spike
+    from prony.analyse.history.confirmation import was_spike
 
     found = _still_open(connection, change_id)
     values = np.array((*before, again), dtype=np.float64)

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from sqlalchemy import Engine
 
-from prony.app.fleet import timetable
+from prony.app.fleet import schedule_rows
 from prony.app.fleet.scripts import keep
 from prony.app.fleet.submission import order_for, read_recipe
-from prony.app.local import database, whoever
+from prony.app.local_store import database, whoever
 from prony.model.queue import Page
 from prony.model.schedule import Fire, NewSchedule, Schedule
 from prony.ports.clock import SystemClock
@@ -38,7 +38,7 @@ class LocalSchedules:
 
     def add_schedule(self, new: NewSchedule) -> Schedule:
         read = read_recipe(order_for(new.submission))
-        found = timetable.build_schedule(new, read, home(), now=self._clock.now(), who=whoever())
+        found = schedule_rows.build_schedule(new, read, home(), now=self._clock.now(), who=whoever())
         self._write(lambda desk: rows.add(desk.connection, found))
         return found
 
@@ -59,20 +59,20 @@ class LocalSchedules:
             return rows.fires(connection, rows.find(connection, schedule_id).id, limit, cursor)
 
     def pause_schedule(self, schedule_id: str) -> Schedule:
-        return self._write(lambda desk: timetable.pause(desk, schedule_id))
+        return self._write(lambda desk: schedule_rows.pause(desk, schedule_id))
 
     def resume_schedule(self, schedule_id: str) -> Schedule:
-        return self._write(lambda desk: timetable.resume(desk, schedule_id, now=self._clock.now()))
+        return self._write(lambda desk: schedule_rows.resume(desk, schedule_id, now=self._clock.now()))
 
     def run_schedule(self, schedule_id: str) -> Fire:
         """Queue its recipe now; it runs as soon as a server is up in this home."""
         found, now = self.schedule(schedule_id), self._clock.now()
         read = read_recipe(order_for(found.submission))
-        plan = timetable.plan_fire(found, read, dict, now=now)
-        return self._write(lambda desk: timetable.run_now(desk, found, plan, now=now))
+        plan = schedule_rows.plan_fire(found, read, dict, now=now)
+        return self._write(lambda desk: schedule_rows.run_now(desk, found, plan, now=now))
 
     def remove_schedule(self, schedule_id: str) -> None:
-        self._write(lambda desk: timetable.remove(desk, schedule_id))
+        self._write(lambda desk: schedule_rows.remove(desk, schedule_id))
 
     def _write(self, operation: Callable[[Transaction], T]) -> T:
         with writing(self._engine) as connection:

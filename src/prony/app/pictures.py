@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from prony.errors import InputError, NotFoundError
-from prony.measure.samples import SAMPLES, read_frame
-from prony.model.dossier import Entry
+from prony.instruments.samples import SAMPLES, read_frame
 from prony.model.estimate import Estimate, metric_in
+from prony.model.experiment_data import Entry
 from prony.model.metric import key_of
 from prony.model.picture import (
     CounterLine,
@@ -40,7 +40,7 @@ _COLD = ("load_ms", "first_inference_ms", "cold_start_ms", "inference_ms")
 
 def distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
     """Put every sample that counts into bins, run by run."""
-    from prony.analyse.pictures.drawn import metrics_of, values_of
+    from prony.analyse.pictures.runs import metrics_of, values_of
     from prony.analyse.pictures.shapes import drawn_run, edges_of, shares
 
     known = metrics_of(entry.job, entry.summary)
@@ -65,7 +65,7 @@ def distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
 
 def timeline(entry: Entry, most: int) -> Timeline:
     """Show what was measured as time went by, warm-up with it."""
-    from prony.analyse.pictures.drawn import metrics_of, tracks_of
+    from prony.analyse.pictures.runs import metrics_of, tracks_of
     from prony.analyse.pictures.shapes import buckets, width_of
 
     metric = _chosen(entry, None, metrics_of(entry.job, entry.summary))
@@ -89,7 +89,7 @@ def timeline(entry: Entry, most: int) -> Timeline:
 
 def starts(entry: Entry) -> Starts:
     """Show how long each fresh process took to be ready, and how fast it was then."""
-    from prony.analyse.pictures.drawn import values_of
+    from prony.analyse.pictures.runs import values_of
     from prony.analyse.runs import Columns, cold_durations_ms
 
     if entry.job.workload.kind != "model":
@@ -116,7 +116,7 @@ def starts(entry: Entry) -> Starts:
 
 def counters(entry: Entry, most: int, points: int) -> Counters:
     """Show what the machine did beside the runs; time runs on from run to run."""
-    from prony.report.series import counters as counted
+    from prony.report.plots.series import counters as counted
 
     found, origins = counted(entry, most)
     lines = tuple(
@@ -153,7 +153,7 @@ def _samples(entry: Entry, *, tokens: bool = False) -> pl.DataFrame:
     """Read the samples, without the stamps of every token where nobody asks for them: those are most of a file."""
     import polars as pl
 
-    from prony.measure.columns import COLUMNS
+    from prony.instruments.columns import COLUMNS
 
     if entry.job.workload.kind != "service":
         return read_frame(entry.folder, SAMPLES)

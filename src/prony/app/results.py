@@ -6,12 +6,12 @@ import shutil
 from pathlib import Path
 
 from prony.errors import StoreError
-from prony.measure.samples import SAMPLES, TELEMETRY, read_frame
-from prony.model.dossier import Entry
+from prony.instruments.samples import SAMPLES, TELEMETRY, read_frame
 from prony.model.estimate import Summary
 from prony.model.experiment import Experiment
+from prony.model.experiment_data import Entry
 from prony.model.result import Result
-from prony.run.folder import PARTS, compile_samples, wait_until_abandoned, write_frame, write_noun
+from prony.runner.folder import PARTS, compile_samples, wait_until_abandoned, write_frame, write_noun
 from prony.store.folder import FolderContents, read_noun, read_nouns
 from prony.store.lock import hold_file_lock
 from prony.store.store import Store
@@ -28,7 +28,7 @@ def summarise_contents(contents: FolderContents) -> Summary:
     if contents.samples is None and job.workload.kind == "service":
         from prony.analyse.load.summary import summarise_runs
         from prony.analyse.load.window import runs_of
-        from prony.measure.columns import COLUMNS
+        from prony.instruments.columns import COLUMNS
 
         # No name is given to the samples: what is not looked at is gone when the runs are there.
         runs = runs_of(read_frame(contents.path, SAMPLES, COLUMNS), job.load, result.repetitions)
@@ -56,7 +56,7 @@ def record(store: Store, folder: Path) -> Summary:
 
 def mend(folder: Path) -> None:
     """Finish a folder whose runner was killed: the repetitions it kept become readable samples, marked partial."""
-    from prony.measure.samples import telemetry_frame
+    from prony.instruments.samples import telemetry_frame
 
     if not (folder / PARTS).exists():
         return

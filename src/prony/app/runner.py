@@ -19,9 +19,9 @@ from prony.model.job import Job
 from prony.model.result import ResultState
 from prony.ports.clock import SystemClock
 from prony.ports.models import policy_of
-from prony.run.environment import look_around
-from prony.run.jobs import run_jobs
-from prony.run.surroundings import RunContext, Stopped
+from prony.runner.context import RunContext, Stopped
+from prony.runner.environment import look_around
+from prony.runner.jobs import run_jobs
 from prony.store.home import Home, home
 
 
@@ -32,7 +32,7 @@ def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, p
     """
     stop = _Stop()
     if parent is not None:
-        from prony.run.child.spawner import die_with_parent
+        from prony.runner.child.spawner import die_with_parent
 
         die_with_parent(signal.SIGTERM, parent)  # a polite end: what was measured is kept
     jobs = [_job(file) for file in files]
@@ -64,7 +64,7 @@ def run_here(
         stop.close()
     told.complain()
     # What a load leaves in circles would stand beside its summary, which takes the most memory of all.
-    from prony.run.loading import give_back_memory
+    from prony.runner.loading import give_back_memory
 
     gc.collect()
     give_back_memory()

@@ -9,7 +9,7 @@ from typing import Any
 from prony.errors import CapacityError, InputError
 from prony.model.job import Job
 from prony.model.script import ScriptSource, ScriptWorkload
-from prony.run.containers import find_engine, no_engine
+from prony.runner.containers import find_engine, no_engine
 
 
 def check_script(job: Job) -> None:

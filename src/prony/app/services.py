@@ -13,7 +13,7 @@ from prony.model.job import Job
 from prony.model.recipe import Option
 from prony.model.script import ScriptWorkload
 from prony.ports import plugins
-from prony.run.loads import chosen
+from prony.runner.loads import chosen
 
 # The marks of options that are one path and nothing else.
 _WHOLE = (True, "slash", "there")

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 
 from prony.app.results import with_runs
 from prony.errors import InputError, NotFoundError, StoreError
-from prony.measure.samples import TELEMETRY, read_frame
-from prony.model.dossier import Entry
+from prony.instruments.samples import TELEMETRY, read_frame
+from prony.model.experiment_data import Entry
 from prony.model.load import Load
 from prony.model.sweep import SweepReport
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from prony.analyse.sweep.measured import LoadedJob
+    from prony.analyse.sweep.curves import LoadedJob
 
 
 def sweep_of(entries: Sequence[Entry]) -> SweepReport | None:
     """Return the sweep of one experiment; None where no two of its jobs differ in load."""
     if sum(entry.job.workload.kind == "service" for entry in entries) < 2:
         return None
-    from prony.analyse.sweep.measured import is_sweepable
+    from prony.analyse.sweep.curves import is_sweepable
     from prony.analyse.sweep.report import sweep_report
 
     mine = [entry for entry in entries if is_sweepable(entry)]
@@ -32,7 +32,7 @@ def sweep_of(entries: Sequence[Entry]) -> SweepReport | None:
 
 def sweep_over(entries: Sequence[Entry], slo: Mapping[str, float] | None = None) -> SweepReport:
     """Return the sweep of several experiments, under the limits of their recipes or under these."""
-    from prony.analyse.sweep.measured import is_sweepable
+    from prony.analyse.sweep.curves import is_sweepable
     from prony.analyse.sweep.report import sweep_report
 
     mine = [entry for entry in entries if is_sweepable(entry)]
@@ -79,8 +79,8 @@ def slo_of(texts: Iterable[str]) -> dict[str, float] | None:
 
 def load_entry(entry: Entry, slo: Mapping[str, float]) -> LoadedJob:
     """Return a job with its telemetry, and with its requests where a limit must be judged on them."""
-    from prony.analyse.sweep.measured import LoadedJob
-    from prony.measure.requests import read_requests
+    from prony.analyse.sweep.curves import LoadedJob
+    from prony.instruments.requests import read_requests
 
     entry = with_runs(entry)
     samples = _read(lambda: read_requests(entry.folder)) if slo else None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from prony.cli.output import print_columns, print_text
 from prony.model.agent import Fact
 from prony.model.device import AbilityReport
-from prony.report.safe import one_line
+from prony.report.escaping import one_line
 
 _HEADINGS = ("KIND", "NAME", "READY", "VERSION", "MEANS", "WHY NOT")
 

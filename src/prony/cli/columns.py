@@ -11,7 +11,7 @@ from prony.model.cron import zone_of
 from prony.model.place import Demand
 from prony.model.queue import Attempt, ExperimentView, Fit, JobState, LotView, QueuedJob
 from prony.model.schedule import Fire, Schedule
-from prony.report.safe import one_line
+from prony.report.escaping import one_line
 
 Cells = tuple[str, ...]
 

@@ -93,7 +93,7 @@ class _There:
     def series(self, name: str | None) -> Sequence[Series]:
         from functools import partial
 
-        from prony.client.names import iterate_pages, series_named
+        from prony.client.resolve_id import iterate_pages, series_named
 
         if name is None:
             return list(iterate_pages(self._client.series))
@@ -104,12 +104,12 @@ class _There:
         return self._client.history(series_id, metric=metric)
 
     def changes(self) -> Sequence[Change]:
-        from prony.client.names import iterate_pages
+        from prony.client.resolve_id import iterate_pages
 
         return list(iterate_pages(self._client.changes))
 
     def ack(self, text: str, words: Acknowledgement) -> Change:
-        from prony.client.names import change_named
+        from prony.client.resolve_id import change_named
 
         return self._client.ack(change_named(self._client, text), words)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from prony.client import wire
-from prony.client.asking import Asking
 from prony.client.connection import Call, Content
+from prony.client.request_shapes import Asking
 from prony.model.agent import (
     Agent,
     AgentState,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prony.client.asking import Asking
+from prony.client.request_shapes import Asking
 from prony.model.alarm import Alarm, Delivery, Incident, MadeAlarm, NewAlarm, TestAnswer
 from prony.model.queue import Page
 

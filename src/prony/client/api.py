@@ -13,11 +13,11 @@ from prony.client.comparisons import Comparisons
 from prony.client.connection import Connection
 from prony.client.experiments import Experiments
 from prony.client.history import Histories
-from prony.client.house import House
 from prony.client.jobs import Jobs
 from prony.client.recipes import Recipes
 from prony.client.schedules import Schedules
 from prony.client.scripts import Scripts
+from prony.client.server_ops import House
 from prony.client.sweeps import Sweeps
 
 

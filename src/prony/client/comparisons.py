@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prony.client.asking import Asking
+from prony.client.request_shapes import Asking
 from prony.model.comparison import Comparison, Terms
 from prony.model.quantity import share_text
 

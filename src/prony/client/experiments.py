@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from prony.client.asking import Asking
 from prony.client.connection import Asked, Call
+from prony.client.request_shapes import Asking
 from prony.client.watching import Update, updates
 from prony.errors import PronyError
-from prony.model.dossier import ExperimentData
 from prony.model.experiment import ExperimentState
+from prony.model.experiment_data import ExperimentData
 from prony.model.listing import Filters, Glance, Listing, Sort
 from prony.model.queue import ExperimentView, Modification, Page, Submission
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prony.client.asking import Asking
+from prony.client.request_shapes import Asking
 from prony.model.history import (
     Acknowledgement,
     Baseline,

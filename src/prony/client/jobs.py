@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from prony.client import wire
-from prony.client.asking import Asking
 from prony.client.connection import Call
+from prony.client.request_shapes import Asking
 from prony.errors import TransportError
-from prony.model.dossier import Entry
+from prony.model.experiment_data import Entry
 from prony.model.picture import Counters, Distribution, Starts, Timeline
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from prony.client.asking import Asking
 from prony.client.connection import Call
+from prony.client.request_shapes import Asking
 from prony.errors import TransportError
 from prony.model.check import Catalogue, Examples, RecipeCheck
 from prony.model.queue import Submission

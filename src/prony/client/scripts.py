@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prony.client.asking import Asking
 from prony.client.connection import Call, Content
+from prony.client.request_shapes import Asking
 
 
 class Scripts(Asking):

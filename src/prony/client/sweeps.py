@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prony.client.asking import Asking
+from prony.client.request_shapes import Asking
 from prony.model.gate_outcome import GateReport
 from prony.model.matrix import MatrixReport
 from prony.model.sweep import SweepReport

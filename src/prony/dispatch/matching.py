@@ -8,11 +8,11 @@ from functools import lru_cache
 from prony.dispatch.facts import facts_of
 from prony.dispatch.needs import script_needs, service_needs
 from prony.model.agent import Fact
+from prony.model.fact_condition import Comparison, Value, comparison
 from prony.model.job import Job
 from prony.model.place import Demand, Lack, Place, Wanted
 from prony.model.recipe import ServiceWorkload
 from prony.model.script import ScriptWorkload
-from prony.model.wanted import Comparison, Value, comparison
 from prony.ports.models import scheme_of
 
 __all__ = ["demand_of", "facts_of", "lacks"]

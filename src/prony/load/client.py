@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from prony.load import orders
-from prony.load.dues import OpenLoop
+from prony.load.closed_loop import ClosedLoop
+from prony.load.connection import ConnectionPool
 from prony.load.limits import raise_files
-from prony.load.line import ConnectionPool
+from prony.load.open_loop import OpenLoop
 from prony.load.orders import ClientOrder
-from prony.load.pacing import come_first
 from prony.load.poll import Poll
 from prony.load.sender import Sender
 from prony.load.stamps import Warmth
-from prony.load.users import ClosedLoop
+from prony.load.timer import come_first
 
 _IN, _OUT = 0, 1
 

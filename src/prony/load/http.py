@@ -16,7 +16,7 @@ from prony.load.wire import Wire
 from prony.ports.driver import Cause, Endpoint
 
 if TYPE_CHECKING:
-    from prony.load.line import Connection
+    from prony.load.connection import Connection
 
 _BLANK = b"\r\n\r\n"
 _MOST_HEADS = 4096

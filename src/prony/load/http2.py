@@ -16,7 +16,7 @@ from prony.load.wire import Wire
 from prony.ports.driver import Cause, Endpoint
 
 if TYPE_CHECKING:
-    from prony.load.line import Connection
+    from prony.load.connection import Connection
 
 _DATA, _HEADERS, _RST, _SETTINGS, _PUSH, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
 _END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from time import perf_counter_ns as clock
 from typing import Protocol
 
-from prony.load.pacing import Timer
+from prony.load.timer import Timer
 
 READ = 1
 WRITE = 4

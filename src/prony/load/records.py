@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from prony.load.line import Connection
+from prony.load.connection import Connection
 from prony.ports.driver import Stamps
 
 FIELDS = (

@@ -11,7 +11,7 @@ from time import perf_counter_ns as clock
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
-from prony.load.line import BUSY, CLOSED, CONNECTING, GREETING, Connection, ConnectionPool
+from prony.load.connection import BUSY, CLOSED, CONNECTING, GREETING, Connection, ConnectionPool
 from prony.load.orders import ClientOrder
 from prony.load.records import Records
 from prony.load.spool import Spool

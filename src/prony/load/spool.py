@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prony.load.line import Connection
+from prony.load.connection import Connection
 from prony.ports.driver import Reply
 
 _head = struct.Struct("@4q")

@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Sequence
 from typing import Any
 
-from prony.load.line import GREETING, Connection, ConnectionPool, Owner
+from prony.load.connection import GREETING, Connection, ConnectionPool, Owner
 from prony.load.wire import Wire
 from prony.ports.driver import Cause, Endpoint
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
-    from prony.load.line import Connection
+    from prony.load.connection import Connection
 
 
 class Wire:

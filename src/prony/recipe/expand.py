@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from prony.model.job import Job
 from prony.model.recipe import Duet, Recipe, Scalar
-from prony.recipe.marks import Marks, problem_at, with_value
 from prony.recipe.matrix import MOST_JOBS, combinations, duet_problems, matrix_problems
+from prony.recipe.positions import Marks, problem_at, with_value
 from prony.recipe.problems import Problem, recipe_error
-from prony.recipe.shape import follow
+from prony.recipe.schema_lookup import follow
 from prony.recipe.validate import problems_of, validate_document
 
 Cell = dict[str, Scalar]

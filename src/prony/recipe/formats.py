@@ -8,7 +8,7 @@ from typing import Literal
 
 from prony.errors import InputError
 from prony.recipe.limits import DEEPEST, TOO_DEEP, check_limits
-from prony.recipe.marks import Parsed, problem_at
+from prony.recipe.positions import Parsed, problem_at
 from prony.recipe.problems import Problem, recipe_error
 
 Format = Literal["yaml", "toml", "json"]

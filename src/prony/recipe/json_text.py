@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from prony.recipe.marks import Keys, Mark, Parsed, problem_at
+from prony.recipe.positions import Keys, Mark, Parsed, problem_at
 from prony.recipe.problems import Problem, syntax_error
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 
 from prony.model.recipe import Duet, Matrix, Scalar
 from prony.recipe.limits import MOST_AXES
-from prony.recipe.marks import Keys, Mark, Marks, problem_at, with_value
+from prony.recipe.messages import show_value
+from prony.recipe.positions import Keys, Mark, Marks, problem_at, with_value
 from prony.recipe.problems import Problem
-from prony.recipe.shape import axis_trouble, follow, nearest
+from prony.recipe.schema_lookup import axis_trouble, follow, nearest
 from prony.recipe.validate import problems_of, validate_document
-from prony.recipe.wording import show_value
 
 MOST_JOBS = 10_000
 _Values = tuple[tuple[bool, Scalar], ...]

@@ -6,7 +6,7 @@ import re
 import tomllib
 from dataclasses import dataclass, field
 
-from prony.recipe.marks import Keys, Mark, Parsed
+from prony.recipe.positions import Keys, Mark, Parsed
 from prony.recipe.problems import syntax_error
 
 _TOKEN = re.compile(

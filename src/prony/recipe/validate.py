@@ -9,10 +9,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from prony.model.recipe import Recipe
-from prony.recipe.marks import Keys, Marks, Parsed, problem_at, value_at
+from prony.recipe.messages import advice, describe_expected, show_value, words
+from prony.recipe.positions import Keys, Marks, Parsed, problem_at, value_at
 from prony.recipe.problems import Problem
-from prony.recipe.shape import alternatives, axis_trouble, elsewhere, known_keys, meant, node_at
-from prony.recipe.wording import advice, describe_expected, show_value, words
+from prony.recipe.schema_lookup import alternatives, axis_trouble, elsewhere, known_keys, meant, node_at
 
 Details = Mapping[str, Any]
 # Nobody reads more, and finding the nearest key for each of a hundred thousand would take minutes.

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from prony.model.fact import advice, comparing
-from prony.model.wanted import comparison
-from prony.recipe.marks import Keys, Marks, Parsed, problem_at, value_at
+from prony.model.fact_condition import comparison
+from prony.recipe.positions import Keys, Marks, Parsed, problem_at, value_at
 from prony.recipe.problems import Problem
 
 # As many as there may be: finding the nearest name for each of a hundred thousand would take minutes.

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from prony.recipe.limits import DEEPEST, MOST_VALUES, TOO_DEEP, TOO_MANY
-from prony.recipe.marks import Keys, Mark, Parsed, problem_at
+from prony.recipe.positions import Keys, Mark, Parsed, problem_at
 from prony.recipe.problems import Problem, syntax_error
 
 # libyaml where PyYAML was built with it: the same events, many times faster.

@@ -6,19 +6,19 @@ from difflib import get_close_matches
 from importlib import import_module
 
 from prony.errors import InputError
-from prony.model.dossier import ExperimentData
+from prony.model.experiment_data import ExperimentData
 from prony.model.gate_outcome import strictly
 
 __all__ = ["FORMATS", "render"]
 
 # What a person writes after --format, and the module whose `render` makes it; imported only when it is asked for.
 FORMATS: dict[str, str] = {
-    "html": "prony.report.html",
-    "md": "prony.report.markdown",
-    "json": "prony.report.json",
-    "csv": "prony.report.csv",
-    "junit": "prony.report.junit",
-    "github": "prony.report.github",
+    "html": "prony.report.html.experiment",
+    "md": "prony.report.markdown.experiment",
+    "json": "prony.report.exports.json",
+    "csv": "prony.report.exports.csv",
+    "junit": "prony.report.exports.junit",
+    "github": "prony.report.markdown.github",
 }
 _ALSO_SAID = {"markdown": "md", "htm": "html", "xml": "junit"}
 

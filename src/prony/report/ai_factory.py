@@ -17,15 +17,15 @@ from typing import Any
 
 from prony import __version__
 from prony.errors import NotFoundError
-from prony.measure.request_lines import Log, read_log
-from prony.measure.requests import OK
-from prony.model.dossier import Entry
+from prony.instruments.request_lines import Log, read_log
+from prony.instruments.requests import OK
+from prony.model.experiment_data import Entry
 from prony.model.result import Repetition
 from prony.report.ai_factory_metrics import logs_summary, metrics_text
 from prony.report.ai_factory_pages import write_report
 from prony.report.ai_factory_summary import summary_of
 from prony.report.exported import ExportedLoad
-from prony.report.load_series import requests_of
+from prony.report.plots.load_series import requests_of
 
 ORIGIN = "origin"  # of a result folder that was imported: its files as they came
 _MOST_CLIENTS = 10_000

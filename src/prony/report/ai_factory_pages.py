@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prony.measure.request_lines import Log
+from prony.instruments.request_lines import Log
 from prony.model.estimate import Grade
 from prony.model.sweep import Bottleneck
 from prony.report.exported import ExportedLoad
 from prony.report.load_findings import load_findings
-from prony.report.markdown_text import escape_markdown
+from prony.report.markdown.text import escape_markdown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from prony.measure.request_lines import Log, RequestLine
+from prony.instruments.request_lines import Log, RequestLine
 from prony.stats.quantiles import quantile
 
 _LLMS = ("vllm", "ollama")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from prony.model.dossier import Entry
 from prony.model.estimate import Estimate, Grade
+from prony.model.experiment_data import Entry
 from prony.model.recipe import ModelWorkload
 from prony.model.script import ScriptWorkload
-from prony.report import pick
+from prony.report import entry_fields
 from prony.report.number import interval_of
 
 Relation = Literal["fastest", "slower", "overlap", "unknown"]
@@ -49,7 +49,7 @@ def quotable(entry: Entry, key: str = "") -> Estimate | None:
     is not void."""
     if entry.summary.verdict.grade is Grade.VOID:
         return None
-    found = pick.estimate(entry.summary, key or pick.headline(entry))
+    found = entry_fields.estimate(entry.summary, key or entry_fields.headline(entry))
     return found if found is not None and found.value > 0 else None
 
 

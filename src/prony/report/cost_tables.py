@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from prony.model.account import AnalysedExperiment
+from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.estimate import Grade
 from prony.model.matrix import Worth
-from prony.report import matrix_tables, number, pick
+from prony.report import entry_fields, matrix_tables, number
 from prony.report.load_tables import FigureLine
 
 
 def sentences(account: AnalysedExperiment) -> list[str]:
     """Name the job that costs least, and call it the cheapest only where intervals lie apart; never a void one."""
     told = []
-    void = {pick.label(entry) for entry in account.entries if entry.summary.verdict.grade is Grade.VOID}
+    void = {entry_fields.label(entry) for entry in account.entries if entry.summary.verdict.grade is Grade.VOID}
     worths = [(name, worth) for name, worth in _worths(account) if name not in void]
     for things in dict.fromkeys(worth.things for _, worth in worths):
         rated = [(worth.per_million, name) for name, worth in worths
@@ -50,4 +50,8 @@ def remarks(account: AnalysedExperiment) -> list[str]:
 
 
 def _worths(account: AnalysedExperiment) -> list[tuple[str, Worth]]:
-    return [(pick.label(entry), worth) for entry in account.entries for worth in account.worths.get(entry.job.id, ())]
+    return [
+        (entry_fields.label(entry), worth)
+        for entry in account.entries
+        for worth in account.worths.get(entry.job.id, ())
+    ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from prony.model.dossier import Entry
+from prony.model.experiment_data import Entry
 from prony.model.sweep import Bottleneck
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from prony.model.account import AnalysedExperiment
-from prony.model.dossier import Entry, ExperimentData
+from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.estimate import Estimate, Grade
+from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.recipe import ModelWorkload
 from prony.model.sweep import SweepReport
-from prony.report import compare, cost_tables, history_tables, number, pick, sweep_tables
+from prony.report import compare, cost_tables, entry_fields, history_tables, number, sweep_tables
 from prony.report.comparison import heads
 from prony.report.gate_tables import sentences
 from prony.report.load_findings import load_findings
@@ -39,7 +39,7 @@ def findings(dossier: ExperimentData, *, gates: bool = True) -> list[str]:
     told += _sweep(dossier.sweep)
     told += cost_tables.sentences(account)
     told += account.untold
-    told += [_describe_failure(entry) for entry in dossier.entries if pick.has_failed(entry)]
+    told += [_describe_failure(entry) for entry in dossier.entries if entry_fields.has_failed(entry)]
     return told
 
 
@@ -54,7 +54,7 @@ def _overview(dossier: ExperimentData) -> str:
     entries, planned = dossier.entries, dossier.experiment.job_count
     if not entries:
         return "No job has a result yet, so there is nothing to report."
-    ended = sum(not pick.has_failed(entry) for entry in entries)
+    ended = sum(not entry_fields.has_failed(entry) for entry in entries)
     graded = Counter(entry.summary.verdict.grade for entry in entries)
     verdicts = ", ".join(f"{graded[grade]} {grade}" for grade in Grade if graded[grade])
     devices = ", ".join(dict.fromkeys(entry.environment.device.name for entry in entries))
@@ -76,12 +76,12 @@ def _of_group(group: Sequence[Entry], *, alone: bool) -> list[str]:
     timed = [(found, one) for one in group if (found := compare.quotable(one)) is not None]
     if best is None or len(timed) < 2:
         return []
-    skip = {path for path in best.job.cell if path not in pick.varying([one for _, one in timed])}
+    skip = {path for path in best.job.cell if path not in entry_fields.varying([one for _, one in timed])}
     ours = next(found for found, one in timed if one is best)
     others = sorted(((found, one) for found, one in timed if one is not best), key=lambda pair: pair[0].value)
-    name = pick.label(best, skip)
+    name = entry_fields.label(best, skip)
     where = "" if alone else _work(best)
-    claim = _claim(name, ours, [(found, pick.label(one, skip)) for found, one in others], _thing(best))
+    claim = _claim(name, ours, [(found, entry_fields.label(one, skip)) for found, one in others], _thing(best))
     return [where + claim + _care([best, *(one for _, one in others)], skip)]
 
 
@@ -114,10 +114,12 @@ def _ends(low: float, high: float) -> str:
 
 def _void(account: AnalysedExperiment) -> list[str]:
     """Return whose numbers exist and may not be quoted; a failed job has a sentence of its own."""
-    void = [one for one in account.entries if one.summary.verdict.grade is Grade.VOID and not pick.has_failed(one)]
+    void = [
+        one for one in account.entries if one.summary.verdict.grade is Grade.VOID and not entry_fields.has_failed(one)
+    ]
     if not void:
         return []
-    names = _join_names([pick.label(one) for one in void])
+    names = _join_names([entry_fields.label(one) for one in void])
     verb = "is" if len(void) == 1 else "are"
     if account.comparison is not None:
         return [f"{names} {verb} void: quote none of these numbers alone. What disturbs sides that take turns falls on "
@@ -142,7 +144,7 @@ def _precisions(groups: Sequence[Sequence[Entry]]) -> list[str]:
 
 
 def _care(entries: Sequence[Entry], skip: set[str]) -> str:
-    suspects = [pick.label(one, skip) for one in entries if one.summary.verdict.grade is Grade.SUSPECT]
+    suspects = [entry_fields.label(one, skip) for one in entries if one.summary.verdict.grade is Grade.SUSPECT]
     verb = "is" if len(suspects) == 1 else "are"
     return f" Take it with care: {_join_names(suspects)} {verb} suspect." if suspects else ""
 
@@ -157,11 +159,13 @@ def _singles(groups: Sequence[Sequence[Entry]]) -> list[str]:
     alone = [group[0] for group in timed if len(group) == 1]
     told = []
     for entry in alone[:_MOST_SINGLES]:
-        found = pick.estimate(entry.summary, pick.headline(entry))
+        found = entry_fields.estimate(entry.summary, entry_fields.headline(entry))
         if found is not None:
             grade = entry.summary.verdict.grade
             care = "" if grade is Grade.VALID else f" Take it with care: it is {grade}."
-            told.append(f"{pick.label(entry)} takes {number.text(found)} for one {_thing(entry)} at the median.{care}")
+            told.append(
+                f"{entry_fields.label(entry)} takes {number.text(found)} for one {_thing(entry)} at the median.{care}"
+            )
     return told
 
 
@@ -189,12 +193,12 @@ def _most(model: str, rated: list[tuple[Estimate, Entry]]) -> str:
     for found, one in ranked[1:]:
         theirs = number.interval_of(found)
         if ours is None or theirs is None or theirs[1] >= ours[0]:
-            tied.append(pick.label(one))
-    begin = f"The highest throughput of {model} is {number.text(best)}, by {pick.label(entry)}"
+            tied.append(entry_fields.label(one))
+    begin = f"The highest throughput of {model} is {number.text(best)}, by {entry_fields.label(entry)}"
     return f"{begin}; {_join_names(tied)} cannot be told from it." if tied else f"{begin}."
 
 
 def _describe_failure(entry: Entry) -> str:
-    found = pick.failures(entry)
-    why = pick.failure_text(found[0][1]) if found else "no reason was recorded"
-    return pick.sentence(f"{pick.label(entry)} failed {why}")
+    found = entry_fields.failures(entry)
+    why = entry_fields.failure_text(found[0][1]) if found else "no reason was recorded"
+    return entry_fields.sentence(f"{entry_fields.label(entry)} failed {why}")

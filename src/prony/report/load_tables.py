@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prony.model.clients import Member
-from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Estimate
+from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import METRICS, key_of, key_text
-from prony.report import number, pick
+from prony.report import entry_fields, number
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9", "max")
 _LATENCIES = ("e2e_ms", "service_ms", "ttfb_ms", "ttft_ms", "ttft_content_ms", "itl_ms", "tpot_ms", "sent_late_ms",
@@ -31,13 +31,13 @@ class FigureLine:
 
 
 def loads(dossier: ExperimentData) -> list[Entry]:
-    return [entry for entry in dossier.entries if pick.is_load(entry)]
+    return [entry for entry in dossier.entries if entry_fields.is_load(entry)]
 
 
 def latency_lines(entry: Entry) -> list[FigureLine]:
     """Return a line for each latency that was measured, by operation too; all in milliseconds."""
     found = []
-    errors = pick.estimate(entry.summary, "error_rate")
+    errors = entry_fields.estimate(entry.summary, "error_rate")
     same = () if errors is not None and errors.value else ("e2e_with_failures_ms",)
     for metric in (one for one in _LATENCIES if one not in same):
         for operation in ["", *_operations(entry, metric)]:
@@ -53,7 +53,9 @@ def figure_lines(entry: Entry) -> list[FigureLine]:
     for metric in _FIGURES:
         for operation in ["", *_operations(entry, metric)]:
             name = f"{metric}/{operation}" if operation else metric
-            one = pick.estimate(entry.summary, f"{name}.{'mean' if metric in ('error_rate', 'quality') else 'p50'}")
+            one = entry_fields.estimate(
+                entry.summary, f"{name}.{'mean' if metric in ('error_rate', 'quality') else 'p50'}"
+            )
             if one is not None:
                 found.append(FigureLine(name, (_figure(metric, one), _interval(metric, one)), number.footnote(one)))
     return found

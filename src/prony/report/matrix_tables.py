@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from prony.model.estimate import Estimate
 from prony.model.matrix import MatrixCell, MatrixReport, Worth
-from prony.report import number, pick
+from prony.report import entry_fields, number
 from prony.report.load_tables import FigureLine
 
 _SIZES = (("million", 1e6),)
@@ -20,7 +20,7 @@ def headings(report: MatrixReport) -> tuple[str, ...]:
 
 def axes(report: MatrixReport) -> tuple[str, str]:
     """Return what stands in rows and in columns, as a reader says it."""
-    return pick.axis(report.terms.rows), pick.axis(report.terms.columns)
+    return entry_fields.axis(report.terms.rows), entry_fields.axis(report.terms.columns)
 
 
 def title(report: MatrixReport) -> str:
@@ -81,7 +81,7 @@ def _cell(cell: MatrixCell | None) -> str:
         return ""
     if cell.estimate is None:
         return number.DASH
-    symbol = "" if cell.grade is None else f" {pick.SYMBOLS[cell.grade]}"
+    symbol = "" if cell.grade is None else f" {entry_fields.SYMBOLS[cell.grade]}"
     return f"{number.text(cell.estimate)}{symbol} {MARKS[cell.mark]}".rstrip()
 
 

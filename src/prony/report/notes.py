@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from prony.model.calibration import Calibration
-from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Grade
+from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.recipe import ModelWorkload
-from prony.report import number, pick
+from prony.report import entry_fields, number
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ def notes(dossier: ExperimentData) -> list[Note]:
     found: dict[tuple[Grade | None, str], list[str]] = {}
     for entry in dossier.entries:
         for grade, text in _of_entry(entry):
-            found.setdefault((grade, text), []).append(pick.label(entry))
+            found.setdefault((grade, text), []).append(entry_fields.label(entry))
     shared: list[Note] = []
     alone: dict[tuple[Grade | None, str], list[str]] = {}
     for (grade, text), jobs in found.items():
@@ -34,7 +34,7 @@ def notes(dossier: ExperimentData) -> list[Note]:
         else:
             alone.setdefault((grade, jobs[0]), []).append(text)
     listed = shared + [Note(grade, " ".join(texts), (job,)) for (grade, job), texts in alone.items()]
-    order = {grade: place for place, grade in enumerate((*pick.WORST_FIRST, None))}
+    order = {grade: place for place, grade in enumerate((*entry_fields.WORST_FIRST, None))}
     judged = sorted(listed, key=lambda note: order[note.grade])
     return judged + [Note(None, text, ()) for text in dossier.experiment.notes]
 
@@ -81,9 +81,12 @@ def _list_failures(entry: Entry) -> list[tuple[Grade | None, str]]:
     whole = entry.result.failure
     told: list[tuple[Grade | None, str]] = []
     if whole is not None and whole.code != "cancelled":
-        told.append((Grade.VOID, pick.sentence(f"The job failed {pick.failure_text(whole)}")))
-    others = [why for one, why in pick.failures(entry) if one is not None and why != whole]
-    return told + [(Grade.SUSPECT, pick.sentence(f"A repetition failed {pick.failure_text(why)}")) for why in others]
+        told.append((Grade.VOID, entry_fields.sentence(f"The job failed {entry_fields.failure_text(whole)}")))
+    others = [why for one, why in entry_fields.failures(entry) if one is not None and why != whole]
+    return told + [
+        (Grade.SUSPECT, entry_fields.sentence(f"A repetition failed {entry_fields.failure_text(why)}"))
+        for why in others
+    ]
 
 
 def _precision(entry: Entry) -> str | None:
@@ -108,7 +111,7 @@ def _reference(entry: Entry) -> str:
 
 def sensitivity(dossier: ExperimentData) -> str:
     """Return one line on how small a change such runs would show, from the best to the worst job; empty of none."""
-    seen = [one for entry in dossier.entries if (one := entry.summary.sensitivity.get(pick.headline(entry)))]
+    seen = [one for entry in dossier.entries if (one := entry.summary.sensitivity.get(entry_fields.headline(entry)))]
     if not seen:
         return ""
     runs = _range([str(end(one.runs for one in seen)) for end in (min, max)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prony.model.estimate import Estimate
 from prony.model.sweep import Claim, Curve, Level, LimitState, SweepReport
-from prony.report import number, pick
+from prony.report import entry_fields, number
 from prony.report.load_tables import FigureLine
 
 _LIMITED = {"client": "the client", "server": "the server", "machine": "shared", "others": "other processes",
@@ -77,7 +77,7 @@ def _cells(curve: Curve, level: Level) -> tuple[str, ...]:
     errors = number.DASH if level.errors is None else number.share(level.errors.value)
     goodput = (_text(level.goodput),) if _optional(curve) else ()
     judged = (_slo(level),) if _judge_levels(curve) else ()
-    verdict = pick.verdict_text(level.grade, level.ended_early)
+    verdict = entry_fields.verdict_text(level.grade, level.ended_early)
     return (f"{level.load:g}", _text(level.throughput), *goodput, _text(level.p50), _text(level.p99), errors, *judged,
             describe_limit(level), verdict)  # fmt: skip
 

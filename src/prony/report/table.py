@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Estimate
+from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import HEADLINES, key_of
-from prony.report import compare, number, pick
+from prony.report import compare, entry_fields, number
 
 # key, heading, importance: where there is no room, the least important column goes first.
 _MEASURED: tuple[tuple[str, str, int], ...] = (
@@ -112,7 +112,7 @@ def table(dossier: ExperimentData) -> Table:
 def _script_metrics(dossier: ExperimentData) -> list[str]:
     """Return what scripts told, by the order of the first that tells it."""
     named = {key for key, _, _ in _MEASURED}
-    keys = dict.fromkeys(key for entry in dossier.entries for key in pick.own_keys(entry.summary))
+    keys = dict.fromkeys(key for entry in dossier.entries for key in entry_fields.own_keys(entry.summary))
     return [key for key in keys if key not in named and key.removesuffix(".p50") not in named]
 
 
@@ -124,10 +124,10 @@ def _heading(key: str) -> str:
 
 
 def _matrix(dossier: ExperimentData) -> list[Column]:
-    paths = pick.axes(dossier)
+    paths = entry_fields.axes(dossier)
     if not paths:
         return [Column("title", "job", 98, is_number=False)]
-    return [Column(path, pick.axis(path).replace("_", " "), 98, is_number=False) for path in paths]
+    return [Column(path, entry_fields.axis(path).replace("_", " "), 98, is_number=False) for path in paths]
 
 
 def _labels(dossier: ExperimentData, key: str) -> dict[str, Cell]:
@@ -137,7 +137,7 @@ def _labels(dossier: ExperimentData, key: str) -> dict[str, Cell]:
         verdict = entry.summary.verdict
         if key == "verdict":
             reasons = "; ".join(one.text for one in verdict.reasons)
-            made[entry.job.id] = Cell(pick.verdict_text(verdict.grade, entry.ended_early), note=reasons)
+            made[entry.job.id] = Cell(entry_fields.verdict_text(verdict.grade, entry.ended_early), note=reasons)
         elif key == "title":
             made[entry.job.id] = Cell(entry.summary.title)
         elif key in entry.job.cell:
@@ -148,7 +148,9 @@ def _labels(dossier: ExperimentData, key: str) -> dict[str, Cell]:
 def _measure_column(dossier: ExperimentData, key: str) -> tuple[number.Scale, dict[str, Cell]]:
     """Return one column with a common unit; empty where no job has this number."""
     found = {
-        one.job.id: estimate for one in dossier.entries if (estimate := pick.estimate(one.summary, key)) is not None
+        one.job.id: estimate
+        for one in dossier.entries
+        if (estimate := entry_fields.estimate(one.summary, key)) is not None
     }
     scale = number.common_scale(found.values())
     write = _share_cell if key in _SHARES else _cell
@@ -160,10 +162,12 @@ def _measure_column(dossier: ExperimentData, key: str) -> tuple[number.Scale, di
 
 def _absent(entry: Entry, key: str) -> Cell:
     """Return why there is no number here."""
-    if (absent := pick.missing(entry.summary, key)) is not None:
+    if (absent := entry_fields.missing(entry.summary, key)) is not None:
         return Cell(note=number.missing_text(absent))
-    if key == pick.headline(entry) and pick.has_failed(entry):
-        return Cell("failed", note="; ".join(pick.failure_text(why) for _, why in pick.failures(entry)[:1]))
+    if key == entry_fields.headline(entry) and entry_fields.has_failed(entry):
+        return Cell(
+            "failed", note="; ".join(entry_fields.failure_text(why) for _, why in entry_fields.failures(entry)[:1])
+        )
     return Cell()
 
 

@@ -11,14 +11,15 @@ from starlette.types import Receive, Scope, Send
 from prony import __version__
 from prony.app.login import Logins
 from prony.server import pages
-from prony.server.directory import Directory
-from prony.server.edge import Edge
+from prony.server.auth import Authenticator
 from prony.server.forwarded import Network, Proxies
-from prony.server.gate import Authenticator
 from prony.server.login import LoginPages
+from prony.server.long_poll import Waits
 from prony.server.metrics import Metrics
+from prony.server.middleware import Edge
 from prony.server.openapi import document
 from prony.server.operation import Operation
+from prony.server.router import Directory
 from prony.server.routes import (
     access,
     agents,
@@ -36,7 +37,6 @@ from prony.server.routes import (
     scripts,
     sweeps,
 )
-from prony.server.waiting import Waits
 
 if TYPE_CHECKING:
     from prony.app.fleet import Fleet

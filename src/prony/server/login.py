@@ -13,7 +13,7 @@ from prony.app.fleet import Fleet
 from prony.app.login import Logins
 from prony.errors import AccessError, StoreError
 from prony.model.access import AuditEntry
-from prony.server.gate import Authenticator, address_of
+from prony.server.auth import Authenticator, address_of
 from prony.server.session import read_session, session_cookie
 from prony.server.web import POLICY
 from prony.store import audit

@@ -9,7 +9,7 @@ from fastapi.openapi.utils import get_openapi
 
 from prony import __version__
 from prony.model.problem import Problem
-from prony.server.gate import ROLES
+from prony.server.auth import ROLES
 from prony.server.problems import describe_refusal
 
 _ABOUT = """A fleet that runs recipes on many devices and keeps what they measured.

@@ -20,11 +20,11 @@ from prony.errors import NotFoundError, PronyError, StoreError
 from prony.model.access import AuditEntry, Principal
 from prony.model.base import Noun
 from prony.ports.clock import SystemClock
-from prony.server.asked import ID_PATTERN, QueryParams, read_query
+from prony.server.auth import Authenticator, address_of, allow
 from prony.server.body import json_body
-from prony.server.gate import Authenticator, address_of, allow
+from prony.server.long_poll import Waits
 from prony.server.problems import GONE, ClientGoneError, refusal
-from prony.server.waiting import Waits
+from prony.server.query_params import ID_PATTERN, QueryParams, read_query
 from prony.store import audit
 
 if TYPE_CHECKING:

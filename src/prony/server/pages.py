@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from prony.errors import NotFoundError
-from prony.server.asked import Id
 from prony.server.openapi import document
 from prony.server.operation import Operation
+from prony.server.query_params import Id
 
 router = APIRouter(tags=["documentation"], route_class=Operation, include_in_schema=False)
 

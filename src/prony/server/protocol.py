@@ -14,7 +14,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from prony.server.connections import Connections, descriptor_limits
-from prony.server.edge import HEADERS
+from prony.server.middleware import HEADERS
 from prony.server.problems import RequestError, refusal
 
 MOST_HEAD = 64 * 1024

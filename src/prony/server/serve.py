@@ -30,7 +30,7 @@ from prony.server.ending import end_within
 from prony.server.forwarded import Network
 from prony.server.listening import BACKLOG, is_loopback_at, listening_at, url_at
 from prony.server.protocol import count_connections, protocol_for
-from prony.server.sark.face import Face, SarkOptions, opened_face, sark_served
+from prony.server.sark.server import Face, SarkOptions, opened_face, sark_served
 from prony.store.home import Home, home
 from prony.store.lock import try_file_lock
 from prony.store.serving import running_server, server_file

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, select
 
 from prony.model.agent import Capabilities
 from prony.store import tables
+from prony.store.codecs import read_labels
 from prony.store.listing_tables import listed
-from prony.store.rows import read_labels
 
 # The label by which an agent says whose it is: nobody submits an agent.
 _OWNER = "owner"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from prony.errors import InputError
-from prony.measure.request_lines import Log, read_log
+from prony.instruments.request_lines import Log, read_log
 from prony.store.bundle import EXPERIMENT
 from prony.store.folder import JOB
 from prony.store.manifest import MANIFEST, files_of

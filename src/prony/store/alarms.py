@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, delete, func, or_, select, update
 from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.alarm import Alarm, Happening, Incident
 from prony.model.queue import Page
-from prony.store import ledger, tables
+from prony.store import result_rows, tables
 
 _T = tables.alarm
 _I = tables.incident
@@ -31,7 +31,7 @@ class Source:
 def add(connection: Connection, alarm: Alarm, source: Source) -> None:
     """Keep a new alarm; its name must be free."""
     check_via(connection, alarm)
-    if not ledger.insert_new(connection, _T, _row(alarm, source)):
+    if not result_rows.insert_new(connection, _T, _row(alarm, source)):
         hint = f"give it another name, or `prony alarm remove {alarm.name}` first"
         raise ConflictError(f"an alarm {alarm.name!r} is there already", hint=hint)
 
@@ -39,7 +39,7 @@ def add(connection: Connection, alarm: Alarm, source: Source) -> None:
 def replace(connection: Connection, alarm: Alarm, source: Source) -> None:
     """Keep an alarm in the place of the one of its name, whose incidents stay."""
     check_via(connection, alarm)
-    if not ledger.insert_new(connection, _T, _row(alarm, source)):
+    if not result_rows.insert_new(connection, _T, _row(alarm, source)):
         kept = find(connection, alarm.name)
         known = alarm.model_copy(update={"id": kept.id, "created_at": kept.created_at})
         connection.execute(update(_T).where(_T.c.id == kept.id).values(document=_document(known)))
@@ -115,7 +115,7 @@ def begin(connection: Connection, alarm_id: str, happening: Happening) -> tuple[
     if known is not None:
         return False, known.notice_id
     fresh = {"alarm_id": alarm_id, "subject": happening.subject, "opened_at": happening.at, "count": 1}
-    if ledger.insert_new(connection, _I, values | fresh):
+    if result_rows.insert_new(connection, _I, values | fresh):
         return True, None
     return False, connection.execute(again).scalar()  # another server opened it in the same instant
 

@@ -14,10 +14,10 @@ from prony.errors import InputError, NotFoundError, StoreError
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.recipe import Matrix, Recipe, Scalar
+from prony.store.codecs import experiment_from
 from prony.store.folder import JOB, RESULT, FolderContents, read_folder, read_noun
-from prony.store.ledger import outcome
 from prony.store.manifest import MANIFEST, Manifest, verify
-from prony.store.rows import experiment_from
+from prony.store.result_rows import outcome
 
 EXPERIMENT = "experiment.json"
 JOBS = "jobs"

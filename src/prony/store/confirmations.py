@@ -13,7 +13,7 @@ from prony.model.estimate import Summary
 from prony.model.history import Change, ChangeState
 from prony.model.job import Job
 from prony.model.result import ResultState
-from prony.store import history_tables, ledger, tables
+from prony.store import history_tables, result_rows, tables
 
 _T, _C = history_tables.confirmation, history_tables.change
 # A batch that ended so is followed by another; after any other end nothing more is run.
@@ -36,7 +36,7 @@ class Batch:
 
 def add(connection: Connection, batch: Batch) -> bool:
     """Keep a new batch; False where somebody else made the same one."""
-    return ledger.insert_new(connection, _T, dict(vars(batch)))
+    return result_rows.insert_new(connection, _T, dict(vars(batch)))
 
 
 def end(connection: Connection, batch: Batch, outcome: str, reason: str) -> bool:

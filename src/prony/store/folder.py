@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import ValidationError
 
 from prony.errors import NotFoundError, StoreError
-from prony.measure.samples import SAMPLES, TELEMETRY
+from prony.instruments.samples import SAMPLES, TELEMETRY
 from prony.model.base import Noun
 from prony.model.device import Environment
 from prony.model.job import Job

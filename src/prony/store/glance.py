@@ -114,7 +114,7 @@ def _show_row(row: dict[str, Any]) -> dict[str, Any]:
 def _is_abandoned(state: str, owner: str | None) -> bool:
     if state != "running" or owner is None:
         return False
-    from prony.store.owner import Owner, lives
+    from prony.store.process_owner import Owner, lives
 
     return lives(Owner.read(owner)) is False
 

@@ -32,7 +32,7 @@ from prony.model.listing import ExperimentRow, Filters, Headline, Sort
 from prony.model.metric import metric_of
 from prony.model.queue import JobState
 from prony.store import history_tables, listing_tables, schedules, tables, unqueued
-from prony.store.rows import read_labels
+from prony.store.codecs import read_labels
 from prony.store.tables import Instant
 
 _E, _L, _R, _P = tables.experiment, listing_tables.listed, tables.result, history_tables.point

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Row, and_, insert, or_, select, update
 from prony.errors import InputError
 from prony.model.alarm import Alarm, Delivery, Happening, Try
 from prony.model.queue import Page
-from prony.store import ledger, tables
+from prony.store import result_rows, tables
 from prony.store.alarms import Source
 
 FIRST_FEW = 5
@@ -69,7 +69,7 @@ def gather(connection: Connection, alarm_id: str, kind: str, happening: Happenin
         "count": 1,
         "document": _HAPPENINGS.dump_json((happening,)).decode(),
     }
-    if ledger.insert_new(connection, _N, fresh):
+    if result_rows.insert_new(connection, _N, fresh):
         return str(fresh["id"])
     mine = (_N.c.alarm_id == alarm_id, _N.c.kind == kind, _N.c.ready_at.is_not(None))
     row = connection.execute(select(_N).where(*mine).with_for_update()).first()

@@ -18,7 +18,7 @@ from prony.model.gang import Part
 from prony.model.job import Job
 from prony.model.queue import JobState
 from prony.store import tables
-from prony.store.rows import job_row
+from prony.store.codecs import job_row
 
 _Q, _A, _J = tables.queue, tables.attempt, tables.job
 _LEASED = JobState.LEASED.value

@@ -28,8 +28,8 @@ from prony.errors import NotFoundError
 from prony.model.job import Job
 from prony.model.queue import Attempt, JobState, Lot
 from prony.model.result import Failure
-from prony.store import lots, tables
-from prony.store.rows import job_row
+from prony.store import lot_rows, tables
+from prony.store.codecs import job_row
 
 _Q, _L, _A = tables.queue, tables.lot, tables.attempt
 _WAITING, _LEASED = JobState.WAITING.value, JobState.LEASED.value
@@ -42,7 +42,7 @@ def add(connection: Connection, jobs: Sequence[Job], places: Mapping[str, Lot], 
     if not jobs:
         return
     distinct = {lot.id: lot for lot in places.values()}
-    connection.execute(insert(_L), [lots.row_of(lot) for lot in distinct.values()])
+    connection.execute(insert(_L), [lot_rows.row_of(lot) for lot in distinct.values()])
     connection.execute(insert(tables.job), [job_row(job) | {"position": i} for i, job in enumerate(jobs)])
     connection.execute(insert(_Q), [_queue_row(job, places[job.id], tries, now) for job in jobs])
     mark(connection, {job.id: job.labels for job in jobs})

@@ -14,7 +14,7 @@ from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.queue import Page, Submission
 from prony.model.schedule import Fire, Schedule, ScheduleState
 from prony.model.timing import Timing
-from prony.store import ledger, tables
+from prony.store import result_rows, tables
 
 _T = tables.schedule
 _F = tables.fire
@@ -22,7 +22,7 @@ _F = tables.fire
 
 def add(connection: Connection, schedule: Schedule) -> None:
     """Keep a new schedule; its name must be free."""
-    if not ledger.insert_new(connection, _T, _row(schedule)):
+    if not result_rows.insert_new(connection, _T, _row(schedule)):
         raise ConflictError(
             f"a schedule {schedule.name!r} is there already",
             hint=f"give another --name, or `prony schedule remove {schedule.name}` first",
@@ -31,7 +31,7 @@ def add(connection: Connection, schedule: Schedule) -> None:
 
 def replace(connection: Connection, schedule: Schedule) -> str:
     """Keep a schedule in the place of the one of its name, whose history stays; return its id."""
-    if ledger.insert_new(connection, _T, _row(schedule)):
+    if result_rows.insert_new(connection, _T, _row(schedule)):
         return schedule.id
     kept = connection.execute(select(_T.c.id).where(_T.c.name == schedule.name).with_for_update()).scalar_one()
     values = {name: value for name, value in _row(schedule).items() if name not in ("id", "created_at")}
@@ -85,7 +85,7 @@ def remove(connection: Connection, schedule_id: str) -> None:
 
 def add_fire(connection: Connection, fire: Fire) -> bool:
     """Keep one fire; False when the same instant of the schedule has fired before."""
-    return ledger.insert_new(connection, _F, fire.model_dump())
+    return result_rows.insert_new(connection, _F, fire.model_dump())
 
 
 def prune(connection: Connection, before: datetime) -> None:

@@ -36,7 +36,7 @@ def upgrade(engine: Engine, home: Home) -> None:
         if inspect(connection).get_table_names():
             _migrate(connection, HEAD)
         else:
-            from prony.store.whole import make
+            from prony.store.create_schema import make
 
             make(connection)
 

@@ -11,7 +11,7 @@ from prony.model.calibration import Calibration
 from prony.model.history import OPEN, Baseline, Change, ChangeState, Point, Series
 from prony.model.queue import Page
 from prony.store import history_tables, tables
-from prony.store.rows import Values
+from prony.store.codecs import Values
 
 _S, _P, _C, _B = history_tables.series, history_tables.point, history_tables.change, history_tables.baseline
 _ORDER = (_P.c.measured_at, _P.c.job_id)

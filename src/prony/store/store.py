@@ -18,13 +18,13 @@ from prony.model.estimate import Summary
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.result import Result
-from prony.store import ledger, owner, removal, tables
+from prony.store import delete_tree, process_owner, result_rows, tables
+from prony.store.codecs import Record, calibration_row, experiment_of, record_of, result_row
 from prony.store.database import connect_database, reading, writing
 from prony.store.folder import ENVIRONMENT, FolderContents, read_folder, read_noun
 from prony.store.home import Home
 from prony.store.home import home as default_home
 from prony.store.lock import hold_file_lock, try_file_lock
-from prony.store.rows import Record, calibration_row, experiment_of, record_of, result_row
 from prony.store.schema import upgrade
 
 
@@ -71,12 +71,12 @@ class Store:
         Saving the same again changes nothing; another one under the same id is a ConflictError.
         """
         with writing(self._engine) as connection:
-            ledger.add_experiment(connection, experiment)
-            ledger.add_jobs(connection, jobs)
+            result_rows.add_experiment(connection, experiment)
+            result_rows.add_jobs(connection, jobs)
 
     def experiment(self, experiment_id: str) -> Experiment:
         with reading(self._engine) as connection:
-            return ledger.experiment(connection, experiment_id)
+            return result_rows.experiment(connection, experiment_id)
 
     def experiments(
         self, limit: int | None = None, *, name: str | None = None, state: ExperimentState | None = None
@@ -94,12 +94,12 @@ class Store:
     ) -> Experiment:
         """Move a running experiment to its end and let go of it."""
         with writing(self._engine) as connection:
-            return ledger.end_experiment(connection, experiment_id, state, ended_at)
+            return result_rows.end_experiment(connection, experiment_id, state, ended_at)
 
     def resolve_id(self, text: str) -> str:
         """Return the experiment that a person means by a full id, the beginning of one, or `last`."""
         with reading(self._engine) as connection:
-            return ledger.resolve(connection, text)
+            return result_rows.resolve(connection, text)
 
     def orphans(self) -> tuple[Experiment, ...]:
         """Return the running experiments whose process is known to be gone."""
@@ -114,18 +114,18 @@ class Store:
         One whose process lives, or cannot be seen from here (another host or container), is left alone.
         """
         with writing(self._engine) as connection:
-            return ledger.end_orphans(connection, _is_dead)
+            return result_rows.end_orphans(connection, _is_dead)
 
     def delete_experiment(self, experiment_id: str, *, force: bool = False) -> None:
         """Remove an experiment, its jobs, results and folders; a running one only by `force`."""
         with hold_file_lock(self.home.lock):
             with writing(self._engine) as connection:
-                ledger.hold_queue(connection, experiment_id)
-                found = ledger.experiment(connection, experiment_id, change=True)
+                result_rows.hold_queue(connection, experiment_id)
+                found = result_rows.experiment(connection, experiment_id, change=True)
                 if found.state is ExperimentState.RUNNING and not force:
                     raise ConflictError(f"experiment {experiment_id} is running", hint="stop it first")
                 connection.execute(delete(tables.experiment).where(tables.experiment.c.id == experiment_id))
-                ledger.insert_new(connection, tables.deletion, {"experiment_id": experiment_id})
+                result_rows.insert_new(connection, tables.deletion, {"experiment_id": experiment_id})
             self._finish_deletion(experiment_id)
 
     def finish_deletions(self) -> None:
@@ -139,13 +139,13 @@ class Store:
 
     def save_jobs(self, jobs: Iterable[Job]) -> None:
         with writing(self._engine) as connection:
-            ledger.add_jobs(connection, tuple(jobs))
+            result_rows.add_jobs(connection, tuple(jobs))
 
     def jobs(self, experiment_id: str) -> tuple[Job, ...]:
         """Return an experiment's jobs in the order in which they were saved."""
         with reading(self._engine) as connection:
-            ledger.experiment(connection, experiment_id)
-            return ledger.jobs(connection, experiment_id)
+            result_rows.experiment(connection, experiment_id)
+            return result_rows.jobs(connection, experiment_id)
 
     def record_result(self, folder: Path, summary: Summary, *, attempt: int = 1) -> bool:
         """Accept what the runner left in a folder of this home; False when this attempt was accepted before.
@@ -161,8 +161,8 @@ class Store:
     ) -> None:
         """Keep an experiment with all its jobs and results, or nothing of it; folders are in their place already."""
         with writing(self._engine) as connection:
-            ledger.add_experiment(connection, experiment)
-            ledger.add_jobs(connection, jobs)
+            result_rows.add_experiment(connection, experiment)
+            result_rows.add_jobs(connection, jobs)
             for contents, summary, attempt in results:
                 self._accept(connection, contents, summary, attempt)
 
@@ -186,7 +186,7 @@ class Store:
         with reading(self._engine) as connection:
             row = connection.execute(select(table).where(table.c.job_id == job_id, table.c.stands)).first()
             if row is None:
-                ledger.require_job(connection, job_id)
+                result_rows.require_job(connection, job_id)
                 return None
             return record_of(row, self.home.results)
 
@@ -195,7 +195,7 @@ class Store:
         table, job = tables.result, tables.job
         query = select(table).join(job).where(table.c.experiment_id == experiment_id, table.c.stands)
         with reading(self._engine) as connection:
-            ledger.experiment(connection, experiment_id)
+            result_rows.experiment(connection, experiment_id)
             rows = connection.execute(query.order_by(job.c.position, job.c.id))
             return tuple(record_of(row, self.home.results) for row in rows)
 
@@ -207,7 +207,7 @@ class Store:
 
     def save_calibration(self, calibration: Calibration) -> None:
         with writing(self._engine) as connection:
-            ledger.add(connection, tables.calibration, calibration_row(calibration), "calibration")
+            result_rows.add(connection, tables.calibration, calibration_row(calibration), "calibration")
 
     def latest_calibration(self, hardware_id: str) -> Calibration | None:
         table = tables.calibration
@@ -223,26 +223,26 @@ class Store:
         if not path.is_relative_to(self.home.results.resolve()):
             raise InputError(f"{contents.path} lies outside {self.home.results}", hint="import it instead")
         folder = path.relative_to(self.home.results.resolve()).as_posix()
-        return ledger.add_result(connection, result_row(contents, summary), attempt=attempt, folder=folder)
+        return result_rows.add_result(connection, result_row(contents, summary), attempt=attempt, folder=folder)
 
     def _sweep(self) -> None:
         """Finish what a crash left, unless another process is at it this moment: then what lies there is in use."""
-        if not self._pending_deletions() and not removal.has_leftovers(self.home):
+        if not self._pending_deletions() and not delete_tree.has_leftovers(self.home):
             return
         with try_file_lock(self.home.lock) as taken:
             if taken:
                 self.finish_deletions()
-                removal.sweep(self.home)
+                delete_tree.sweep(self.home)
 
     def _pending_deletions(self) -> list[str]:
         with reading(self._engine) as connection:
             return list(connection.execute(select(tables.deletion.c.experiment_id)).scalars())
 
     def _finish_deletion(self, experiment_id: str) -> None:
-        removal.remove(self.home, self.home.experiment_folder(experiment_id))
+        delete_tree.remove(self.home, self.home.experiment_folder(experiment_id))
         with writing(self._engine) as connection:
             connection.execute(delete(tables.deletion).where(tables.deletion.c.experiment_id == experiment_id))
 
 
 def _is_dead(text: str) -> bool:
-    return owner.lives(owner.Owner.read(text)) is False
+    return process_owner.lives(process_owner.Owner.read(text)) is False

@@ -15,13 +15,13 @@ from prony.errors import ConflictError, InputError, NotFoundError, StoreError
 from prony.model.estimate import Summary
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
-from prony.store import removal
+from prony.store import delete_tree
 from prony.store.bundle import EXPERIMENT, JOBS, Bundle, read_bundle
+from prony.store.codecs import Record, experiment_row
 from prony.store.folder import JOB, FolderContents, check_damage
 from prony.store.home import Home
 from prony.store.lock import hold_file_lock
 from prony.store.manifest import MANIFEST, Manifest, checksums, files_of
-from prony.store.rows import Record, experiment_row
 from prony.store.store import Store
 
 
@@ -175,7 +175,7 @@ def _keep(store: Store, bundle: Bundle, summaries: list[Summary]) -> None:
         store.save_whole(bundle.experiment, bundle.jobs, rows)
     except BaseException:
         for folder in placed:
-            removal.remove(store.home, folder)
+            delete_tree.remove(store.home, folder)
         raise
 
 
@@ -185,7 +185,7 @@ def _place(home: Home, source: Path, folder: Path) -> bool:
         if folder.samefile(source) or checksums(folder) == checksums(source):
             return False
         raise ConflictError(f"{folder} exists already and differs from {source}", hint="move one of them away")
-    staged = removal.staging(home)
+    staged = delete_tree.staging(home)
     try:
         _copy(source, staged)
         folder.parent.mkdir(parents=True, exist_ok=True)

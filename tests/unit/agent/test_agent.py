@@ -12,12 +12,12 @@ from typing import Any
 import psutil
 import pytest
 
-from prony.agent import abilities
 from prony.agent import agent as module
+from prony.agent import capabilities
 from prony.agent.agent import Agent
 from prony.agent.identity import Identity, Slot
-from prony.agent.link import ServerClient
 from prony.agent.logs import Log
+from prony.agent.server_client import ServerClient
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import Spool
 from prony.client.wire import delays
@@ -39,7 +39,7 @@ OPEN = ModelPolicy()
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short pauses, and no engines started: what they can do is told elsewhere."""
-    monkeypatch.setattr(abilities, "inspect_engines", lambda _: [])
+    monkeypatch.setattr(capabilities, "inspect_engines", lambda _: [])
     for part in ("agent", "uploader"):
         monkeypatch.setattr(f"prony.agent.{part}.delays", lambda first, most: delays(first / 100, most / 100))
 
@@ -271,7 +271,7 @@ def test_the_policy_reaches_the_runner(life: Life, server: SmallServer, lease: M
 def test_the_server_is_told_when_a_model_is_here_now(
     life: Life, server: SmallServer, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prony.agent.membership._REFRESH_S", 0.0)
+    monkeypatch.setattr("prony.agent.enrolment._REFRESH_S", 0.0)
     server.faults["PUT agents/capabilities"] = [DROP]  # told again with the next look
 
     async def fetch(_: Agent) -> None:

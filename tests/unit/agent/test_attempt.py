@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from prony.agent.attempt import Attempt, Why
-from prony.agent.link import ServerClient
+from prony.agent.finalize_attempt import Ending
 from prony.agent.logs import Log
-from prony.agent.sealing import Ending
+from prony.agent.server_client import ServerClient
 from prony.agent.spool import Spool
 from prony.model.lease import Lease
 from prony.store.home import Home

@@ -20,9 +20,9 @@ HERE, THERE = "http://127.0.0.1:1", "http://127.0.0.1:2"
 HOLD = """
 import sys, signal
 from pathlib import Path
-from prony.agent.identity import taken
+from prony.agent.identity import hold_slot
 from prony.store.home import Home
-with taken(Home(Path(sys.argv[1]))) as slot:
+with hold_slot(Home(Path(sys.argv[1]))) as slot:
     print(slot.name, flush=True)
     signal.pause()
 """

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from prony.agent import reporter as module
-from prony.agent.journal import MOST_CHARACTERS, RunnerLog
-from prony.agent.link import ServerClient
 from prony.agent.logs import Log
 from prony.agent.reporter import Reporter
+from prony.agent.runner_log import MOST_CHARACTERS, RunnerLog
+from prony.agent.server_client import ServerClient
 from prony.agent.spool import Spool, Work
 from prony.client.wire import delays
 from prony.model.event import Event

@@ -17,7 +17,7 @@ from prony.agent.sark_device import capabilities_of
 from prony.agent.sark_link import SarkLink
 from prony.agent.settings import SarkSettings, sark_settings
 from prony.errors import CapacityError, InputError, TransportError
-from prony.measure.device import detect
+from prony.instruments.device import detect
 from prony.model.agent import Capabilities, Enrolment, Heartbeat
 from prony.model.device import EngineReport, EngineUnit
 from prony.model.lease import Lease, LeaseRequest

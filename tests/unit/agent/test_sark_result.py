@@ -10,7 +10,7 @@ import pytest
 from chaos.work import record
 from prony.agent.sark_result import busiest_gpu_percent, result_of
 from prony.app.results import summary_of
-from prony.store.parcel import pack
+from prony.store.result_tar import pack
 
 
 @pytest.fixture(scope="module")

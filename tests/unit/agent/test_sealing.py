@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from prony.agent.finalize_attempt import Ending, decline_work, salvage, seal
 from prony.agent.process import end_runners
-from prony.agent.sealing import Ending, decline_work, salvage, seal
 from prony.agent.spool import Spool, Work
 from prony.app.results import summary_of
 from prony.model.job import Job
@@ -22,7 +22,7 @@ from prony.model.recipe import Limits, Measure, ModelWorkload
 from prony.model.result import Failure, ResultState
 from prony.store.folder import read_folder
 from prony.store.home import Home
-from prony.store.parcel import unpack
+from prony.store.result_tar import unpack
 from servers.process import wait_all_gone
 
 Model = Callable[[str], Path]

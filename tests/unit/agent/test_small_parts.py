@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from prony import agent
-from prony.agent import abilities
-from prony.agent.abilities import CapabilityScanner
+from prony.agent import capabilities
+from prony.agent.capabilities import CapabilityScanner
 from prony.agent.condition import Condition
 from prony.agent.logs import Log
 from prony.agent.metrics import KNOWN, Metrics, serve_metrics
@@ -218,7 +218,7 @@ def test_what_is_offered_changes_with_the_cache_and_the_engines(home: Home, monk
         starts.append(place)
         return [EngineReport(name="null", python="python", state="ready", version="1")]
 
-    monkeypatch.setattr(abilities, "inspect_engines", inspect)
+    monkeypatch.setattr(capabilities, "inspect_engines", inspect)
     offering = CapabilityScanner(home, AgentSettings(labels={"room": "lab2"}, device_name="bench-7"))
     first = offering.look()
     assert first.facts["label.room"] == "lab2"

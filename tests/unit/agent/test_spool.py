@@ -12,7 +12,7 @@ from prony.agent.spool import Meta, Spool, Work
 from prony.errors import InputError, StoreError
 from prony.model.lease import Lease
 from prony.store.manifest import checksums
-from prony.store.parcel import unpack
+from prony.store.result_tar import unpack
 
 from .conftest import MakeLease
 

@@ -11,9 +11,9 @@ from typing import TypeVar
 import pytest
 
 from prony.agent import uploader as module
-from prony.agent.link import ServerClient
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
+from prony.agent.server_client import ServerClient
 from prony.agent.spool import Meta, Spool, Work
 from prony.agent.uploader import Uploader
 from prony.client.wire import delays

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prony.measure.samples import sample_frame
+from prony.instruments.samples import sample_frame
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
 from prony.model.job import Job
 from prony.model.recipe import Measure, ModelWorkload

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from prony.analyse.estimates import across_runs
-from prony.analyse.sweep.measured import LoadedJob
+from prony.analyse.sweep.curves import LoadedJob
 from prony.model.clients import ClientSide, ServiceFacts
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
-from prony.model.dossier import Entry
 from prony.model.estimate import Grade, Reason, Summary, Verdict
+from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.metric import METRICS, key_of

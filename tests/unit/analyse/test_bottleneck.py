@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from prony.analyse.bottleneck import bottleneck_of
-from prony.measure.samples import telemetry_frame
+from prony.instruments.samples import telemetry_frame
 from prony.model.clients import ClientSide, ServiceFacts
 from prony.model.result import Noise
 from prony.model.sweep import Bottleneck

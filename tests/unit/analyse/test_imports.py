@@ -14,6 +14,6 @@ def test_the_analysis_imports_nothing_heavy_until_it_works() -> None:
 
 
 def test_the_rule_for_stopping_needs_only_numpy() -> None:
-    program = "import sys, prony.stats.stopping as s; s.achieved([1.0] * 9); print('scipy' in sys.modules)"
+    program = "import sys, prony.stats.stopping as s; s.achieved_precision([1.0] * 9); print('scipy' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert shown.strip() == "False"

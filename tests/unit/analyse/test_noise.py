@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prony.analyse import noise
-from prony.app.deep import differ
+from prony.app.deep_calibration import differ
 from prony.model.estimate import Estimate
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from prony.analyse.load.summary import summarise_load
-from prony.analyse.pictures.drawn import Track
+from prony.analyse.pictures.runs import Track
 from prony.analyse.pictures.shapes import buckets, edges_of, shares, width_of
 from prony.app import pictures
 from prony.errors import NotFoundError
-from prony.measure.digests import Digests
-from prony.model.dossier import Entry
+from prony.instruments.reply_digests import Digests
+from prony.model.experiment_data import Entry
 from prony.ports.driver import Cause
 from prony.stats.quantiles import Array
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prony.analyse.sweep.measured import LoadedJob
+from prony.analyse.sweep.curves import LoadedJob
 from prony.analyse.sweep.report import sweep_report
 from prony.model.clients import ClientSide
 from prony.model.estimate import Grade

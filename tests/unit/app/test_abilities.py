@@ -9,7 +9,7 @@ import pytest
 
 from prony.app import abilities
 from prony.app.abilities import inspect_abilities
-from prony.app.here import check_place, facts_here
+from prony.app.local_device import check_place, facts_here
 from prony.errors import CapacityError
 from prony.model.device import AbilityReport
 from prony.model.place import Place
@@ -143,5 +143,5 @@ def test_a_run_here_may_ask_for_abilities_and_only_those_are_looked_for(
     with pytest.raises(CapacityError, match=r"launcher mpirun \(has none\)"):
         check_place(Place(where={"launcher": "mpirun"}), tmp_path, lambda _: [])
     assert facts_here(["access"], tmp_path, lambda _: [])["access"] == ("gray", "black")
-    monkeypatch.setattr("prony.app.here.inspect_abilities", lambda kinds: pytest.fail(f"looked for {kinds}"))
+    monkeypatch.setattr("prony.app.local_device.inspect_abilities", lambda kinds: pytest.fail(f"looked for {kinds}"))
     facts_here(["os", "cpu.cores"], tmp_path, lambda _: [])

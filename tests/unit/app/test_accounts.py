@@ -11,7 +11,7 @@ from prony.app.accounts import account_of
 from prony.app.dossiers import dossier_of
 from prony.app.histories import Histories
 from prony.app.results import summary_of
-from prony.model.account import AnalysedExperiment
+from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.cost import Cost
 from prony.model.history import NewBaseline
 from prony.report.findings import findings

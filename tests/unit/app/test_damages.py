@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from prony.cli.main import main
-from prony.measure.samples import SAMPLES
+from prony.instruments.samples import SAMPLES
 from prony.model.result import Result
 
 RECIPE = """

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from prony.app.engines import inspect_version
-from prony.run import engines
+from prony.runner import engines
 from prony.store.home import Home
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from prony.app import here
+from prony.app import local_device
 from prony.app.api import Bench
-from prony.app.here import cached_models, check_place, facts_here
+from prony.app.local_device import cached_models, check_place, facts_here
 from prony.errors import CapacityError
 from prony.model.device import EngineReport, EngineUnit
 from prony.model.place import Place
@@ -47,7 +47,7 @@ def test_a_run_that_asks_for_nothing_looks_at_nothing(tmp_path: Path, monkeypatc
     def begun(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.delattr(here, "facts_of")
+    monkeypatch.delattr(local_device, "facts_of")
     with Bench.open(Home(tmp_path)) as bench, pytest.raises(KeyboardInterrupt):
         bench.run(loads(RECIPE), on_start=begun, on_event=lambda _: None)
 

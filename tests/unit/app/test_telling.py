@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prony.app.telling import Notification, check_address, mask_address, send
+from prony.app.notify import Notification, check_address, mask_address, send
 from prony.errors import InputError
 from prony.model.alarm import Message, Severity
 from servers.receiver import Receiver, receiver

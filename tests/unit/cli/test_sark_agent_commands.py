@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from prony.agent import abilities, checks
+from prony.agent import capabilities, checks
 from prony.cli.main import main
 from prony.model.device import EngineReport, EngineUnit
 from prony.store.home import Home
@@ -50,7 +50,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> None:
     def inspect(_home: Home) -> list[EngineReport]:
         return [report]
 
-    monkeypatch.setattr(abilities, "inspect_engines", inspect)
+    monkeypatch.setattr(capabilities, "inspect_engines", inspect)
     monkeypatch.setattr(checks, "inspect_engines", inspect)
 
 

@@ -13,7 +13,7 @@ import pytest
 from prony.cli.main import main
 from prony.cli.output import print_columns, print_json, print_note, print_text
 from prony.model.agent import AgentState
-from prony.model.dossier import ExperimentData
+from prony.model.experiment_data import ExperimentData
 from prony.model.place import Demand, Lack
 from prony.model.queue import Attempt, Compatibility, ExperimentView, Fit, JobDetail, Lot, LotFit, LotView, Queue
 from prony.recipe import loads

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from prony.cli import watching
-from prony.cli.watching import Watcher, follow
+from prony.cli import watch
+from prony.cli.watch import Watcher, follow
 from prony.client.watching import Snapshot, Update
 from prony.errors import PronyError, TransportError
 from prony.model.event import Event
@@ -107,7 +107,7 @@ ENDED = snapshot(job(state="complete"), state="complete")
 STOPPED = snapshot(job(state="partial"), state="partial")
 
 
-def followed(server: Any, *, cancels: bool = True) -> watching.Ended:
+def followed(server: Any, *, cancels: bool = True) -> watch.Ended:
     return follow(server, "e1", cancels=cancels)
 
 

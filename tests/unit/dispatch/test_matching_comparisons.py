@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from prony.model.fact import FACTS, advice, comparing
-from prony.model.wanted import SIGNS, Value, comparison, looks_like_comparison
+from prony.model.fact_condition import SIGNS, Value, comparison, looks_like_comparison
 
 ORDERS: dict[str, Any] = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 EVERY = {**ORDERS, "==": operator.eq, "!=": operator.ne}

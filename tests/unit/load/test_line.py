@@ -13,8 +13,8 @@ from contextlib import contextmanager
 import pytest
 
 from chaos.fleet import wait_for
+from prony.load.connection import CLOSED, IDLE, Connection, ConnectionPool
 from prony.load.http import HttpWire
-from prony.load.line import CLOSED, IDLE, Connection, ConnectionPool
 from prony.load.poll import Poll
 from prony.load.stamps import ClockOffset, Warmth
 from prony.ports.driver import Cause, Endpoint

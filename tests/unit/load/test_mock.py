@@ -22,8 +22,8 @@ import httpx
 import pytest
 
 from prony.errors import CapacityError, InputError
-from prony.load.mock import Mock, Options, duration_ns, serve, share
-from prony.load.mock_faults import Faults
+from prony.load.mock.faults import Faults
+from prony.load.mock.start import Mock, Options, duration_ns, serve, share
 
 MS = 1_000_000
 INSTANT = Options(ttft_ns=0, itl_ns=0, tokens=40)
@@ -535,7 +535,7 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     script = tmp_path / "parent.py"
     script.write_text(
         "import sys\n"
-        "from prony.load.mock import serve\n"
+        "from prony.load.mock.start import serve\n"
         "with serve() as mock:\n"
         "    print(mock.pid, flush=True)\n"
         "    sys.stdin.read()\n"

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.load import mock_truth, mock_wheel
-from prony.load.mock import Options
-from prony.load.mock_faults import Faults, halves
-from prony.load.mock_play import Works
-from prony.load.mock_script import LAST_CHUNK, chunk
-from prony.load.mock_truth import Truth
-from prony.load.mock_wheel import Wheel
-from prony.load.pacing import Timer
+from prony.load.mock import ground_truth, timer
+from prony.load.mock.faults import Faults, halves
+from prony.load.mock.ground_truth import Truth
+from prony.load.mock.respond import Works
+from prony.load.mock.script import LAST_CHUNK, chunk
+from prony.load.mock.start import Options
+from prony.load.mock.timer import Wheel
+from prony.load.timer import Timer
 
 MS = 1_000_000
 
@@ -65,7 +65,7 @@ def test_the_wheel_turns_by_the_loops_timer_where_there_is_no_alarm(monkeypatch:
         def __init__(self) -> None:
             self.fd = -1
 
-    monkeypatch.setattr(mock_wheel, "Alarm", NoAlarm)
+    monkeypatch.setattr(timer, "Alarm", NoAlarm)
     assert all(now >= due for due, now in asyncio.run(turned()))
 
 
@@ -89,7 +89,7 @@ def test_requests_that_are_in_flight_count_until_now() -> None:
 
 
 def test_old_values_are_let_go_and_counts_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mock_truth, "_MOST", 100)
+    monkeypatch.setattr(ground_truth, "_MOST", 100)
     truth = Truth()
     for number in range(250):
         truth.arrivals.append(number)

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from prony.load.pacing import Timer
 from prony.load.poll import EVENTS_CALM, READ, WRITE, Poll, Selected
+from prony.load.timer import Timer
 
 LATER_NS = time.perf_counter_ns() + 3600 * 10**9
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from prony.errors import RecipeError
 from prony.recipe import json_text, loads
-from prony.recipe.marks import Mark
+from prony.recipe.positions import Mark
 
 from .strategies import documents
 from .test_toml_text import every_path

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from prony.model.recipe import Recipe, json_schema
 from prony.recipe import load
 from prony.recipe.formats import SUFFIXES
-from prony.recipe.shape import follow
+from prony.recipe.schema_lookup import follow
 
 from .strategies import documents
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from prony.errors import RecipeError
 from prony.recipe import loads, toml_text
-from prony.recipe.marks import Keys, Marks, format_path
+from prony.recipe.positions import Keys, Marks, format_path
 
 from .strategies import documents, toml
 

@@ -9,7 +9,7 @@ import yaml
 
 from prony.errors import RecipeError
 from prony.recipe import yaml_text
-from prony.recipe.marks import Mark
+from prony.recipe.positions import Mark
 
 
 @pytest.fixture(params=["BaseLoader", "CBaseLoader"], autouse=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.model.dossier import ExperimentData
+from prony.model.experiment_data import ExperimentData
 
 from . import dossiers
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from prony.measure.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
+from prony.instruments.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.model.calibration import Calibration
 from prony.model.device import Condition, Cpu, Device, Environment, Git, Hardware, Software, State
-from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Estimate, Grade, Missing, Outlier, Reason, Spread, Summary, Verdict
 from prony.model.experiment import Experiment, ExperimentState
+from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.job import Job
 from prony.model.recipe import Matrix, ModelWorkload, Recipe, Scalar
 from prony.model.result import (

@@ -10,12 +10,12 @@ import numpy as np
 
 from prony.analyse.load.summary import summarise_load
 from prony.app.sweeps import sweep_of
-from prony.measure.digests import Digests
-from prony.measure.requests import Taken, join_runs, request_frame
-from prony.measure.samples import SAMPLES
+from prony.instruments.reply_digests import Digests
+from prony.instruments.requests import Taken, join_runs, request_frame
+from prony.instruments.samples import SAMPLES
 from prony.model.clients import ClientSide, ServiceFacts
-from prony.model.dossier import Entry, ExperimentData
 from prony.model.experiment import Experiment, ExperimentState
+from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.recipe import Recipe, Scalar, ServiceWorkload

@@ -7,12 +7,12 @@ import re
 
 import pytest
 
-from prony.model.account import AnalysedExperiment
-from prony.model.dossier import ExperimentData
+from prony.model.analysed_experiment import AnalysedExperiment
+from prony.model.experiment_data import ExperimentData
 from prony.report import render
-from prony.report.decisions import decisions
 from prony.report.findings import findings
 from prony.report.history_tables import change_lines, lines
+from prony.report.method_sentences import decisions
 
 from .accounts import account
 from .conftest import HOSTILE

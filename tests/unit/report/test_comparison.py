@@ -10,7 +10,9 @@ from rich.console import Console
 
 from prony.analyse.compare.compare import compare
 from prony.model.comparison import Comparison, Terms
-from prony.report import comparison_html, comparison_markdown, comparison_terminal
+from prony.report.html import comparison as comparison_html
+from prony.report.markdown import comparison as comparison_markdown
+from prony.report.terminal import comparison as comparison_terminal
 
 from .conftest import HOSTILE
 

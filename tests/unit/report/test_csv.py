@@ -7,10 +7,10 @@ import io
 
 import pytest
 
-from prony.model.dossier import ExperimentData
+from prony.model.experiment_data import ExperimentData
 from prony.model.sark import CSV_COLUMNS
 from prony.report import render
-from prony.report.csv import COLUMNS
+from prony.report.exports.csv import COLUMNS
 from prony.report.sark_csv import sark_csv
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from prony.model.dossier import Entry, ExperimentData
 from prony.model.estimate import Grade, Verdict
+from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.result import Failure
-from prony.report import compare, pick
+from prony.report import compare, entry_fields
 from prony.report.findings import findings
 from prony.report.notes import instrument, notes
 from prony.report.table import table
@@ -91,8 +91,8 @@ def test_the_instrument_is_told_or_its_lack_is(full: ExperimentData) -> None:
 
 
 def test_a_label_leaves_out_what_the_reader_knows(full: ExperimentData) -> None:
-    assert pick.label(full.entries[0]) == "onnxruntime · batch size 1"
-    assert pick.label(full.entries[0], skip={"workload.batch_size"}) == "onnxruntime"
+    assert entry_fields.label(full.entries[0]) == "onnxruntime · batch size 1"
+    assert entry_fields.label(full.entries[0], skip={"workload.batch_size"}) == "onnxruntime"
 
 
 def test_a_failure_is_told_once_and_ends_with_one_mark(partial: ExperimentData) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prony.errors import InputError
-from prony.model.dossier import ExperimentData
+from prony.model.experiment_data import ExperimentData
 from prony.report import FORMATS, render
 
 

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from prony.model.dossier import ExperimentData
+from prony.model.experiment_data import ExperimentData
 from prony.report import number, render
 from prony.report.table import table
 

@@ -6,8 +6,8 @@ import json
 import math
 from typing import Any
 
-from prony.model.dossier import ExperimentData
 from prony.model.estimate import Estimate
+from prony.model.experiment_data import ExperimentData
 from prony.report import render
 
 

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from prony.model.dossier import ExperimentData
 from prony.model.estimate import Grade
+from prony.model.experiment_data import ExperimentData
 from prony.model.gate_outcome import GateOutcome, GateState
 from prony.report import render
 

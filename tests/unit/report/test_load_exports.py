@@ -17,11 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.errors import InputError, NotFoundError
-from prony.measure.samples import SAMPLES
-from prony.model.dossier import ExperimentData
-from prony.report.exports import EXPORTS, export
-from prony.report.hdr import percentile_text
-from prony.report.hdr_histogram import Histogram, highest, lowest, places
+from prony.instruments.samples import SAMPLES
+from prony.model.experiment_data import ExperimentData
+from prony.report.exports.formats import EXPORTS, export
+from prony.report.exports.hdr import Histogram, highest, lowest, percentile_text, places
 
 from . import load_dossiers
 

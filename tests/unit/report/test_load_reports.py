@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from prony.model.dossier import ExperimentData
+from prony.model.experiment_data import ExperimentData
 from prony.report import FORMATS, render
 from prony.report.findings import findings
-from prony.report.terminal import print_dossier
+from prony.report.terminal.experiment import print_dossier
 
 from . import load_dossiers
 from .test_html import assert_harmless, page

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from prony.model.dossier import ExperimentData
+from prony.model.experiment_data import ExperimentData
 from prony.report import number, render
-from prony.report.markdown_text import escape_markdown
+from prony.report.markdown.text import escape_markdown
 from prony.report.table import table
 
 

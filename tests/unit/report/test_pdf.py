@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prony.errors import CapacityError
-from prony.model.dossier import ExperimentData
+from prony.model.experiment_data import ExperimentData
 from prony.report import render
 from prony.report.pdf import find_browser, print_pdf
 

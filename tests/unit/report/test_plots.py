@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prony.model.dossier import ExperimentData
-from prony.report import figure as draw
-from prony.report import plots, plots_of_job
-from prony.report.element import Html
-from prony.report.series import bands, counters, runs
+from prony.model.experiment_data import ExperimentData
+from prony.report.html.tags import Html
+from prony.report.plots import figure as draw
+from prony.report.plots import job as plots_of_job
+from prony.report.plots import jobs
+from prony.report.plots.series import bands, counters, runs
 
 from . import dossiers
 
@@ -51,11 +52,11 @@ def test_no_drawing_has_more_than_five_thousand_points(full: ExperimentData) -> 
 
 def test_a_drawing_is_the_same_every_time(full: ExperimentData) -> None:
     samples = {entry.job.id: runs(entry) for entry in full.entries}
-    assert plots.comparison(full.entries, samples) == plots.comparison(full.entries, samples)
+    assert jobs.comparison(full.entries, samples) == jobs.comparison(full.entries, samples)
 
 
 def test_text_stays_text_and_colours_are_the_page_s(full: ExperimentData) -> None:
-    plot = plots.cold_warm(full.entries)
+    plot = jobs.cold_warm(full.entries)
     assert plot is not None
     assert "first inference</text>" in plot
     assert "var(--ink)" in plot
@@ -81,7 +82,7 @@ def test_every_digit_of_a_tick_is_kept_and_no_place_has_more_than_it_needs() -> 
 def test_a_name_is_drawn_as_it_is_whatever_it_holds(full: ExperimentData) -> None:
     entry = full.entries[0]
     job = entry.job.model_copy(update={"cell": {"workload.model": "<a>\n$x^2$&"}})
-    plot = plots.comparison([entry.model_copy(update={"job": job})], {})
+    plot = jobs.comparison([entry.model_copy(update={"job": job})], {})
     assert plot is not None
     assert "<a> $x^2$&" in [unescape(text) for text in re.findall(r">([^<]*)</text>", plot)]
 
@@ -97,8 +98,8 @@ def test_a_growing_counter_is_drawn_as_its_rate_and_broken_between_runs(full: Ex
 
 def test_nothing_is_drawn_from_nothing(partial: ExperimentData) -> None:
     failed = partial.entries[1]
-    assert plots.comparison([failed], {}) is None
-    assert plots.cold_warm([failed]) is None
-    assert plots.memory([failed]) is None
+    assert jobs.comparison([failed], {}) is None
+    assert jobs.cold_warm([failed]) is None
+    assert jobs.memory([failed]) is None
     assert plots_of_job.distribution(failed, runs(failed)) is None
     assert plots_of_job.telemetry(failed) is None

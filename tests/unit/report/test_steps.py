@@ -9,12 +9,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prony.measure.samples import SAMPLES
-from prony.measure.told import EmittedValue, labels_text, told_frame
-from prony.model.dossier import ExperimentData
+from prony.instruments.samples import SAMPLES
+from prony.instruments.script_samples import EmittedValue, labels_text, told_frame
+from prony.model.experiment_data import ExperimentData
 from prony.model.script import ScriptWorkload
 from prony.report import render
-from prony.report.steps import MOST_POINTS, curves
+from prony.report.script_curves import MOST_POINTS, curves
 
 TRAIN, TEST = labels_text({"split": "train"}), labels_text({"split": "te<st"})
 

@@ -7,9 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-from prony.model.dossier import ExperimentData
+from prony.model.experiment_data import ExperimentData
 from prony.report import number
-from prony.report.terminal import print_dossier
+from prony.report.terminal.experiment import print_dossier
 
 
 def shown(dossier: ExperimentData, width: int, *, encoding: str = "utf-8") -> str:

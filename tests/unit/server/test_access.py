@@ -9,7 +9,7 @@ import pytest
 
 from prony.model.access import NewToken, Role
 from prony.model.loopback import is_loopback
-from prony.server.gate import ROLES
+from prony.server.auth import ROLES
 from prony.server.operation import Operation
 
 from .house import House, enrolment

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from prony.server.answers import respond_measurements
+from prony.server.responses import respond_measurements
 
 from .house import RECIPE, House
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from prony.server.directory import Directory
 from prony.server.operation import Operation
 from prony.server.problems import MethodError, RequestError
+from prony.server.router import Directory
 
 from .house import House
 

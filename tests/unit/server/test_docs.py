@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from prony.server.gate import ROLES
+from prony.server.auth import ROLES
 from prony.server.operation import Operation
 
 from .house import House

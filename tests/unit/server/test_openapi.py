@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prony.server.gate import ROLES
+from prony.server.auth import ROLES
 from prony.server.operation import Operation
 
 from .house import House

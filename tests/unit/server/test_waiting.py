@@ -15,8 +15,8 @@ from starlette.types import Message
 
 from prony.app.fleet import ChangeNotice
 from prony.server.events import EventStream, encode_event
+from prony.server.long_poll import Waits
 from prony.server.problems import ClientGoneError, ClosingError
-from prony.server.waiting import Waits
 
 from .house import House
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from prony.measure.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
+from prony.instruments.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.model.calibration import Calibration
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
 from prony.model.estimate import Estimate, Grade, Summary, Verdict

@@ -15,9 +15,9 @@ from sqlalchemy.engine import make_url
 
 from prony.errors import CapacityError, InputError, StoreError
 from prony.store import tables
+from prony.store.codecs import experiment_row
 from prony.store.database import connect_database, name_of, reading, writing
 from prony.store.home import Home
-from prony.store.rows import experiment_row
 from prony.store.store import Store
 from servers.postgres import Postgres
 from servers.shared import Shared

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prony.errors import NotFoundError, StoreError
-from prony.measure.samples import SAMPLES, TELEMETRY
+from prony.instruments.samples import SAMPLES, TELEMETRY
 from prony.model.result import ResultState
 from prony.store.folder import read_folder
 

@@ -10,8 +10,8 @@ from prony.errors import StoreError
 from prony.store.lock import hold_file_lock, try_file_lock
 
 HOLD = (
-    "import sys; from pathlib import Path; from prony.store.lock import locked\n"
-    "with locked(Path(sys.argv[1])):\n"
+    "import sys; from pathlib import Path; from prony.store.lock import hold_file_lock\n"
+    "with hold_file_lock(Path(sys.argv[1])):\n"
     "    print('held', flush=True); sys.stdin.read()"
 )
 

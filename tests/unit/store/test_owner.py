@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from prony.store.owner import Owner, lives, this_process
+from prony.store.process_owner import Owner, lives, this_process
 
 
 def _ended() -> Owner:
     """Return the mark of a process that has ended, as it made it itself."""
-    program = "from prony.store.owner import this_process; print(this_process().text())"
+    program = "from prony.store.process_owner import this_process; print(this_process().text())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return Owner.read(done.stdout)
 
@@ -31,7 +31,7 @@ def test_a_process_that_ended_does_not_live() -> None:
 
 
 def test_a_process_that_ended_and_was_not_yet_waited_for_does_not_live() -> None:
-    program = "import sys; from prony.store.owner import this_process; print(this_process().text(), flush=True)"
+    program = "import sys; from prony.store.process_owner import this_process; print(this_process().text(), flush=True)"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         mark = Owner.read(child.stdout.read())  # to its end: the child has closed its side by ending

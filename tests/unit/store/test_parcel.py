@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from prony.errors import InputError, StoreError
 from prony.store.manifest import checksums
-from prony.store.parcel import pack, unpack
+from prony.store.result_tar import pack, unpack
 
 from .nouns import jobs, write_folder
 

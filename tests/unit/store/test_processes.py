@@ -19,10 +19,10 @@ from prony.errors import StoreError
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.result import ResultState
 from prony.store import tables
+from prony.store.codecs import experiment_row
 from prony.store.database import connect_database, reading, writing
 from prony.store.glance import glance
 from prony.store.home import Home
-from prony.store.rows import experiment_row
 from prony.store.store import Store
 from prony.store.transfer import export, import_
 
@@ -109,9 +109,9 @@ def test_a_writer_killed_in_mid_transaction_leaves_the_store_as_it_was(
 
 
 def _die_between_rows_and_folders(root: Path, url: str, experiment_id: str) -> None:
-    from prony.store import removal
+    from prony.store import delete_tree
 
-    removal.remove = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    delete_tree.remove = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
     with Store.open(Home(root), url=url) as store:
         store.delete_experiment(experiment_id)
 

@@ -16,13 +16,13 @@ from sqlalchemy import Engine, insert, inspect, select, text, update
 from prony.errors import StoreError
 from prony.model.experiment import Experiment
 from prony.store import tables
+from prony.store.create_schema import schema
 from prony.store.database import connect_database, reading, writing
 from prony.store.glance import glance
 from prony.store.home import Home
 from prony.store.revision import HEAD
 from prony.store.schema import configuration, downgrade, migrate, revision, upgrade
 from prony.store.store import Store
-from prony.store.whole import schema
 
 from .nouns import NOW, calibration, experiment, overview
 

@@ -14,12 +14,12 @@ from sqlalchemy import insert, select, text
 from prony.errors import ConflictError, NotFoundError, PronyError
 from prony.model.experiment import ExperimentState
 from prony.model.result import ResultState
-from prony.store import ledger, tables
+from prony.store import result_rows, tables
+from prony.store.codecs import result_row
 from prony.store.database import reading, writing
 from prony.store.folder import read_folder
 from prony.store.home import Home
-from prony.store.owner import Owner, this_process
-from prony.store.rows import result_row
+from prony.store.process_owner import Owner, this_process
 from prony.store.store import Store
 from prony.store.transfer import export, import_
 
@@ -105,7 +105,7 @@ def test_an_experiment_that_many_end_is_ended_once(store: Store) -> None:
 
 def test_an_orphan_that_many_find_is_adopted_by_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     dead = Owner(**{**vars(this_process()), "started": "1"})
-    monkeypatch.setattr(ledger, "this_process", lambda: dead)
+    monkeypatch.setattr(result_rows, "this_process", lambda: dead)
     for number in range(4):
         store.save_experiment(running(f"orphan{number}"))
     answers = at_once(lambda _: store.adopt_orphans())
@@ -132,7 +132,7 @@ def test_results_that_come_while_their_experiment_is_deleted_wait_for_nobody_in_
             return None
         with writing(store.engine) as connection:
             offered, job = read[number - 1], made[number - 1]
-            return ledger.add_result(connection, result_row(offered, summary(job)), attempt=1, folder=job.id)
+            return result_rows.add_result(connection, result_row(offered, summary(job)), attempt=1, folder=job.id)
 
     deleted, *recorded = at_once(work)
     assert deleted is None
@@ -152,7 +152,7 @@ def test_who_ends_a_queued_job_and_who_deletes_its_experiment_do_not_wait_for_ea
             connection.execute(select(tables.queue.c.number).with_for_update())
             deleting = threads.submit(store.delete_experiment, job.experiment_id, force=True)
             _wait_until_somebody_waits(store)
-            assert ledger.add_result(connection, result_row(contents, summary(job)), attempt=1, folder=job.id)
+            assert result_rows.add_result(connection, result_row(contents, summary(job)), attempt=1, folder=job.id)
         deleting.result(timeout=120)
         assert store.experiments() == ()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from prony.errors import ConflictError, InputError, NotFoundError, PronyError, StoreError
-from prony.measure.samples import SAMPLES
+from prony.instruments.samples import SAMPLES
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.result import ResultState
 from prony.store.home import Home

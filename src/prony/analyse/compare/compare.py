@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from prony.analyse.compare.contrasts import contrast, drafts, title_of
 from prony.analyse.compare.differences import check_across, differences
+from prony.analyse.compare.duet_sides import duet_sides, is_duet
 from prony.analyse.compare.fixed import fixed_contrasts
 from prony.analyse.compare.matching import Side, match
-from prony.analyse.compare.sides import duet_sides, is_duet
+from prony.analyse.compare.pairwise import contrast, drafts, title_of
 from prony.errors import InputError
 from prony.model.calibration import Calibration
 from prony.model.comparison import Compared, Comparison, Conclusion, Contrast, Difference, Match, Terms
-from prony.model.dossier import Entry
 from prony.model.estimate import Grade
+from prony.model.experiment_data import Entry
 from prony.stats.discovery import adjust_probabilities
 
 _MOST_NAMED = 12

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from prony.errors import InputError
 from prony.model.comparison import Difference
-from prony.model.dossier import Entry
+from prony.model.experiment_data import Entry
 
 Kind = Literal["hardware", "model", "settings", "software"]
 Flat = dict[str, str]

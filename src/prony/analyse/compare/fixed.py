@@ -6,12 +6,12 @@ successes by 1 %, each relative to the baseline.
 
 from __future__ import annotations
 
-from prony.analyse.compare.contrasts import title_of
+from prony.analyse.compare.pairwise import title_of
 from prony.analyse.compare.sentences import value_text
 from prony.errors import InputError
 from prony.model.comparison import Conclusion, Contrast, Effect, percent_text
-from prony.model.dossier import Entry
 from prony.model.estimate import Estimate
+from prony.model.experiment_data import Entry
 from prony.model.metric import metric_of
 
 _LATENCY = {"model": "inference_ms", "service": "e2e_ms"}

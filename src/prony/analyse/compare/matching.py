@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from prony.analyse.compare.differences import is_across
 from prony.errors import InputError
-from prony.model.dossier import Entry
+from prony.model.experiment_data import Entry
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prony.analyse.history.judging import Rules
+from prony.analyse.history.detect import Rules
 from prony.analyse.wording import plain
 from prony.model.history import Change, ChangeState, History, Level, SeriesState
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from prony.analyse.estimate_set import EstimateSet
 from prony.analyse.estimates import across_runs, plural, single_estimates, singular
-from prony.analyse.figures import EstimateSet
 from prony.analyse.load.latency import Values, by_operation, latencies
 from prony.analyse.load.rates import goodput_counts, operation_rate, rates
 from prony.analyse.load.tokens import token_latencies
 from prony.analyse.runs import PERCENTILES
-from prony.measure.columns import Requests
+from prony.instruments.columns import Requests
 from prony.model.estimate import Estimate, Missing
 from prony.model.metric import METRICS, STATISTICS, key_text
 from prony.stats.intervals import rate_interval

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from prony.analyse.evidence import Evidence
-from prony.analyse.load.searched import SearchResult
-from prony.measure.columns import Requests
+from prony.analyse.load.search_result import SearchResult
+from prony.instruments.columns import Requests
 from prony.model.clients import ClientSide
 from prony.model.estimate import Estimate
 from prony.model.load import Load

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from prony.measure.columns import Requests
-from prony.measure.judged import within
+from prony.instruments.columns import Requests
+from prony.instruments.within_limit import within
 from prony.stats.quantiles import Array
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from prony.analyse.runs import NS_PER_MS, PERCENTILES
-from prony.measure.columns import Requests
+from prony.instruments.columns import Requests
 from prony.stats.quantiles import Array, least_count, quantile
 
 

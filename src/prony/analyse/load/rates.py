@@ -8,7 +8,7 @@ import numpy as np
 
 from prony.analyse.load.goodput import meets, request_limits
 from prony.analyse.load.tokens import token_counts
-from prony.measure.columns import UNKNOWN, Requests
+from prony.instruments.columns import UNKNOWN, Requests
 
 _NS_PER_S = 1e9
 

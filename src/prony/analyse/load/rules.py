@@ -10,10 +10,10 @@ from prony.analyse.evidence import note, percent, runs_text, suspect, void
 from prony.analyse.load.evidence import LoadEvidence
 from prony.analyse.load.goodput import request_limits
 from prony.analyse.load.scenario import outcome_of
-from prony.measure.columns import UNKNOWN
-from prony.measure.judged import JUDGED
-from prony.measure.requests import CAUSES
-from prony.measure.window import is_open
+from prony.instruments.columns import UNKNOWN
+from prony.instruments.requests import CAUSES
+from prony.instruments.window import is_open
+from prony.instruments.within_limit import JUDGED
 from prony.model.clients import ClientSide
 from prony.model.estimate import Reason
 from prony.model.metric import METRICS, key_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from prony.instruments.columns import Requests
+from prony.instruments.within_limit import JUDGED
 from prony.load.mlperf import FAILED, Limit, MlperfOutcome, judge, query_latencies, rules
-from prony.measure.columns import Requests
-from prony.measure.judged import JUDGED
 from prony.model.load import Load, Mlperf
 from prony.model.metric import key_of
 

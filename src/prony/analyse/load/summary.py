@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prony.analyse.figures import EstimateSet
+from prony.analyse.estimate_set import EstimateSet
+from prony.analyse.external_results import reported_figures
 from prony.analyse.load.estimates import error_estimate, load_estimates
 from prony.analyse.load.evidence import LoadEvidence
-from prony.analyse.load.searched import SearchResult, search_of
+from prony.analyse.load.search_result import SearchResult, search_of
 from prony.analyse.load.verdict import judge_load
 from prony.analyse.load.window import runs_of
-from prony.analyse.outlying import outliers
-from prony.analyse.reported import reported_figures
+from prony.analyse.outliers import outliers
 from prony.analyse.runs import Run
 from prony.analyse.selection import Selection, select
 from prony.analyse.sensitivity import sensitivity_of, spread_of
 from prony.errors import InputError
-from prony.measure.columns import Requests
+from prony.instruments.columns import Requests
 from prony.model.device import Environment
 from prony.model.estimate import Summary
 from prony.model.job import Job

@@ -6,8 +6,8 @@ import numpy as np
 
 from prony.analyse.load.latency import Values
 from prony.analyse.runs import NS_PER_MS
-from prony.measure.columns import UNKNOWN, Requests
-from prony.measure.judged import tpot_ns
+from prony.instruments.columns import UNKNOWN, Requests
+from prony.instruments.within_limit import tpot_ns
 from prony.stats.quantiles import Array
 
 _NS_PER_S = 1e9

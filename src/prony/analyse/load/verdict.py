@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from prony.analyse.evidence import Rule
-from prony.analyse.load import clocks, early_ends, foreign, rules
+from prony.analyse.load import clocks, early_ends, external_load_rules, rules
 from prony.analyse.load.evidence import LoadEvidence
-from prony.analyse.rules import machine, repetition, reported
+from prony.analyse.rules import external_results, machine, repetition
 from prony.analyse.verdict import verdict_of
 from prony.model.estimate import Reason, Verdict
 
 _SHARED: tuple[Rule, ...] = (
-    reported.no_samples,
+    external_results.no_samples,
     machine.check_contamination,
     repetition.failed_repetitions,
     repetition.wide_interval,
@@ -36,13 +36,13 @@ RULES: tuple[Callable[[LoadEvidence], Iterator[Reason]], ...] = (
     clocks.unsure_clocks,
     clocks.late_at_start,
     clocks.too_few,
-    foreign.brought_in,
-    foreign.own_processes,
-    foreign.coarse_stamps,
-    foreign.unread_lines,
-    foreign.in_no_time,
-    foreign.own_summary,
-    foreign.made_up,
+    external_load_rules.brought_in,
+    external_load_rules.own_processes,
+    external_load_rules.coarse_stamps,
+    external_load_rules.unread_lines,
+    external_load_rules.in_no_time,
+    external_load_rules.own_summary,
+    external_load_rules.made_up,
     rules.partial_result,
     rules.few_runs,
     rules.no_steady_state,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prony.measure.columns import Requests
-from prony.measure.window import window_of
+from prony.instruments.columns import Requests
+from prony.instruments.window import window_of
 from prony.model.load import Load
 from prony.model.result import Repetition
 from prony.ports.driver import Cause

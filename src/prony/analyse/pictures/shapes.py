@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from prony.analyse.pictures.drawn import Track
-from prony.measure.seconds import quantiles
+from prony.analyse.pictures.runs import Track
+from prony.instruments.per_second import quantiles
 from prony.model.picture import Bucket, DrawnRun, SharePoint
 from prony.stats.quantiles import Array
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from prony.analyse.evidence import Evidence
-from prony.measure.told import Series
+from prony.instruments.script_samples import Series
 from prony.model.metric import Metric
 
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from prony.analyse.estimate_set import EstimateSet
 from prony.analyse.estimates import single_estimates
 from prony.analyse.evidence import Rule
-from prony.analyse.figures import EstimateSet
+from prony.analyse.per_run_metrics import energy_j
 from prony.analyse.rules import machine, repetition
 from prony.analyse.runs import Run
 from prony.analyse.script import rules
 from prony.analyse.script.evidence import ScriptEvidence
 from prony.analyse.selection import Selection, select
 from prony.analyse.sensitivity import sensitivity_of
-from prony.analyse.singles import energy_j
 from prony.analyse.verdict import verdict_of
 from prony.errors import InputError
-from prony.measure.told import Series, series_of
+from prony.instruments.script_samples import Series, series_of
 from prony.model.device import Environment
 from prony.model.estimate import Outlier, Summary, Verdict
 from prony.model.job import Job

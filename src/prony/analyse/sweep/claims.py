@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from prony.analyse.estimates import across_runs
-from prony.analyse.sweep.measured import Group
+from prony.analyse.sweep.curves import Group
 from prony.analyse.wording import ends, plain
 from prony.model.estimate import Estimate
 from prony.model.sweep import Claim, Level, LimitState

@@ -15,9 +15,9 @@ from prony.analyse.load.latency import Values, latencies
 from prony.analyse.load.rates import rates
 from prony.analyse.load.tokens import token_latencies
 from prony.analyse.runs import PERCENTILES
-from prony.analyse.sweep.measured import Group
+from prony.analyse.sweep.curves import Group
 from prony.analyse.wording import plain
-from prony.measure.columns import Requests
+from prony.instruments.columns import Requests
 from prony.model.estimate import Estimate
 from prony.model.metric import METRICS, key_of
 from prony.model.sweep import LimitCheck, LimitState

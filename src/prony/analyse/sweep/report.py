@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from prony.analyse.bottleneck import bottleneck_of
 from prony.analyse.sweep.claims import GAIN_SHARE, THROUGHPUT, knee_claim, limit_claim, of_the_client, slo_claim
+from prony.analyse.sweep.curves import Group, LoadedJob, group_by_level
 from prony.analyse.sweep.limits import checks, goodput
-from prony.analyse.sweep.measured import Group, LoadedJob, group_by_level
 from prony.model.sweep import Curve, Level, SweepReport
 
 

@@ -6,10 +6,10 @@ alone is true, several servers may share one, and each may be killed at any inst
 
 from __future__ import annotations
 
+from prony.app.fleet.context import ChangeNotice, FleetSettings, LogPiece
 from prony.app.fleet.glancing import Glancing
-from prony.app.fleet.office import ChangeNotice, FleetSettings, LogPiece
+from prony.app.fleet.maintenance import Rounds
 from prony.app.fleet.results import Results
-from prony.app.fleet.rounds import Rounds
 from prony.app.fleet.scripts import Scripts
 
 __all__ = ["ChangeNotice", "Fleet", "FleetSettings", "LogPiece"]

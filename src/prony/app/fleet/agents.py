@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from prony.app.api import new_id
-from prony.app.fleet.floor import KnownAgent
-from prony.app.fleet.gangs import Gangs
-from prony.app.fleet.happenings import agent_found, agent_lost
+from prony.app.fleet.alarm_events import agent_found, agent_lost
+from prony.app.fleet.gang_leases import Gangs
+from prony.app.fleet.state import KnownAgent
 from prony.dispatch.retry import pause_s
 from prony.errors import AccessError, ConflictError
 from prony.model.access import Principal, Role
@@ -30,7 +30,7 @@ from prony.model.result import Failure
 from prony.model.states import AGENT, check
 from prony.store import agents as rows
 from prony.store import leases as lease_rows
-from prony.store import ledger, queue
+from prony.store import queue, result_rows
 from prony.store.writer import Transaction
 
 _DRAINED = "drained by"
@@ -264,7 +264,7 @@ class Agents(Gangs):
 
     def pause_after(self, desk: Transaction, experiment_id: str, tries_left: int) -> float:
         """Return how long a job waits that failed for as many times as it has tries less."""
-        tries = ledger.experiment(desk.connection, experiment_id).recipe.place.attempts
+        tries = result_rows.experiment(desk.connection, experiment_id).recipe.place.attempts
         return pause_s(tries - tries_left)
 
     def _shown_agents(self, found: Sequence[Row[Any]]) -> list[Agent]:

@@ -14,19 +14,19 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, or_, select, update
 
-from prony.app.fleet import keeping, post, timetable
+from prony.app.fleet import alarm_outbox, save_submission, schedule_rows
 from prony.app.fleet import submission as submissions
 from prony.app.fleet.scripts import check_scripts
 from prony.app.fleet.views import OVER, require, row_of, view_of, views
-from prony.app.fleet.watching import Watching
+from prony.app.fleet.watch import Watching
 from prony.errors import ConflictError, InputError
 from prony.model.access import Principal
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.queue import ExperimentView, JobState, Modification, Page, Submission
 from prony.model.states import ENDED, IDLE_ONLY
-from prony.store import ledger, lots, parts, queue, schedules, tables
+from prony.store import lot_rows, parts, queue, result_rows, schedules, tables
+from prony.store.codecs import experiment_of, experiment_row, listed_row
 from prony.store.listing_tables import listed
-from prony.store.rows import experiment_of, experiment_row, listed_row
 from prony.store.writer import Transaction
 
 # So many jobs are changed in one transaction: nobody else should wait for thousands.
@@ -86,10 +86,10 @@ class Experiments(Watching):
                     return known
             schedule_id = None
             if is_first:
-                schedule_id = timetable.keep_own(desk, made, submission, now=now)
-                if post.keep_own(desk, made, now=now):
+                schedule_id = schedule_rows.keep_own(desk, made, submission, now=now)
+                if alarm_outbox.keep_own(desk, made, now=now):
                     desk.tell("alarms", "")
-            keeping.keep(desk, made.of_schedule(schedule_id))
+            save_submission.keep(desk, made.of_schedule(schedule_id))
             return None
 
         with self.about_to_come(made.lots.values()):
@@ -172,7 +172,7 @@ class Experiments(Watching):
         if made is not None:
             queue.clear(connection, experiment_id)
             found = made.experiment
-            keeping.enqueue(desk, made)
+            save_submission.enqueue(desk, made)
         if modification.labels is not None:
             found = found.model_copy(
                 update={"recipe": found.recipe.model_copy(update={"labels": dict(modification.labels)})}
@@ -184,7 +184,7 @@ class Experiments(Watching):
             told = update(listed).where(listed.c.experiment_id == experiment_id)
             connection.execute(told.values(listed_row(found)))
         if modification.priority is not None:
-            lots.prioritise(connection, experiment_id, modification.priority)
+            lot_rows.prioritise(connection, experiment_id, modification.priority)
             desk.tell("priority", experiment_id, modification.priority)
         desk.tell("job", f"{experiment_id}/")
 
@@ -280,7 +280,7 @@ class Experiments(Watching):
 def _claim_key(connection: Connection, row: dict[str, Any]) -> str | None:
     """Note what is made under a key, or return what was made under it before."""
     table = tables.creation
-    if ledger.insert_new(connection, table, row):
+    if result_rows.insert_new(connection, table, row):
         return None
     found = connection.execute(select(table).where(table.c.who == row["who"], table.c.key == row["key"])).one()
     if found.digest != row["digest"]:
@@ -295,7 +295,7 @@ def _claim_key(connection: Connection, row: dict[str, Any]) -> str | None:
 def _relabel(connection: Connection, experiment_id: str, labels: dict[str, str]) -> None:
     """Give every job these labels, and no others; in bulk, because a matrix may have thousands."""
     job, mark, waiting = tables.job, tables.label, tables.queue
-    found = ledger.jobs(connection, experiment_id)
+    found = result_rows.jobs(connection, experiment_id)
     changed = [{"which": one.id, "text": one.model_copy(update={"labels": labels}).model_dump_json()} for one in found]
     if changed:
         changing = update(job).where(job.c.id == bindparam("which")).values(document=bindparam("text"))

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from sqlalchemy import Connection
 
-from prony.app.fleet.checking import Checking
+from prony.app.fleet.check_recipe import Checking
 from prony.model.agent import AgentState
 from prony.model.listing import AgentTrouble, FailedGates, Filters, Glance, Listing, Sort
 from prony.store import agents as agent_rows

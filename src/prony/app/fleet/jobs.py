@@ -14,7 +14,7 @@ from prony.model.access import Principal
 from prony.model.job import Job
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
 from prony.model.states import ENDED
-from prony.store import ledger, queue, unqueued
+from prony.store import queue, result_rows, unqueued
 from prony.store.writer import Transaction
 
 # Of a batch, so many jobs are changed in one transaction.
@@ -112,7 +112,7 @@ class Jobs(Experiments):
                 "it has its numbers: `prony rerun` measures again" if row.state == JobState.COMPLETE else "wait for it"
             )
             raise ConflictError(f"job {job_id} is {row.state}", hint=hint)
-        tries = ledger.experiment(desk.connection, row.experiment_id).recipe.place.attempts
+        tries = result_rows.experiment(desk.connection, row.experiment_id).recipe.place.attempts
         self.retry_row(desk, row, tries=tries)
         self.reopen(desk, row.experiment_id)
 

@@ -12,8 +12,8 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from prony.app.fleet.agents import Agents
-from prony.app.fleet.floor import HeldLease, KnownAgent, PendingLot
-from prony.app.fleet.office import ChangeNotice, LogPiece
+from prony.app.fleet.context import ChangeNotice, LogPiece
+from prony.app.fleet.state import HeldLease, KnownAgent, PendingLot
 from prony.dispatch.retry import LONGEST_PAUSE_S
 from prony.errors import InputError, NotFoundError
 from prony.model.access import Principal
@@ -23,7 +23,7 @@ from prony.model.queue import JobState
 from prony.model.states import ENDED, IDLE_ONLY
 from prony.store import leases as lease_rows
 from prony.store import queue
-from prony.store.parcel import disk_told
+from prony.store.result_tar import disk_told
 from prony.store.writer import Operation, Transaction
 
 _MOST_LOG = 256 * 1024

@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, func, select, text
 
 from prony.app.fleet import submission as submissions
-from prony.app.fleet.floor import KnownAgent, PendingLot
 from prony.app.fleet.jobs import Jobs
 from prony.app.fleet.leases import Leases
+from prony.app.fleet.state import KnownAgent, PendingLot
 from prony.dispatch.matching import lacks
 from prony.dispatch.retry import is_due
 from prony.errors import PronyError
@@ -36,8 +36,8 @@ from prony.model.queue import (
 )
 from prony.recipe import LoadedRecipe
 from prony.store import agents as agent_rows
-from prony.store import lots, tables
-from prony.store.lots import LotCount
+from prony.store import lot_rows, tables
+from prony.store.lot_rows import LotCount
 
 _LEAST_FREE = 100 * 2**20
 _MOST_NAMED = 3
@@ -96,8 +96,8 @@ class Overview(Jobs, Leases):
 
     async def queue(self) -> Queue:
         def ask(connection: Connection) -> tuple[tuple[Lot, ...], dict[str, LotCount], dict[str, str]]:
-            counts = lots.counts(connection)
-            found = lots.of_ids(connection, counts)
+            counts = lot_rows.counts(connection)
+            found = lot_rows.of_ids(connection, counts)
             table = tables.experiment
             ids = {lot.experiment_id for lot in found}
             named = connection.execute(select(table.c.id, table.c.name).where(table.c.id.in_(ids)))

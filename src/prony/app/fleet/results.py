@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from prony.app import dossiers, pictures
-from prony.app.fleet.gathering import Gathering
+from prony.app.fleet.merge_parts import Gathering
 from prony.errors import ConflictError, NotFoundError
-from prony.measure.samples import SAMPLES, TELEMETRY
+from prony.instruments.samples import SAMPLES, TELEMETRY
 from prony.model.comparison import Comparison, Terms
-from prony.model.dossier import Entry, ExperimentData
+from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.gate_outcome import GateReport
 from prony.model.matrix import MatrixReport, MatrixTerms
 from prony.model.picture import Counters, Distribution, Starts, Timeline
@@ -50,7 +50,7 @@ class Results(Gathering):
             return await asyncio.to_thread(print_pdf, page.encode() if isinstance(page, str) else page)
 
     async def comparison(self, names: Sequence[str], terms: Terms) -> Comparison:
-        from prony.app.comparing import compare
+        from prony.app.compare import compare
 
         return await asyncio.to_thread(compare, self.store, names, terms)
 
@@ -68,7 +68,7 @@ class Results(Gathering):
         return await asyncio.to_thread(lambda: sweep_over(dossiers.entries_of(self.store, experiment_ids), slo))
 
     async def matrix(self, experiment_ids: Sequence[str], terms: MatrixTerms) -> MatrixReport:
-        from prony.app.matrices import matrix_over
+        from prony.app.matrix import matrix_over
 
         return await asyncio.to_thread(matrix_over, self.store, experiment_ids, terms)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
 
-from prony.app.fleet import timetable
+from prony.app.fleet import schedule_rows
+from prony.app.fleet.alarm_events import check_missed_fires
 from prony.app.fleet.experiments import Experiments
-from prony.app.fleet.happenings import check_missed_fires
 from prony.app.fleet.submission import Plan, order_for
 from prony.errors import PronyError
 from prony.model.access import Principal
@@ -29,7 +29,7 @@ class Schedules(Experiments):
     async def add_schedule(self, new: NewSchedule, *, who: Principal) -> Schedule:
         read = await self.read_recipe(order_for(new.submission))
         home, now = self.store.home, self.clock.now()
-        found = await self.readers.in_thread(timetable.build_schedule, new, read, home, now=now, who=who.name)
+        found = await self.readers.in_thread(schedule_rows.build_schedule, new, read, home, now=now, who=who.name)
         await self.through(self.write(lambda desk: rows.add(desk.connection, found)))
         self.hook("scheduled", schedule=found.id, name=found.name, who=who.name)
         return found
@@ -47,14 +47,14 @@ class Schedules(Experiments):
 
     async def pause_schedule(self, schedule_id: str, *, who: Principal) -> Schedule:
         self.hook("paused", schedule=schedule_id, who=who.name)
-        return await self.write(lambda desk: timetable.pause(desk, schedule_id))
+        return await self.write(lambda desk: schedule_rows.pause(desk, schedule_id))
 
     async def resume_schedule(self, schedule_id: str, *, who: Principal) -> Schedule:
         self.hook("resumed", schedule=schedule_id, who=who.name)
-        return await self.write(lambda desk: timetable.resume(desk, schedule_id, now=self.clock.now()))
+        return await self.write(lambda desk: schedule_rows.resume(desk, schedule_id, now=self.clock.now()))
 
     async def remove_schedule(self, schedule_id: str, *, who: Principal) -> None:
-        await self.write(lambda desk: timetable.remove(desk, schedule_id))
+        await self.write(lambda desk: schedule_rows.remove(desk, schedule_id))
         self.hook("unscheduled", schedule=schedule_id, who=who.name)
 
     async def run_schedule(self, schedule_id: str, *, who: Principal) -> Fire:
@@ -62,7 +62,7 @@ class Schedules(Experiments):
         found = await self.schedule(schedule_id)
         now = self.clock.now()
         plan = await self._plan_of(found, now)
-        keep = self._keep_plan(plan, lambda desk: timetable.run_now(desk, found, plan, now=now))
+        keep = self._keep_plan(plan, lambda desk: schedule_rows.run_now(desk, found, plan, now=now))
         fire = await self.through(keep)
         self.hook("fired", schedule=found.id, experiment=fire.experiment_id, who=who.name)
         return fire
@@ -73,17 +73,17 @@ class Schedules(Experiments):
         for found in await self.read(lambda connection: rows.due(connection, now, _TOGETHER)):
             begin = found.next_at
             if begin is not None:
-                for turn in await asyncio.to_thread(timetable.turns, found.timing, begin, now):
+                for turn in await asyncio.to_thread(schedule_rows.turns, found.timing, begin, now):
                     await self._take_turn(found, turn)
 
-    async def _take_turn(self, found: Schedule, turn: timetable.Turn) -> None:
+    async def _take_turn(self, found: Schedule, turn: schedule_rows.Turn) -> None:
         now = self.clock.now()
         plan = None
         if turn.cause != "skipped":
             plan = await self._plan_of(found, now)
 
         def act(desk: Transaction) -> Fire | None:
-            fire = timetable.take(desk, found, turn, plan, now=now)
+            fire = schedule_rows.take(desk, found, turn, plan, now=now)
             happening = check_missed_fires(found, fire) if fire is not None else None
             if happening is not None:
                 self.siren.report(desk, happening)
@@ -100,7 +100,7 @@ class Schedules(Experiments):
             read = await self.read_recipe(order_for(found.submission))
         except PronyError as exc:
             return exc
-        return await self.readers.in_thread(timetable.plan_fire, found, read, self.offers(), now=now)
+        return await self.readers.in_thread(schedule_rows.plan_fire, found, read, self.offers(), now=now)
 
     async def _keep_plan(self, plan: Plan | PronyError | None, operation: Callable[[Transaction], T]) -> T:
         """Write with the plan's lots in mind, so that whoever waits is offered them at once."""

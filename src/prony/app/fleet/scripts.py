@@ -13,12 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from prony.app.fleet import uploads
-from prony.app.fleet.office import FleetContext
+from prony.app.fleet.context import FleetContext
 from prony.errors import CapacityError, InputError, NotFoundError
 from prony.model.job import Job
 from prony.model.script import ScriptWorkload
-from prony.run.scripts.archive import check_archive
-from prony.run.scripts.packing import MOST_BYTES, REFERENCE
+from prony.runner.scripts.archive import check_archive
+from prony.runner.scripts.packing import MOST_BYTES, REFERENCE
 from prony.store.home import Home
 from prony.store.scripts import named_scripts
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from prony.app.api import check_names, new_id
-from prony.app.targets import check_target
+from prony.app.check_target import check_target
 from prony.dispatch.matching import demand_of, lacks
 from prony.errors import CapacityError, InputError
 from prony.model.agent import Fact

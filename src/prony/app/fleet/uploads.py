@@ -12,7 +12,7 @@ from typing import IO
 
 from prony.errors import InputError
 from prony.store.home import Home
-from prony.store.parcel import disk_told
+from prony.store.result_tar import disk_told
 
 # No upload pauses for so long; several servers may share a home, so that what is younger may be in use.
 _OLD_S = 7 * 86400.0

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, Row, select
 from prony.errors import NotFoundError
 from prony.model.experiment import ExperimentState
 from prony.model.queue import ExperimentView
-from prony.store import lots, tables, unqueued
-from prony.store.rows import experiment_of
+from prony.store import lot_rows, tables, unqueued
+from prony.store.codecs import experiment_of
 
 OVER = frozenset(ExperimentState) - {ExperimentState.PENDING, ExperimentState.RUNNING}
 
@@ -34,7 +34,7 @@ def view_of(connection: Connection, experiment_id: str) -> ExperimentView:
 def views(connection: Connection, rows: Sequence[Row[Any]]) -> list[ExperimentView]:
     ids = [row.id for row in rows]
     counts = unqueued.counts_of(connection, ids)
-    priorities = lots.priorities(connection, ids)
+    priorities = lot_rows.priorities(connection, ids)
     shown = []
     for row in rows:
         found = experiment_of(row)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from prony.app.fleet import keeping
+from prony.app.fleet import save_submission
 from prony.app.sark.bridge import Bridge
 from prony.app.sark.campaigns import campaign_of, plan_campaign
 from prony.app.sark.files import Files
@@ -22,7 +22,7 @@ from prony.errors import TransportError
 from prony.model.queue import JobState
 from prony.model.sark import RESULTS_QUEUE, capability_queue, held_queue, worker_queue
 from prony.store import campaigns
-from prony.store.rows import experiment_of
+from prony.store.codecs import experiment_of
 from prony.store.writer import Transaction
 
 
@@ -45,7 +45,7 @@ class Orchestrator(Staff, Files):
             def keep(desk: Transaction, made: Any = made) -> bool:
                 if campaigns.is_taken(desk.connection, made.experiment.id):
                     return False
-                keeping.keep(desk, made)
+                save_submission.keep(desk, made)
                 return True
 
             with self.fleet.about_to_come(made.lots.values()):

@@ -13,7 +13,7 @@ from prony.model.device import Cpu, Device, Environment, Gpu, Hardware, Software
 from prony.model.job import Job
 from prony.model.result import Failure, Reported, ResultState
 from prony.model.sark import WorkerResult
-from prony.run.folder import ResultFolder
+from prony.runner.folder import ResultFolder
 from prony.store.folder import FolderContents
 
 BY = "a SARK worker"

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from prony.app.fleet.floor import KnownAgent
+from prony.app.fleet.state import KnownAgent
 from prony.app.sark.workers import build_registration, is_worker
 from prony.model.place import Demand
 from prony.model.sark import COMPUTE_UNITS, PLAIN_CPU, capability_queue, worker_queue

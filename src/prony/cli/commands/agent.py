@@ -11,8 +11,8 @@ from prony.cli.arguments import add_json, add_server
 from prony.errors import InputError
 
 if TYPE_CHECKING:
-    from prony.agent.life import Owner
     from prony.agent.logs import Log
+    from prony.agent.main_loop import Owner
     from prony.agent.settings import AgentSettings
 
 _LEVELS = ("debug", "info", "warning", "error")
@@ -110,14 +110,14 @@ def command(options: Namespace) -> int:
 
 
 def _start(options: Namespace) -> int:
-    from prony.agent.life import live
+    from prony.agent.main_loop import live
 
     live(_owner(options), _log(options))
     return 0
 
 
 def _info(options: Namespace) -> int:
-    from prony.agent.abilities import CapabilityScanner
+    from prony.agent.capabilities import CapabilityScanner
     from prony.cli.output import print_json, print_text
     from prony.store.home import home
 
@@ -189,8 +189,8 @@ def _test(options: Namespace) -> int:
 
 
 def _enroll(options: Namespace) -> int:
-    from prony.agent.life import enroll
     from prony.agent.logs import Log
+    from prony.agent.main_loop import enroll
     from prony.cli.output import print_json, print_text
 
     owner = _owner(options)
@@ -204,7 +204,7 @@ def _enroll(options: Namespace) -> int:
 
 
 def _owner(options: Namespace) -> Owner:
-    from prony.agent.life import Owner
+    from prony.agent.main_loop import Owner
     from prony.agent.settings import token_from
     from prony.store.home import home
 
@@ -216,7 +216,7 @@ def _owner(options: Namespace) -> Owner:
 
 
 def _settings(options: Namespace) -> AgentSettings:
-    from prony.agent.abilities import labels_of
+    from prony.agent.capabilities import labels_of
     from prony.agent.settings import AgentSettings, model_policy, sark_settings
 
     given = vars(options)

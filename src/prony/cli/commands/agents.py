@@ -65,7 +65,7 @@ def _list(client: Client, options: Namespace) -> int:
 
     from prony.cli.columns import AGENT, agent_cells
     from prony.cli.output import print_listed
-    from prony.client.names import iterate_pages
+    from prony.client.resolve_id import iterate_pages
     from prony.model.agent import AgentState
 
     state = AgentState(options.state) if options.state else None
@@ -78,7 +78,7 @@ def _show(client: Client, options: Namespace) -> int:
     from prony.cli.abilities import show_abilities, show_facts
     from prony.cli.columns import AGENT, agent_cells
     from prony.cli.output import print_columns, print_json, print_note, print_text
-    from prony.client.names import agent_named
+    from prony.client.resolve_id import agent_named
 
     agent = client.agent(agent_named(client, options.agent))
     if options.json:
@@ -98,8 +98,8 @@ def _show(client: Client, options: Namespace) -> int:
 
 def _act(client: Client, options: Namespace) -> int:
     from prony.cli.output import print_answer
-    from prony.client.names import agent_named
-    from prony.report.safe import one_line
+    from prony.client.resolve_id import agent_named
+    from prony.report.escaping import one_line
 
     agent_id = agent_named(client, options.agent)
     if options.action == "remove":
@@ -111,9 +111,9 @@ def _act(client: Client, options: Namespace) -> int:
 
 def _check(client: Client, options: Namespace) -> int:
     """Exit with 1 where a lot of the recipe fits no agent."""
-    from prony.cli.fits import show_fits
+    from prony.cli.compatibility_table import show_fits
     from prony.cli.output import print_json
-    from prony.cli.submitting import submission_of
+    from prony.cli.submit import submission_of
     from prony.recipe import load
 
     found = client.compatibility(submission_of(load(options.recipe, options.set), options.set))

@@ -103,7 +103,7 @@ def _label(text: str) -> tuple[str, str]:
 def _list(book: Book, options: Namespace) -> int:
     from prony.cli.columns import ALARM, alarm_cells
     from prony.cli.output import print_listed
-    from prony.client.names import iterate_pages
+    from prony.client.resolve_id import iterate_pages
 
     none = "no alarm yet: prony alarm add NAME --when 'experiment failed' --to URL makes one"
     return print_listed(list(iterate_pages(book.alarms)), ALARM, alarm_cells, none=none, as_json=options.json)
@@ -114,7 +114,7 @@ def _show(book: Book, options: Namespace) -> int:
 
     from prony.cli.columns import ALARM, DELIVERY, INCIDENT, alarm_cells, delivery_cells, incident_cells
     from prony.cli.output import print_columns, print_json, print_note
-    from prony.client.names import iterate_pages
+    from prony.client.resolve_id import iterate_pages
 
     found = book.alarm(options.alarm)
     incidents = list(iterate_pages(partial(book.incidents, options.alarm), options.limit))

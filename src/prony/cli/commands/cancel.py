@@ -15,7 +15,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.change import change
+    from prony.cli.cancel_or_retry import change
     from prony.cli.remote import connect
 
     with connect(options) as client:

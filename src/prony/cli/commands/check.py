@@ -28,7 +28,7 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.cli.output import print_json, print_text
     from prony.cli.remote import address
-    from prony.cli.running import tell_notes
+    from prony.cli.run_here import tell_notes
 
     options.set = [*options.set, *([f"place.on={options.on}"] if options.on else [])]
     is_there = address(options) is not None
@@ -45,8 +45,8 @@ def command(options: Namespace) -> int:
 
 def _here(options: Namespace) -> RecipeCheck:
     from prony.app.api import check_names
+    from prony.app.check_target import check_target
     from prony.app.scripts import engine_notes, unused_image_notes
-    from prony.app.targets import check_target
     from prony.model.check import Planned, RecipeCheck
     from prony.recipe import load
 
@@ -65,7 +65,7 @@ def _here(options: Namespace) -> RecipeCheck:
 def _there(options: Namespace) -> RecipeCheck:
     from prony.app.scripts import unused_image_notes
     from prony.cli.remote import connect
-    from prony.cli.submitting import AGENTS_MACHINE, submission_of
+    from prony.cli.submit import AGENTS_MACHINE, submission_of
     from prony.errors import InputError
     from prony.recipe import load
 
@@ -80,7 +80,7 @@ def _there(options: Namespace) -> RecipeCheck:
 
 
 def _show_there(found: RecipeCheck) -> None:
-    from prony.cli.fits import show_fits
+    from prony.cli.compatibility_table import show_fits
     from prony.cli.output import print_text
 
     show_fits(found.lots, runnable=found.runnable)

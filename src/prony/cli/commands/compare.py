@@ -34,17 +34,17 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.comparing import show_comparison, terms_of
+    from prony.cli.comparison import show_comparison, terms_of
     from prony.cli.output import print_note
     from prony.cli.remote import address
     from prony.model.comparison import Conclusion
-    from prony.report import comparison_html
+    from prony.report.html import comparison
 
     terms = terms_of(options)
     found = _there(options, terms) if address(options) else _here(options, terms)
     if options.html is not None:
         options.html.parent.mkdir(parents=True, exist_ok=True)
-        options.html.write_text(comparison_html.render(found), encoding="utf-8")
+        options.html.write_text(comparison.render(found), encoding="utf-8")
         print_note(f"page: {options.html}")
     show_comparison(found, as_json=options.json, markdown=options.markdown)
     failing = [Conclusion(word) for word in options.fail_on or ["regression"] if word != "never"]
@@ -60,7 +60,7 @@ def _here(options: Namespace, terms: Terms) -> Comparison:
 
 def _there(options: Namespace, terms: Terms) -> Comparison:
     from prony.cli.remote import connect
-    from prony.client.names import experiment_named
+    from prony.client.resolve_id import experiment_named
 
     with connect(options) as client:
         ids = []

@@ -32,7 +32,7 @@ def _here(options: Namespace) -> str:
 
 def _there(options: Namespace) -> str:
     from prony.cli.remote import connect
-    from prony.client.names import experiment_named
+    from prony.client.resolve_id import experiment_named
 
     with connect(options) as client:
         experiment_id = experiment_named(client, options.experiment)

@@ -86,8 +86,8 @@ def full_path(path: str) -> str:
 
 def _here(loaded: LoadedRecipe, options: Namespace) -> int:
     from prony.app.api import Bench
-    from prony.cli.comparing import terms_of
-    from prony.cli.outcome import finish
+    from prony.cli.comparison import terms_of
+    from prony.cli.finish_run import finish
     from prony.cli.progress import following
 
     terms = terms_of(options)
@@ -102,11 +102,11 @@ def _here(loaded: LoadedRecipe, options: Namespace) -> int:
 
 
 def _there(loaded: LoadedRecipe, options: Namespace) -> int:
-    from prony.cli.bringing import brought
-    from prony.cli.comparing import terms_of
+    from prony.cli.comparison import terms_of
     from prony.cli.remote import connect
-    from prony.cli.submitting import see_through, submission_of
-    from prony.cli.watching import follow
+    from prony.cli.submit import see_through, submission_of
+    from prony.cli.upload_scripts import brought
+    from prony.cli.watch import follow
 
     terms = terms_of(options)
     with connect(options) as client:
@@ -119,7 +119,7 @@ def _there(loaded: LoadedRecipe, options: Namespace) -> int:
 
 
 def _print_comparison(found: Comparison, options: Namespace) -> int:
-    from prony.cli.comparing import show_comparison
+    from prony.cli.comparison import show_comparison
     from prony.model.comparison import Conclusion
 
     show_comparison(found, as_json=options.json)
@@ -130,7 +130,7 @@ def _have_versions(bench: Bench, loaded: LoadedRecipe) -> None:
     """Give each version of an engine that the recipe names, and this machine has not, an environment of its own."""
     from prony.cli.output import print_note
     from prony.model.recipe import ModelWorkload
-    from prony.run.engines import versions
+    from prony.runner.engines import versions
 
     known = versions(bench.home.engines)
     for job in loaded.jobs("versions"):

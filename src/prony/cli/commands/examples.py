@@ -15,7 +15,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.output import print_columns, print_json, print_text
-    from prony.recipe.shelf import example, examples
+    from prony.recipe.example_recipes import example, examples
 
     if options.name:
         one = example(options.name)

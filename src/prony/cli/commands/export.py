@@ -49,7 +49,7 @@ def _requests_there(options: Namespace) -> tuple[Path, ...]:
     import tempfile
 
     from prony.app.api import Bench
-    from prony.report.exports import check_format
+    from prony.report.exports.formats import check_format
     from prony.store.home import Home
 
     check_format(options.format)
@@ -69,8 +69,8 @@ def _from_here(options: Namespace) -> Path:
 
 def _from_there(options: Namespace) -> Path:
     from prony.cli.remote import connect
-    from prony.client.carrying import carry_export
-    from prony.client.names import experiment_named
+    from prony.client.download_experiment import carry_export
+    from prony.client.resolve_id import experiment_named
 
     with connect(options) as client:
         experiment_id = experiment_named(client, options.experiment)

@@ -34,7 +34,7 @@ def command(options: Namespace) -> int:
     if options.json:
         print_json(found.model_dump(mode="json") | {"passed": found.passed})
     else:
-        from prony.report.terminal import print_gates
+        from prony.report.terminal.experiment import print_gates
 
         print_gates(found.outcomes, terminal())
     if document is not None:
@@ -52,7 +52,7 @@ def _from_here(options: Namespace, *, strict: bool) -> tuple[GateReport, str | b
 
 def _from_there(options: Namespace, *, strict: bool) -> tuple[GateReport, str | bytes | None]:
     from prony.cli.remote import connect
-    from prony.client.names import experiment_named
+    from prony.client.resolve_id import experiment_named
 
     with connect(options) as client:
         experiment_id = experiment_named(client, options.experiment)

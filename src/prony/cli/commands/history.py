@@ -44,7 +44,7 @@ def _show(history: History, options: Namespace) -> int:
     from prony.cli.output import print_json, print_note, print_text
 
     if options.plot is not None:
-        from prony.report.history_plot import drawn
+        from prony.report.plots.history import drawn
 
         options.plot.parent.mkdir(parents=True, exist_ok=True)
         options.plot.write_bytes(drawn(history, options.plot.suffix))
@@ -52,7 +52,7 @@ def _show(history: History, options: Namespace) -> int:
     if options.json:
         print_json(history.model_dump(mode="json"))
     else:
-        from prony.report.history_text import history_text
+        from prony.report.terminal.history import history_text
 
         print_text(history_text(history))
     return 0

@@ -16,7 +16,7 @@ def command(options: Namespace) -> int:
     from prony.app.abilities import inspect_abilities
     from prony.app.api import Bench
     from prony.cli.output import print_json
-    from prony.measure.device import detect
+    from prony.instruments.device import detect
 
     device = detect()
     with Bench.open() as bench:

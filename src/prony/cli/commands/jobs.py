@@ -37,7 +37,7 @@ def _list(client: Client, options: Namespace) -> int:
 
     from prony.cli.columns import JOB, job_cells
     from prony.cli.output import print_listed
-    from prony.client.names import agent_named, experiment_named, iterate_pages
+    from prony.client.resolve_id import agent_named, experiment_named, iterate_pages
     from prony.model.queue import JobState
 
     wanted = partial(
@@ -63,8 +63,8 @@ def _label(text: str) -> tuple[str, str]:
 def _show(client: Client, options: Namespace) -> int:
     from prony.cli.columns import ATTEMPT, attempt_cells
     from prony.cli.output import print_columns, print_json, print_text
-    from prony.client.names import job_named
-    from prony.report.safe import one_line
+    from prony.client.resolve_id import job_named
+    from prony.report.escaping import one_line
 
     detail = client.job(job_named(client, options.job))
     if options.json:

@@ -52,7 +52,7 @@ def _there(options: Namespace) -> tuple[tuple[str, ...], list[dict[str, Any]], l
 
     from prony.cli.columns import EXPERIMENT, experiment_cells, experiment_row
     from prony.cli.remote import connect
-    from prony.client.names import iterate_pages
+    from prony.client.resolve_id import iterate_pages
     from prony.model.experiment import ExperimentState
 
     state = ExperimentState(options.state) if options.state else None

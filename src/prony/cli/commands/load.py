@@ -35,7 +35,7 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     import json
 
-    from prony.cli.running import pause_garbage_collection, run_here
+    from prony.cli.run_here import pause_garbage_collection, run_here
 
     with pause_garbage_collection():
         from prony.recipe import loads

@@ -30,7 +30,7 @@ def command(options: Namespace) -> int:
 
     if address(options) is None and not is_served():
         return _here(options)
-    from prony.client.names import job_named
+    from prony.client.resolve_id import job_named
 
     with connect(options) as client:
         job_id = job_named(client, options.job)

@@ -27,11 +27,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.remote import address
-    from prony.report import matrix_html, matrix_markdown
-    from prony.report.terminal_matrix import print_matrix
+    from prony.report.html import matrix
+    from prony.report.markdown import matrix as matrix_markdown
+    from prony.report.terminal.matrix import print_matrix
 
     found = _from_there(options) if address(options) else _from_here(options)
-    faces = Faces(print_matrix, matrix_html.render, matrix_markdown.render)
+    faces = Faces(print_matrix, matrix.render, matrix_markdown.render)
     return show(found, options, f"matrix-{found.experiments[0]}", faces)
 
 
@@ -48,7 +49,7 @@ def _from_here(options: Namespace) -> MatrixReport:
 
 def _from_there(options: Namespace) -> MatrixReport:
     from prony.cli.remote import connect
-    from prony.client.names import experiment_named
+    from prony.client.resolve_id import experiment_named
 
     with connect(options) as client:
         ids = [experiment_named(client, text) for text in options.experiments]

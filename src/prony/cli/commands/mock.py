@@ -48,17 +48,17 @@ def _add_faults(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     try:
-        from prony.load import mock_server
+        from prony.load.mock import server
     except ModuleNotFoundError as exc:
         raise CapacityError(f"{exc.name} is not installed", hint=f"pip install {exc.name}") from exc
-    from prony.load.mock import Options
+    from prony.load.mock.start import Options
 
     asked = Options(**_read(options))
-    return mock_server.run(asked, _say_json if options.json else _say)
+    return server.run(asked, _say_json if options.json else _say)
 
 
 def _read(options: Namespace) -> dict[str, Any]:
-    from prony.load.mock import duration_ns, share
+    from prony.load.mock.start import duration_ns, share
 
     given = vars(options)
     found = {name: given[name] for name in _AS_THEY_ARE}
@@ -87,7 +87,7 @@ def _say_json(url: str) -> None:
     import json
     import sys
 
-    from prony.load.mock_server import ready
+    from prony.load.mock.server import ready
 
     # One line, because whoever started this waits for just that.
     sys.stdout.write(json.dumps(ready(url)) + "\n")

@@ -98,7 +98,7 @@ def _is_strict(options: Namespace) -> bool:
 
 def _from_there(options: Namespace) -> str | bytes | Path:
     from prony.cli.remote import connect, keep_report
-    from prony.client.names import experiment_named
+    from prony.client.resolve_id import experiment_named
 
     with connect(options) as client:
         experiment_id = experiment_named(client, options.experiment)

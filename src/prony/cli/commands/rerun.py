@@ -20,15 +20,15 @@ def command(options: Namespace) -> int:
     from prony.cli.remote import address, connect
 
     if address(options):
-        from prony.cli.submitting import see_through
-        from prony.client.names import experiment_named
+        from prony.cli.submit import see_through
+        from prony.client.resolve_id import experiment_named
 
         with connect(options) as client:
             view = client.rerun(experiment_named(client, options.experiment))
             return see_through(client, view, options)
 
     from prony.app.api import Bench
-    from prony.cli.outcome import finish
+    from prony.cli.finish_run import finish
     from prony.cli.progress import following
 
     with Bench.open() as bench:

@@ -35,7 +35,7 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.cli.github import check_summary
     from prony.cli.remote import address
-    from prony.cli.running import pause_garbage_collection, run_here
+    from prony.cli.run_here import pause_garbage_collection, run_here
 
     check_summary(options)
     is_remote = address(options) is not None
@@ -55,7 +55,7 @@ def command(options: Namespace) -> int:
         options.set = [*options.set, *_clients(options.clients, loaded.users_of_client)]
         loaded = load(options.recipe, options.set)
     if is_remote:
-        from prony.cli.submitting import submit
+        from prony.cli.submit import submit
 
         return submit(loaded, options)
     return run_here(loaded, options)

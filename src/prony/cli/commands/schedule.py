@@ -74,8 +74,8 @@ def _add(book: Book, options: Namespace) -> int:
 
 
 def _build_schedule(options: Namespace, book: Book) -> NewSchedule:
-    from prony.cli.bringing import brought
-    from prony.cli.submitting import submission_of
+    from prony.cli.submit import submission_of
+    from prony.cli.upload_scripts import brought
     from prony.model.schedule import NewSchedule
     from prony.recipe import load
 
@@ -90,7 +90,7 @@ def _build_schedule(options: Namespace, book: Book) -> NewSchedule:
 def _list(book: Book, options: Namespace) -> int:
     from prony.cli.columns import SCHEDULE, schedule_cells
     from prony.cli.output import print_listed
-    from prony.client.names import iterate_pages
+    from prony.client.resolve_id import iterate_pages
 
     none = "no schedule yet: prony schedule add RECIPE --cron '0 3 * * *' makes one"
     return print_listed(list(iterate_pages(book.schedules)), SCHEDULE, schedule_cells, none=none, as_json=options.json)
@@ -110,7 +110,7 @@ def _show(book: Book, options: Namespace) -> int:
 
     from prony.cli.columns import FIRE, SCHEDULE, fire_cells, schedule_cells
     from prony.cli.output import print_columns, print_json, print_note
-    from prony.client.names import iterate_pages
+    from prony.client.resolve_id import iterate_pages
 
     found = book.schedule(options.schedule)
     fires = list(iterate_pages(partial(book.fires, options.schedule), options.limit))

@@ -10,7 +10,7 @@ from prony.cli.arguments import add_json, add_server
 from prony.errors import CapacityError, InputError
 
 if TYPE_CHECKING:
-    from prony.server.sark.face import SarkOptions
+    from prony.server.sark.server import SarkOptions
     from prony.server.serve import Serving
 
 
@@ -126,7 +126,7 @@ def _sark(options: Namespace) -> SarkOptions | None:
         if not 0 <= port <= 65535:
             raise InputError(f"{port} is no port", hint="a port is a number from 0 to 65535")
     from prony.app.sark import SarkSettings
-    from prony.server.sark.face import SarkOptions
+    from prony.server.sark.server import SarkOptions
 
     claim_s = _seconds(options.sark_claim_timeout, "--sark-claim-timeout", "15s")
     settings = SarkSettings(

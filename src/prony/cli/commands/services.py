@@ -16,7 +16,7 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.app.services import services
     from prony.cli.output import print_columns, print_json
-    from prony.cli.plugs import show_options
+    from prony.cli.plugin_options import show_options
 
     if options.name:
         return show_options("services", options.name, as_json=options.json)

@@ -15,11 +15,11 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.outcome import show
+    from prony.cli.finish_run import show
     from prony.cli.remote import address, connect
 
     if address(options):
-        from prony.client.names import experiment_named
+        from prony.client.resolve_id import experiment_named
 
         with connect(options) as client:
             dossier = client.results(experiment_named(client, options.experiment))

@@ -26,12 +26,13 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.remote import address
-    from prony.report import sweep_html, sweep_markdown
-    from prony.report.terminal_load import print_sweep
+    from prony.report.html import sweep
+    from prony.report.markdown import sweep as sweep_markdown
+    from prony.report.terminal.load import print_sweep
 
     options.experiments = [word for text in options.experiments for word in text.split(",") if word]
     found = _from_there(options) if address(options) else _from_here(options)
-    faces = Faces(print_sweep, sweep_html.render, sweep_markdown.render)
+    faces = Faces(print_sweep, sweep.render, sweep_markdown.render)
     return show(found, options, f"sweep-{found.experiments[0]}", faces)
 
 
@@ -45,7 +46,7 @@ def _from_here(options: Namespace) -> SweepReport:
 
 def _from_there(options: Namespace) -> SweepReport:
     from prony.cli.remote import connect
-    from prony.client.names import experiment_named
+    from prony.client.resolve_id import experiment_named
 
     with connect(options) as client:
         ids = [experiment_named(client, text) for text in options.experiments]

@@ -146,7 +146,7 @@ def _record(access: Access, action: str, target: str, *, status: int) -> None:
     """Leave the same trace as a request to a server would; here the system says who it was."""
     from datetime import UTC, datetime
 
-    from prony.app.local import whoever
+    from prony.app.local_store import whoever
     from prony.model.access import AuditEntry
 
     trace = {"action": action, "target": target, "address": "local", "status": status}

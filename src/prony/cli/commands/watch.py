@@ -21,14 +21,14 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.remote import connect
-    from prony.client.names import experiment_named
+    from prony.client.resolve_id import experiment_named
 
     with connect(options) as client:
         experiment_id = experiment_named(client, options.experiment)
         if options.json:
             return _print_updates(client, experiment_id)
-        from prony.cli.outcome import finish_there
-        from prony.cli.watching import follow
+        from prony.cli.finish_run import finish_there
+        from prony.cli.watch import follow
 
         options.report = False
         return finish_there(follow(client, experiment_id, cancels=False), options)
@@ -38,7 +38,7 @@ def _print_updates(client: Client, experiment_id: str) -> int:
     """Print every update as a line of JSON, for programs: its kind, and the noun."""
     import json
 
-    from prony.cli.outcome import exit_code_there
+    from prony.cli.finish_run import exit_code_there
     from prony.cli.output import CONTROLS
     from prony.client.watching import Snapshot, kind_of
     from prony.model.queue import ExperimentView

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from prony.plugins.drivers.pieces import arrivals_ns
+from prony.plugins.drivers.stream_times import arrivals_ns
 from prony.ports.driver import Cause, Digest, Reply, Request
 
 LONGEST_DETAIL = 300

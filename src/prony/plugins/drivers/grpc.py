@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from prony.model.base import Noun
-from prony.plugins.drivers.asking import check_version, request_to, whose, wire_of
+from prony.plugins.drivers.http.probe import check_version, request_to, whose, wire_of
 from prony.ports.driver import Cause, Digest, Keeps, Prepared, Reply, Request, Wants
 
 _PATH = "/grpc.health.v1.Health/Check"

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from prony.load.wire import Wire
-from prony.plugins.drivers.resp import NotRespError, Reader, command
+from prony.plugins.drivers.redis.resp import NotRespError, Reader, command
 from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
-    from prony.load.line import Connection
+    from prony.load.connection import Connection
 
 _CHANNEL = b"prony:"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from prony.ports.engine import UNKNOWN_RANK, TensorSpec
-from prony.run.onnx_file import OnnxGraph, value_bounds
+from prony.runner.onnx_file import OnnxGraph, value_bounds
 
 
 def complete_inputs(specs: Sequence[TensorSpec], graph: OnnxGraph) -> list[TensorSpec]:

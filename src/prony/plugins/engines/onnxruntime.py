@@ -16,8 +16,8 @@ from prony.plugins.engines.onnxruntime_units import CPU, ProviderUnit, units_of
 from prony.plugins.engines.precision import of_weights
 from prony.plugins.engines.tensors import flatten_output, from_memory, plain
 from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
-from prony.run.child.bits import CARRIERS
-from prony.run.onnx_file import OnnxGraph, read_graph
+from prony.runner.child.bits import CARRIERS
+from prony.runner.onnx_file import OnnxGraph, read_graph
 
 _DTYPES = {"float": "float32", "double": "float64", "string": "str"}
 # The numbers of ONNX's own list of types, for those that numpy lacks.

@@ -18,8 +18,8 @@ from prony.plugins.engines.onnx_signature import complete_inputs
 from prony.plugins.engines.precision import WORDS, format_shares, of_weights
 from prony.plugins.engines.tensors import plain
 from prony.ports.engine import UNKNOWN_RANK, Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
-from prony.run.child.bits import CARRIERS, from_bfloat16
-from prony.run.onnx_file import OnnxGraph, read_graph
+from prony.runner.child.bits import CARRIERS, from_bfloat16
+from prony.runner.onnx_file import OnnxGraph, read_graph
 
 _DTYPES = {
     "f16": "float16",

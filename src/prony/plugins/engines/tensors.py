@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from prony.ports.engine import Array
-from prony.run.child.bits import CARRIERS, from_bfloat16
+from prony.runner.child.bits import CARRIERS, from_bfloat16
 
 
 def flatten_output(name: str, value: Any) -> dict[str, Array]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from prony.errors import InputError
 from prony.plugins.models.companions import companion_names
 from prony.plugins.models.transfer import Validators
-from prony.run.checksum import checksum
+from prony.runner.checksum import checksum
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from prony.errors import InputError
-from prony.run.onnx_file import read_graph
+from prony.runner.onnx_file import read_graph
 
 
 def companion_names(path: Path) -> tuple[str, ...]:

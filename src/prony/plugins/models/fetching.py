@@ -17,8 +17,8 @@ from prony.plugins.models.companions import check_ending, companion_names
 from prony.plugins.models.lock import hold_lock
 from prony.plugins.models.transfer import Limits, Validators, show_url
 from prony.ports.models import FetchOptions, ModelFiles, Progress
-from prony.run.checksum import is_right, verify
-from prony.run.onnx_file import is_inside
+from prony.runner.checksum import is_right, verify
+from prony.runner.onnx_file import is_inside
 
 # A reference, where its bytes go, the limits and what is known of it in; None where it is still what is known.
 Transfer = Callable[[str, Path, Limits, Validators | None], Validators | None]

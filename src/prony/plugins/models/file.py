@@ -9,7 +9,7 @@ from typing import ClassVar
 from prony.errors import InputError, NotFoundError
 from prony.plugins.models.companions import check_ending, companion_names
 from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy, Progress, policy_error
-from prony.run.checksum import verify
+from prony.runner.checksum import verify
 
 
 class FileSource:

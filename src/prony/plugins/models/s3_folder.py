@@ -14,8 +14,8 @@ from prony.plugins.models.fetching import Fetching
 from prony.plugins.models.lock import hold_lock
 from prony.plugins.models.transfer import download
 from prony.ports.models import ModelFiles
-from prony.run.checksum import verify
-from prony.run.onnx_file import is_inside
+from prony.runner.checksum import verify
+from prony.runner.onnx_file import is_inside
 
 _INDEX = ".index.json"
 _MOST = 1_000_000

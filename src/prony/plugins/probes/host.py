@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from prony.measure import kernel, sensors
-from prony.measure.counters import cpu_times, pressures_us
+from prony.instruments import kernel, sensors
+from prony.instruments.counters import cpu_times, pressures_us
 
 _SECTOR_BYTES = 512
 # Devices that only pass on what another one reads and writes, or that are memory.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, ClassVar
 
-from prony.measure import kernel
-from prony.measure.device.nvidia import ask_library, handles, management
+from prony.instruments import kernel
+from prony.instruments.device.nvidia import ask_library, handles, management
 
 # The inode of the first PID namespace, the same on every Linux: inside another one the driver's PIDs are not ours.
 _FIRST_NAMESPACE = "pid:[4026531836]"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from prony.measure import kernel
+from prony.instruments import kernel
 
 _FOLDER = "sys/class/powercap"
 

@@ -19,7 +19,7 @@ from prony.plugins.services.asking import SilentError, ask, lacks
 from prony.plugins.services.launch import text
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.run.services.site import with_own_programs
+from prony.runner.services.site import with_own_programs
 
 HOW = "settings.command names the program first: a path, or a name on PATH"
 _TIMEOUT_S = 0.9

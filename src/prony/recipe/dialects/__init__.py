@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from prony.recipe.dialects.draft import Translation
-from prony.recipe.marks import Parsed
+from prony.recipe.dialects.translated_document import Translation
+from prony.recipe.positions import Parsed
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Any
 from prony.recipe.dialects import ai_factory_nouns as nouns
 from prony.recipe.dialects.ai_factory_clients import CLIENTS, Asking
 from prony.recipe.dialects.ai_factory_services import model_of, set_service
-from prony.recipe.dialects.draft import Draft, Translation
-from prony.recipe.marks import Keys, Parsed, mark_of
+from prony.recipe.dialects.translated_document import Draft, Translation
+from prony.recipe.positions import Keys, Parsed, mark_of
 from prony.recipe.problems import recipe_error
-from prony.recipe.shape import nearest
+from prony.recipe.schema_lookup import nearest
 
 SECTIONS = ("configuration", "service", "client", "benchmarks")
 _SLURM = (

@@ -7,7 +7,7 @@ import shlex
 from typing import Any
 
 from prony.recipe.dialects import ai_factory_nouns as nouns
-from prony.recipe.dialects.draft import Draft
+from prony.recipe.dialects.translated_document import Draft
 
 PLACE = ("service", "settings")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")

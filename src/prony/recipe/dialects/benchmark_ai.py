@@ -8,10 +8,10 @@ from typing import Any
 
 from prony.model.cron import parse as parse_cron
 from prony.recipe.dialects.descriptor import Descriptor, Metric, Output, Probe, Server, Source
-from prony.recipe.dialects.draft import Draft, Translation
 from prony.recipe.dialects.ec2 import gpus_of
 from prony.recipe.dialects.strict import read_strictly
-from prony.recipe.marks import Keys, Parsed, format_path, mark_of
+from prony.recipe.dialects.translated_document import Draft, Translation
+from prony.recipe.positions import Keys, Parsed, format_path, mark_of
 
 SPEC_VERSION = "0.1.0"
 # A job of theirs had no limit; one that hangs must end some day all the same.

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from prony.model.base import Noun
-from prony.recipe.marks import Keys, Parsed, problem_at, value_at
+from prony.recipe.messages import advice, describe_expected, show_value
+from prony.recipe.positions import Keys, Parsed, problem_at, value_at
 from prony.recipe.problems import Problem, recipe_error
-from prony.recipe.shape import nearest
-from prony.recipe.wording import advice, describe_expected, show_value
+from prony.recipe.schema_lookup import nearest
 
 T = TypeVar("T", bound=Noun)
 Node = dict[str, Any]

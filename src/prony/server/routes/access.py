@@ -11,10 +11,10 @@ from starlette.responses import Response
 from prony.app.login import Logins
 from prony.model.access import AuditEntry, LoginLink, MadeToken, NewToken, Token
 from prony.model.queue import Page
-from prony.server.answers import answer, nothing
-from prony.server.asked import Id, PageAsked
 from prony.server.openapi import header_of
 from prony.server.operation import Operation, gate_of, who_of
+from prony.server.query_params import Id, PageAsked
+from prony.server.responses import answer, nothing
 
 router = APIRouter(prefix="/api/v1", tags=["access"], route_class=Operation)
 

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from prony.app.access import require_agent
 from prony.model.agent import Agent, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
 from prony.model.queue import Page
-from prony.server.answers import answer, nothing, respond_tagged
-from prony.server.asked import AgentsAsked, Id
 from prony.server.openapi import header_of
 from prony.server.operation import Operation, fleet_of, gate_of, who_of
+from prony.server.query_params import AgentsAsked, Id
+from prony.server.responses import answer, nothing, respond_tagged
 
 router = APIRouter(prefix="/api/v1/agents", tags=["agents"], route_class=Operation)
 

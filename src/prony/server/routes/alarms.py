@@ -10,10 +10,10 @@ from starlette.responses import Response
 
 from prony.model.alarm import Alarm, Delivery, Incident, MadeAlarm, NewAlarm, TestAnswer
 from prony.model.queue import Page
-from prony.server.answers import answer, nothing, respond_tagged
-from prony.server.asked import Id, PageAsked
 from prony.server.openapi import header_of
 from prony.server.operation import Operation, fleet_of, who_of
+from prony.server.query_params import Id, PageAsked
+from prony.server.responses import answer, nothing, respond_tagged
 
 router = APIRouter(prefix="/api/v1/alarms", tags=["alarms"], route_class=Operation)
 

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from prony.model.comparison import Comparison
-from prony.server.answers import respond_measurements
-from prony.server.asked import ComparisonAsked
 from prony.server.operation import Operation, fleet_of
+from prony.server.query_params import ComparisonAsked
+from prony.server.responses import respond_measurements
 
 router = APIRouter(prefix="/api/v1/comparison", tags=["experiments"], route_class=Operation)
 

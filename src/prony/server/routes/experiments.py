@@ -8,10 +8,13 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from prony.model.dossier import ExperimentData
+from prony.model.experiment_data import ExperimentData
 from prony.model.queue import ExperimentView, Modification, Page, Submission
-from prony.server.answers import PassingFile, answer, nothing, respond_created, respond_measurements, respond_tagged
-from prony.server.asked import (
+from prony.server.events import EventStream
+from prony.server.openapi import Described, binary, header_of, text
+from prony.server.operation import Operation, fleet_of, waits_of, while_asked, who_of
+from prony.server.problems import ClientGoneError
+from prony.server.query_params import (
     KEY_PARAMETER,
     DeleteAsked,
     ExperimentsAsked,
@@ -20,10 +23,7 @@ from prony.server.asked import (
     ReportAsked,
     idempotency_key,
 )
-from prony.server.events import EventStream
-from prony.server.openapi import Described, binary, header_of, text
-from prony.server.operation import Operation, fleet_of, waits_of, while_asked, who_of
-from prony.server.problems import ClientGoneError
+from prony.server.responses import PassingFile, answer, nothing, respond_created, respond_measurements, respond_tagged
 
 router = APIRouter(prefix="/api/v1/experiments", tags=["experiments"], route_class=Operation)
 

@@ -11,13 +11,13 @@ from starlette.responses import Response
 
 from prony.model.gang import ClockReading
 from prony.model.queue import Compatibility, Health, Queue, Stats, Submission
-from prony.server.answers import answer, respond_tagged
-from prony.server.asked import LAST_EVENT_ID
 from prony.server.body import header
 from prony.server.events import EventStream
 from prony.server.metrics import Metrics
 from prony.server.openapi import text
 from prony.server.operation import Operation, fleet_of, waits_of, while_asked
+from prony.server.query_params import LAST_EVENT_ID
+from prony.server.responses import answer, respond_tagged
 from prony.store.owner_token import CHALLENGE, PROOF, prove
 
 _LONGEST_NONCE = 200

@@ -11,9 +11,9 @@ from starlette.responses import Response
 from prony import __version__
 from prony.model.about import About
 from prony.model.listing import Glance, Listing
-from prony.server.answers import respond_tagged
-from prony.server.asked import ListingAsked
 from prony.server.operation import Operation, fleet_of, who_of
+from prony.server.query_params import ListingAsked
+from prony.server.responses import respond_tagged
 
 router = APIRouter(prefix="/api/v1", tags=["glance"], route_class=Operation)
 

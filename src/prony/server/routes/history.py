@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from prony.model.history import Acknowledgement, Baseline, Change, History, NewBaseline, Series
 from prony.model.queue import Page
-from prony.server.answers import answer, nothing, respond_measurements, respond_tagged
-from prony.server.asked import ChangesAsked, HistoryAsked, Id, SeriesAsked
 from prony.server.operation import Operation, fleet_of, who_of
+from prony.server.query_params import ChangesAsked, HistoryAsked, Id, SeriesAsked
+from prony.server.responses import answer, nothing, respond_measurements, respond_tagged
 
 router = APIRouter(prefix="/api/v1", tags=["history"], route_class=Operation)
 

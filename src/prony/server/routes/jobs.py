@@ -9,13 +9,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from prony.app.fleet import LogPiece
-from prony.model.dossier import Entry
+from prony.model.experiment_data import Entry
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, Page, QueuedJob
-from prony.server.answers import answer, respond_measurements, respond_tagged
-from prony.server.asked import Id, JobsAsked, LogsAsked
 from prony.server.openapi import binary, header_of, text
 from prony.server.operation import Operation, fleet_of, waits_of, who_of
 from prony.server.problems import ClosingError
+from prony.server.query_params import Id, JobsAsked, LogsAsked
+from prony.server.responses import answer, respond_measurements, respond_tagged
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], route_class=Operation)
 

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from prony.model.picture import Counters, Distribution, Starts, Timeline
-from prony.server.answers import respond_measurements
-from prony.server.asked import CountersAsked, DistributionAsked, Id, TimelineAsked
 from prony.server.operation import Operation, fleet_of
+from prony.server.query_params import CountersAsked, DistributionAsked, Id, TimelineAsked
+from prony.server.responses import respond_measurements
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["pictures"], route_class=Operation)
 

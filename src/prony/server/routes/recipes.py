@@ -14,10 +14,10 @@ from prony.model.queue import Submission
 from prony.model.recipe import json_schema
 from prony.plugins.models.zoo.cards import ZOO
 from prony.ports import plugins
-from prony.recipe.shelf import examples as shelf
-from prony.server.answers import JSON, answer, respond_tagged
+from prony.recipe.example_recipes import examples as shelf
 from prony.server.openapi import text
 from prony.server.operation import Operation, fleet_of, while_asked
+from prony.server.responses import JSON, answer, respond_tagged
 
 router = APIRouter(prefix="/api/v1", tags=["recipes"], route_class=Operation)
 

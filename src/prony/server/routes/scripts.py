@@ -6,12 +6,12 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from prony.run.scripts.packing import MOST_BYTES
-from prony.server.answers import nothing
-from prony.server.asked import Id
+from prony.runner.scripts.packing import MOST_BYTES
 from prony.server.body import octets, require_length
 from prony.server.openapi import binary, octets_body
 from prony.server.operation import Operation, fleet_of
+from prony.server.query_params import Id
+from prony.server.responses import nothing
 
 router = APIRouter(prefix="/api/v1/scripts", tags=["scripts"], route_class=Operation)
 

@@ -12,9 +12,9 @@ from prony.app.sweeps import slo_of
 from prony.model.gate_outcome import GateReport
 from prony.model.matrix import MatrixReport
 from prony.model.sweep import SweepReport
-from prony.server.answers import respond_measurements
-from prony.server.asked import GatesAsked, Id, MatrixAsked, SweepAsked
 from prony.server.operation import Operation, fleet_of
+from prony.server.query_params import GatesAsked, Id, MatrixAsked, SweepAsked
+from prony.server.responses import respond_measurements
 
 router = APIRouter(prefix="/api/v1", tags=["analysis"], route_class=Operation)
 

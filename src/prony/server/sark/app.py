@@ -19,8 +19,8 @@ from prony.app.sark import Orchestrator
 from prony.app.sark.files import CsvFile
 from prony.errors import AccessError, InputError, NotFoundError, PronyError, http_status
 from prony.model.access import AuditEntry
+from prony.server.auth import address_of, check_is_local
 from prony.server.body import JSON_LIMIT, octets
-from prony.server.gate import address_of, check_is_local
 from prony.server.problems import ClientGoneError
 from prony.store import audit
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from prony.store.whole import schema
+from prony.store.create_schema import schema
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=schema())
 with context.begin_transaction():

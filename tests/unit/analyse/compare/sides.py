@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from prony.analyse.compare.matching import Side
+from prony.analyse.estimate_set import EstimateSet
 from prony.analyse.estimates import across_runs
-from prony.analyse.figures import EstimateSet
-from prony.model.dossier import Entry
 from prony.model.estimate import Estimate, Grade, Missing, Reason, Summary, Verdict
+from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.metric import metric_of

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from prony.analyse.compare.compare import compare
 from prony.model.calibration import Calibration
 from prony.model.comparison import Comparison, Conclusion, Terms
-from prony.model.dossier import Entry
 from prony.model.estimate import Estimate, Grade, Reason, Verdict
+from prony.model.experiment_data import Entry
 
 from .sides import VOID, entry, noisy, side
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prony.analyse.history.confirming import MORE, PAIRS, answer, last_good
-from prony.analyse.history.course import Decision, LevelTrack, follow
-from prony.analyse.history.judging import Rules
+from prony.analyse.history.confirmation import MORE, PAIRS, answer, last_good
+from prony.analyse.history.detect import Rules
+from prony.analyse.history.level_track import Decision, LevelTrack, follow
 from prony.stats.quantiles import Array
 
 RULES = Rules()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prony.measure.digests import Digests
-from prony.measure.requests import Taken, join_runs, request_frame
+from prony.instruments.reply_digests import Digests
+from prony.instruments.requests import Taken, join_runs, request_frame
 from prony.model.clients import ClientSide
 from prony.model.job import Job
 from prony.model.load import Load

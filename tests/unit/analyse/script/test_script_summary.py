@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from prony.analyse.compare.families import choose_metrics
+from prony.analyse.compare.metric_groups import choose_metrics
 from prony.analyse.gates import judge_gates
 from prony.analyse.script.summary import summarise_script
 from prony.app.gates import worsening_between
 from prony.errors import RecipeError
-from prony.measure.told import EmittedValue, labels_text, series_of, told_frame
+from prony.instruments.script_samples import EmittedValue, labels_text, series_of, told_frame
 from prony.model.dependence import depends_on_machine
 from prony.model.estimate import Grade, Summary, headline_of, metric_in, verdict_on
 from prony.model.gate_outcome import GateState

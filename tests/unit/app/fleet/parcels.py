@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from prony.measure.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
+from prony.instruments.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
 from prony.model.job import Job
 from prony.model.result import Failure, Repetition, Result, ResultState
-from prony.store import parcel
+from prony.store import result_tar
 
 AT = datetime(2025, 3, 1, 12, tzinfo=UTC)
 SUT = Failure(code="sut", message="the model crashed", whose="sut")
@@ -46,14 +46,14 @@ def packed(job: Job, state: ResultState = ResultState.COMPLETE, **changes: Any) 
     """Return what an agent sends for a job that ended so."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = write(Path(scratch) / "folder", job, state, **changes)
-        made = parcel.pack(folder, Path(scratch) / "tar")
+        made = result_tar.pack(folder, Path(scratch) / "tar")
         return Parcel((Path(scratch) / "tar").read_bytes(), made.sha256)
 
 
 def repacked(folder: Path) -> Parcel:
     """Return a folder, which a test may have spoiled, as it would be sent."""
     with tempfile.TemporaryDirectory() as scratch:
-        made = parcel.pack(folder, Path(scratch) / "tar")
+        made = result_tar.pack(folder, Path(scratch) / "tar")
         return Parcel((Path(scratch) / "tar").read_bytes(), made.sha256)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prony.errors import ConflictError, InputError, NotFoundError
-from prony.measure.samples import SAMPLES, sample_frame
+from prony.instruments.samples import SAMPLES, sample_frame
 from prony.model.condition import Kind
 from prony.model.queue import Submission
 from prony.model.result import Repetition

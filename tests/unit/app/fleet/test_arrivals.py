@@ -15,12 +15,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prony.app.fleet import FleetSettings, opening
+from prony.app.fleet import FleetSettings, unpack_result
 from prony.errors import ConflictError, InputError, NotFoundError, StoreError, TransportError
 from prony.model.estimate import Summary
 from prony.model.lease import Lease
 from prony.model.result import ResultState
-from prony.store import parcel
+from prony.store import result_tar
 from prony.store.folder import FolderContents
 from prony.store.home import Home
 
@@ -329,7 +329,7 @@ async def test_a_server_that_cannot_read_or_write_does_not_call_the_result_damag
     def fail(folder: Path) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(parcel, "sync_folder", fail)
+    monkeypatch.setattr(result_tar, "sync_folder", fail)
     with pytest.raises(StoreError):
         await hand.finish(lease)
     assert left_over(home) == []
@@ -382,14 +382,14 @@ async def test_an_experiment_that_is_deleted_while_a_result_is_unpacked_stays_de
     ground: Ground, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lease, (hand,) = await lent(ground)
-    loop, summary = asyncio.get_running_loop(), opening._summary
+    loop, summary = asyncio.get_running_loop(), unpack_result._summary
 
     def delete_first(contents: FolderContents) -> Summary:
         deleting = ground.fleet.delete(lease.job.experiment_id, force=True, who=ME)
         asyncio.run_coroutine_threadsafe(deleting, loop).result(120)
         return summary(contents)
 
-    monkeypatch.setattr(opening, "_summary", delete_first)
+    monkeypatch.setattr(unpack_result, "_summary", delete_first)
     with pytest.raises(NotFoundError):
         await hand.finish(lease)
     assert not home.experiment_folder(lease.job.experiment_id).exists()

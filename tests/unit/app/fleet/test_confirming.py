@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.measure.samples import SAMPLES, sample_frame
+from prony.instruments.samples import SAMPLES, sample_frame
 from prony.model.alarm import NewAlarm
 from prony.model.calibration import Calibration
 from prony.model.estimate import Estimate

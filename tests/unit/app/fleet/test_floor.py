@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prony.app.fleet.floor import FleetState, HeldLease, KnownAgent
+from prony.app.fleet.state import FleetState, HeldLease, KnownAgent
 from prony.model.agent import AgentState, Capabilities
 from prony.model.place import Demand
 from prony.model.queue import Lot
@@ -131,7 +131,7 @@ async def test_only_who_could_run_it_now_keeps_another_from_being_alone() -> Non
 
 
 async def test_a_card_forgets_what_it_fits_before_it_knows_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prony.app.fleet.floor._MOST_FITS", 10)
+    monkeypatch.setattr("prony.app.fleet.state._MOST_FITS", 10)
     one = card("one")
     for number in range(50):
         demand = Demand(where={"label.x": str(number)})

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from prony.app.fleet.openers import Openers
-from prony.app.fleet.opening import UnpackOrder, carried_out
+from prony.app.fleet.unpack_pool import Openers
+from prony.app.fleet.unpack_result import UnpackOrder, carried_out
 from prony.app.fleet.work_process import answer
 from prony.errors import InputError, StoreError, TransportError
 from prony.model.result import ResultState

@@ -14,7 +14,7 @@ import pytest
 
 from prony.app.fleet.scripts import remove_unneeded
 from prony.errors import CapacityError, InputError, NotFoundError, PronyError
-from prony.run.scripts import archive
+from prony.runner.scripts import archive
 
 from .ground import ME, Ground
 

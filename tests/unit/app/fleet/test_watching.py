@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from prony.app.fleet import ChangeNotice, office
+from prony.app.fleet import ChangeNotice, context
 from prony.errors import NotFoundError, StoreError
 from prony.model.event import Event
 from prony.model.queue import Modification, Submission
@@ -143,7 +143,7 @@ async def test_who_watches_what_gets_another_recipe_goes_on(ground: Ground) -> N
 async def test_a_watcher_that_does_not_read_is_cut_off_and_the_others_are_not(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(office, "_MOST_NOTICES", 5)
+    monkeypatch.setattr(context, "_MOST_NOTICES", 5)
     view = await ground.submit(recipe(1))
     hand = await ground.agent()
     lease = await hand.lease()

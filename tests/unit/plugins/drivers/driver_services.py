@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prony.ports.driver import Endpoint
 from prony.ports.service import Service
-from prony.run.services.host import start_service
+from prony.runner.services.host import start_service
 from servers.packaged import program
 
 _PROGRAMS = {"seaweedfs": "weed", "chroma": "chroma"}

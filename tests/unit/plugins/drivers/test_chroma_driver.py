@@ -14,8 +14,8 @@ from driver_loads import causes, digested, loaded
 from driver_services import running
 
 from prony.errors import InputError
-from prony.plugins.drivers.chroma import ChromaDriver, ChromaOptions
-from prony.plugins.drivers.http_session import HttpSession
+from prony.plugins.drivers.http.session import HttpSession
+from prony.plugins.drivers.vectors.chroma import ChromaDriver, ChromaOptions
 from prony.plugins.services.chroma import Chroma
 from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Request, Wants
 

@@ -12,9 +12,9 @@ from documented_qdrant import documented_qdrant
 from driver_loads import COUNT, USERS, causes, digested, loaded
 
 from prony.load.endpoint import parse
-from prony.plugins.drivers.postgres import PostgresDriver
-from prony.plugins.drivers.qdrant import QdrantDriver
-from prony.plugins.drivers.redis import RedisDriver
+from prony.plugins.drivers.postgres.driver import PostgresDriver
+from prony.plugins.drivers.redis.driver import RedisDriver
+from prony.plugins.drivers.vectors.qdrant import QdrantDriver
 from prony.ports.driver import Cause
 from servers.binaries import AbsentError
 from servers.needs import lack

@@ -19,12 +19,12 @@ from prony.errors import TransportError
 from prony.load import http2
 from prony.load.endpoint import parse
 from prony.load.generator import LoadPlan, generate
-from prony.load.mock import Options, serve
+from prony.load.mock.start import Options, serve
 from prony.load.schedule import plan
 from prony.model.load import Load
 from prony.plugins.drivers.grpc import GrpcHealth
-from prony.plugins.drivers.http import Http
-from prony.plugins.drivers.openai_chat import OpenAiChat
+from prony.plugins.drivers.http.driver import Http
+from prony.plugins.drivers.openai.chat import OpenAiChat
 from prony.ports.driver import Cause, Prompt, Wants
 from servers.binaries import AbsentError
 from servers.certificates import certificate

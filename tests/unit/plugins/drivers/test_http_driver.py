@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from streams import in_pieces
 
 from prony.errors import InputError
-from prony.plugins.drivers.http import Http, HttpOptions
-from prony.plugins.drivers.template import Template
+from prony.plugins.drivers.http.driver import Http, HttpOptions
+from prony.plugins.drivers.http.template import Template
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Request, Wants
 
 HERE = Endpoint(host="h", port=80)

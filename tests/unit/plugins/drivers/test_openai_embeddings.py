@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from streams import in_pieces
 
-from prony.plugins.drivers.openai_embeddings import EmbeddingsOptions, OpenAiEmbeddings
+from prony.plugins.drivers.openai.embeddings import EmbeddingsOptions, OpenAiEmbeddings
 from prony.ports.driver import Cause, Digest, Endpoint, Prepared, Prompt, Request, Wants
 
 PROMPTS = [Prompt(({"role": "user", "content": f"text {n}"},)) for n in range(5)]

@@ -12,14 +12,14 @@ import pytest
 
 from prony.load.endpoint import parse
 from prony.load.generator import LoadPlan, generate
-from prony.load.mock import Options, serve
+from prony.load.mock.start import Options, serve
 from prony.load.outcome import LoadOutcome
 from prony.load.schedule import plan
 from prony.model.load import Closed, Load
 from prony.plugins.drivers.ollama import Ollama
-from prony.plugins.drivers.openai_chat import OpenAiChat
-from prony.plugins.drivers.openai_completions import OpenAiCompletions
-from prony.plugins.drivers.openai_embeddings import OpenAiEmbeddings
+from prony.plugins.drivers.openai.chat import OpenAiChat
+from prony.plugins.drivers.openai.completions import OpenAiCompletions
+from prony.plugins.drivers.openai.embeddings import OpenAiEmbeddings
 from prony.ports.driver import Cause, Digest, Driver, Prompt, Wants
 
 PROMPTS = [Prompt(({"role": "user", "content": f"question {n}"},), max_tokens=12) for n in range(30)]

@@ -11,9 +11,9 @@ import pytest
 from streams import DONE, chunk, event, in_pieces, usage
 
 from prony.errors import InputError, TransportError
-from prony.plugins.drivers.openai import OpenAiText, TextOptions, under_v1
-from prony.plugins.drivers.openai_chat import OpenAiChat
-from prony.plugins.drivers.openai_completions import OpenAiCompletions
+from prony.plugins.drivers.openai.chat import OpenAiChat
+from prony.plugins.drivers.openai.completions import OpenAiCompletions
+from prony.plugins.drivers.openai.requests import OpenAiText, TextOptions, under_v1
 from prony.ports.driver import Endpoint, Keeps, Prepared, Prompt, Wants
 from servers.canned import Canned, canned, document
 

@@ -13,8 +13,8 @@ import pytest
 from driver_lines import SocketLine
 
 from prony.errors import InputError, SutError
-from prony.plugins.drivers.postgres import PostgresDriver, PostgresOptions
-from prony.plugins.drivers.postgres_session import PostgresSession
+from prony.plugins.drivers.postgres.driver import PostgresDriver, PostgresOptions
+from prony.plugins.drivers.postgres.session import PostgresSession
 from prony.ports.driver import Cause, Endpoint, Prepared, Wants
 from servers.postgres import Postgres
 from servers.shared import Shared

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prony.errors import InputError
-from prony.plugins.drivers import postgres_messages as messages
-from prony.plugins.drivers.postgres_auth import Login
-from prony.plugins.drivers.postgres_wire import PostgresWire
+from prony.plugins.drivers.postgres import messages
+from prony.plugins.drivers.postgres.auth import Login
+from prony.plugins.drivers.postgres.wire import PostgresWire
 from prony.ports.driver import Cause
 
 SETTINGS = {"user": "u", "database": "d"}

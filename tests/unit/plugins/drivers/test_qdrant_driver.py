@@ -11,7 +11,7 @@ from documented_qdrant import Qdrant, documented_qdrant
 from driver_http import reply, sent
 
 from prony.errors import InputError, SutError
-from prony.plugins.drivers.qdrant import QdrantDriver, QdrantOptions
+from prony.plugins.drivers.vectors.qdrant import QdrantDriver, QdrantOptions
 from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Wants
 
 

@@ -13,9 +13,9 @@ import pytest
 from driver_lines import SocketLine
 
 from prony.errors import InputError, SutError, TransportError
-from prony.plugins.drivers.redis import RedisDriver, RedisOptions
-from prony.plugins.drivers.redis_session import RedisSession
-from prony.plugins.drivers.resp import command
+from prony.plugins.drivers.redis.driver import RedisDriver, RedisOptions
+from prony.plugins.drivers.redis.resp import command
+from prony.plugins.drivers.redis.session import RedisSession
 from prony.ports.driver import Cause, Endpoint, Prepared, Wants
 from servers.binaries import AbsentError
 from servers.needs import lack

@@ -18,9 +18,9 @@ from prony.load.endpoint import parse
 from prony.load.generator import LoadPlan, generate
 from prony.load.schedule import plan
 from prony.model.load import Load
-from prony.plugins.drivers.redis import RedisDriver, RedisOptions
-from prony.plugins.drivers.redis_session import RedisSession
-from prony.plugins.drivers.resp import ERROR_WORDS, command
+from prony.plugins.drivers.redis.driver import RedisDriver, RedisOptions
+from prony.plugins.drivers.redis.resp import ERROR_WORDS, command
+from prony.plugins.drivers.redis.session import RedisSession
 from prony.ports.driver import Endpoint, Wants
 from servers.binaries import AbsentError
 from servers.certificates import certificate

@@ -9,8 +9,8 @@ from driver_lines import MemoryLine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prony.plugins.drivers.redis_wire import RedisWire
-from prony.plugins.drivers.resp import NotRespError, Reader, command
+from prony.plugins.drivers.redis.resp import NotRespError, Reader, command
+from prony.plugins.drivers.redis.wire import RedisWire
 from prony.ports.driver import Cause
 
 OK = [("done", 0, Cause.OK)]

@@ -15,8 +15,8 @@ from driver_loads import causes, digested, loaded
 from driver_services import running
 
 from prony.errors import InputError, SutError
-from prony.plugins.drivers.asking import address
-from prony.plugins.drivers.http_session import HttpSession
+from prony.plugins.drivers.http.probe import address
+from prony.plugins.drivers.http.session import HttpSession
 from prony.plugins.drivers.s3 import S3Driver, S3Options
 from prony.plugins.s3_sign import Signer
 from prony.plugins.services.seaweedfs import Seaweedfs

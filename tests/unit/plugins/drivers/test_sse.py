@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prony.plugins.drivers.pieces import arrivals_ns
 from prony.plugins.drivers.sse import framed_by_lines, is_event_stream, split_events
+from prony.plugins.drivers.stream_times import arrivals_ns
 from prony.ports.driver import Reply
 
 PARTS = st.sampled_from(

@@ -18,8 +18,8 @@ from prony.load.outcome import LoadOutcome
 from prony.load.schedule import plan
 from prony.model.load import Load
 from prony.plugins.drivers import sockets
-from prony.plugins.drivers.postgres import PostgresDriver
-from prony.plugins.drivers.redis import RedisDriver
+from prony.plugins.drivers.postgres.driver import PostgresDriver
+from prony.plugins.drivers.redis.driver import RedisDriver
 from prony.ports.driver import Driver, Endpoint, Wants
 from servers.binaries import AbsentError, find_with_tls
 from servers.certificates import Certificate, certificate

@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 from prony.errors import InputError, NotFoundError
 from prony.plugins.models.file import FileSource
 from prony.ports.models import FetchOptions, ModelFiles
-from prony.run.checksum import checksum
+from prony.runner.checksum import checksum
 
 
 def fetch(reference: str, base: Path, *, formats: tuple[str, ...] = (), checksum: str | None = None) -> ModelFiles:

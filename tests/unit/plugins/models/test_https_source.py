@@ -18,7 +18,7 @@ from prony.errors import InputError, NotFoundError, PronyError, StoreError, Tran
 from prony.plugins.models.fetching import filename_of
 from prony.plugins.models.https import HttpsSource
 from prony.ports.models import FetchOptions, ModelFiles
-from prony.run.checksum import checksum
+from prony.runner.checksum import checksum
 from servers.web_server import Page, WebServer, serving
 
 CONTENT = np.random.Generator(np.random.PCG64(7)).bytes(3_000_000)

@@ -25,7 +25,7 @@ from prony.plugins.models.addresses import Address, is_public, resolve_host
 from prony.plugins.models.file import FileSource
 from prony.plugins.models.https import HttpsSource
 from prony.ports.models import AGENT_POLICY, FetchOptions, ModelFiles, ModelPolicy, policy_of
-from prony.run.models import fetch as fetch_model
+from prony.runner.models import fetch as fetch_model
 from servers.needs import lack
 from servers.web_server import Page, WebServer, serving
 

@@ -14,8 +14,8 @@ import pytest
 from zoo_runs import built, graph_and_axes, inputs_for, outputs_of
 
 from prony.plugins.models.zoo import ZOO
-from prony.run.checksum import sha256_of
-from prony.run.onnx_file import read_graph, value_bounds
+from prony.runner.checksum import sha256_of
+from prony.runner.onnx_file import read_graph, value_bounds
 
 
 @pytest.fixture(scope="module")

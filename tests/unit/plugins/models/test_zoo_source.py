@@ -20,7 +20,7 @@ from prony.plugins.models.kept import made_once
 from prony.plugins.models.zoo import ZOO, ZooSource
 from prony.ports.engine import Array
 from prony.ports.models import FetchOptions
-from prony.run.checksum import checksum
+from prony.runner.checksum import checksum
 
 TFLITE = [card.name for card in ZOO.values() if ".tflite" in card.formats]
 

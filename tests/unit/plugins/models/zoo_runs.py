@@ -12,7 +12,7 @@ import onnxruntime
 from prony.plugins.models.zoo import ZooSource
 from prony.ports.engine import Array
 from prony.ports.models import FetchOptions
-from prony.run.onnx_file import OnnxGraph, read_graph, value_bounds
+from prony.runner.onnx_file import OnnxGraph, read_graph, value_bounds
 
 
 def built(name: str, cache: Path, *, formats: tuple[str, ...] = (".onnx",), python: str = "") -> Path:

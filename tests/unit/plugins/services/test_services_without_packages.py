@@ -17,7 +17,7 @@ from prony.plugins.services.qdrant import Qdrant
 from prony.plugins.services.vllm import Vllm
 from prony.ports.driver import Endpoint
 from prony.ports.service import Service, ServiceSite
-from prony.run.services.host import Running, start_service
+from prony.runner.services.host import Running, start_service
 from servers.canned import Answer, Canned, canned, document
 
 PRETEND = Path(__file__).with_name("pretend_server.py")

@@ -6,8 +6,8 @@ import pytest
 
 from prony.errors import RecipeError
 from prony.recipe import dialects, loads
-from prony.recipe.dialects.draft import Draft, Translation
-from prony.recipe.marks import Parsed
+from prony.recipe.dialects.translated_document import Draft, Translation
+from prony.recipe.positions import Parsed
 
 TEXT = """\
 subject: zoo:mobilenet-v2

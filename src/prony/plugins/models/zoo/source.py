@@ -12,7 +12,7 @@ from prony.plugins.models.kept import made_once
 from prony.plugins.models.zoo import convert as converter
 from prony.plugins.models.zoo.cards import ZOO, ModelCard, card_of
 from prony.ports.models import FetchOptions, ModelFiles, Progress
-from prony.run.checksum import verify
+from prony.runner.checksum import verify
 
 _CONVERSION_TIMEOUT_S = 900.0
 

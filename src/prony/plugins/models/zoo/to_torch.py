@@ -15,7 +15,7 @@ from prony.errors import InputError
 from prony.plugins.models.zoo.torch_operators import OPERATORS
 from prony.plugins.models.zoo.torch_plan import Step, plan_steps
 from prony.ports.engine import Array
-from prony.run.onnx_file import OnnxGraph, Tensor, read_graph, read_tensors, value_bounds
+from prony.runner.onnx_file import OnnxGraph, Tensor, read_graph, read_tensors, value_bounds
 
 # Two, because torch.export takes a size of one for a constant.
 _EXAMPLE_BATCH = 2

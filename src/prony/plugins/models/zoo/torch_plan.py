@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prony.ports.engine import Array
-from prony.run.onnx_file import Node, OnnxGraph
+from prony.runner.onnx_file import Node, OnnxGraph
 
 
 @dataclass(frozen=True)

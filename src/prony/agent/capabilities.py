@@ -1,0 +1,96 @@
+"""This device in, the capabilities that its agent offers out; looked at again when something has changed."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from prony import __version__
+from prony.agent.settings import AgentSettings
+from prony.app.abilities import inspect_abilities
+from prony.app.engines import inspect_engines
+from prony.app.local_device import cached_models
+from prony.dispatch.facts import facts_of
+from prony.errors import InputError
+from prony.instruments.device import detect
+from prony.model.agent import Capabilities
+from prony.model.device import Device, EngineReport
+from prony.store.home import Home
+
+_LABEL_HINT = "as in --label room=lab2: letters, digits and ._:/@+-, at most 100 each"
+
+
+class CapabilityScanner:
+    """What this device can do. Blocking: engines are started to see whether they work."""
+
+    def __init__(self, home: Home, settings: AgentSettings) -> None:
+        self.home = home
+        self.settings = settings
+        self._engines: tuple[EngineReport, ...] = ()
+        self._inspected: tuple[tuple[str, int], ...] | None = None
+
+    @property
+    def device(self) -> Device:
+        found = detect()
+        name = self.settings.device_name
+        return found.model_copy(update={"name": name}) if name else found
+
+    def look(self) -> Capabilities:
+        """Return what is offered now. Engines are started anew only where one was added or removed since."""
+        with ThreadPoolExecutor(1) as pool:  # beside the engines, which take longer
+            looking = pool.submit(inspect_abilities)
+            self._look_at_engines()
+            abilities = tuple(looking.result())
+        labels = dict(self.settings.labels)
+        facts = facts_of(
+            self.device,
+            self._engines,
+            abilities=abilities,
+            labels=labels,
+            cached_models=cached_models(self.home.cache),
+            policy=self.settings.policy(),
+        )
+        return Capabilities(
+            device=self.device,
+            engines=self._engines,
+            abilities=abilities,
+            facts=facts,
+            labels=labels,
+            version=__version__,
+        )
+
+    def _look_at_engines(self) -> None:
+        installed = self._read_environment_stamps()
+        if installed != self._inspected:
+            self._engines = tuple(inspect_engines(self.home))
+            self._inspected = installed
+
+    def _read_environment_stamps(self) -> tuple[tuple[str, int], ...]:
+        """Return what tells whether an engine was given an environment of its own since the last look."""
+        return tuple((str(path), _changed_ns(path)) for path in sorted(self.home.engines.glob("*/*.json")))
+
+
+def _changed_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def labels_of(texts: list[str]) -> dict[str, str]:
+    """Read labels as they are written on the command line."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from prony.model.agent import Label
+
+    found: dict[str, str] = {}
+    label = TypeAdapter(Label)
+    for text in texts:
+        key, equals, value = text.partition("=")
+        try:
+            if not equals or not key:
+                raise InputError(f"{text!r} is no label", hint=_LABEL_HINT)
+            found[label.validate_python(key)] = label.validate_python(value)
+        except ValidationError as exc:
+            raise InputError(f"{text!r} cannot be a label", hint=_LABEL_HINT) from exc
+    return found

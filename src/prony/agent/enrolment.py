@@ -1,0 +1,116 @@
+"""A slot and a token in, a place among the server's agents out: enrolled, kept up to date, taken leave of."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+
+from prony.agent.capabilities import CapabilityScanner
+from prony.agent.identity import Identity, Slot, agent_name, device_key, new_incarnation
+from prony.agent.logs import Log
+from prony.agent.server_client import Refused, ServerClient, ask_again_for
+from prony.agent.settings import AgentSettings
+from prony.errors import TransportError
+from prony.model.agent import Capabilities, Enrolled, Enrolment
+
+_REFRESH_S = 60.0
+_TTL_S = 30.0
+
+
+class AgentEnrolment:
+    """Who this agent is at its server. `given` is the token that its owner gave it, to enrol with.
+
+    Where none was given, that of the server's owner is looked for: the server may have the same home.
+    """
+
+    def __init__(
+        self,
+        slot: Slot,
+        link: ServerClient,
+        abilities: CapabilityScanner,
+        settings: AgentSettings,
+        *,
+        given: str | None,
+        log: Log,
+    ) -> None:
+        self.incarnation = new_incarnation()
+        self.ttl_s = _TTL_S
+        self._slot = slot
+        self._link = link
+        self._abilities = abilities
+        self._settings = settings
+        self._given = given
+        self._log = log
+        self._offered = Capabilities()
+        self._looked_s: float | None = None
+        self.name = agent_name(slot, settings.device_name or abilities.device.name)
+        known = slot.identity()
+        self.is_known = known is not None and known.id is not None
+        # Chosen here and written down first: if the answer is lost, the next try is no second agent.
+        self.identity = known or Identity(server=link.base, id=f"{self.name[:60]}-{secrets.token_hex(4)}")
+        self._link.token = self.identity.token or given
+
+    @property
+    def id(self) -> str:
+        return self.identity.id or ""
+
+    async def look(self) -> None:
+        """Find out what this device offers."""
+        self._offered = await asyncio.to_thread(self._abilities.look)
+        self._looked_s = asyncio.get_running_loop().time()
+
+    async def enroll(self) -> Enrolled:
+        """Introduce this life of the agent; from now on its own token is used, if it got one."""
+        await asyncio.to_thread(self._slot.keep, self.identity)
+        if self._link.token is None:
+            self._link.token = await self._find_owner_token()
+        try:
+            enrolled = await self._link.enroll(self._enrolment())
+        except Refused as exc:
+            given = self._given or await self._find_owner_token()
+            if exc.status != 401 or not given or self._link.token == given:
+                raise
+            self._log.warning("the stored token is not taken any more, enrolling with the one that was given")
+            self._link.token = given
+            enrolled = await self._link.enroll(self._enrolment())
+        token = enrolled.token or (self.identity.token if self._link.token == self.identity.token else None)
+        self.identity = Identity(server=self.identity.server, id=enrolled.agent.id, token=token)
+        await asyncio.to_thread(self._slot.keep, self.identity)
+        self._link.token = token or self._given
+        self.ttl_s = enrolled.ttl_s
+        self.is_known = True
+        return enrolled
+
+    async def _find_owner_token(self) -> str | None:
+        return await asyncio.to_thread(self._link.find_owner_token, self._abilities.home)
+
+    def _enrolment(self) -> Enrolment:
+        return Enrolment(
+            id=self.id,
+            name=self.name,
+            device_key=device_key(self._slot, is_shared=self._settings.share_device),
+            incarnation=self.incarnation,
+            capabilities=self._offered,
+        )
+
+    async def refresh(self) -> None:
+        """Tell the server where something has changed; looked at once a minute at most, between jobs."""
+        now_s = asyncio.get_running_loop().time()
+        if self._looked_s is not None and now_s - self._looked_s < _REFRESH_S:
+            return
+        before = self._offered
+        await self.look()
+        if self._offered == before:
+            return
+        try:
+            await self._link.capabilities(self.id, self._offered)
+            self._log.info("told the server what has changed on this device")
+        except (TransportError, Refused):
+            self._offered = before  # tried again with the next look
+
+    async def drain(self, most_s: float) -> None:
+        """Ask for nothing more; a server that does not hear it will see that nobody asks."""
+        try:
+            await ask_again_for(lambda: self._link.drain(self.id), most_s)
+        except (TransportError, Refused) as exc:
+            self._log.debug("drain not told", reason=str(exc))

@@ -1,0 +1,241 @@
+"""A course and the points behind it in, the changes as a person is told of them out, and how the series stands."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from prony.analyse.history.causes import Causes, causes
+from prony.analyse.history.detect import Finding, Rules
+from prony.analyse.history.level_track import NEAR, Decision, LevelTrack, NoticedChange
+from prony.analyse.history.numbers import JudgedNumbers, level_of
+from prony.analyse.history.sentences import BY_RUNS, change_sentence, restate_change, settle_text
+from prony.model.calibration import Calibration
+from prony.model.history import OPEN, Change, ChangeKind, ChangeState, Noise, Series, SeriesState
+from prony.stats.quantiles import Array
+from prony.stats.shift import shift
+from prony.stats.spread import detectable_change, robust_cv
+
+_DECIDED = (ChangeState.CONFIRMED, ChangeState.REJECTED, ChangeState.ACKNOWLEDGED)
+
+
+@dataclass(frozen=True)
+class HistoryChanges:
+    """What is to be kept after a judgement: the series as it stands now, and its changes, the oldest first."""
+
+    series: Series
+    changes: tuple[Change, ...]
+
+
+def decisions(judged: JudgedNumbers, known: Sequence[Change]) -> list[Decision]:
+    """Return what people and confirming runs decided, in the positions of these points."""
+    found = []
+    for change in known:
+        position, at = judged.place_of(change.job_id), judged.place_of(change.decided_after or "")
+        if change.state in _DECIDED and position is not None:
+            last = at if at is not None else len(judged.points) - 1
+            found.append(Decision(position, last, is_real=change.state is not ChangeState.REJECTED))
+    return found
+
+
+def list_changes(
+    series: Series, judged: JudgedNumbers, course: LevelTrack, known: Sequence[Change], rules: Rules,
+    canary: Sequence[Calibration] = (),
+) -> HistoryChanges:  # fmt: skip
+    """Say what there is to say now; a change that was known before keeps its name and what was decided of it."""
+    teller = _Teller(series, judged, course, rules, tuple(canary))
+    fresh = [teller.change(one, until) for one, until in teller.list_noticed()]
+    changes = _mark_resolved(_match_known(fresh, known, judged), rules)
+    return HistoryChanges(_standing(series, judged, course, changes, rules), tuple(changes))
+
+
+@dataclass(frozen=True)
+class _Teller:
+    series: Series
+    judged: JudgedNumbers
+    course: LevelTrack
+    rules: Rules
+    canary: tuple[Calibration, ...]
+
+    def list_noticed(self) -> list[tuple[NoticedChange, int]]:
+        """Return all that was noticed, each with the run before which its level ended."""
+        ends = [one.position for one in self.course.changes[1:]] + [self.course.seen]
+        found = list(zip(self.course.changes, ends, strict=True)) if self.course.changes else []
+        for one in (self.course.drift, self.course.suspect or self._alone()):
+            if one is not None and (one.finding.kind == "drift" or one.finding.shift > 0):
+                found.append((one, self.course.seen))
+        return found
+
+    def _alone(self) -> NoticedChange | None:
+        """Return the last run as a suspicion, where it stands apart for the worse."""
+        if self.course.apart is None or self.course.apart <= 0:
+            return None
+        last = self.course.seen - 1
+        away = float(self.judged.turned[last] - np.median(self.judged.turned[self.course.begin : last]))
+        return NoticedChange(Finding("regression", last, away, self.course.apart, math.nan, 0.0), at=last)
+
+    def change(self, noticed: NoticedChange, until: int) -> Change:
+        finding, series, points = noticed.finding, self.series, self.judged.points
+        position = finding.position
+        began = max((one.position for one in self.course.changes if one.position < position), default=0)
+        before = self.judged.values[max(began, position - self.rules.window) : position]
+        after = self.judged.values[position:until]
+        moved = shift(np.log(before), np.log(after))
+        why = causes(points, position, math.expm1(moved.value), self.canary)
+        kind, state = _kind(finding, why), self._state(finding, noticed)
+        made = Change(
+            id=_name(series.id, series.metric, points[position].job_id), series_id=series.id, name=series.name,
+            title=series.title, machine=series.machine, metric=series.metric, unit=series.unit, better=series.better,
+            kind=kind, state=state, job_id=points[position].job_id, experiment_id=points[position].experiment_id,
+            measured_at=points[position].measured_at, last_good_job_id=points[position - 1].job_id,
+            noticed_at=points[noticed.at].measured_at, commits=why.commits, facts=why.told,
+            before=level_of(before), after=level_of(after), effect=math.expm1(moved.value),
+            low=_relative(moved.low), high=_relative(moved.high), p=None if math.isnan(finding.p) else finding.p,
+            noise=_noise(before, after.size, finding.correlated), path=_path(finding),
+            beside=self._beside(position, began, until),
+        )  # fmt: skip
+        settle = settle_text(made, seen_before=finding.seen_before)
+        made = made.model_copy(update={"settle": settle})
+        return made.model_copy(update={"sentence": change_sentence(made)})
+
+    def _state(self, finding: Finding, noticed: NoticedChange) -> ChangeState:
+        is_sure = noticed in self.course.changes or noticed is self.course.drift
+        return ChangeState.FOUND if is_sure and not finding.seen_before else ChangeState.SUSPECT
+
+    def _beside(self, position: int, began: int, until: int) -> dict[str, float]:
+        """Return how the other metrics moved across the same border, by their medians."""
+        points = self.judged.points
+        found = {}
+        for key in sorted(points[position].values.keys() - {self.series.metric}):
+            sides = [
+                [value for point in part if (value := point.values.get(key)) is not None and value > 0]
+                for part in (points[max(began, position - self.rules.window) : position], points[position:until])
+            ]
+            if all(sides):
+                found[key] = float(np.median(sides[1]) / np.median(sides[0])) - 1
+        return found
+
+
+def _kind(finding: Finding, why: Causes) -> ChangeKind:
+    if finding.kind == "drift":
+        return "drift"
+    return "environment" if why.is_of_the_machine else finding.kind
+
+
+def _relative(end: float | None) -> float | None:
+    return None if end is None else math.expm1(end)
+
+
+def _name(series_id: str, metric: str, job_id: str) -> str:
+    return "c" + hashlib.sha256(f"{series_id}/{metric}/{job_id}".encode()).hexdigest()[:11]
+
+
+def _noise(before: Array, runs: int, correlated: float) -> Noise:
+    cv = robust_cv(before)
+    if cv is None:
+        return Noise()
+    grade: Literal["quiet", "normal", "noisy", "unusable"]
+    grade = "quiet" if cv < 0.01 else "normal" if cv < 0.03 else "noisy" if cv < 0.08 else "unusable"
+    return Noise(cv=cv, grade=grade, correlation=correlated, sees=detectable_change(cv, max(1, runs)))
+
+
+def _path(finding: Finding) -> tuple[str, ...]:
+    if math.isnan(finding.p):
+        return (f"one result {finding.strength:.1f} deviations from those before",)
+    seen = ("the level was seen before, and was left again",) if finding.seen_before else ()
+    drift = ("a straight line fits better than a step",) if finding.kind == "drift" else ()
+    return (f"split of strength {abs(finding.strength):.1f}", f"p = {finding.p:.2g} by shuffling", *seen, *drift)
+
+
+def _match_known(fresh: Sequence[Change], known: Sequence[Change], judged: JudgedNumbers) -> list[Change]:
+    """Give each change the name that it had, and what was decided; keep what was decided of one no longer seen."""
+    left = list(known)
+    found = []
+    for change in fresh:
+        before = next((one for one in left if _is_same(one, change, judged)), None)
+        if before is not None:
+            left.remove(before)
+            kept = {"id": before.id, "noticed_at": before.noticed_at, "acknowledgement": before.acknowledgement}
+            kept |= {"decided_after": before.decided_after}
+            state = before.state if before.state in _DECIDED else change.state
+            path = change.path + tuple(step for step in before.path if step.startswith(BY_RUNS))
+            found.append(restate_change(change.model_copy(update=kept | {"state": state, "path": path})))
+        else:
+            found.append(change)
+    left = [one for one in left if one.state in _DECIDED or one.state is ChangeState.RESOLVED]
+    taken = {one.id for one in left}
+    found = [_asked_again(one) if one.id in taken else one for one in found] + left
+    return sorted(found, key=lambda one: (one.measured_at, one.id))
+
+
+def _asked_again(change: Change) -> Change:
+    """Name a change whose first run began one that was decided before: this is another question."""
+    return change.model_copy(
+        update={"id": _name(change.series_id, change.metric, f"{change.job_id}/{change.noticed_at}")}
+    )
+
+
+def _is_same(old: Change, new: Change, judged: JudgedNumbers) -> bool:
+    if not _was_there(old, new, judged):
+        return False
+    if old.state is ChangeState.RESOLVED and old.job_id != new.job_id:
+        return False
+    places = judged.place_of(old.job_id), judged.place_of(new.job_id)
+    if places[0] is None or places[1] is None or (old.kind == "drift") != (new.kind == "drift"):
+        return False
+    return old.kind == "drift" or (abs(places[0] - places[1]) <= NEAR and (old.effect > 0) == (new.effect > 0))
+
+
+def _was_there(old: Change, new: Change, judged: JudgedNumbers) -> bool:
+    """Say whether a change was noticed by the time of a decision, which says nothing of what came later."""
+    at = judged.place_of(old.decided_after or "")
+    if old.state not in _DECIDED or old.kind == "drift" or at is None:
+        return True
+    return new.noticed_at <= judged.points[at].measured_at
+
+
+def _mark_resolved(changes: Sequence[Change], rules: Rules) -> list[Change]:
+    """Mark what is over: the level came back to where it was before."""
+    found = list(changes)
+    for index, change in enumerate(changes):
+        later = [one for one in changes[index + 1 :] if one.state not in (ChangeState.SUSPECT, ChangeState.REJECTED)]
+        if not later or change.state not in OPEN or change.kind == "improvement":
+            continue
+        ratio = later[-1].after.median / change.before.median
+        if not rules.is_large(math.log(ratio)):
+            found[index] = change.model_copy(update={"state": ChangeState.RESOLVED})
+    return found
+
+
+def _standing(
+    series: Series, judged: JudgedNumbers, course: LevelTrack, changes: Sequence[Change], rules: Rules
+) -> Series:
+    learned, wanted = course.seen - course.begin, course.runs_needed(rules)
+    return series.model_copy(
+        update={
+            "state": _state_of(changes, learned, wanted, rules),
+            "learned": min(learned, wanted),
+            "wanted": wanted,
+            "runs": len(judged.points),
+            "last_at": judged.points[-1].measured_at if judged.points else None,
+            "last_value": float(judged.values[-1]) if judged.points else None,
+            "note": judged.note,
+        }
+    )
+
+
+def _state_of(changes: Sequence[Change], learned: int, wanted: int, rules: Rules) -> SeriesState:
+    sure = [one for one in changes if one.state in (ChangeState.FOUND, ChangeState.CONFIRMED)]
+    for kind in ("regression", "environment", "drift"):
+        if any(one.kind == kind for one in sure):
+            return SeriesState(kind)
+    if any(one.state is ChangeState.SUSPECT for one in changes):
+        return SeriesState.SUSPECT
+    if sure and sure[-1] is changes[-1] and sure[-1].kind == "improvement" and learned < rules.learning:
+        return SeriesState.IMPROVEMENT
+    return SeriesState.LEARNING if learned < wanted else SeriesState.STEADY

@@ -1,0 +1,125 @@
+"""The runs of a series in their order in, its course out: the levels it had, what began each, and how it stands.
+
+A course can be taken up where it was left: each new run is judged once, with what is known by then. So the same runs
+give the same course, whether they came one by one or all at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from prony.analyse.history.detect import Finding, Rules, detect_change, stands_apart, was_visited
+from prony.stats.quantiles import Array
+
+# Two findings as near as this are one change.
+NEAR = 5
+_PATIENCE = 5
+
+
+@dataclass(frozen=True)
+class NoticedChange:
+    """A finding with the run at which it was noticed; positions are those of the whole series."""
+
+    finding: Finding
+    at: int
+
+    @property
+    def position(self) -> int:
+        return self.finding.position
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was decided about a change apart from the history: it was real (a person or more runs said so) or not.
+
+    `at` is the last run that was known then.
+    """
+
+    position: int
+    at: int
+    is_real: bool
+
+    def refutes(self, position: int, seen: int) -> bool:
+        """Say whether a finding is the one that was found wrong; with twice as many runs it may be asked again.
+
+        What begins with a run that was not there then is another: nobody has looked at it.
+        """
+        return abs(self.position - position) <= NEAR and position <= self.at and self.rests(seen)
+
+    def rests(self, seen: int) -> bool:
+        """Say whether it was found wrong so lately that nothing of it is asked again."""
+        return not self.is_real and seen <= self.at + max(_PATIENCE, self.at - self.position + 1)
+
+
+@dataclass(frozen=True)
+class LevelTrack:
+    """`begin` is the first run of the present level, `seen` how many runs were judged.
+
+    `changes` began a level each. `drift` and `suspect` are what the last run said, if it said that; `apart` is how far
+    the last run alone lies from the ones before.
+    """
+
+    begin: int = 0
+    seen: int = 0
+    changes: tuple[NoticedChange, ...] = ()
+    drift: NoticedChange | None = None
+    suspect: NoticedChange | None = None
+    apart: float | None = None
+
+    @property
+    def is_first(self) -> bool:
+        return self.begin == 0
+
+    def runs_needed(self, rules: Rules) -> int:
+        """How many runs this level needs before it is judged."""
+        return rules.learning if self.is_first else rules.relearning
+
+
+def follow(
+    values: Array, rules: Rules, course: LevelTrack | None = None, decisions: Sequence[Decision] = ()
+) -> LevelTrack:
+    """Judge every run that the course has not seen."""
+    course = course or LevelTrack()
+    for end in range(course.seen + 1, values.size + 1):
+        course = _next(values[:end], rules, course, decisions)
+    level = values[course.begin :]
+    # Of one run alone only the last is of interest: for every other it is known what came after it.
+    if level.size < course.runs_needed(rules) or any(one.rests(values.size) for one in decisions):
+        return replace(course, apart=None)
+    return replace(course, apart=stands_apart(level, rules))
+
+
+def _next(values: Array, rules: Rules, course: LevelTrack, decisions: Sequence[Decision]) -> LevelTrack:
+    seen = values.size
+    confirmed = [one.position for one in decisions if one.is_real and one.at < seen]
+    begin = max([course.begin, *confirmed])
+    level = values[begin:]
+    course = replace(course, begin=begin, seen=seen, drift=None, suspect=None)
+    if level.size < course.runs_needed(rules):
+        return course
+    finding = detect_change(level, rules)
+    if finding is None or _is_refuted(finding.position + begin, seen, decisions):
+        return course
+    noticed = NoticedChange(_place_finding(values, finding, rules, course, decisions), at=seen - 1)
+    if finding.p > rules.alpha or finding.is_early:
+        return replace(course, suspect=noticed)
+    if finding.kind == "drift":
+        return replace(course, drift=noticed)
+    return replace(course, begin=noticed.position, changes=(*course.changes, noticed))
+
+
+def _place_finding(
+    values: Array, finding: Finding, rules: Rules, course: LevelTrack, decisions: Sequence[Decision]
+) -> Finding:
+    """Return the finding in the positions of the series, with whether its level was seen before."""
+    position = course.begin + finding.position
+    # What was decided to be a real change explains why an earlier level was left: nothing before it counts as a visit.
+    since = max((one.position for one in decisions if one.is_real and one.position <= position - NEAR), default=0)
+    before = values[max(course.begin, values.size - rules.window) : position]
+    visited = finding.kind != "drift" and was_visited(values[since:position], before, values[position:])
+    return replace(finding, position=position, seen_before=visited)
+
+
+def _is_refuted(position: int, seen: int, decisions: Sequence[Decision]) -> bool:
+    return any(one.refutes(position, seen) for one in decisions)

@@ -1,0 +1,121 @@
+"""A repetition in, the metrics that have one number a run out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from prony.analyse.estimate_set import EstimateSet
+from prony.analyse.estimates import single_estimates
+from prony.analyse.runs import NS_PER_MS, Run
+from prony.analyse.selection import Selection
+from prony.model.recipe import ModelWorkload
+from prony.model.result import Phase, Repetition
+
+_KIB_PER_MIB = 1024
+_SHORTEST_FOR_ENERGY_NS = 500_000_000
+_NS_PER_S = 1e9
+_NO_PHASE = Phase(begin_ns=0, end_ns=0, cpu_ns=0)
+
+Reading = Callable[[Repetition], float | None]
+
+
+def cold_estimates(
+    selection: Selection, durations_ms: Mapping[int, Mapping[str, float]], imports: Iterable[Repetition]
+) -> EstimateSet:
+    """Return load, first inference, both together, and import."""
+    taken = [durations_ms[repetition.index] for repetition in selection.cold]
+    whole = [phases for phases in taken if "load" in phases and "first" in phases]
+    columns = {
+        "load_ms": [phases["load"] for phases in taken if "load" in phases],
+        "first_inference_ms": [phases["first"] for phases in taken if "first" in phases],
+        "cold_start_ms": [phases["load"] + phases["first"] for phases in whole],
+    }
+    found = EstimateSet()
+    for metric, values in columns.items():
+        found |= single_estimates(metric, values, "cold starts", full=True)
+    # Children forked from one spawner share its import: the same nanoseconds are one event, however often told.
+    known = sorted(imports, key=lambda repetition: repetition.index)
+    imported = dict.fromkeys(repetition.import_ns for repetition in known if repetition.import_ns is not None)
+    return found | single_estimates("import_ms", [ns / NS_PER_MS for ns in imported], "imports", full=False)
+
+
+def run_estimates(selection: Selection, runs: Mapping[int, Run], workload: ModelWorkload) -> EstimateSet:
+    """Return throughput, CPU time, memory and energy; a counter that the machine lacks leaves no entry."""
+    rates = [_throughput_per_s(runs[repetition.index], workload.batch_size) for repetition in selection.used]
+    used = [on_cpu(repetition) if workload.unit == "cpu" else repetition for repetition in selection.used]
+    found = single_estimates("throughput_per_s", [rate for rate in rates if rate is not None], "runs", full=True)
+    for metric, reading in _READINGS.items():
+        values = [reading(repetition) for repetition in used]
+        found |= single_estimates(metric, [value for value in values if value is not None], "runs", full=False)
+    return found
+
+
+def on_cpu(repetition: Repetition) -> Repetition:
+    """Return it without what a GPU did beside it: an idle card's joules are none of a CPU's inference."""
+    energy = {name: joules for name, joules in repetition.energy_j.items() if not name.startswith("gpu")}
+    return repetition.model_copy(update={"energy_j": energy, "vram_peak_mib": None})
+
+
+def energy_j(repetition: Repetition) -> float | None:
+    """Return the energy of the measured phase, each joule counted once; None without a counter.
+
+    Processor counters are nested: the cores lie inside the package, and the platform's own counter holds them all.
+    None also for a phase so short that the counters, some of which step ten times a second, cannot resolve it.
+    """
+    phase = _measure(repetition)
+    if phase.end_ns - phase.begin_ns < _SHORTEST_FOR_ENERGY_NS:
+        return None
+    domains = {name.lower(): joules for name, joules in repetition.energy_j.items()}
+    has_package = any("package" in name for name in domains)
+    nested = {name for name in domains if "core" in name} if has_package else set()
+    platform = {name for name in domains if "psys" in name} if has_package else set()
+    counted = [joules for name, joules in domains.items() if name not in nested | platform]
+    return sum(counted) if counted else None
+
+
+def _throughput_per_s(run: Run, batch_size: int) -> float | None:
+    return run.count * batch_size / (run.window_ns / _NS_PER_S) if run.window_ns > 0 else None
+
+
+def _measure(repetition: Repetition) -> Phase:
+    return repetition.phases.get("measure", _NO_PHASE)
+
+
+def _cpu_ms(repetition: Repetition) -> float | None:
+    phase = _measure(repetition)
+    return phase.cpu_ns / phase.count / NS_PER_MS if phase.count else None
+
+
+def _energy_each_j(repetition: Repetition) -> float | None:
+    energy, count = energy_j(repetition), _measure(repetition).count
+    return energy / count if energy is not None and count else None
+
+
+def power_w(repetition: Repetition) -> float | None:
+    """Return the mean power of the measured phase; None without a counter."""
+    energy, phase = energy_j(repetition), _measure(repetition)
+    window_ns = phase.end_ns - phase.begin_ns
+    return energy / (window_ns / _NS_PER_S) if energy is not None and window_ns > 0 else None
+
+
+def _memory_mib(repetition: Repetition) -> float | None:
+    peak_kib, baseline_kib = _measure(repetition).rss_peak_kib, repetition.baseline_rss_kib
+    return None if peak_kib is None or baseline_kib is None else (peak_kib - baseline_kib) / _KIB_PER_MIB
+
+
+def _mib(kib: int | None) -> float | None:
+    return None if kib is None else kib / _KIB_PER_MIB
+
+
+_READINGS: dict[str, Reading] = {
+    "inference_cpu_ms": _cpu_ms,
+    "memory_mib": _memory_mib,
+    "rss_baseline_mib": lambda repetition: _mib(repetition.baseline_rss_kib),
+    "rss_load_peak_mib": lambda repetition: _mib(repetition.phases.get("load", _NO_PHASE).rss_peak_kib),
+    "rss_peak_mib": lambda repetition: _mib(_measure(repetition).rss_peak_kib),
+    "rss_anon_mib": lambda repetition: _mib(_measure(repetition).rss_anon_kib),
+    "rss_file_mib": lambda repetition: _mib(_measure(repetition).rss_file_kib),
+    "vram_peak_mib": lambda repetition: repetition.vram_peak_mib,
+    "energy_j": _energy_each_j,
+    "power_w": power_w,
+}

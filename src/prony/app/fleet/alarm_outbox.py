@@ -1,0 +1,169 @@
+"""Alarms made, messages written and deliveries arranged, in an open transaction; with a server and without one."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import datetime
+
+from prony.app.api import new_id
+from prony.app.fleet.submission import Plan
+from prony.app.notify import DeliveryOutcome, Notification, check_address, mask_address
+from prony.model.alarm import Alarm, Happening, MadeAlarm, Message, NewAlarm, RecipeAlarm, Try
+from prony.store import alarms as rows
+from prony.store import notices
+from prony.store.writer import Transaction
+
+# How long a server may take to send what it has claimed, before another one may.
+CLAIM_S = 60.0
+_TOGETHER = 20
+_MOST_TRIES = 12
+_FIRST_PAUSE_S = 5.0
+_LONGEST_PAUSE_S = 3600.0
+_HEADS = {"firing": "", "again": "still: ", "resolved": "over: ", "test": "test: "}
+
+
+@dataclass(frozen=True)
+class OutgoingMessage:
+    """A letter to be sent, and the claim under which that is done."""
+
+    claim: notices.Claim
+    letter: Notification
+
+
+def build_alarm(new: NewAlarm, *, now: datetime, who: str) -> tuple[MadeAlarm, rows.Source]:
+    """Return the alarm that somebody asks for, and what is kept of it in secret."""
+    for address in new.to:
+        check_address(address)
+    alarm = Alarm(
+        id=new_id(time.time(), chance=4),
+        created_at=now,
+        created_by=who,
+        to=tuple(mask_address(address) for address in new.to),
+        **new.model_dump(exclude={"to"}),
+    )
+    secret = secrets.token_urlsafe(32)
+    return MadeAlarm(alarm=alarm, secret=secret), rows.Source(alarm.id, new.to, secret)
+
+
+def keep_own(desk: Transaction, plan: Plan, *, now: datetime) -> bool:
+    """Keep the alarms that a submitted recipe brings, each in the place of an earlier one of its name."""
+    recipe = plan.experiment.recipe
+    for own in recipe.alarms:
+        made, source = build_alarm(_of_recipe(own, recipe.name), now=now, who=plan.experiment.submitted_by)
+        rows.replace(desk.connection, made.alarm, source)
+    return bool(recipe.alarms)
+
+
+def _of_recipe(own: RecipeAlarm, recipe: str) -> NewAlarm:
+    named = {"name": f"{recipe}.{own.name}"[:100], "recipe": recipe, "via": own.to}
+    return NewAlarm.model_validate(own.model_dump(exclude={"name", "to"}) | named)
+
+
+def remove(desk: Transaction, text: str) -> str:
+    """Forget an alarm with all that it found; return its id."""
+    found = rows.find(desk.connection, text)
+    rows.remove(desk.connection, found.id)
+    return found.id
+
+
+# Messages
+
+
+def close_ready(desk: Transaction, now: datetime) -> int:
+    """Turn what was gathered for long enough into deliveries; return how many messages that were."""
+    found = notices.ready(desk.connection, now.timestamp(), _TOGETHER)
+    for notice in found:
+        alarm = rows.find(desk.connection, notice.alarm_id)
+        _address(desk, alarm, notice, now)
+        rows.note_all_told(desk.connection, notice.id, now)
+        if notice.kind != "resolved":
+            rows.note_told(desk.connection, alarm.id, now)
+    return len(found)
+
+
+def _address(desk: Transaction, alarm: Alarm, notice: notices.GatheredMessages, now: datetime) -> None:
+    whom = [
+        (source, [mask_address(address) for address in source.addresses])
+        for source in rows.sources(desk.connection, alarm)
+    ]
+    notices.address(desk.connection, notice, whom, now)
+
+
+def claim(desk: Transaction, *, now: datetime, link: str) -> list[OutgoingMessage]:
+    """Take letters that are to be sent now."""
+    claims = notices.claim(desk.connection, now=now, until_s=now.timestamp() + CLAIM_S, limit=_TOGETHER)
+    return _build_messages(desk, claims, now=now, link=link)
+
+
+def try_out(desk: Transaction, text: str, *, now: datetime, link: str) -> tuple[Alarm, str, list[OutgoingMessage]]:
+    """Return letters that say that this is a test, one for each address."""
+    alarm = rows.find(desk.connection, text)
+    happening = Happening(
+        kind=alarm.condition.kind,
+        subject="test",
+        severity=alarm.severity,
+        at=now,
+        text="nothing happened: this is a test",
+    )
+    notice = notices.add_closed(desk.connection, alarm.id, "test", happening)
+    _address(desk, alarm, notice, now)
+    until_s = now.timestamp() + CLAIM_S
+    claims = notices.claim(desk.connection, now=now, until_s=until_s, limit=1000, notice_id=notice.id)
+    return alarm, notice.id, _build_messages(desk, claims, now=now, link=link)
+
+
+def _build_messages(
+    desk: Transaction, claims: list[notices.Claim], *, now: datetime, link: str
+) -> list[OutgoingMessage]:
+    found = []
+    for one in claims:
+        source = rows.source(desk.connection, one.source_id)
+        if source is None or one.place >= len(source.addresses):  # that alarm was removed meanwhile
+            notices.record(desk.connection, one, Try(at=now, ok=False, said="the address was removed"), again_s=None)
+            continue
+        if one.number > _MOST_TRIES:  # nobody who tried lived to tell what came of it
+            notices.record(desk.connection, one, Try(at=now, ok=False, said="given up"), again_s=None)
+            continue
+        alarm = rows.find(desk.connection, one.notice.alarm_id)
+        message = written(alarm, one.notice, at=one.created_at, link=link)
+        found.append(OutgoingMessage(one, Notification(one.id, message, source.addresses[one.place], source.secret)))
+    return found
+
+
+def settle(
+    desk: Transaction, posted: OutgoingMessage, outcome: DeliveryOutcome, *, now: datetime, is_last: bool = False
+) -> bool:
+    """Write down what came of a letter; False where somebody else has taken it over."""
+    number = posted.claim.number
+    is_over = outcome.ok or outcome.is_final or is_last or number >= _MOST_TRIES
+    pause_s = min(_FIRST_PAUSE_S * 2 ** (number - 1), _LONGEST_PAUSE_S)
+    again_s = None if is_over else now.timestamp() + pause_s
+    return notices.record(desk.connection, posted.claim, Try(at=now, ok=outcome.ok, said=outcome.said), again_s=again_s)
+
+
+def written(alarm: Alarm, notice: notices.GatheredMessages, *, at: datetime, link: str) -> Message:
+    """Return one message for all that was gathered."""
+    where = f"{link}/api/v1/alarms/{alarm.id}/incidents" if link else ""
+    rest = notice.count - len(notice.items)
+    lines = [
+        f"[{alarm.severity}] {_HEADS[notice.kind]}{alarm.name}"
+        + (f": {notice.count} times" if notice.count > 1 else ""),
+        *(item.text or f"{item.kind} {item.subject}" for item in notice.items),
+        *([f"and {rest} more"] if rest > 0 else []),
+        *([where] if where else []),
+    ]
+    return Message.model_validate(
+        {
+            "kind": notice.kind,
+            "alarm": alarm.name,
+            "when": alarm.when,
+            "severity": alarm.severity,
+            "count": notice.count,
+            "items": notice.items,
+            "at": at,
+            "text": "\n".join(lines),
+            "link": where,
+        }
+    )

@@ -1,0 +1,123 @@
+"""Gangs: agents that are lent one job together. All of them are lent their parts at once, or none is."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from prony.app.fleet.context import FleetContext
+from prony.app.fleet.state import HeldLease, KnownAgent
+from prony.errors import ConflictError
+from prony.model.access import Principal
+from prony.model.event import Event, Live
+from prony.model.gang import Meeting, Met
+from prony.model.job import Job
+from prony.model.lease import Lease
+from prony.model.queue import JobState
+from prony.store import leases as lease_rows
+from prony.store import parts, queue
+from prony.store.parts import Lent
+from prony.store.writer import Transaction
+
+
+def _add_lives(lives: Sequence[Live]) -> Live:
+    return Live(
+        elapsed_s=max(one.elapsed_s for one in lives),
+        left_s=max((one.left_s for one in lives if one.left_s is not None), default=None),
+        sent=sum(one.sent for one in lives),
+        done=sum(one.done for one in lives),
+        failed=sum(one.failed for one in lives),
+        in_flight=sum(one.in_flight for one in lives),
+        rate_per_s=sum(one.rate_per_s for one in lives),
+    )
+
+
+class Gangs(FleetContext):
+    """Lent together, met, ended together."""
+
+    async def meet(self, lease_id: str, meeting: Meeting, *, who: Principal) -> Met | None:
+        """Have a member wait for the others of its gang; None when they are not all there yet: it asks again."""
+
+        def ask(connection: Connection) -> tuple[Row[Any], int]:
+            row = queue.of_lease(connection, lease_id)
+            return row, len(parts.of_job(connection, row.part_of)) if row.part_of else 0
+
+        row, of = await self.read(ask)
+        self.check_self(row.attempt_agent, who)
+        if row.part_of is None or row.state != JobState.LEASED:
+            raise ConflictError(f"lease {lease_id} is no part of a job that is lent now", hint="stop: it is over")
+        self.renewed[lease_id] = self.now()
+        return await self.meetings.come(row.job_id.rpartition(".")[0], meeting, row.part, of)
+
+    def of_whole(self, held: HeldLease, event: Event) -> Event | None:
+        """Return what watchers of a job are told when one of its members says something: the first one's words, with
+        the counts of all added up. Percentiles of several are none of all, so there are none."""
+        lives = self.lives.setdefault(held.part_of or "", {})
+        if event.live is not None:
+            lives[held.job_id] = event.live
+        if not held.job_id.endswith(".0"):
+            return None
+        return event.model_copy(
+            update={"job_id": held.part_of, "live": _add_lives(list(lives.values())) if event.live else None}
+        )
+
+    def logged_as(self, held: HeldLease) -> tuple[str, int]:
+        """Return the job and attempt under which a log is kept: that of the first member is the job's own."""
+        whole, _, index = held.job_id.rpartition(".")
+        if held.part_of is None or index != "0":
+            return held.job_id, held.attempt
+        return held.part_of, int(whole.rpartition(".")[2])
+
+    def check_self(self, agent_id: str, who: Principal) -> None:
+        """An agent may speak only for itself; said where agents are known."""
+        raise NotImplementedError
+
+    # In the writer's thread
+
+    def lend_gang(
+        self, desk: Transaction, lot_id: str, members: Sequence[KnownAgent], *, now: datetime, absurd: float
+    ) -> tuple[list[Lease], list[HeldLease]] | None:
+        """Lend a job of the lot to all members, the first of whom asked; None where there is none or one is busy."""
+        connection = desk.connection
+        if any(lease_rows.on_device(connection, card.device_key) is not None for card in members):
+            return None
+        whole = secrets.token_hex(12)
+        borrower = queue.Borrower(members[0].id, None, is_alone=True)
+        found = queue.claim(connection, lot_id, borrower, lease_id=whole, now=now, absurd=absurd)
+        if found is None:
+            return None
+        lent = [Lent(card.id, card.device_key, secrets.token_hex(12)) for card in members]
+        job = Job.read_json(found.document)
+        shares = parts.lend(connection, job, lot_id, found.attempt, lent, now=now)
+        desk.tell("job", f"{job.experiment_id}/{job.id}")
+        if queue.set_state(connection, job.experiment_id, "running", was=("pending",)):
+            desk.tell("job", f"{job.experiment_id}/")
+        leases = [
+            Lease(id=member.lease_id, job=share, attempt=1, ttl_s=self.settings.ttl_s)
+            for member, share in zip(lent, shares, strict=True)
+        ]
+        held = [
+            HeldLease(member.lease_id, share.id, job.experiment_id, member.agent_id, member.device_key, 1, job.id)
+            for member, share in zip(lent, shares, strict=True)
+        ]
+        return leases, held
+
+    def end_part(self, desk: Transaction, row: Row[Any], attempt_state: str, reason: str) -> None:
+        """Note how one member ended. One that did not come to its end ends the others; the last one ends the job."""
+        connection, now = desk.connection, self.clock.now()
+        state = JobState.COMPLETE if attempt_state == "complete" else JobState.FAILED
+        lease_id = row.lease_id
+        queue.end_attempt(connection, lease_id, attempt_state, at=now, reason=reason)
+        queue.end(connection, row.number, state, at=now, reason=reason)
+        others = [one for one in parts.of_job(connection, row.part_of, locked=True) if one.state == JobState.LEASED]
+        if state is not JobState.COMPLETE:
+            for one in others:
+                queue.ask_to_cancel(connection, one.number)
+                desk.tell("unwanted", one.lease_id)
+        desk.tell("freed", lease_id)
+        if not others:
+            desk.tell("gathered", row.part_of)

@@ -1,0 +1,115 @@
+"""The parts of a job, when all have ended, put together to the result of its job; or the job given back whole."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from prony.app.fleet.result_intake import Arrivals
+from prony.app.fleet.unpack_result import Brought, MergeOrder
+from prony.errors import InputError, NotFoundError
+from prony.model.job import Job
+from prony.model.queue import JobState
+from prony.model.result import Failure
+from prony.store import parts, queue
+from prony.store.writer import Transaction
+
+# How a member's lease ended, where that is why the job came to no end; the others were stopped because of it.
+_CAUSES = ("failed", "lost", "returned")
+
+
+class Gathering(Arrivals):
+    """Put together."""
+
+    async def settle_gang(self, job_id: str) -> None:
+        """Record what a gang brought, once all of it has ended. To be asked again, or by two servers, does no harm."""
+        if job_id in self.settling:
+            return
+        self.settling.add(job_id)
+        try:
+            found = await self.read(lambda connection: _look(connection, job_id))
+            if found is not None:
+                await self._settle(*found)
+        finally:
+            self.settling.discard(job_id)
+
+    async def _settle(self, whole: Row[Any], members: Sequence[Row[Any]], job: Job) -> None:
+        cause = _cause(members)
+        brought = [
+            Brought(self._name_of(row.agent_id), place)
+            for row in members
+            if (place := self.part_place(row.job_id)).is_dir()
+        ]
+        if not brought or (cause is not None and cause.attempt_state == "returned"):
+            reason = "nothing of it was brought" if cause is None else self._describe_cause(cause)
+            await self._give_back(whole, reason, counts=cause is None or cause.attempt_state != "returned")
+        else:
+            failure = None if cause is None else self._failure(cause)
+            is_lost = cause is not None and cause.attempt_state == "lost"
+            folder = self.home.uploads / f"{secrets.token_hex(12)}.folder"
+            try:
+                await self._record_whole(whole, MergeOrder(tuple(brought), folder, job, failure, is_lost))
+            except InputError as exc:
+                await self._give_back(whole, f"the parts do not fit together: {exc.message}", counts=True)
+        for row in members:
+            shutil.rmtree(self.part_place(row.job_id), ignore_errors=True)
+        self.meetings.forget(whole.job_id)
+        self.lives.pop(whole.job_id, None)
+
+    def _name_of(self, agent_id: str) -> str:
+        card = self.floor.cards.get(agent_id)
+        return card.name if card is not None else agent_id
+
+    def _describe_cause(self, cause: Row[Any]) -> str:
+        """Say which of several agents it was, and what of it."""
+        return f"agent {self._name_of(cause.agent_id)}, one of those that ran this together: {cause.attempt_reason}"
+
+    def _failure(self, cause: Row[Any]) -> Failure:
+        """Return why there is no whole result, for where no runner tells it in its own folder."""
+        hint = "what the others had recorded is kept; it is tried again whole"
+        return Failure(code="member_lost", message=self._describe_cause(cause), hint=hint, whose="prony")
+
+    async def _give_back(self, whole: Row[Any], reason: str, *, counts: bool) -> None:
+        def act(desk: Transaction) -> None:
+            parts.remove(desk.connection, whole.job_id)
+            self.put_back(desk, whole.lease_id, "lost" if counts else "returned", reason, counts=counts)
+
+        await self.write(act)
+
+    async def _record_whole(self, whole: Row[Any], order: MergeOrder) -> None:
+        arrived = await self.openers.open(order)
+
+        def act(desk: Transaction) -> Row[Any] | None:
+            row, _ = self.record(desk, whole.lease_id, arrived, None, ())
+            parts.remove(desk.connection, whole.job_id)
+            return row
+
+        try:
+            row = await self.write(act)
+        finally:
+            shutil.rmtree(order.folder, ignore_errors=True)
+        if row is not None:
+            self.count(row, arrived)
+
+
+def _look(connection: Connection, job_id: str) -> tuple[Row[Any], Sequence[Row[Any]], Job] | None:
+    """Return a job that is lent with its parts, all of which have ended; None where there is no such thing."""
+    try:
+        whole = queue.by_job(connection, job_id)
+    except NotFoundError:  # deleted
+        return None
+    members = parts.of_job(connection, job_id)
+    if not members or whole.state != JobState.LEASED or any(row.state == JobState.LEASED for row in members):
+        return None
+    return whole, members, Job.read_json(queue.document(connection, job_id))
+
+
+def _cause(members: Sequence[Row[Any]]) -> Row[Any] | None:
+    """Return the member that was the first to come to no end of its own. One that vanished comes before any that
+    failed: without it the others could not do better, and it is only missed when its lease has run out."""
+    bad = [row for row in members if row.attempt_state in _CAUSES]
+    return min(bad, key=lambda row: (row.attempt_state == "failed", row.ended_at), default=None)

@@ -1,0 +1,358 @@
+"""Results of a fleet, taken in: whole, checked, on the disk, once for each attempt."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, select
+
+from prony.app.fleet import uploads
+from prony.app.fleet.leases import Asked, Claimed, Leases
+from prony.app.fleet.state import HeldLease, KnownAgent
+from prony.app.fleet.unpack_result import UnpackedResult, UnpackOrder, summarise_written
+from prony.dispatch.retry import STRIKES, is_tried_again
+from prony.errors import ConflictError, InputError, StoreError
+from prony.model.access import Principal
+from prony.model.agent import AgentState
+from prony.model.estimate import Summary
+from prony.model.lease import FinishAnswer, Lease, LeaseRequest
+from prony.model.queue import JobState
+from prony.model.result import ResultState
+from prony.store import agents as agent_rows
+from prony.store import confirmations, queue, result_rows, result_tar, tables
+from prony.store.folder import FolderContents
+from prony.store.home import safe_id
+from prony.store.writer import Transaction
+
+_ENDS = {
+    ResultState.COMPLETE: JobState.COMPLETE,
+    ResultState.PARTIAL: JobState.PARTIAL,
+    ResultState.FAILED: JobState.FAILED,
+}
+
+
+class Arrivals(Leases):
+    """Taken in once."""
+
+    async def upload_offset(self, lease_id: str, *, who: Principal) -> int:
+        """Return how much of a result has arrived, so that a broken upload goes on from there."""
+        await self._own(lease_id, who)
+        return _size(self._part(lease_id))
+
+    async def upload(self, lease_id: str, offset: int, chunks: AsyncIterator[bytes], *, who: Principal) -> int:
+        """Take in one piece of a result; return how much is here now."""
+        await self._own(lease_id, who)
+        part = self._part(lease_id)
+        here = _size(part)
+        if offset != here:
+            raise ConflictError(
+                f"{here} bytes are here, so a piece at {offset} does not fit",
+                hint="ask for the offset and go on from there",
+                code="wrong_offset",
+            )
+        await uploads.save(chunks, part, most=self.settings.max_upload_bytes, start=offset)
+        self.renewed[lease_id] = self.now()
+        return _size(part)
+
+    async def finish(
+        self,
+        lease_id: str,
+        chunks: AsyncIterator[bytes],
+        *,
+        sha256: str,
+        next: bool = False,  # noqa: A002 - the name of the request's own parameter
+        wait_s: float = 0,
+        who: Principal,
+    ) -> FinishAnswer:
+        """Record an attempt's result, once. The agent may forget it when this has returned, and not before."""
+        held = await self._own(lease_id, who)
+        tar = self._part(lease_id).with_suffix(f".{secrets.token_hex(4)}")
+        try:
+            size = await uploads.save(chunks, tar, most=self.settings.max_upload_bytes)
+        except BaseException:
+            tar.unlink(missing_ok=True)
+            raise
+        accepted, lease = await self.through(self._take_in(held, tar, sha256, has_body=size > 0, with_next=next))
+        if next and lease is None:
+            lease = await self._follow(held, wait_s, who)
+        return FinishAnswer(accepted=accepted, lease=lease)
+
+    async def finish_written(self, lease_id: str, written: FolderContents, *, who: Principal) -> bool:
+        """Record a result that this process wrote to a folder beside the results; False where it was recorded before.
+
+        No other process is started for it: nothing is unpacked, and there are no samples to look through.
+        """
+        held = await self._own(lease_id, who)
+
+        async def take_in() -> bool:
+            arrived = await asyncio.to_thread(summarise_written, written)
+            row, _ = await self._keep_result(held, arrived, None, ())
+            return row is not None
+
+        return await self.through(take_in())
+
+    async def _follow(self, held: HeldLease, wait_s: float, who: Principal) -> Lease | None:
+        """Lend the next job to whoever brought a result, unless it is at another already."""
+        self.floor.release(held.lease_id)
+        card = self.floor.cards.get(held.agent_id)
+        if card is None or card.device_key in self.floor.devices:
+            return None
+        asking = LeaseRequest(agent_id=card.id, incarnation=card.incarnation, wait_s=wait_s)
+        return await self.lease(asking, who=who)
+
+    async def _own(self, lease_id: str, who: Principal) -> HeldLease:
+        """Return the lease that an agent speaks of, old or current: as we have it in mind, or as the database has."""
+        held = self.floor.held.get(lease_id)
+        if held is None:
+            held = await self.read(lambda connection: _attempt_of(connection, lease_id))
+        self.check_self(held.agent_id, who)
+        return held
+
+    def _part(self, lease_id: str) -> Path:
+        return self.home.uploads / f"{lease_id}.part"
+
+    # Whole
+
+    async def _take_in(
+        self, held: HeldLease, tar: Path, sha256: str, *, has_body: bool, with_next: bool
+    ) -> tuple[bool, Lease | None]:
+        """Record what came in the body, or else what was uploaded before; False where it was recorded before.
+
+        With it, in the same transaction, the next job is lent where there is one.
+        """
+        try:
+            if not has_body:
+                known = await self.read(lambda connection: _is_recorded(connection, held))
+                if known:
+                    self._part(held.lease_id).unlink(missing_ok=True)
+                    return False, None
+                self._take_uploaded(held.lease_id, tar)
+            folder = tar.with_suffix(f".{secrets.token_hex(4)}.folder")
+            is_part = held.part_of is not None
+            order = UnpackOrder(tar, folder, sha256, held.job_id, held.experiment_id, is_part=is_part)
+            arrived = await self.openers.open(order)
+        finally:
+            tar.unlink(missing_ok=True)
+        if is_part:
+            return await self._take_in_part(held, arrived), None
+        card = self.floor.cards.get(held.agent_id) if with_next else None
+        asked = self.asked_for(card) if card is not None else ()
+        row, claimed = await self._keep_result(held, arrived, card, asked)
+        self._part(held.lease_id).unlink(missing_ok=True)
+        return row is not None, self.settle(claimed) if claimed is not None else None
+
+    async def _keep_result(
+        self, held: HeldLease, arrived: UnpackedResult, card: KnownAgent | None, asked: Sequence[Asked]
+    ) -> tuple[Row[Any] | None, Claimed | None]:
+        """Record what has arrived, and count it; see `record`."""
+        try:
+            row, claimed = await self.write(lambda desk: self.record(desk, held.lease_id, arrived, card, asked))
+        finally:
+            shutil.rmtree(arrived.folder, ignore_errors=True)
+        if row is not None:
+            self.count(row, arrived)
+            self.floor.release(held.lease_id)
+        return row, claimed
+
+    def part_place(self, job_id: str) -> Path:
+        """Return where a part of a load lies until all parts are here."""
+        return self.home.uploads / f"{safe_id(job_id)}.part-of"
+
+    async def _take_in_part(self, held: HeldLease, arrived: UnpackedResult) -> bool:
+        """Keep one agent's part of a load; False where it was kept before, or is too late to be of use."""
+        reason = arrived.failure.message if arrived.failure else ""
+
+        def act(desk: Transaction) -> bool:
+            row = queue.of_lease(desk.connection, held.lease_id, locked=True)
+            if row.state != JobState.LEASED:
+                return False
+            _put(arrived.folder, self.part_place(held.job_id))
+            self.end_part(desk, row, arrived.state.value, reason)
+            return True
+
+        try:
+            is_new = await self.write(act)
+        finally:
+            shutil.rmtree(arrived.folder, ignore_errors=True)
+        self._part(held.lease_id).unlink(missing_ok=True)
+        self.floor.release(held.lease_id)
+        return is_new
+
+    def _take_uploaded(self, lease_id: str, tar: Path) -> None:
+        try:
+            self._part(lease_id).replace(tar)
+        except FileNotFoundError as exc:
+            hint = "send it in the body, or upload it in pieces first"
+            raise InputError("there is no result", hint=hint, code="no_body") from exc
+
+    # Recorded, in the writer's thread
+
+    def record(
+        self, desk: Transaction, lease_id: str, arrived: UnpackedResult, card: KnownAgent | None, asked: Sequence[Asked]
+    ) -> tuple[Row[Any] | None, Claimed | None]:
+        """Return the job as it was before, or None where this attempt's result is here already; and what was lent."""
+        row = queue.of_lease(desk.connection, lease_id, locked=True)
+        number, failure = row.attempt_number, arrived.failure
+        place = self.home.result_folder(row.experiment_id, row.job_id, number)
+        inside = place.relative_to(self.home.results).as_posix()
+        # The job's row in the queue is ours until the end, so nobody else can bring a result of it.
+        result_rows.keep_experiment(desk.connection, row.experiment_id)
+        is_first = row.attempt == 1  # no other was ever lent
+        if not result_rows.add_attempt(desk.connection, arrived.row, attempt=number, folder=inside, is_first=is_first):
+            return None, None
+        _put(arrived.folder, place)
+        reason = failure.message if failure else ""
+        queue.end_attempt(desk.connection, lease_id, arrived.state.value, at=self.clock.now(), reason=reason)
+        is_current = row.state == JobState.LEASED and row.lease_id == lease_id
+        if is_current:
+            self._end_current(desk, row, arrived)
+        else:
+            self._end_late(desk, row, arrived)
+        self._judge(desk, row, arrived)
+        self._report(desk, row.experiment_id, arrived)
+        claimed = None
+        # Whoever failed is asked again first whether it may have more, and a late one's device may be another's.
+        if (
+            is_current
+            and arrived.state is ResultState.COMPLETE
+            and card is not None
+            and card.device_key == row.device_key
+        ):
+            claimed = self.lend(desk, card, asked, begun=row.experiment_id)
+        if claimed is None or claimed.held is None or claimed.held.experiment_id != row.experiment_id:
+            self.close_if_done(desk, row.experiment_id)
+        desk.tell("freed", lease_id)
+        desk.tell("job", f"{row.experiment_id}/{row.job_id}")
+        return row, claimed
+
+    def _end_current(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
+        state, now, failure = _ENDS[arrived.state], self.clock.now(), arrived.failure
+        reason = failure.message if failure else ""
+        may_do_better = arrived.state is ResultState.PARTIAL or (
+            arrived.state is ResultState.FAILED and is_tried_again(failure)
+        )
+        left = row.tries_left - 1
+        if row.cancel_asked and state is not JobState.COMPLETE:
+            queue.end(desk.connection, row.number, JobState.CANCELLED, at=now, reason="cancelled")
+        elif may_do_better and left > 0:
+            pause = self.pause_after(desk, row.experiment_id, left)
+            queue.put_back(
+                desk.connection,
+                row.number,
+                tries_left=left,
+                not_before=now.timestamp() + pause,
+                avoid=row.agent_id,
+                reason=reason,
+            )
+            desk.tell("later", row.lot_id, round(pause * 1000))
+        else:
+            queue.end(desk.connection, row.number, state, at=now, reason=reason, failure=failure)
+
+    def _end_late(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
+        """A result of a lease that was lost: a whole one still counts, and whoever runs the job again may stop.
+
+        Part of one is better than nothing, where the job has failed for good.
+        """
+        now, failure = self.clock.now(), arrived.failure
+        if arrived.state is ResultState.PARTIAL and row.state == JobState.FAILED:
+            reason = failure.message if failure else ""
+            queue.end(desk.connection, row.number, JobState.PARTIAL, at=now, reason=reason, failure=failure)
+        if arrived.state is not ResultState.COMPLETE or row.state in (JobState.COMPLETE, JobState.CANCELLED):
+            return
+        if row.state == JobState.LEASED:
+            queue.end_attempt(desk.connection, row.lease_id, "cancelled", at=now, reason="an earlier attempt came in")
+            desk.tell("freed", row.lease_id)
+        queue.end(desk.connection, row.number, JobState.COMPLETE, at=now)
+
+    def _judge(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
+        """Count it against an agent when a job that failed there is done elsewhere; three in a row and it is faulty."""
+        card = self.floor.cards.get(row.attempt_agent)
+        if arrived.state is ResultState.COMPLETE:
+            if card is not None and card.strikes:
+                agent_rows.change(desk.connection, card.id, strikes=0)
+                desk.tell("agent", card.id)
+            if row.attempt_number > 1 and row.state != JobState.COMPLETE:
+                tried = queue.attempts(desk.connection, row.job_id)
+                failed = {one.agent_id for one in tried if one.state in ("failed", "lost")}
+                for agent_id in sorted(failed - {row.attempt_agent}):
+                    self._strike(desk, agent_id)
+        elif arrived.failure is not None and arrived.failure.whose == "sut" and _is_done_elsewhere(desk, row):
+            self._strike(desk, row.attempt_agent)
+
+    def _report(self, desk: Transaction, experiment_id: str, arrived: UnpackedResult) -> None:
+        """Have alarms look at its numbers."""
+        if arrived.state is not ResultState.FAILED and self.siren.hears("threshold"):
+            if confirmations.is_confirming(desk.connection, experiment_id):
+                return
+            table = tables.experiment
+            recipe = desk.connection.execute(select(table.c.name).where(table.c.id == experiment_id)).scalar_one()
+            summary = Summary.read_json(arrived.row["summary"])
+            self.siren.report_result(desk, str(recipe), summary, self.clock.now())
+
+    def _strike(self, desk: Transaction, agent_id: str) -> None:
+        count = agent_rows.strike(desk.connection, agent_id)
+        if count >= STRIKES:
+            reason = f"{count} jobs in a row failed here and were done elsewhere"
+            agent_rows.change(desk.connection, agent_id, state=AgentState.FAULTY.value, reason=reason)
+        desk.tell("agent", agent_id)
+
+    def count(self, row: Row[Any], arrived: UnpackedResult) -> None:
+        failure = arrived.failure
+        seconds = (self.clock.now() - row.attempt_leased_at).total_seconds()
+        self.hook("finished", state=arrived.state.value, code=failure.code if failure else "", seconds=seconds)
+
+
+def _attempt_of(connection: Connection, lease_id: str) -> HeldLease:
+    row = queue.of_lease(connection, lease_id)
+    number, device = row.attempt_number, row.device_key or ""
+    return HeldLease(lease_id, row.job_id, row.experiment_id, row.attempt_agent, device, number, row.part_of)
+
+
+_RECORDED = select(tables.result.c.job_id).where(
+    tables.result.c.job_id == bindparam("job"), tables.result.c.attempt == bindparam("number")
+)
+
+
+def _is_recorded(connection: Connection, held: HeldLease) -> bool:
+    if held.part_of is not None:
+        return bool(queue.of_lease(connection, held.lease_id).state != JobState.LEASED)
+    return connection.execute(_RECORDED, {"job": held.job_id, "number": held.attempt}).first() is not None
+
+
+def _is_done_elsewhere(desk: Transaction, row: Row[Any]) -> bool:
+    """Did other agents do jobs of the same lot, and this one none?"""
+    table, attempt = tables.queue, tables.attempt
+    query = select(attempt.c.job_id).join(table, table.c.job_id == attempt.c.job_id).limit(1)
+    # The experiment is named too because there is an index for it, and none for the lots of jobs that have ended.
+    query = query.where(table.c.experiment_id == row.experiment_id, table.c.lot_id == row.lot_id)
+    query = query.where(attempt.c.state == "complete")
+    here = query.where(attempt.c.agent_id == row.attempt_agent)
+    elsewhere = query.where(attempt.c.agent_id != row.attempt_agent)
+    return desk.connection.execute(here).first() is None and desk.connection.execute(elsewhere).first() is not None
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _put(folder: Path, place: Path) -> None:
+    """Rename a result into its place; what lies there without a row was left by a crash, or by ourselves just now."""
+    if not folder.exists():
+        if not place.exists():
+            raise StoreError(f"the result that was to be at {place} is gone", hint="send it again")
+        return  # the operation is carried out again, and it lies there already
+    with result_tar.disk_told(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.exists():
+            away = folder.with_suffix(".old")
+            place.rename(away)
+            shutil.rmtree(away, ignore_errors=True)
+        folder.rename(place)

@@ -1,0 +1,194 @@
+"""An open transaction in, schedules made, moved and fired in it out; the same with a server and without one.
+
+A fire and the experiment that it makes are one transaction, and the fire's key is the schedule with its due instant: of
+several servers that see the same instant come one makes the experiment, and one that is killed did all or nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import islice, takewhile
+
+from prony.app.api import new_id
+from prony.app.fleet import save_submission
+from prony.app.fleet.scripts import check_scripts
+from prony.app.fleet.submission import Offers, Plan, ReadRecipe, plan
+from prony.errors import ConflictError, InputError, PronyError
+from prony.model.queue import Submission
+from prony.model.schedule import Fire, NewSchedule, Schedule, ScheduleState
+from prony.model.timing import Timing
+from prony.store import schedules
+from prony.store.home import Home
+from prony.store.writer import Transaction
+
+# What is later than this was missed: a server looks around every second.
+GRACE = timedelta(seconds=60)
+# Of the times that were missed, so many are counted, and with `all` so many run.
+MOST_COUNTED = 10_000
+MOST_MADE_UP = 100
+
+
+def build_schedule(new: NewSchedule, read: ReadRecipe, home: Home, *, now: datetime, who: str) -> Schedule:
+    """Return the schedule that somebody asks for, with its recipe checked as if it were submitted now."""
+    recipe = read.loaded.recipe
+    given = {name: value for name in ("cron", "zone", "missed") if (value := getattr(new, name)) is not None}
+    own = recipe.schedule.model_dump() if recipe.schedule is not None else {}
+    if "cron" not in given | own:
+        raise InputError(
+            "when shall it run? neither --cron nor the recipe's `schedule` says so",
+            hint="as in --cron '0 3 * * *' --zone Europe/Paris",
+            code="no_time",
+        )
+    check_scripts(plan(read, dict, now=now, who=who).jobs, home)
+    timing = Timing.model_validate(own | given)
+    named = new.name or recipe.name
+    return schedule_of(named, recipe.name, timing, new.submission, now=now, who=who)
+
+
+def schedule_of(name: str, recipe: str, timing: Timing, submission: Submission, *, now: datetime, who: str) -> Schedule:
+    """Return a schedule that goes on from now."""
+    return Schedule(
+        id=new_id(time.time(), chance=4),
+        name=name,
+        recipe=recipe,
+        timing=timing,
+        state=ScheduleState.ACTIVE,
+        next_at=timing.after(now),
+        created_at=now,
+        created_by=who,
+        submission=submission,
+    )
+
+
+def keep_own(desk: Transaction, plan: Plan, submission: Submission, *, now: datetime) -> str | None:
+    """Keep the schedule that a submitted recipe brings, in the place of an earlier one of its name; return its id."""
+    recipe = plan.experiment.recipe
+    if recipe.schedule is None:
+        return None
+    who = plan.experiment.submitted_by
+    found = schedule_of(recipe.name, recipe.name, recipe.schedule, submission, now=now, who=who)
+    return schedules.replace(desk.connection, found)
+
+
+def pause(desk: Transaction, text: str) -> Schedule:
+    return _move(desk, text, ScheduleState.PAUSED, None)
+
+
+def resume(desk: Transaction, text: str, *, now: datetime) -> Schedule:
+    """Go on with the next time from now on: what was due in the pause was not wanted."""
+    return _move(desk, text, ScheduleState.ACTIVE, now)
+
+
+def _move(desk: Transaction, text: str, state: ScheduleState, now: datetime | None) -> Schedule:
+    found = schedules.find(desk.connection, text, locked=True)
+    if found.state is state:
+        raise ConflictError(f"schedule {found.name} is {state} already", hint="`prony schedule list` shows all")
+    schedules.move(desk.connection, found.id, state, found.timing.after(now) if now is not None else None)
+    desk.tell("schedules", found.id)
+    return schedules.find(desk.connection, found.id)
+
+
+def remove(desk: Transaction, text: str) -> str:
+    """Forget a schedule with its history; its experiments stay. Return its id."""
+    found = schedules.find(desk.connection, text, locked=True)
+    schedules.remove(desk.connection, found.id)
+    desk.tell("schedules", found.id)
+    return found.id
+
+
+# Firing
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One thing that is to be done for a schedule: its row goes from `begin` to `next_at`."""
+
+    begin: datetime
+    due_at: datetime
+    next_at: datetime
+    cause: str = "due"
+    missed: int = 0
+
+
+def turns(timing: Timing, begin: datetime, now: datetime) -> list[Turn]:
+    """Return what is to be done now for a schedule whose next time was `begin`, by its policy on missed times."""
+    later = takewhile(lambda due: due <= now, timing.dues(begin))
+    dues = [begin, *islice(later, MOST_COUNTED - 1)]
+    late = [due for due in dues if now - due > GRACE]
+    fresh = dues[len(late) :]
+    found: list[Turn] = []
+    if late and timing.missed == "skip":
+        found = [Turn(begin, late[-1], begin, "skipped", len(late) - 1)]
+    elif late and timing.missed == "once":
+        found, fresh = [Turn(begin, dues[-1], begin, "late", len(dues) - 1)], []
+    elif late:
+        run = late[-MOST_MADE_UP:]
+        found = [Turn(begin, due, begin, "late") for due in run]
+        found[0] = replace(found[0], missed=len(late) - len(run))
+    found += [Turn(due, due, due) for due in fresh]
+    ends = [turn.due_at for turn in found[1:]] + [timing.after(now)]
+    begins = [begin, *ends[:-1]]
+    return [replace(turn, begin=one, next_at=end) for turn, one, end in zip(found, begins, ends, strict=True)]
+
+
+def plan_fire(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: datetime) -> Plan | PronyError:
+    """Return the experiment that a schedule makes now, or why there is none."""
+    try:
+        found = plan(read, offers, now=now, who=schedule.created_by)
+    except PronyError as exc:
+        return exc
+    return found.of_schedule(schedule.id)
+
+
+def take(
+    desk: Transaction, schedule: Schedule, turn: Turn, made: Plan | PronyError | None, *, now: datetime
+) -> Fire | None:
+    """Carry out one turn; None where somebody else did, or the schedule was changed meanwhile."""
+    kept = schedules.find(desk.connection, schedule.id, locked=True)
+    if kept.state is not ScheduleState.ACTIVE or kept.next_at != turn.begin or kept.submission != schedule.submission:
+        return None
+    schedules.move(desk.connection, schedule.id, ScheduleState.ACTIVE, turn.next_at)
+    return _record_fire(desk, schedule.id, turn, made, now=now)
+
+
+def run_now(desk: Transaction, schedule: Schedule, made: Plan | PronyError, *, now: datetime) -> Fire:
+    """Fire once beside the plan, paused or not."""
+    if isinstance(made, PronyError):
+        raise made
+    schedules.find(desk.connection, schedule.id, locked=True)
+    fire = None
+    while fire is None:  # another asked in the same microsecond
+        fire = _record_fire(desk, schedule.id, Turn(now, now, now, "now"), made, now=now)
+        now += timedelta(microseconds=1)
+    return fire
+
+
+def _record_fire(
+    desk: Transaction, schedule_id: str, turn: Turn, made: Plan | PronyError | None, *, now: datetime
+) -> Fire | None:
+    plan = made if isinstance(made, Plan) else None
+    fire = Fire.model_validate(
+        {
+            "schedule_id": schedule_id,
+            "due_at": turn.due_at,
+            "fired_at": now,
+            "cause": "failed" if isinstance(made, PronyError) else turn.cause,
+            "experiment_id": plan.experiment.id if plan else None,
+            "missed": turn.missed,
+            "reason": made.message if isinstance(made, PronyError) else _describe_turn(turn),
+        }
+    )
+    if not schedules.add_fire(desk.connection, fire):
+        return None
+    desk.tell("schedules", schedule_id)
+    if plan is not None:
+        save_submission.keep(desk, plan)
+    return fire
+
+
+def _describe_turn(turn: Turn) -> str:
+    if turn.cause == "skipped":
+        return f"{turn.missed + 1} missed while no server was up"
+    return f"{turn.missed} earlier missed while no server was up" if turn.missed else ""

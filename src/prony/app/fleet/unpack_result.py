@@ -1,0 +1,170 @@
+"""The parcel of a result in, its folder out, checked, summarised and on the disk; as a function, and as a process.
+
+Opening is most of what a result costs a server, and it reads what others wrote. A process that runs `main` does it
+beside the server.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from prony.app.fleet.work_process import work
+from prony.app.results import summarise_contents
+from prony.errors import InputError, NotFoundError, StoreError, TransportError
+from prony.instruments.samples import sample_frame
+from prony.model.estimate import Summary
+from prony.model.job import Job
+from prony.model.result import Failure, Result, ResultState
+from prony.runner.merge_gang import merge, reason_of
+from prony.runner.parts import PartFolder
+from prony.store import result_tar
+from prony.store.codecs import Values, result_row
+from prony.store.folder import FolderContents, read_folder, read_nouns
+
+
+@dataclass(frozen=True)
+class UnpackOrder:
+    """`folder`: where to put it; it is new, and on the same disk as the results."""
+
+    tar: Path
+    folder: Path
+    sha256: str
+    job_id: str
+    experiment_id: str
+    is_part: bool = False  # of a load: nothing is said of it alone
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What one agent of a gang brought, and its name."""
+
+    agent: str
+    folder: Path
+
+
+@dataclass(frozen=True)
+class MergeOrder:
+    """Parts of a job, to be put together in a new folder; `failure` is why it came to no end, where it did not.
+
+    `is_lost`: a member was lost, and what the others say of their failures is what came of it."""
+
+    parts: tuple[Brought, ...]
+    folder: Path
+    job: Job
+    failure: Failure | None
+    is_lost: bool = False
+
+
+@dataclass(frozen=True)
+class UnpackedResult:
+    """A result that is whole and safe, beside its place: what the store is to keep, and how it went. Of a part of a
+    load there is no row."""
+
+    folder: Path
+    row: Values
+    state: ResultState
+    failure: Failure | None
+
+
+def unpack_result(order: UnpackOrder) -> UnpackedResult:
+    """Check, unpack and summarise a result beside its place; of one that is refused nothing stays."""
+    if result_tar.measure_tar(order.tar).sha256 != order.sha256.lower():
+        raise TransportError(
+            "the result that arrived is not the one that was sent: its SHA-256 differs",
+            hint="send it again from its beginning",
+            code="checksum_mismatch",
+        )
+    try:
+        result_tar.unpack(order.tar, order.folder)
+        contents = read_folder(order.folder)
+        _check_is_of(contents, order)
+        row = {} if order.is_part else result_row(contents, _summary(contents))
+    except (StoreError, NotFoundError) as exc:
+        shutil.rmtree(order.folder, ignore_errors=True)
+        if _is_ours(exc):
+            raise
+        raise InputError(f"the result is damaged: {exc.message}", hint=exc.hint, code="damaged") from exc
+    except BaseException:
+        shutil.rmtree(order.folder, ignore_errors=True)
+        raise
+    return UnpackedResult(order.folder, row, contents.result.state, failure_of(contents.result))
+
+
+def summarise_written(contents: FolderContents) -> UnpackedResult:
+    """Summarise a folder that this process wrote itself, of numbers that others told: there is nothing to unpack, and
+    no samples were told that could be damaged."""
+    row = result_row(contents, _summary(replace(contents, samples=sample_frame(()))))
+    result_tar.sync_tree(contents.path)
+    return UnpackedResult(contents.path, row, contents.result.state, failure_of(contents.result))
+
+
+def merge_results(order: MergeOrder) -> UnpackedResult:
+    """Put the parts of a load together, and summarise the whole."""
+    found = [PartFolder(one.agent, one.folder, read_nouns(one.folder).result) for one in order.parts]
+    failure = order.failure
+    if failure is not None and not order.is_lost:  # what a member says itself tells more than that it failed
+        failure = reason_of(found, order.job) or failure
+    try:
+        merge(found, order.job, order.folder, failure)
+        contents = read_folder(order.folder)
+        row = result_row(contents, _summary(contents))
+    except BaseException:
+        shutil.rmtree(order.folder, ignore_errors=True)
+        raise
+    result_tar.sync_tree(order.folder)
+    return UnpackedResult(order.folder, row, contents.result.state, failure_of(contents.result))
+
+
+def failure_of(result: Result) -> Failure | None:
+    """Return why a result has no numbers: its own reason, or that of its last repetition that failed."""
+    if result.failure is not None:
+        return result.failure
+    failed = [one.failure for one in result.repetitions if one.failure is not None]
+    return failed[-1] if failed and result.state is not ResultState.COMPLETE else None
+
+
+def _check_is_of(contents: FolderContents, order: UnpackOrder) -> None:
+    result = contents.result
+    if (result.job_id, result.experiment_id) != (order.job_id, order.experiment_id):
+        raise InputError(
+            f"this is the result of job {result.job_id} of {result.experiment_id}, "
+            f"but the lease is for {order.job_id} of {order.experiment_id}",
+            hint="send it under the lease that it was made for",
+            code="damaged",
+        )
+
+
+def _summary(contents: FolderContents) -> Summary:
+    """Summarise what may be anything: samples that are none of a runner's are told so."""
+    import polars as pl
+
+    try:
+        return summarise_contents(contents)
+    except (ValueError, TypeError, ArithmeticError, pl.exceptions.PolarsError) as exc:
+        said = str(exc).strip().partition("\n")[0][:200]
+        hint = "is this the folder as `prony exec` wrote it?"
+        raise InputError(f"the result cannot be summarised: {said}", hint=hint, code="damaged") from exc
+
+
+def _is_ours(error: StoreError | NotFoundError) -> bool:
+    """Is it this machine that cannot read or write, rather than the result that is damaged?"""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno not in (None, errno.ENOENT)
+
+
+def carried_out(order: UnpackOrder | MergeOrder) -> UnpackedResult:
+    return merge_results(order) if isinstance(order, MergeOrder) else unpack_result(order)
+
+
+# As a process
+
+
+def main() -> None:
+    import polars  # noqa: F401 - what every order needs, before the first one comes
+
+    import prony.analyse.summary  # noqa: F401
+
+    work(carried_out)

@@ -1,0 +1,123 @@
+"""The end of a run: its numbers on the terminal, its report on the disk, its exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prony.cli.output import print_json, print_note, print_text, terminal
+from prony.model.experiment import ExperimentState
+from prony.model.experiment_data import ExperimentData
+from prony.model.gate_outcome import GateReport
+from prony.model.result import ResultState
+from prony.report.escaping import one_line
+from prony.report.gate_tables import summarise_gates
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from prony.cli.watch import Ended
+    from prony.model.queue import ExperimentView
+
+_STOPPED = 130
+_PATIENT = 12  # tries: more than half a minute
+_EARLY = (ExperimentState.PARTIAL, ExperimentState.CANCELLED)
+
+
+def finish(
+    dossier: ExperimentData,
+    options: Namespace,
+    *,
+    report: Callable[[ExperimentData], Path] | None,
+    again: str = "",
+    failed: int = 0,
+    beside: Mapping[str, Any] | None = None,
+) -> int:
+    """Show what came out; return 0 where every job has its numbers and passes its gates, else 1, 130 where stopped.
+
+    `report` writes one where it is wanted; `again` is what a command needs to reach the same server; `failed` are the
+    jobs that failed and left no result; `beside` is added to what `--json` prints.
+    """
+    with suppress(BrokenPipeError):  # a reader who has gone changes nothing about how the run ended
+        show(dossier, as_json=options.json, beside=beside)
+    written = report(dossier) if report is not None and dossier.entries else None
+    with suppress(BrokenPipeError):
+        if written is not None:
+            print_note(f"report: {written}")
+        if dossier.experiment.state in _EARLY:
+            print_note(f"stopped early; what was measured is kept: prony show {dossier.experiment.id}{again}")
+    if getattr(options, "github_summary", False):
+        from prony.cli.github import add_summary
+        from prony.report import render
+
+        add_summary(render(dossier, "github", strict=_is_strict(options)))
+    code = _exit_code(dossier, failed)
+    return code or (0 if gates_pass(dossier, options) else 1)
+
+
+def gates_pass(dossier: ExperimentData, options: Namespace) -> bool:
+    """Say in one line how the gates stand; `--gates strict` fails those that cannot be told too."""
+    found = GateReport(experiment_id=dossier.experiment.id, strict=_is_strict(options), outcomes=dossier.gates)
+    if found.outcomes:
+        print_note(f"{summarise_gates(found.outcomes)[:-1]}: {'good' if found.passed else 'exit code 1'}")
+    return found.passed
+
+
+def _is_strict(options: Namespace) -> bool:
+    return getattr(options, "gates", "lenient") == "strict"
+
+
+def finish_there(ended: Ended, options: Namespace, *, beside: Mapping[str, Any] | None = None) -> int:
+    """Show what came out on a server, as `finish` does; one that is away just then is waited for."""
+    from prony.cli.remote import again, connect, keep_report
+    from prony.cli.watch import why_ended
+    from prony.model.queue import JobState
+
+    with connect(options, attempts=_PATIENT) as client:
+        dossier = client.results(ended.view.experiment.id)
+        document = client.report(dossier.experiment.id, "html") if options.report and dossier.entries else None
+    measured = {entry.job.id for entry in dossier.entries}
+    failed = [job for job in ended.jobs.values() if job.state is JobState.FAILED and job.id not in measured]
+    with suppress(BrokenPipeError):
+        for job in failed:
+            print_note(one_line(f"{job.title}: failed and left no result: {why_ended(job)}"))
+
+    def report(_: ExperimentData) -> Path:
+        return keep_report(dossier.experiment.id, document or b"")
+
+    wanted = report if document else None
+    return finish(dossier, options, report=wanted, again=again(options), failed=len(failed), beside=beside)
+
+
+def exit_code_there(view: ExperimentView) -> int:
+    """Return the exit code of an experiment on a server, from how its jobs ended."""
+    from prony.model.queue import JobState
+
+    if view.experiment.state in _EARLY:
+        return _STOPPED
+    return 1 if view.counts.get(JobState.FAILED) or view.experiment.state is ExperimentState.FAILED else 0
+
+
+def _exit_code(dossier: ExperimentData, failed: int) -> int:
+    if dossier.experiment.state in _EARLY:
+        return _STOPPED
+    failed += sum(entry.result.state is ResultState.FAILED for entry in dossier.entries)
+    return 1 if failed or dossier.experiment.state is ExperimentState.FAILED else 0
+
+
+def show(dossier: ExperimentData, *, as_json: bool, beside: Mapping[str, Any] | None = None) -> None:
+    if as_json:
+        from prony.report import render
+
+        content = render(dossier, "json")
+        if beside:
+            print_json(json.loads(content) | beside)
+        else:
+            print_text(content if isinstance(content, str) else content.decode())
+        return
+    from prony.report.terminal.experiment import print_dossier
+
+    print_dossier(dossier, terminal())

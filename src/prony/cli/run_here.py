@@ -1,0 +1,82 @@
+"""A recipe that was read in, its experiment on this machine out: shown while it runs, and its exit code returned."""
+
+from __future__ import annotations
+
+import gc
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prony.load.processes import Clients
+    from prony.model.recipe import Recipe
+    from prony.recipe import LoadedRecipe
+
+
+def run_here(loaded: LoadedRecipe, options: Namespace, *, base: Path | None = None) -> int:
+    """Run a recipe to its end; relative paths in it are relative to `base`, or else to its own folder."""
+    tell_notes(loaded.notes)
+    _note_server_only(loaded)
+    _note_containers(loaded)
+    with _clients_ahead(loaded.recipe) as clients:  # first of all: they import while this process does
+        with pause_garbage_collection():
+            from prony.app.api import Bench
+            from prony.cli.finish_run import finish
+            from prony.cli.progress import following
+        with Bench.open() as bench:
+            with following() as follower:
+                dossier = bench.run(
+                    loaded, base=base, on_start=follower.start, on_event=follower.event, clients=clients
+                )
+            return finish(dossier, options, report=bench.write_report if options.report else None)
+
+
+def tell_notes(notes: Sequence[str]) -> None:
+    """Say what of a text in another program's format is not honoured."""
+    from prony.cli.output import print_note
+    from prony.report.escaping import one_line
+
+    for note in notes:
+        print_note(one_line(f"note: {note}"))
+
+
+def _note_server_only(loaded: LoadedRecipe) -> None:
+    """Say what of a recipe that runs here only a server could do."""
+    from prony.cli.output import print_note
+
+    path = loaded.path
+    if loaded.recipe.schedule is not None:
+        print_note(f"note: this runs once; a schedule needs a server: prony schedule add {path} on its machine, or "
+                   f"prony run {path} --server URL")  # fmt: skip
+    if loaded.recipe.alarms:
+        print_note(f"note: nobody is told of what happens here; alarms need a server: prony run {path} --server URL")
+
+
+def _note_containers(loaded: LoadedRecipe) -> None:
+    """Say which images are not used, before anything runs."""
+    if loaded.recipe.workload.kind == "script":
+        from prony.app.scripts import unused_image_notes
+
+        tell_notes(unused_image_notes(loaded.jobs("run"), "this machine"))
+
+
+@contextmanager
+def pause_garbage_collection() -> Iterator[None]:
+    """Import what the block imports without searching it for garbage again and again: it all stays."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _clients_ahead(recipe: Recipe) -> Clients:
+    from prony.load.processes import Clients
+    from prony.model.recipe import ServiceWorkload
+
+    if not isinstance(recipe.workload, ServiceWorkload):
+        return Clients()
+    return Clients(ahead=recipe.load.clients.processes or 1)

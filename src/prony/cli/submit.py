@@ -1,0 +1,82 @@
+"""A recipe in, an experiment on a server out, followed to its end like one that runs here."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from prony.app.scripts import unused_image_notes
+from prony.cli.columns import format_next
+from prony.cli.finish_run import finish_there
+from prony.cli.output import print_json, print_note, print_text
+from prony.cli.remote import again, connect
+from prony.cli.run_here import tell_notes
+from prony.cli.upload_scripts import brought
+from prony.cli.watch import follow
+from prony.errors import InputError
+from prony.model.queue import ExperimentView, Submission
+from prony.model.recipe import ModelWorkload
+from prony.ports.models import scheme_of
+
+if TYPE_CHECKING:
+    from prony.client import Client
+    from prony.recipe import LoadedRecipe
+
+_MOST = 100
+AGENTS_MACHINE = "the agent's machine"
+
+
+def submit(loaded: LoadedRecipe, options: Namespace) -> int:
+    """Submit a recipe that was read here; follow it, unless --detach is given."""
+    if options.priority is not None and not -_MOST <= options.priority <= _MOST:
+        raise InputError(f"--priority {options.priority} lies outside -{_MOST} to {_MOST}")
+    with connect(options) as client:
+        overrides = [*options.set, *brought(client, loaded)]
+        view = client.submit(submission_of(loaded, overrides, priority=options.priority))
+        tell_notes((*view.experiment.notes, *unused_image_notes(loaded.jobs("run"), AGENTS_MACHINE)))
+        if not options.detach:
+            return see_through(client, view, options)
+        schedule = note_schedule(client, view, options)
+    if options.json:
+        print_json(view.model_dump(mode="json") | schedule)
+    else:
+        print_text(view.experiment.id)
+        print_note(f"submitted; prony watch {view.experiment.id}{again(options)} follows it")
+    return 0
+
+
+def submission_of(loaded: LoadedRecipe, overrides: Sequence[str], *, priority: int | None = None) -> Submission:
+    """Return a recipe as it travels: its text as it was written, for the server reads it anew."""
+    name = loaded.path.name if loaded.path else "recipe.yaml"
+    return Submission(text=loaded.text, name=name, overrides=tuple(overrides), priority=priority)
+
+
+def see_through(client: Client, view: ExperimentView, options: Namespace) -> int:
+    """Follow an experiment that was just made to its end; return the exit code."""
+    schedule = note_schedule(client, view, options)
+    for model in _paths(view):
+        print_note(f"note: {model} is a path: it must lie on the agents too, and they must allow it; zoo: and https:// "
+                   "work everywhere")  # fmt: skip
+    return finish_there(follow(client, view.experiment.id, cancels=True), options, beside=schedule)
+
+
+def note_schedule(client: Client, view: ExperimentView, options: Namespace) -> dict[str, Any]:
+    """Say which schedule was made with an experiment, where one was; return it as `--json` tells it."""
+    if view.experiment.schedule_id is None:
+        return {}
+    made = client.schedule(view.experiment.schedule_id)
+    print_note(
+        f"note: schedule {made.name} ({made.id}) runs it again at {made.timing.cron!r}{format_next(made)}: "
+        f"prony schedule show {made.name}{again(options)}"
+    )
+    return {"schedule": made.model_dump(mode="json", exclude={"submission"})}
+
+
+def _paths(view: ExperimentView) -> list[str]:
+    """Return the models that are files of some machine."""
+    recipe = view.experiment.recipe
+    if not isinstance(recipe.workload, ModelWorkload):
+        return []
+    models = [recipe.workload.model, *map(str, recipe.matrix.axes.get("workload.model", ()))]
+    return [model for model in dict.fromkeys(models) if scheme_of(model) == "file"]

@@ -1,0 +1,47 @@
+"""A recipe in, its folder of scripts with the server or in the home, and the override that names it there, out."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.errors import InputError
+from prony.model.script import ScriptWorkload
+
+if TYPE_CHECKING:
+    from prony.app.local_schedules import LocalSchedules
+    from prony.client import Client
+    from prony.recipe import LoadedRecipe
+
+_PIECE = 2**20
+
+
+def brought(keeper: Client | LocalSchedules, loaded: LoadedRecipe) -> list[str]:
+    """Bring the folder that a script's recipe names; return what to set in the recipe, or nothing."""
+    from prony.app.scripts import directory_of
+    from prony.runner.scripts.packing import REFERENCE, pack_folder
+
+    work = loaded.recipe.workload
+    if "workload.directory" in loaded.recipe.matrix.axes:
+        raise InputError(
+            "the matrix varies workload.directory, and one folder travels with a recipe",
+            hint="name a folder that holds all of them, and vary workload.command",
+            code="recipe",
+        )
+    if not isinstance(work, ScriptWorkload) or work.directory is None or REFERENCE.fullmatch(work.directory):
+        return []
+    base = loaded.path.parent if loaded.path is not None else Path.cwd()
+    folder = directory_of(work.directory, base)
+    with tempfile.TemporaryDirectory(prefix="prony-scripts-") as scratch:
+        tar = Path(scratch) / "scripts.tar"
+        sha256 = pack_folder(folder, tar)
+        keeper.keep_scripts(sha256, _pieces(tar if tar.exists() else folder))
+    return [f"workload.directory=sha256:{sha256}"]
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece

@@ -1,0 +1,63 @@
+"""This machine's clock in, facts about it out: what it is, its real step, what a reading costs, may it be trusted.
+
+Needs nothing but the standard library: the engine's child reads the same clock.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise, repeat
+from pathlib import Path
+
+from prony.instruments import kernel
+
+# Sources that need a system call or a slow bus access for a reading, or that step coarsely.
+SLOW_SOURCES = frozenset({"hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit", "xen"})
+_SOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource"
+
+
+def clock_facts(root: Path = kernel.ROOT) -> dict[str, float | int | str | bool]:
+    """Return the facts; `source` is absent where the system does not tell.
+
+    `step_ns` is the smallest difference ever seen between two readings that differ, `read_ns` the cost of a reading.
+    `safe` means: never set back, and neither its step nor its cost reaches a microsecond.
+    """
+    info = time.get_clock_info("perf_counter")
+    source = kernel.text(root / _SOURCE)
+    step_ns, read_ns = smallest_step_ns(), cost_of_reading_ns()
+    safe = info.monotonic and not info.adjustable and step_ns < 1000 and read_ns < 1000 and source not in SLOW_SOURCES
+    facts: dict[str, float | int | str | bool] = {
+        "implementation": info.implementation,
+        "nominal_resolution_ns": info.resolution * 1e9,
+        "step_ns": step_ns,
+        "read_ns": read_ns,
+        "safe": safe,
+    }
+    return facts | ({"source": source} if source else {})
+
+
+def smallest_step_ns(reads: int = 5000) -> int:
+    """Return the smallest non-zero step between readings; waits for a first one where the clock is coarse."""
+    read = time.perf_counter_ns
+    stamps = [read() for _ in repeat(None, reads)]
+    steps = [after - before for before, after in pairwise(stamps) if after > before]
+    return min(steps) if steps else _next_step_ns()
+
+
+def cost_of_reading_ns(batches: int = 20, reads: int = 200) -> float:
+    """Return what one reading costs, the loop around it included: the best of several batches."""
+    read = time.perf_counter_ns
+    best = float("inf")
+    for _ in range(batches):
+        begin_ns = read()
+        for _ in repeat(None, reads):
+            read()
+        best = min(best, (read() - begin_ns) / reads)
+    return best
+
+
+def _next_step_ns() -> int:
+    begin_ns = now_ns = time.perf_counter_ns()
+    while now_ns == begin_ns:
+        now_ns = time.perf_counter_ns()
+    return now_ns - begin_ns

@@ -1,0 +1,128 @@
+"""This machine in, a reading of its own counters out: CPU times, pressure, throttling, swapping.
+
+Needs nothing but the standard library (psutil where there is no /proc).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from prony.instruments import cgroup, kernel
+
+PRESSURES = ("cpu", "memory", "io")
+# /proc/stat counts in these whatever the kernel's own tick is; 100 a second on every Linux that matters.
+TICK_S = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """What one CPU has done since boot, in seconds. `busy_s` is neither idle, nor waiting, nor stolen."""
+
+    busy_s: float
+    idle_s: float
+    iowait_s: float
+    steal_s: float
+
+
+@dataclass(frozen=True)
+class HostCounters:
+    """Everything at one instant; absent or None where the system does not tell."""
+
+    at_ns: int
+    cpus: Mapping[int, CpuTimes]
+    pressure_us: Mapping[str, int]
+    throttled_us: int | None
+    thermal_events: int | None
+    swapped_pages: int | None
+    oom_kills: int | None
+    own_cpu_s: float
+
+    @classmethod
+    def read(cls, root: Path = kernel.ROOT) -> HostCounters:
+        """Read every counter once: well under a millisecond on a small machine."""
+        virtual = kernel.read_some_lines(root / "proc/vmstat", "pswpin", "pswpout", "oom_kill")
+        swaps = [virtual[name] for name in ("pswpin", "pswpout") if name in virtual]
+        return cls(
+            at_ns=time.perf_counter_ns(),
+            cpus=cpu_times(root),
+            pressure_us=pressures_us(root),
+            throttled_us=cgroup.throttled_us(_throttle_files(root)),
+            thermal_events=_thermal_events(root),
+            swapped_pages=sum(swaps) if swaps else None,
+            oom_kills=virtual.get("oom_kill"),
+            own_cpu_s=time.process_time(),
+        )
+
+
+def oom_kills(root: Path = kernel.ROOT) -> int | None:
+    """Return how many processes the kernel has killed for want of memory since boot."""
+    return kernel.read_some_lines(root / "proc/vmstat", "oom_kill").get("oom_kill")
+
+
+def cpu_times(root: Path = kernel.ROOT) -> dict[int, CpuTimes]:
+    """Return the times of every online CPU by its number."""
+    content = kernel.text(root / "proc/stat")
+    if content is None:
+        return {} if sys.platform == "linux" else _cpu_times_elsewhere()
+    found: dict[int, CpuTimes] = {}
+    for line in content.splitlines():
+        name, *words = line.split()
+        if not name.startswith("cpu"):
+            break
+        if name != "cpu" and len(words) >= 4:
+            ticks = [int(word) for word in words] + [0] * 8
+            # Guest time (the two last columns) is already inside user and nice.
+            user, nice, system, idle, iowait, irq, softirq, steal = (tick * TICK_S for tick in ticks[:8])
+            found[int(name[3:])] = CpuTimes(user + nice + system + irq + softirq, idle, iowait, steal)
+    return found
+
+
+def pressures_us(root: Path = kernel.ROOT) -> dict[str, int]:
+    """Return how long some task has waited for each resource since boot, in microseconds."""
+    found: dict[str, int] = {}
+    for name in PRESSURES:
+        words = (kernel.text(root / "proc/pressure" / name) or "").split()
+        total = kernel.integer(words[4].partition("=")[2]) if len(words) > 4 and words[0] == "some" else None
+        if total is not None:
+            found[name] = total
+    return found
+
+
+def process_cpu_s(pid: int, root: Path = kernel.ROOT) -> float | None:
+    """Return the CPU time of a living process, all its threads, in seconds; None where it cannot be seen."""
+    content = kernel.text(root / f"proc/{pid}/stat")
+    if content is None:
+        return None
+    words = content.rpartition(")")[2].split()  # the name in brackets may hold blanks
+    return (int(words[11]) + int(words[12])) * TICK_S
+
+
+@cache
+def _throttle_files(root: Path) -> tuple[Path, ...]:
+    return cgroup.throttle_files(root)
+
+
+@cache
+def _thermal_files(root: Path) -> tuple[Path, ...]:
+    return kernel.folders(root / "sys/devices/system/cpu", "cpu[0-9]*/thermal_throttle/core_throttle_count")
+
+
+def _thermal_events(root: Path) -> int | None:
+    counts = [kernel.number(file) for file in _thermal_files(root)]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _cpu_times_elsewhere() -> dict[int, CpuTimes]:
+    import psutil
+
+    return {
+        index: CpuTimes(sum(times) - times.idle, times.idle, 0.0, 0.0)
+        for index, times in enumerate(psutil.cpu_times(percpu=True))
+    }

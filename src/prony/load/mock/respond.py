@@ -1,0 +1,280 @@
+"""A plan and a connection in, its answer written at the instants that the schedule says, and the truth of it kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from time import perf_counter_ns
+
+from prony.load.mock.connection import MockConnection
+from prony.load.mock.faults import Faults, halves
+from prony.load.mock.ground_truth import Truth
+from prony.load.mock.http import answer
+from prony.load.mock.script import LAST_CHUNK, Ask, Scripts, Unit, spans_ns
+from prony.load.mock.start import Options
+from prony.load.mock.timer import Wheel
+
+# What it takes to write a chunk, with some room.
+_SLOT_NS = 12_000
+_FAULT = b"this is a fault, as it was asked for"
+
+
+@dataclass
+class Works:
+    """What every plan needs to be carried out."""
+
+    options: Options
+    truth: Truth
+    wheel: Wheel
+    faults: Faults
+    numbers: count[int] = field(default_factory=count)
+    _slot_ns: int = 0
+
+    def slot(self, at_ns: int) -> int:
+        """Return where the schedule of a stream begins that came at this instant.
+
+        Streams that came together would be due together for ever, and all but one be late: each gets a place of its
+        own, as long as a gap between chunks has room."""
+        self._slot_ns = min(max(at_ns, self._slot_ns + _SLOT_NS), at_ns + self.options.itl_ns)
+        return self._slot_ns
+
+
+class Later:
+    """One answer at one instant."""
+
+    __slots__ = ("_bytes", "_line", "_truth", "fault")
+
+    def __init__(self, truth: Truth, line: MockConnection, content: bytes, fault: str) -> None:
+        self._truth = truth
+        self._line = line
+        self._bytes = content
+        self.fault = fault
+
+    def step(self, due_ns: int, now_ns: int) -> int:
+        self._truth.late.append(now_ns - due_ns)
+        write_whole(self._line, self._bytes, self.fault)
+        return 0
+
+    def end(self, now_ns: int) -> None:
+        self._truth.note_end(now_ns)
+        self._line.done()
+
+
+def write_whole(line: MockConnection, content: bytes, fault: str) -> None:
+    """Write an answer that has a length; a fault breaks it in its middle."""
+    if line.closed:
+        return
+    if fault in ("reset", "truncate"):
+        body_at = content.index(b"\r\n\r\n") + 4
+        line.write(content[: (body_at + len(content)) // 2])
+        line.reset() if fault == "reset" else line.drop()
+    else:
+        line.write(content)
+
+
+class Whole:
+    """The plan of an answer with a length: `delay_ns` after the request, at once where that is 0."""
+
+    tokens = 0  # of the answer, where it is an LLM's
+
+    def __init__(self, works: Works, content: bytes, *, delay_ns: int = 0, refusal: bytes = b"") -> None:
+        self._works = works
+        self._bytes = content
+        self._delay_ns = delay_ns
+        self._refusal = refusal or answer(b'{"error":"%b"}' % _FAULT, status=500)
+
+    def begin(self, line: MockConnection, at_ns: int) -> None:
+        works = self._works
+        fault = works.faults.draw() if works.faults.any else ""
+        if fault:
+            works.truth.fault(fault)
+        if fault != "errors":
+            works.truth.tokens += self.tokens
+        if self._delay_ns and fault != "errors":
+            works.truth.began(at_ns)
+            line.busy = True
+            works.wheel.at(at_ns + self._delay_ns, Later(works.truth, line, self._content(fault), fault))
+            return
+        works.truth.arrivals.append(at_ns)
+        if fault:
+            write_whole(line, self._content(fault), fault)
+        else:
+            line.write(self._bytes)
+
+    def _content(self, fault: str) -> bytes:
+        if fault == "errors":
+            return self._refusal
+        if fault == "garbage":
+            at = self._bytes.index(b"\r\n\r\n") + 4
+            return self._bytes[:at] + b"~" * (len(self._bytes) - at)
+        return self._bytes
+
+
+class Spoken:
+    """The plan of an LLM's answer that is not streamed: it comes whole when its last token would."""
+
+    def __init__(self, works: Works, scripts: Scripts, ask: Ask) -> None:
+        self._works = works
+        self._scripts = scripts
+        self._ask = ask
+        self._delay_ns = sum(spans_ns(ask.tokens, scripts.voice, works.options))
+        self._refusal = refusal(scripts)
+
+    def begin(self, line: MockConnection, at_ns: int) -> None:
+        body = self._scripts.voice.whole(self._ask, next(self._works.numbers))
+        whole = Whole(self._works, answer(body), delay_ns=self._delay_ns, refusal=self._refusal)
+        whole.tokens = self._ask.tokens
+        whole.begin(line, at_ns)
+
+
+def refusal(scripts: Scripts) -> bytes:
+    return answer(scripts.voice.error(_FAULT.decode(), "server_error"), status=500)
+
+
+class Streamed:
+    """The plan of a stream: chunk i leaves at the request's arrival + TTFT + i gaps, whatever happened before."""
+
+    def __init__(self, works: Works, scripts: Scripts, ask: Ask) -> None:
+        self._works = works
+        self._scripts = scripts
+        self._ask = ask
+        size = len(scripts.voice.lead(ask, 0))
+        is_burst = not (works.options.is_paced or works.options.split)
+        self._units = scripts.units(ask, size)
+        self._run = scripts.run(ask, size) if is_burst else ()
+        self._ending = scripts.ending(ask, size)
+        self._refusal = refusal(scripts)
+
+    def begin(self, line: MockConnection, at_ns: int) -> None:
+        works = self._works
+        lead = self._scripts.voice.lead(self._ask, next(works.numbers))
+        fault = works.faults.draw() if works.faults.any else ""
+        if fault:
+            works.truth.fault(fault)
+        if fault == "errors":
+            works.truth.arrivals.append(at_ns)
+            line.write(self._refusal)
+        elif self._run and not fault:
+            self._burst(line, at_ns, lead)
+        else:
+            self._pace(line, at_ns, lead, fault)
+
+    def _burst(self, line: MockConnection, at_ns: int, lead: bytes) -> None:
+        truth = self._works.truth
+        truth.arrivals.append(at_ns)
+        truth.streams += 1
+        truth.chunks += len(self._units)
+        truth.tokens += self._ask.tokens
+        late_ns = perf_counter_ns() - at_ns
+        truth.late.append(late_ns)
+        truth.ttft.append(late_ns)
+        line.write(lead.join(self._run) + lead.join(self._ending) + self._scripts.terminator)
+
+    def _pace(self, line: MockConnection, at_ns: int, lead: bytes, fault: str) -> None:
+        works = self._works
+        works.truth.began(at_ns)
+        works.truth.streams += 1
+        line.busy = True
+        if works.options.early_headers:
+            line.write(self._scripts.head)
+        works.wheel.at(works.slot(at_ns) + works.options.ttft_ns, self._play(line, at_ns, lead, fault))
+
+    def _play(self, line: MockConnection, at_ns: int, lead: bytes, fault: str) -> Play:
+        units = self._units
+        ending = lead.join(self._ending) + self._scripts.terminator
+        half = len(units) // 2
+        if fault == "garbage":
+            # A unit of one piece: the lead has nothing to join.
+            units = (*units[:half], (self._scripts.garbage,), *units[half + 1 :])
+        elif fault:
+            units = units[: max(1, half)]
+            ending = LAST_CHUNK if fault == "truncate" else b""
+        play = Play(self._works, line, at_ns)
+        play.lead, play.units, play.ending = lead, units, ending
+        play.head = b"" if self._works.options.early_headers else self._scripts.head
+        play.stall_at = half or -1
+        play.tokens_each = self._ask.tokens / len(self._units)
+        play.breaks = fault == "reset"
+        return play
+
+
+class Play:
+    """One stream on its way. What is public is set before its first step."""
+
+    __slots__ = (
+        "_index", "_itl_ns", "_line", "_split", "_stall_ns", "_truth", "_written_ns", "breaks", "ending", "head",
+        "lead", "stall_at", "tokens_each", "units",
+    )  # fmt: skip
+
+    head: bytes
+    lead: bytes
+    units: tuple[Unit, ...]
+    ending: bytes
+    stall_at: int
+    tokens_each: float
+    breaks: bool
+
+    def __init__(self, works: Works, line: MockConnection, at_ns: int) -> None:
+        self._truth = works.truth
+        self._line = line
+        self._itl_ns = works.options.itl_ns
+        self._stall_ns = works.options.stall_ns
+        self._split = works.options.split
+        self._index = 0
+        self._written_ns = at_ns
+
+    def step(self, due_ns: int, now_ns: int) -> int:
+        line = self._line
+        if line.closed:
+            return 0
+        index = self._index
+        truth = self._truth
+        data = self.lead.join(self.units[index])
+        if index:
+            truth.gaps.append(now_ns - self._written_ns)
+        else:
+            truth.ttft.append(now_ns - self._written_ns)
+            data = self._add_head(data)
+        truth.late.append(now_ns - due_ns)
+        self._written_ns = now_ns
+        self._index = index = index + 1
+        following = due_ns + self._itl_ns
+        if index == self.stall_at:
+            following += self._stall_ns
+        if following > now_ns and index < len(self.units) and not self._split:
+            line.write(data)
+            return following
+        return self._more(data, following, now_ns)
+
+    def _add_head(self, data: bytes) -> bytes:
+        """Return the first chunk with the head before it; the head alone is never split."""
+        if not self._split:
+            return self.head + data
+        self._line.write(self.head)
+        return data
+
+    def _more(self, data: bytes, following: int, now_ns: int) -> int:
+        """Write what else is due by now in one go, and the ending after the last."""
+        count = len(self.units)
+        parts = [data]
+        while self._index < count and following <= now_ns:
+            parts.append(self.lead.join(self.units[self._index]))
+            self._truth.late.append(now_ns - following)
+            self._truth.gaps.append(0)
+            self._index += 1
+            following += self._itl_ns + (self._stall_ns if self._index == self.stall_at else 0)
+        is_over = self._index == count
+        if is_over:
+            parts.append(self.ending)
+        whole = b"".join(parts)
+        for part in halves(whole) if self._split else (whole,):
+            self._line.write(part)
+        return 0 if is_over else following
+
+    def end(self, now_ns: int) -> None:
+        self._truth.chunks += self._index
+        self._truth.tokens += round(self._index * self.tokens_each)
+        self._truth.note_end(now_ns)
+        if self.breaks:
+            self._line.reset()
+        self._line.done()

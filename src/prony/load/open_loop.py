@@ -1,0 +1,233 @@
+"""Open load: each request leaves when it is due, on any idle line or a new one, so that none waits for a reply."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections import deque
+from time import perf_counter_ns as clock
+from typing import Any
+
+from prony.load.connection import CLOSED, IDLE, Connection
+from prony.load.orders import numbers
+from prony.load.poll import NEVER
+from prony.load.sender import PAUSE_NS, Sender
+from prony.ports.driver import Cause
+
+# So many requests that are due are sent before sockets have their turn again.
+_AT_ONCE = 32
+# A client that is later than this opens few lines at a time and none in reserve: replies that it has not read yet hold
+# lines enough, and connections in their place would make it later still.
+_LATE_NS = 1_000_000
+_OPENING_LATE = 8
+_PATIENCE_NS = 5 * 10**9
+_DROPPED, _REFUSED, _CUT = int(Cause.DROPPED), int(Cause.REFUSED), int(Cause.CUT)
+
+# A sleeping process wakes some tens of microseconds late, so the last of the time before a request is waited for awake:
+# so much of it, and never more than this share, because a client that seems busy cannot be told from one that is.
+_AWAKE_NS = 60_000
+_AWAKE_SHARE = 10
+
+Issue = tuple[int, int, int]  # index, request, due
+
+
+class OpenLoop(Sender):
+    """Lines that are idle wait in `_idle`, the last used on top: it is the least likely to have been closed."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        order = self.order
+        self._indices = numbers(order.file("indices"))
+        self._dues = numbers(order.file("dues"))
+        self._at = 0
+        self._idle: dict[Connection, None] = {}
+        self._pending: deque[Issue] = deque()
+        self._connecting = 0
+        self._refused_until_ns = 0
+        # Of sessions: which indices are not answered yet, and who waits for each.
+        self._after = numbers(order.shared_file("requests.after")) if order.sessions else None
+        self._unanswered: set[int] = set()
+        self._held: dict[int, Issue] = {}
+        # When a turn was answered whose next one has not been due yet.
+        self._followed = frozenset(self._after or ())
+        self._answered_ns: dict[int, int] = {}
+        self.poll.on_due = self._pace
+        self.poll.awake_ns = _awake_ns(self._dues)
+
+    def on_start(self) -> None:
+        for line in list(self.lines):
+            if line.state == IDLE:
+                self._idle[line] = None
+            elif line.state == CLOSED:
+                self.drop_line(line)
+            else:
+                self._connecting += 1
+        if len(self._dues):
+            # A client that is hopelessly late is not left to send until tomorrow.
+            patience_ns = max(self.order.drain_ns, _PATIENCE_NS)
+            self.poll.at(self.begin_ns + self._dues[-1] + patience_ns, self._give_up)
+        self._pace()
+
+    def _give_up(self) -> None:
+        if self.is_sending:
+            self._cut()
+
+    def _pace(self) -> None:
+        """Send what is due, and come again when the next is.
+
+        Where no line is idle one request is enough: the replies that wait to be read may free some.
+        """
+        dues, total, begin_ns = self._dues, len(self._dues), self.begin_ns
+        at = self._at
+        last = min(at + _AT_ONCE, total)
+        now = clock() - begin_ns
+        while at < last and dues[at] <= now:
+            self._at = at + 1
+            self._issue(self._indices[at], begin_ns + dues[at])
+            at += 1
+            if not self._idle:
+                break
+        if self._at < total:
+            self.poll.due_ns = begin_ns + dues[at]
+        else:
+            self.poll.due_ns = NEVER
+            self.end()
+
+    def _issue(self, index: int, due_ns: int) -> None:
+        number = index % self.requests
+        if self._after is not None:
+            before = self._after[number]
+            self._unanswered.add(index)
+            before_index = index - number + before
+            if before >= 0 and before_index in self._unanswered:
+                self._held[before_index] = (index, number, due_ns)
+                return
+            due_ns = max(due_ns, self._answered_ns.pop(before_index, 0))
+        self._dispatch((index, number, due_ns))
+
+    def _dispatch(self, issue: Issue) -> None:
+        most = self.order.most_in_flight
+        if most is not None and self.in_flight + len(self._pending) >= most:
+            self._unsent(issue, _DROPPED)
+            return
+        if self._idle:
+            line, _ = self._idle.popitem()
+            self._send(line, issue)
+            now = line.sent_ns
+        elif (now := clock()) < self._refused_until_ns:
+            self._unsent(issue, _REFUSED)
+            return
+        else:
+            self._pending.append(issue)
+            if now - issue[2] < _LATE_NS or self._connecting < _OPENING_LATE:
+                self._open_one()
+        # One in reserve, more where many are under way: opening takes a while, and nothing may wait for it.
+        reserve = len(self._idle) + self._connecting - len(self._pending)
+        if now - issue[2] < _LATE_NS and reserve < 1 + (self.in_flight >> 3):
+            self._open_spare()
+
+    def _open_spare(self) -> None:
+        most = self.order.most_in_flight
+        if clock() >= self._refused_until_ns and (most is None or len(self.lines) < most):
+            self._open_one()
+
+    def _open_one(self) -> None:
+        self._connecting += 1
+        self.new_line().open()
+
+    def _send(self, line: Connection, issue: Issue) -> None:
+        self.in_flight += 1
+        self.sent += 1
+        index, number, due_ns = issue
+        line.begin(index, number, due_ns, self.content_of(number))
+
+    def _unsent(self, issue: Issue, cause: int) -> None:
+        self.record_unsent(*issue, cause)
+        self._release(issue[0])
+
+    def _release(self, index: int) -> None:
+        """A turn of a session is over, in whatever way: the next one may go; it was not due before."""
+        if self._after is None:
+            return
+        self._unanswered.discard(index)
+        held = self._held.pop(index, None)
+        if held is not None:
+            self._dispatch((held[0], held[1], max(held[2], clock())))
+        elif index % self.requests in self._followed:
+            self._answered_ns[index] = clock()
+
+    # What lines tell
+
+    def request_done(self, line: Connection) -> None:
+        if line.cause and self.was_stale(line):
+            self.in_flight -= 1
+            self.sent -= 1
+            self.asked_again += 1
+            issue = (line.index, line.request, line.due_ns)
+            self.drop_line(line)
+            self._dispatch(issue)
+            return
+        self.record(line)
+        index = line.index
+        if line.state == IDLE:
+            self._free(line)
+        else:
+            self.drop_line(line)
+        self._release(index)
+        if self.end_ns:
+            self.look_whether_over()
+
+    def _free(self, line: Connection) -> None:
+        if self._pending:
+            self._send(line, self._pending.popleft())
+        else:
+            self._idle[line] = None
+
+    def on_open(self, line: Connection) -> None:
+        self._connecting -= 1
+        self._free(line)
+        if self._connecting < min(len(self._pending), _OPENING_LATE):
+            self._open_one()
+
+    def on_refused(self, line: Connection) -> None:
+        self._connecting -= 1
+        cause = line.cause
+        self.drop_line(line)
+        self._refused_until_ns = clock() + PAUSE_NS
+        while len(self._pending) > self._connecting:
+            self._unsent(self._pending.popleft(), cause)
+        if self.end_ns:
+            self.look_whether_over()
+
+    def lost(self, line: Connection) -> None:
+        self._idle.pop(line, None)
+        self.drop_line(line)
+
+    # The end
+
+    def is_waiting(self) -> bool:
+        return bool(self._pending or self._held)
+
+    def on_end(self) -> None:
+        self._at = len(self._dues)
+        self.poll.due_ns = NEVER
+
+    def on_cut(self) -> None:
+        begin_ns = self.begin_ns
+        for at in range(self._at, len(self._dues)):
+            index = self._indices[at]
+            self.record_unsent(index, index % self.requests, begin_ns + self._dues[at], _CUT)
+        self._at = len(self._dues)
+        self.poll.due_ns = NEVER
+        waiting = [*self._pending, *self._held.values()]
+        self._pending.clear()
+        self._held.clear()
+        for issue in waiting:
+            self.record_unsent(*issue, _CUT)
+
+
+def _awake_ns(dues: array[int]) -> int:
+    """Return how long before each request the process does not sleep; on a single core it would keep others waiting."""
+    if len(dues) < 2 or (os.cpu_count() or 1) < 2:
+        return 0
+    return min(_AWAKE_NS, (dues[-1] - dues[0]) // len(dues) // _AWAKE_SHARE)

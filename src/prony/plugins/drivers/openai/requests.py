@@ -1,0 +1,132 @@
+"""Prompts in, requests out: what the drivers of OpenAI's API have in common."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from prony.model.base import Noun
+from prony.plugins.drivers.answer import Asked, Counts, Said, digest_refusal
+from prony.plugins.drivers.http.probe import HTTP_HELP, HttpVersion, ask_json, only_model, whose
+from prony.plugins.drivers.openai.chunks import read_stream, whole
+from prony.plugins.drivers.prompt_requests import Call, build_requests, counting, require_prompts
+from prony.ports.driver import Digest, Endpoint, Prepared, Prompt, Reply, Request, Wants
+
+
+class OpenAiOptions(Noun):
+    """What every driver of this API takes."""
+
+    model: str | None = Field(
+        default=None, min_length=1, description="the model's name; default: the only one that the server offers"
+    )
+    api_key_env: str | None = Field(
+        default=None, min_length=1, description="the NAME of the environment variable that holds the key"
+    )
+    headers: dict[str, str] = Field(default={}, description="more headers of every request")
+    http: HttpVersion = Field(default=1, description=HTTP_HELP)
+    extra: dict[str, Any] = Field(default={}, description="more fields of every request's body, as they are")
+
+
+class TextOptions(OpenAiOptions):
+    """What the drivers that generate text take."""
+
+    stream: bool = Field(default=True, description="ask for the answer as a stream; false: in one piece")
+    usage: bool = Field(default=True, description="ask the server to report token counts at the end of a stream")
+    temperature: float | None = Field(default=None, ge=0, description="default: the server's own")
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = Field(
+        default="max_tokens", description="what the server calls the limit on the answer"
+    )
+    extensions: bool = Field(
+        default=True,
+        description="where a task wants answers of an exact length, send ignore_eos and min_tokens; "
+        "false for a server that refuses fields that OpenAI does not have",
+    )
+    tokenizer: str | None = Field(
+        default=None,
+        min_length=1,
+        description="a tokenizer.json that counts tokens where the server does not",
+        json_schema_extra={"path": True},
+    )
+
+
+def headers_of(options: OpenAiOptions, endpoint: Endpoint) -> dict[str, str]:
+    return {"Content-Type": "application/json", **whose(endpoint, options.api_key_env), **options.headers}
+
+
+def under_v1(endpoint: Endpoint, path: str) -> str:
+    """Return the path with `/v1` before it, unless the endpoint's own address ends in a version."""
+    last = endpoint.base.rstrip("/").rpartition("/")[2]
+    return path if last[:1] == "v" and last[1:2].isdigit() else f"/v1{path}"
+
+
+def model_of(options: OpenAiOptions, endpoint: Endpoint) -> str:
+    """Return the model that is named, or ask the server which one it has."""
+    if options.model is not None:
+        return options.model
+    answer = ask_json(endpoint, under_v1(endpoint, "/models"), headers_of(options, endpoint), options.http)
+    listed = answer.get("data") if isinstance(answer, dict) else None
+    known = [one.get("id") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return only_model([name for name in known if isinstance(name, str)], "the server")
+
+
+class OpenAiText:
+    """A driver that generates text: its kinds differ in where the prompt goes in and where the text comes out."""
+
+    schemes: ClassVar[tuple[str, ...]] = ("http", "https", "unix")
+    asks: ClassVar[bool] = True
+    makes: ClassVar[bool] = False
+    Options: ClassVar[type[Any]] = TextOptions
+    name: ClassVar[str]
+    path: ClassVar[str]
+    operation: ClassVar[str]
+    text_key: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._count: Counts | None = None
+
+    def content(self, prompt: Prompt) -> dict[str, Any]:
+        """Return the fields that carry the prompt."""
+        raise NotImplementedError
+
+    def says(self, choice: dict[str, Any]) -> Said:
+        """Return what one choice of a chunk, or of a whole reply, says."""
+        raise NotImplementedError
+
+    def prepare(self, wants: Wants) -> Prepared:
+        options: TextOptions = wants.options
+        self._count = counting(options.tokenizer, wants)
+        require_prompts(wants.prompts, self.name)
+        call = Call(
+            under_v1(wants.endpoint, self.path),
+            headers_of(options, wants.endpoint),
+            model_of(options, wants.endpoint),
+            self.operation,
+            streamed=options.stream,
+            version=options.http,
+        )
+        return build_requests(wants, call, lambda prompt: self._body(prompt, call.model, options))
+
+    def digest(self, request: Request, reply: Reply) -> Digest:
+        if reply.status >= 400:
+            return digest_refusal(reply)
+        about = request.about if isinstance(request.about, Asked) else Asked()
+        read = read_stream(reply.body, self.says, self.text_key) if about.streamed else whole(reply.body, self.says)
+        return read.digest(request, reply, self._count)
+
+    def finish(self) -> None:
+        """Nothing was made at the endpoint."""
+
+    def _body(self, prompt: Prompt, model: str, options: TextOptions) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": model, **self.content(prompt)}
+        if prompt.max_tokens is not None:
+            body[options.max_tokens_field] = prompt.max_tokens
+            if prompt.exact_tokens and options.extensions:
+                body |= {"ignore_eos": True, "min_tokens": prompt.max_tokens}
+        if options.temperature is not None:
+            body["temperature"] = options.temperature
+        if options.stream:
+            body["stream"] = True
+            if options.usage:
+                body["stream_options"] = {"include_usage": True}
+        return body | options.extra

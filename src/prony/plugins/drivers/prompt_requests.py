@@ -1,0 +1,75 @@
+"""Prompts and how a server is asked in, the requests of a driver that generates text out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from prony.errors import InputError
+from prony.plugins.drivers.answer import Asked, Counts
+from prony.plugins.drivers.http.probe import HttpVersion, check_version, request_to, wire_of
+from prony.plugins.tokenizer import tokenizer_at
+from prony.ports.driver import Keeps, Prepared, Prompt, Request, Wants
+
+
+@dataclass(frozen=True)
+class Call:
+    """How every prompt of a load is asked."""
+
+    path: str
+    headers: Mapping[str, str]
+    model: str
+    operation: str
+    streamed: bool
+    version: HttpVersion = 1
+
+
+def build_requests(wants: Wants, call: Call, body_of: Callable[[Prompt], Mapping[str, Any]]) -> Prepared:
+    """Return a request for each prompt."""
+    check_version(wants.endpoint, call.version)
+    requests = [
+        Request(
+            request_to(wants.endpoint, "POST", call.path, call.headers, written(body_of(prompt)), call.version),
+            operation=call.operation,
+            after=after,
+            expected=prompt.expected,
+            about=Asked(call.streamed, prompt.input_tokens),
+        )
+        for prompt, after in zip(wants.prompts, previous_turns(wants.prompts), strict=True)
+    ]
+    notes = {"model": call.model, "prompts": str(len(requests)), "streamed": "yes" if call.streamed else "no"}
+    return Prepared(requests, wire_of(call.version), keeps=Keeps.REPLY, notes=notes)
+
+
+def counting(tokenizer: str | None, wants: Wants) -> Counts | None:
+    """Return what counts tokens where the server does not; None where no tokenizer is named."""
+    found = tokenizer_at(tokenizer, wants.base)
+    return None if found is None else found.count
+
+
+def previous_turns(prompts: Sequence[Prompt]) -> list[int | None]:
+    """Return, for each prompt, the one of the same session that must be answered before it."""
+    last: dict[int, int] = {}
+    before: list[int | None] = []
+    for index, prompt in enumerate(prompts):
+        before.append(None if prompt.session is None else last.get(prompt.session))
+        if prompt.session is not None:
+            last[prompt.session] = index
+    return before
+
+
+def plain(prompt: Prompt) -> str:
+    """Return a prompt as one text: no template is known here, so messages are only put below each other."""
+    return "\n\n".join(message["content"] for message in prompt.messages)
+
+
+def written(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def require_prompts(prompts: Sequence[Prompt], name: str) -> Sequence[Prompt]:
+    if not prompts:
+        raise InputError(f"{name} has nothing to ask", hint="does the task's data set hold any prompts?")
+    return prompts

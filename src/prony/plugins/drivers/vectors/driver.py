@@ -1,0 +1,193 @@
+"""A store of vectors in, inserts and queries and how good the answers were out; what each store calls them is its own.
+
+Recall is the share of the exact nearest vectors that an answer holds. It exists where the collection stands still: not
+where the same load inserts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from pydantic import Field
+
+from prony.load.http import request_bytes
+from prony.model.base import Noun
+from prony.plugins.drivers.cleanup import clean_up_on_failure
+from prony.plugins.drivers.http.session import HttpSession
+from prony.plugins.drivers.request_count import how_many, shared_out
+from prony.plugins.drivers.vectors.truth import BLOCK, Metric, Vectors, exact_answers
+from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants
+
+WIRE = "prony.load.http:HttpWire"
+_JSON = {"Content-Type": "application/json"}
+_NUMBER_BYTES = 10
+
+
+class VectorOptions(Noun):
+    """What is asked of a store of vectors."""
+
+    operation: Literal["insert", "query", "mixed"] = Field(default="query", description="what is done with vectors")
+    query_share: float = Field(default=0.9, ge=0, le=1, description="of mixed: which share of the requests are queries")
+    count: int = Field(default=10_000, ge=1, le=100_000_000, description="vectors in the collection before queries")
+    dim: int = Field(default=128, ge=1, le=65_536, description="numbers in a vector")
+    metric: Metric = Field(default="l2", description="what near means")
+    top_k: int = Field(default=10, ge=1, le=10_000, description="how many nearest vectors a query asks for")
+    batch_size: int = Field(default=256, ge=1, le=100_000, description="vectors in one insert")
+    clusters: int = Field(default=64, ge=0, description="centres that vectors lie about; 0: none, the hardest case")
+    api_key_env: str | None = Field(
+        default=None, min_length=1, description="the environment variable that has the server's key"
+    )
+    distinct: int = Field(
+        default=1_000, ge=1, le=1_000_000, description="requests made beforehand; they are used again after that"
+    )
+
+
+Call = tuple[str, str, Any]  # method, path, document
+
+
+class Store(Protocol):
+    """One collection of a store, in the store's own words."""
+
+    headers: Mapping[str, str]
+
+    def make(self, session: HttpSession) -> str:
+        """Make the collection; return the server's version."""
+
+    def settle(self, session: HttpSession) -> None:
+        """Wait until what was inserted is indexed."""
+
+    def insert(self, numbers: Sequence[int], vectors: Sequence[Sequence[float]]) -> Call: ...
+    def query(self, vector: Sequence[float]) -> Call: ...
+
+    def read_ids(self, document: Any) -> list[int]:
+        """Return the numbers of the vectors in an answer; where it is none, whatever its shape raises."""
+
+    def remove(self, session: HttpSession) -> None: ...
+
+
+class VectorDriver:
+    """Collections have a name of their own and are removed at the end; nothing else is touched."""
+
+    schemes: ClassVar[tuple[str, ...]] = ("http", "https", "unix")
+    asks: ClassVar[bool] = False
+    makes: ClassVar[bool] = True
+    Options: ClassVar[type[Any]] = VectorOptions
+
+    def __init__(self) -> None:
+        self._endpoint = Endpoint()
+        self._store: Store | None = None
+        self._answers = 0
+
+    def store(self, options: Any) -> Store:
+        """Return the collection that is to be made; each driver's own."""
+        raise NotImplementedError
+
+    def prepare(self, wants: Wants) -> Prepared:
+        options: VectorOptions = wants.options
+        self.finish()
+        vectors = Vectors(wants.seed, options.dim, options.clusters)
+        store = self.store(options)
+        self._endpoint = wants.endpoint
+        filled = 0 if options.operation == "insert" else options.count
+        with clean_up_on_failure(self.finish), HttpSession(wants.endpoint, {**_JSON, **store.headers}) as session:
+            version = store.make(session)
+            self._store = store
+            for number in range(-(-filled // BLOCK)):
+                _fill(session, store, vectors.stored_block(filled, number).tolist(), number * BLOCK, options.batch_size)
+            store.settle(session)
+        self._answers = min(options.top_k, filled)
+        return Prepared(
+            requests=_Making(wants, options, store, vectors).requests(),
+            wire=WIRE,
+            keeps=Keeps.NOTHING if options.operation == "insert" else Keeps.REPLY,
+            notes={
+                "server": version,
+                "vectors": f"{filled} of {options.dim} numbers, {options.metric}, {options.clusters} clusters",
+                "quality": "recall against exact answers" if options.operation == "query" else "not judged",
+            },
+        )
+
+    def digest(self, request: Request, reply: Reply) -> Digest:
+        if reply.status >= 400:
+            return Digest(cause=Cause.STATUS, detail=f"{reply.status}: {reply.body[:300].decode(errors='replace')}")
+        if request.operation != "query" or self._store is None:
+            return Digest(items=request.items)
+        try:
+            found = self._store.read_ids(json.loads(reply.body))
+        except (ValueError, RecursionError):
+            return Digest(cause=Cause.MALFORMED, detail="the answer is no JSON, or its numbers are none")
+        except (KeyError, TypeError, IndexError, AttributeError):
+            return Digest(cause=Cause.CONTENT, detail="the answer has no list of vectors")
+        return _judge_answer(found, request.expected, self._answers)
+
+    def finish(self) -> None:
+        if self._store is not None:
+            with HttpSession(self._endpoint, {**_JSON, **self._store.headers}) as session:
+                self._store.remove(session)
+            self._store = None
+
+
+def _judge_answer(found: list[int], expected: Sequence[int] | None, count: int) -> Digest:
+    if len(found) < count:
+        return Digest(cause=Cause.CONTENT, detail=f"{len(found)} vectors instead of {count}")
+    if not expected:
+        return Digest()
+    return Digest(quality=len(set(expected).intersection(found)) / len(expected))
+
+
+def _fill(session: HttpSession, store: Store, block: list[list[float]], first: int, batch_size: int) -> None:
+    for at in range(0, len(block), batch_size):
+        part = block[at : at + batch_size]
+        method, path, document = store.insert(range(first + at, first + at + len(part)), part)
+        session.ask(method, path, _text(document))
+
+
+def _text(document: Any) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+class _Making:
+    """Makes the requests of a load."""
+
+    def __init__(self, wants: Wants, options: VectorOptions, store: Store, vectors: Vectors) -> None:
+        self._wants = wants
+        self._options = options
+        self._store = store
+        self._vectors = vectors
+
+    def requests(self) -> list[Request]:
+        options = self._options
+        each = options.dim * _NUMBER_BYTES * (1 if options.operation == "query" else options.batch_size)
+        count = how_many(self._wants, options.distinct, bytes_each=each)
+        rng = np.random.default_rng([self._wants.seed, 9])
+        shares = {"query": options.query_share, "insert": 1 - options.query_share}
+        operations = shared_out(rng, shares if options.operation == "mixed" else {options.operation: 1.0}, count)
+        queries = iter(self._queries(operations.count("query")))
+        inserts = iter(self._inserts(operations.count("insert")))
+        return [next(queries if operation == "query" else inserts) for operation in operations]
+
+    def _queries(self, count: int) -> Iterable[Request]:
+        options = self._options
+        questions = self._vectors.query_vectors(count)
+        answers: Sequence[Sequence[int] | None] = [None] * count
+        if options.operation == "query":
+            answers = exact_answers(
+                self._vectors, questions, count=options.count, top_k=options.top_k, metric=options.metric
+            ).tolist()
+        for question, answer in zip(questions.tolist(), answers, strict=True):
+            yield Request(self._content(self._store.query(question)), operation="query", expected=answer)
+
+    def _inserts(self, count: int) -> Iterable[Request]:
+        size = self._options.batch_size
+        for number in range(count):
+            first = self._options.count + number * size
+            added = self._vectors.insert_batch(size, number).tolist()
+            content = self._content(self._store.insert(range(first, first + size), added))
+            yield Request(content, operation="insert", items=size)
+
+    def _content(self, call: Call) -> bytes:
+        method, path, document = call
+        return request_bytes(method, path, self._wants.endpoint, {**_JSON, **self._store.headers}, _text(document))

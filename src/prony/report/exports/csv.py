@@ -1,0 +1,101 @@
+"""An experiment in, CSV out: one row a job, and columns that stay the same from experiment to experiment."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Sequence
+
+from prony.model.experiment_data import Entry, ExperimentData
+from prony.model.recipe import ModelWorkload, Workload
+from prony.model.shown import visible
+from prony.report import entry_fields
+
+# What identifies the row and its circumstances; empty where unknown.
+FACTS: tuple[str, ...] = (
+    "experiment_id", "experiment_name", "job_id", "title", "state", "verdict", "reasons", "failure",
+    "model", "model_sha256", "engine", "engine_version", "unit", "batch_size", "threads_asked", "precision_asked",
+    "device_effective", "precision_effective", "threads_effective", "device_name", "hardware_id", "software_id",
+    "started_at", "runs_used", "outliers",
+)  # fmt: skip
+# Each gives four columns: the value under its own name, then `.low`, `.high` and `.count`.
+NUMBERS: tuple[str, ...] = (
+    "inference_ms.p50", "inference_ms.mean", "inference_ms.min", "inference_ms.max", "inference_ms.sd",
+    "inference_ms.p90", "inference_ms.p95", "inference_ms.p99", "inference_ms.p99.9",
+    "throughput_per_s", "load_ms", "first_inference_ms", "cold_start_ms", "inference_cpu_ms", "import_ms",
+    "memory_mib", "rss_baseline_mib", "rss_load_peak_mib", "rss_peak_mib", "rss_anon_mib", "rss_file_mib",
+    "vram_peak_mib", "energy_j", "power_w",
+    "e2e_ms.p50", "e2e_ms.mean", "e2e_ms.min", "e2e_ms.max", "e2e_ms.p90", "e2e_ms.p95", "e2e_ms.p99", "e2e_ms.p99.9",
+    "service_ms.p50", "service_ms.p99", "ttfb_ms.p50", "ttft_ms.p50", "ttft_ms.p99", "ttft_content_ms.p50",
+    "itl_ms.p50", "itl_ms.p99", "tpot_ms.p50", "tpot_ms.p99", "goodput_per_s", "goodput_share", "request_rate_per_s",
+    "output_tokens_per_s", "input_tokens_per_s", "total_tokens_per_s", "tokens_per_s_per_user", "items_per_s",
+    "bytes_per_s", "in_flight", "quality", "highest_load", "error_rate",
+)  # fmt: skip
+_PARTS = ("", ".low", ".high", ".count")
+COLUMNS: tuple[str, ...] = FACTS + tuple(f"{key}{part}" for key in NUMBERS for part in _PARTS)
+# A spreadsheet takes a cell that begins so for a formula and runs it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def render(dossier: ExperimentData) -> str:
+    """Return the header and one line a job. A metric's column holds its median unless it names another statistic."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\r\n")
+    told = _script_columns(dossier)
+    writer.writerow([*COLUMNS, *map(safe_text, _column_names(told))])
+    for entry in dossier.entries:
+        writer.writerow([*map(safe_text, _facts(dossier, entry)), *_numbers(entry, (*NUMBERS, *told))])
+    return sink.getvalue()
+
+
+def _facts(dossier: ExperimentData, entry: Entry) -> list[str]:
+    job, result, summary, device = entry.job, entry.result, entry.summary, entry.environment.device
+    work, effective = job.workload, result.effective
+    failed = entry_fields.failures(entry)
+    return [
+        dossier.experiment.id, dossier.experiment.name, job.id, summary.title, str(result.state),
+        str(summary.verdict.grade), "; ".join(one.text for one in summary.verdict.reasons),
+        entry_fields.failure_text(failed[0][1]) if failed else "",
+        work.subject, result.model.sha256 if result.model else "", work.tool,
+        effective.engine_version if effective else "", *_model_settings(work),
+        effective.device if effective else "", effective.precision if effective else "",
+        "" if effective is None or effective.threads is None else str(effective.threads),
+        device.name, device.hardware_id, device.software_id, result.started_at.isoformat(),
+        str(len(summary.used)), str(summary.outlier_count),
+    ]  # fmt: skip
+
+
+def _model_settings(work: Workload) -> list[str]:
+    """Return what only a model is asked for: unit, batch size, threads and precision."""
+    if not isinstance(work, ModelWorkload):
+        return [""] * 4
+    return [work.unit, str(work.batch_size), "" if work.threads is None else str(work.threads), work.precision]
+
+
+def _script_columns(dossier: ExperimentData) -> list[str]:
+    """Return what scripts told: their columns come after all others, because nobody knows their names before."""
+    keys = dict.fromkeys(key for entry in dossier.entries for key in entry_fields.own_keys(entry.summary))
+    return [key for key in keys if key not in NUMBERS and key.removesuffix(".p50") not in NUMBERS]
+
+
+def _column_names(told: list[str]) -> list[str]:
+    return [f"{key}{part}" for key in told for part in _PARTS]
+
+
+def _numbers(entry: Entry, keys: Sequence[str]) -> list[str]:
+    cells = []
+    for key in keys:
+        found = entry_fields.estimate(entry.summary, key)
+        four = (None,) * 4 if found is None else (found.value, found.low, found.high, found.count)
+        cells += ["" if one is None or not math.isfinite(one) else repr(one) for one in four]
+    return cells
+
+
+def safe_text(cell: str) -> str:
+    """Return text that a spreadsheet shows and never executes, nor a terminal; blanks in front keep neither from it."""
+    cell = visible(cell)
+    is_formula = cell.startswith(_FORMULA) or cell.lstrip().startswith(_FORMULA)
+    return f"'{cell}" if is_formula and not _NUMBER.fullmatch(cell) else cell

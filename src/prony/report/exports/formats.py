@@ -1,0 +1,51 @@
+"""An experiment in, files of its requests out: JSON lines, CSV, and the formats of other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+
+from prony.errors import InputError
+from prony.model.experiment_data import Entry, ExperimentData
+from prony.report import entry_fields
+from prony.report.exported import ExportedLoad
+
+# What a person writes after --format, and the module whose `write` makes it; imported only when it is asked for.
+EXPORTS: dict[str, str] = {
+    "requests-jsonl": "prony.report.exports.requests_jsonl",
+    "csv": "prony.report.exports.requests_csv",
+    "hdr": "prony.report.exports.hdr",
+    "mlperf": "prony.report.exports.mlperf",
+    "ai-factory": "prony.report.ai_factory",
+}
+
+
+def check_format(written: str) -> str:
+    """Return the name of a format as it is known here."""
+    name = written.lower()
+    if name not in EXPORTS:
+        near = get_close_matches(name, EXPORTS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(EXPORTS)}"
+        raise InputError(f"requests cannot be exported as {written!r}", hint=hint, code="unknown_format")
+    return name
+
+
+def export(
+    dossier: ExperimentData,
+    format: str,  # noqa: A002 - the word that people write
+    to: Path,
+    complete: Callable[[Entry], ExportedLoad] = ExportedLoad,
+) -> tuple[Path, ...]:
+    """Write the requests of every load into a folder, and return the files; those of these names are replaced.
+
+    `complete` adds to an entry what only some formats have room for."""
+    name = check_format(format)
+    loads = [entry for entry in dossier.entries if entry_fields.is_load(entry)]
+    if not loads:
+        hint = "a load is a job whose workload is of kind service"
+        raise InputError("no job of this experiment is a load, so there are no requests", hint=hint)
+    to.mkdir(parents=True, exist_ok=True)
+    module = import_module(EXPORTS[name])
+    return tuple(path for entry in loads for path in module.write(complete(entry), to))

@@ -1,0 +1,101 @@
+"""Write an experiment as JSON: every number with its unit, interval, count, method and verdict."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from prony.model.analysed_experiment import AnalysedExperiment
+from prony.model.estimate import Estimate, Summary, Verdict, verdict_on
+from prony.model.experiment_data import Entry, ExperimentData
+from prony.model.metric import METRICS, key_of
+from prony.report.findings import findings
+from prony.report.method_sentences import decisions
+from prony.report.script_curves import curves
+
+# Raised when a key changes its meaning or goes away; new keys may appear at any time.
+VERSION = 1
+
+
+def render(dossier: ExperimentData) -> str:
+    """Return the document; what is not a finite number is null, because JSON has no other word for it."""
+    account = AnalysedExperiment.of(dossier)
+    document = {
+        "kind": "prony.report",
+        "version": VERSION,
+        "experiment": _experiment(dossier),
+        "findings": findings(dossier),
+        "gates": [one.model_dump(mode="json") for one in dossier.gates],
+        "sweep": None if dossier.sweep is None else dossier.sweep.model_dump(mode="json"),
+        "comparison": None if account.comparison is None else account.comparison.model_dump(mode="json"),
+        "histories": [one.model_dump(mode="json") for one in account.histories],
+        "matrix": None if account.matrix is None else account.matrix.model_dump(mode="json"),
+        "worths": {job: [one.model_dump(mode="json") for one in worths] for job, worths in account.worths.items()},
+        "methods": decisions(account),
+        "jobs": [_job(entry) for entry in dossier.entries],
+        "calibration": _calibration(dossier),
+    }
+    return json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _experiment(dossier: ExperimentData) -> dict[str, Any]:
+    return dossier.experiment.model_dump(mode="json", exclude={"recipe_text", "base"})
+
+
+def _job(entry: Entry) -> dict[str, Any]:
+    result, summary = entry.result, entry.summary
+    told = summary.model_dump(
+        mode="json",
+        include={
+            "title",
+            "cell",
+            "outlier_count",
+            "used",
+            "steady_from",
+            "excluded",
+            "runs",
+            "counts",
+            "sensitivity",
+            "metrics",
+            "headline",
+        },
+    )
+    return told | {
+        "job_id": entry.job.id,
+        "workload": entry.job.workload.model_dump(mode="json"),
+        "state": str(result.state),
+        "verdict": summary.verdict.model_dump(mode="json"),
+        "ended_early": entry.ended_early,
+        "estimates": {key: _number(one, verdict_on(summary, key)) for key, one in summary.estimates.items()},
+        "missing": [one.model_dump(mode="json") | {"unit": _unit(summary, one.metric)} for one in summary.missing],
+        "outliers": [one.model_dump(mode="json") | {"unit": _unit(summary, one.metric)} for one in summary.outliers],
+        "spread": {
+            key: one.model_dump(mode="json") | {"unit": _unit(summary, key)} for key, one in summary.spread.items()
+        },
+        "result": result.model_dump(mode="json", exclude={"job_id", "experiment_id", "state"}),
+        "curves": [one.as_json() for one in curves(entry)],
+        "environment": entry.environment.model_dump(mode="json"),
+    }
+
+
+def _number(estimate: Estimate, verdict: Verdict) -> dict[str, Any]:
+    return estimate.model_dump(mode="json") | {"verdict": str(verdict.grade)}
+
+
+def _unit(summary: Summary, key: str) -> str | None:
+    name = key_of(key).metric
+    metric = summary.metrics.get(name) or METRICS.get(name)
+    return None if metric is None else metric.unit
+
+
+def _calibration(dossier: ExperimentData) -> dict[str, Any] | None:
+    return None if dossier.calibration is None else dossier.calibration.model_dump(mode="json")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

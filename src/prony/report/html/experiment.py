@@ -1,0 +1,127 @@
+"""Write a self-contained HTML page about an experiment: words first, then the table, plots, jobs and method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from prony.model.analysed_experiment import AnalysedExperiment
+from prony.model.estimate import Grade
+from prony.model.experiment_data import ExperimentData
+from prony.report import entry_fields, gate_tables
+from prony.report.findings import findings
+from prony.report.html.analysis import axes_section, comparison_section, cost_section, history_section
+from prony.report.html.job import articles
+from prony.report.html.load import load_samples, load_section
+from prony.report.html.method import method
+from prony.report.html.page import whole
+from prony.report.html.tags import Html, add_caption, grid, join_html, scrolling, section, tag
+from prony.report.notes import Note, instrument, notes, whose
+from prony.report.plots import jobs as plots
+from prony.report.plots.series import Run, runs
+from prony.report.table import Column, Row, table
+
+
+def render(dossier: ExperimentData) -> str:
+    """Return the whole page. It refers to nothing outside itself and holds no script."""
+    account = AnalysedExperiment.of(dossier)
+    samples = {entry.job.id: runs(entry) for entry in dossier.entries if entry_fields.is_model(entry)}
+    loaded = load_samples(dossier)
+    parts = [
+        ("found", "Found", _show_findings(dossier)),
+        ("gates", "Gates", _gates(dossier)),
+        ("sides", "The two sides", comparison_section(account)),
+        ("history", "History", history_section(account)),
+        ("loads", "Load", load_section(dossier, loaded)),
+        ("results", "Results", _results(dossier)),
+        ("axes", "Two axes", axes_section(account)),
+        ("cost", "Cost", cost_section(account)),
+        ("plots", "Plots", _plots(dossier, samples)),
+        ("jobs", "Jobs", section("jobs", "Each job", *articles(dossier, samples, loaded))),
+        ("method", "Method", method(account)),
+    ]
+    links = [tag("a", name, href=f"#{anchor}") for anchor, name, part in parts if part is not None]
+    foot = tag("footer", "Written by Prony from the stored samples of this experiment. ",
+               "Every number can be computed again from its result folder.")  # fmt: skip
+    body = join_html((_top(dossier, links), tag("main", *(part for _, _, part in parts)), foot))
+    return whole(f"{dossier.experiment.name}: Prony report", body)
+
+
+def _top(dossier: ExperimentData, links: Sequence[Html]) -> Html:
+    one = dossier.experiment
+    when = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
+    meta = " · ".join([one.id, when, str(one.state)] + ([f"rerun of {one.rerun_of}"] if one.rerun_of else []))
+    about = tag("p", one.recipe.description) if one.recipe.description else None
+    eyebrow = tag("p", "Prony report", class_="eyebrow")
+    return tag(
+        "header", eyebrow, tag("h1", one.name), tag("p", meta, class_="meta"), about, tag("nav", *links), class_="top"
+    )
+
+
+def _show_findings(dossier: ExperimentData) -> Html:
+    told = [tag("li", sentence) for sentence in findings(dossier)]
+    return section("found", "What was found", tag("ul", *told, class_="found"))
+
+
+def _gates(dossier: ExperimentData) -> Html | None:
+    if not dossier.gates:
+        return None
+    rows = [[line.name, *line.cells] for line in gate_tables.lines(dossier.gates)]
+    return section("gates", "Gates", grid(gate_tables.HEADINGS, rows))
+
+
+def _results(dossier: ExperimentData) -> Html:
+    shown = table(dossier)
+    if not shown.rows:
+        return section("results", "Results", tag("p", "No job has a result yet."))
+    head = tag("tr", *(_heading(column) for column in shown.columns))
+    body = [_row(shown.columns, row, place) for place, row in enumerate(shown.rows)]
+    shown_table = scrolling(tag("table", tag("thead", head), tag("tbody", *body), class_="results"))
+    remarks = tag("ul", *(_note(note, len(shown.rows)) for note in notes(dossier)), class_="notes")
+    line = tag("p", f"Instrument: {instrument(dossier.calibration)}.", class_="muted")
+    about = "Each number stands above its interval; rest the pointer on it for its method and count. "
+    about += "A ratio describes jobs that do the same work; ≈ means that their intervals overlap."
+    caption = tag("p", about, class_="muted")
+    return section("results", "Results", shown_table, caption, remarks, line)
+
+
+def _heading(column: Column) -> Html:
+    unit = tag("small", f" {column.unit}") if column.unit else None
+    return tag("th", column.heading, unit, scope="col", class_="n" if column.is_number else None)
+
+
+def _row(columns: tuple[Column, ...], row: Row, place: int) -> Html:
+    grade = row.entry.summary.verdict.grade
+    cells = []
+    for column in columns:
+        cell = row.cells[column.key]
+        text: Html | str = cell.text
+        if column.key == "verdict":
+            text = tag("a", tag("span", cell.text, class_=f"verdict {grade}"), href=f"#job-{place}")
+        value = tag("b", text) if column.is_headline else text
+        interval = tag("span", cell.interval, class_="i") if cell.interval else None
+        cells.append(tag("td", value, interval, class_="n" if column.is_number else None, title=cell.note or None))
+    return tag("tr", *cells, class_="row-void" if grade is Grade.VOID else None)
+
+
+def _note(note: Note, job_count: int) -> Html:
+    mark = "·" if note.grade is None else entry_fields.SYMBOLS[note.grade]
+    style = f"mark {note.grade}" if note.grade else "mark muted"
+    jobs = whose(note, job_count)
+    return tag("li", tag("span", mark, class_=style), tag("b", f"{jobs}: ") if jobs else None, note.text)
+
+
+def _plots(dossier: ExperimentData, samples: dict[str, list[Run]]) -> Html | None:
+    entries = [entry for entry in dossier.entries if entry_fields.is_model(entry)]
+    if dossier.entries and not entries:
+        return None
+    drawn = (
+        ("Median inference.", "The mark is the median of runs, the bar its interval, the pale dots below it the median "
+         "of each single run (grey: left out). ● valid, ▲ suspect, ✖ void; hollow means that there is no interval.",
+         plots.comparison(entries, samples)),
+        ("Cold against warm.", "Loading the model, the first inference after it, and the warm median.",
+         plots.cold_warm(entries)),
+        ("Memory by phase.", "Resident memory at the end of each phase, anonymous and file-backed apart; the tick is "
+         "the process after importing the engine, the diamond the kernel's high-water mark.", plots.memory(entries)),
+    )  # fmt: skip
+    shown = [add_caption(title, text, plot) for title, text, plot in drawn if plot is not None]
+    return section("plots", "Plots", *(shown or [tag("p", "There is nothing to draw: no job has a number.")]))

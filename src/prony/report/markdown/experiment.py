@@ -1,0 +1,103 @@
+"""Write an experiment as GitHub-flavoured Markdown: findings, the table with its notes, failures, where it ran."""
+
+from __future__ import annotations
+
+import re
+
+from prony.model.analysed_experiment import AnalysedExperiment
+from prony.model.experiment_data import ExperimentData
+from prony.model.shown import visible
+from prony.report import entry_fields, gate_tables, load_tables
+from prony.report.escaping import unknown
+from prony.report.findings import findings
+from prony.report.markdown.analysis import analysis_lines, cost_lines
+from prony.report.markdown.sweep import sweep_lines
+from prony.report.markdown.text import escape_markdown, grid, line
+from prony.report.method_sentences import decisions
+from prony.report.notes import instrument, notes, whose
+from prony.report.table import Cell, Column, table
+
+_FENCE = "````"
+
+
+def render(dossier: ExperimentData) -> str:
+    """Return the document."""
+    account, one = AnalysedExperiment.of(dossier), dossier.experiment
+    lines = [
+        f"# {escape_markdown(one.name)}",
+        "",
+        escape_markdown(f"{one.id} · {one.created_at:%Y-%m-%d %H:%M} UTC · {one.state}"),
+        "",
+    ]
+    if one.recipe.description:
+        lines += [escape_markdown(one.recipe.description), ""]
+    lines += ["## What was found", "", *(f"- {escape_markdown(sentence)}" for sentence in findings(dossier)), ""]
+    if dossier.gates:
+        lines += ["## Gates", "", *grid(gate_tables.HEADINGS, gate_tables.lines(dossier.gates))]
+    lines += analysis_lines(account)
+    if dossier.sweep is not None:
+        lines += sweep_lines(dossier.sweep)
+    lines += ["## Results", "", *results(dossier), "", *_notes(dossier), ""]
+    lines += [*cost_lines(account), *_loads(dossier)]
+    lines += ["## How it was decided", "", *(f"- {escape_markdown(text)}" for text in decisions(account)), ""]
+    lines += ["## Where and how", "", *_machines(dossier), "", *_recipe(dossier)]
+    return "\n".join(lines) + "\n"
+
+
+def results(dossier: ExperimentData) -> list[str]:
+    """Return the table of all jobs."""
+    shown = table(dossier)
+    if not shown.rows:
+        return ["No job has a result yet."]
+    lines = [line([escape_markdown(column.title) for column in shown.columns])]
+    lines.append(line(["---:" if column.is_number else "---" for column in shown.columns]))
+    lines += [line([_cell(column, row.cells[column.key]) for column in shown.columns]) for row in shown.rows]
+    return lines
+
+
+def _loads(dossier: ExperimentData) -> list[str]:
+    """Return what loads have beyond the table: the latencies and figures of each."""
+    lines: list[str] = []
+    for entry in load_tables.loads(dossier):
+        latencies, figures = load_tables.latency_lines(entry), load_tables.figure_lines(entry)
+        if latencies or figures:
+            lines += [f"## {escape_markdown(entry_fields.label(entry))}", ""]
+            lines += grid(["metric, ms", *load_tables.PERCENTILES], latencies)
+            lines += grid(["metric", "value", "interval"], figures)
+    return lines
+
+
+def _cell(column: Column, cell: Cell) -> str:
+    value = f"**{escape_markdown(cell.text)}**" if column.is_headline and cell.interval else escape_markdown(cell.text)
+    return f"{value} {escape_markdown(cell.interval)}".strip()
+
+
+def _notes(dossier: ExperimentData) -> list[str]:
+    lines = []
+    for note in notes(dossier):
+        mark = f"{entry_fields.SYMBOLS[note.grade]} " if note.grade is not None else ""
+        jobs = whose(note, len(dossier.entries))
+        lines.append(f"- {mark}{f'**{escape_markdown(jobs)}**: ' if jobs else ''}{escape_markdown(note.text)}")
+    return [*lines, f"- Instrument: {escape_markdown(instrument(dossier.calibration))}"]
+
+
+def _machines(dossier: ExperimentData) -> list[str]:
+    seen = {entry.environment.device.hardware_id: entry.environment.device for entry in dossier.entries}
+    lines = []
+    for device in seen.values():
+        cpu, software = device.hardware.cpu, device.software
+        cores, memory = unknown(cpu.allowed_cores), unknown(device.hardware.memory_mib)
+        about = f"{device.name}: {cpu.model or 'unknown CPU'}, {cores} cores, {memory} MiB"
+        system = [f"{software.os} {software.kernel}".strip(), software.python and f"Python {software.python}"]
+        lines.append(f"- {escape_markdown(about)}; {escape_markdown(', '.join(filter(None, system)))}")
+    models = {
+        one.result.model.sha256: one.result.model.source for one in dossier.entries if one.result.model is not None
+    }
+    return lines + [f"- {escape_markdown(source)}: `sha256:{digest}`" for digest, source in models.items()]
+
+
+def _recipe(dossier: ExperimentData) -> list[str]:
+    text = visible(dossier.experiment.recipe_text or dossier.experiment.recipe.model_dump_json(indent=2))
+    # The fence is longer than any run of backticks that the recipe may hold.
+    fence = max([_FENCE, *(run + "`" for run in re.findall(r"`+", text))], key=len)
+    return [f"{fence}", *text.rstrip().splitlines(), fence]

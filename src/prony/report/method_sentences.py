@@ -1,0 +1,38 @@
+"""An experiment in, a sentence for each way in which something was decided in it out, for every face alike."""
+
+from __future__ import annotations
+
+from prony.model.analysed_experiment import AnalysedExperiment
+from prony.model.calibration import Calibration
+from prony.report import comparison, number, sweep_tables
+
+_QUANTILES = (
+    "Quantiles within a run are of type 7 (linear between neighbours); the interval of a median over runs is by order "
+    "statistics, so at 95 % it takes six runs, and its true confidence stands beside it. Shares have Wilson's interval."
+)
+_GATES = (
+    "A gate passes where the whole interval of its number holds the limit, fails where none of it does, and cannot be "
+    "told between."
+)
+
+
+def decisions(account: AnalysedExperiment) -> list[str]:
+    """Return how numbers, comparisons, sweeps, histories and gates were judged, as far as there are any."""
+    told = [_QUANTILES]
+    if account.gates:
+        told.append(_GATES)
+    if account.comparison is not None:
+        told.append(comparison.method(account.comparison))
+    if account.sweep is not None:
+        told.append(sweep_tables.method(account.sweep))
+    told += account.methods
+    return [*told, _noise(account.calibration)]
+
+
+def _noise(calibration: Calibration | None) -> str:
+    if calibration is None or calibration.noise_class is None:
+        return "How noisy this machine is was not measured: `prony calibrate --deep` would tell."
+    level = (
+        "" if calibration.alpha is None else f", and comparisons test at a level of {number.share(calibration.alpha)}"
+    )
+    return f"By its deep calibration this machine is {calibration.noise_class}{level}."

@@ -1,0 +1,255 @@
+"""One order in, one answer out: load, feed, time and check a model in this process, phase by phase."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import os
+import re
+import signal
+import time
+import traceback
+from array import array
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from prony.errors import PronyError, StoreError, whose_move
+from prony.instruments.memory import read_memory, reset_peak
+from prony.ports.engine import Engine, LoadOptions, Session
+from prony.runner.child import outputs as outputs_file
+from prony.runner.child.inputs import MadeInput, make_inputs
+from prony.runner.child.loop import Call, Stamps, Stop, measure, warm_up
+from prony.runner.child.wire import PHASE_BYTES, ChildOrder, Wire
+
+T = TypeVar("T")
+
+
+def perform(engine: Engine, order: ChildOrder, wire: Wire, *, gate: int) -> int:
+    """Carry out one order and say how it ended; the exit status of this process."""
+    faulthandler.enable()
+    child = Child(engine, order, wire, gate)
+    try:
+        wire.send("done", **child.obey())
+    except PronyError as exc:
+        wire.send("failure", phase=child.phase, whose=whose_move(exc), **exc.to_dict())
+        return 1
+    except MemoryError:
+        wire.send("failure", phase=child.phase, code="out_of_memory", message="out of memory", hint=_MEMORY_HINT)
+        return 1
+    except Exception as exc:  # noqa: BLE001 - the edge of this process: whatever an engine raises is the result
+        message = f"{type(exc).__name__}: {exc}"
+        said = {"phase": child.phase, "message": message, "detail": traceback.format_exc(limit=-6)}
+        if _STARVED.search(message):
+            wire.send("failure", code="out_of_memory", hint=_MEMORY_HINT, **said)
+        else:
+            wire.send("failure", code="engine_error", hint=child.advice(), **said)
+        return 1
+    return 0
+
+
+_MEMORY_HINT = "use a smaller batch or model, or a machine with more memory"
+# How engines say that memory ran out without Python's own error for it.
+_STARVED = re.compile(r"bad_alloc|out of memory|(failed|unable|cannot) to allocate memory|can't allocate memory", re.I)
+
+
+class Child:
+    """A fresh process with an engine in it."""
+
+    def __init__(self, engine: Engine, order: ChildOrder, wire: Wire, gate: int) -> None:
+        self.engine = engine
+        self.order = order
+        self.wire = wire
+        self.gate = gate
+        self.phase = "start"
+        self.phases: dict[str, dict[str, int | None]] = {}
+        self.stamps: dict[str, Stamps] = {}
+        self.made: list[MadeInput] = []
+        self.stop = Stop()
+        # A polite stop: the inference that runs is finished and everything measured is handed over.
+        signal.signal(signal.SIGTERM, lambda *_: setattr(self.stop, "asked", True))
+        self.note = os.open(order.phase, os.O_WRONLY | os.O_CREAT, 0o600) if order.phase else None
+        self.baseline_kib = read_memory().now_kib
+
+    def obey(self) -> dict[str, Any]:
+        work: dict[str, Callable[[], dict[str, Any]]] = {
+            "probe": self._probe,
+            "load": self._load_only,
+            "outputs": self._outputs_only,
+            "measure": self._measure,
+        }
+        return work[self.order.op]() | {"phases": self.phases, "baseline_kib": self.baseline_kib}
+
+    def advice(self) -> str:
+        """Return what may help against an error of the engine: the sizes are wrong more often than the engine is."""
+        guessed = [item for item in self.made if "rule:" in item.shape_source]
+        if not guessed or self.phase not in ("prepare", "first"):
+            return ""
+        fed = ", ".join(f"{item.name} {list(item.array.shape)} ({item.shape_source})" for item in guessed)
+        return f"it was fed {fed}: where a size is wrong, write it in workload.inputs.axes or .shapes"
+
+    def _probe(self) -> dict[str, Any]:
+        self.phase = "probe"
+        return {"info": asdict(self.engine.probe())}
+
+    def _load_only(self) -> dict[str, Any]:
+        _, made, call = self._ready_to_run()
+        self._first(call)
+        return self._samples() | {"inputs": _facts(made)}
+
+    def _outputs_only(self) -> dict[str, Any]:
+        session, made, call = self._ready_to_run()
+        raw = self._during("check", call)
+        return self._check_outputs(session, raw) | {"inputs": _facts(made)}
+
+    def _measure(self) -> dict[str, Any]:
+        session, made, call = self._ready_to_run()
+        self._first(call)
+        warm = self._warm_up(call)
+        if self.stop.asked:  # a few inferences of a model that is not warm would be a run like any other
+            return {"inputs": _facts(made), "warm": warm, "stopped": True} | self._samples()
+        stopped_by = self._time_runs(call)
+        raw = self._during("check", call)
+        checked = self._check_outputs(session, raw)
+        answer = {"inputs": _facts(made), "warm": warm, "stopped_by": stopped_by, "stopped": self.stop.asked}
+        return answer | checked | self._samples()
+
+    def _ready_to_run(self) -> tuple[Session, list[MadeInput], Call]:
+        order = self.order
+        options = LoadOptions(
+            unit=order.unit,
+            threads=order.threads,
+            precision=order.precision,
+            batch_size=order.batch_size,
+            shapes={name: tuple(shape) for name, shape in order.shapes.items()},
+            options=order.options,
+            profile=order.profile,
+        )
+        session = self._during("load", lambda: self.engine.load(order.model, options), stamped=True)
+        made, call = self._during("prepare", lambda: self._prepare(session))
+        return session, made, call
+
+    def _prepare(self, session: Session) -> tuple[list[MadeInput], Call]:
+        order = self.order
+        self.made = made = make_inputs(
+            session.signature(),
+            batch_size=order.batch_size,
+            axes=order.axes,
+            shapes={name: tuple(shape) for name, shape in order.shapes.items()},
+            values=order.values,
+            seed=order.seed,
+        )
+        return made, session.bind({item.name: item.array for item in made})
+
+    def _first(self, call: Call) -> None:
+        self._during("first", call, stamped=True)
+
+    def _warm_up(self, call: Call) -> bool | None:
+        stamps = self.stamps.setdefault("warmup", Stamps())
+        self.cpu_before_warmup_ns = time.process_time_ns()
+        return self._during("warmup", lambda: warm_up(call, stamps, self.order.warmup, self.stop))
+
+    def _time_runs(self, call: Call) -> str:
+        order = self.order
+        stamps = self.stamps.setdefault("measure", Stamps())
+        # Python's collector is none of the engine's business: it works before the window and rests inside it.
+        gc.collect()
+        gc.disable()
+        # The runner reads the machine's counters now, so that they cover the measured window and nothing else.
+        before = self.stamps["warmup"] or self.stamps["first"]
+        self.wire.send("ready", inference_ns=before.ends[-1] - before.begins[-1])
+        os.read(self.gate, 1)
+
+        def run() -> str:
+            return measure(call, stamps, runs=order.runs, max_time_ns=order.max_time_ns, ci=order.ci, stop=self.stop)
+
+        stopped_by = self._during("measure", run)
+        gc.enable()
+        since_warmup_ns = time.process_time_ns() - self.cpu_before_warmup_ns
+        self.wire.send(
+            "measured",
+            cpu_ns=self.phases["measure"]["cpu_ns"],
+            cpu_since_warmup_ns=since_warmup_ns,
+            count=len(stamps),
+        )
+        return stopped_by
+
+    def _check_outputs(self, session: Session, raw: Any) -> dict[str, Any]:
+        outputs = session.outputs(raw)
+        finite = all(bool(np.isfinite(array).all()) for array in outputs.values() if array.dtype.kind in "fc")
+        if self.order.outputs:
+            outputs_file.keep(self.order.outputs, outputs)
+        return {"finite": finite, "outputs": len(outputs), "effect": asdict(session.effect())}
+
+    def _during(self, name: str, work: Callable[[], T], *, stamped: bool = False) -> T:
+        """Do one phase with its own clock, CPU time and memory mark."""
+        self._enter(name)
+        reset_peak()
+        stamps = Stamps()
+        cpu_ns = time.process_time_ns()
+        begin_ns = time.perf_counter_ns()
+        result = work()
+        end_ns = time.perf_counter_ns()
+        cpu_ns = time.process_time_ns() - cpu_ns
+        memory = read_memory()
+        if stamped:
+            stamps.begins.append(begin_ns)
+            stamps.ends.append(end_ns)
+            self.stamps[name] = stamps
+        self.phases[name] = {
+            "begin_ns": begin_ns,
+            "end_ns": end_ns,
+            "cpu_ns": cpu_ns,
+            "count": len(self.stamps.get(name, ())),
+            "rss_peak_kib": memory.peak_kib,
+            "rss_anon_kib": memory.anon_kib,
+            "rss_file_kib": memory.file_kib,
+        }
+        return result
+
+    def _enter(self, name: str) -> None:
+        """Say which phase this is; aloud only where the runner's waking up disturbs nothing that is timed closely."""
+        self.phase = name
+        if self.note is not None:
+            os.pwrite(self.note, name.encode().ljust(PHASE_BYTES), 0)
+        if name in ("load", "warmup"):
+            self.wire.send("phase", name=name)
+
+    def _samples(self) -> dict[str, Any]:
+        """Write the samples as raw int64, all begins of a phase and then all its ends; return how many of each."""
+        counts = {name: len(stamps) for name, stamps in self.stamps.items()}
+        if self.order.samples:
+            blocks = (block for stamps in self.stamps.values() for block in (stamps.begins, stamps.ends))
+            _write_blocks(Path(self.order.samples), blocks)
+        return {"counts": counts}
+
+
+def _write_blocks(path: Path, blocks: Iterable[array[int]]) -> None:
+    unfinished = path.with_suffix(".tmp")
+    try:
+        with unfinished.open("wb") as file:
+            for block in blocks:
+                block.tofile(file)
+        unfinished.replace(path)
+    except OSError as exc:  # not the engine's fault
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise StoreError(f"cannot write {path}: {exc.strerror}", hint="is the disk full or read-only?") from exc
+
+
+def _facts(made: list[MadeInput]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": item.name,
+            "dtype": str(item.array.dtype),
+            "shape": list(item.array.shape),
+            "shape_source": item.shape_source,
+            "values_source": item.values_source,
+            "sha256": item.sha256,
+        }
+        for item in made
+    ]

@@ -1,0 +1,172 @@
+"""An engine kept imported, and a fresh child forked from it for each order."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import os
+import select
+import signal
+import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+
+from prony.ports.engine import Engine
+from prony.runner.child.pages import populate, resident_stretches
+from prony.runner.child.repetition import perform
+from prony.runner.child.wire import ChildOrder, Message, Wire, private_wire
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: list[str]) -> int:
+    wire = private_wire()
+    die_with_parent()
+    engine = _import_engine(arguments[0], wire)
+    if engine is None:
+        return 1
+    gc.collect()
+    gc.freeze()  # what was imported is shared with every child; collecting there would copy its pages
+    Spawner(engine, wire).serve()
+    return 0
+
+
+def die_with_parent(number: int = signal.SIGKILL, parent: int | None = None) -> None:
+    """Ask the kernel to signal this process when its parent ends, however it ends (Linux; elsewhere the closed
+    standard input tells). `parent` is who made this process: without it, one that is gone already is not missed."""
+    if sys.platform != "linux":
+        return
+    parent = os.getppid() if parent is None else parent
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+    if os.getppid() != parent:  # it ended before we could ask
+        os.kill(os.getpid(), number)
+
+
+def _import_engine(target: str, wire: Wire) -> Engine | None:
+    module, _, name = target.partition(":")
+    begin_ns = time.perf_counter_ns()
+    try:
+        engine: Engine = getattr(importlib.import_module(module), name)()
+        reason = engine.unsupported()
+        if reason is not None:
+            wire.send("unsupported", reason=reason)
+            return None
+        version = engine.preload()
+    except ImportError as exc:
+        wire.send("missing", reason=str(exc), module=exc.name or "")
+        return None
+    except Exception as exc:  # noqa: BLE001 - the edge of this process: whatever a vendor's import raises is reported
+        wire.send("broken", reason=f"{type(exc).__name__}: {exc}", detail=traceback.format_exc(limit=-3))
+        return None
+    wire.send(
+        "hello",
+        version=version,
+        import_ns=time.perf_counter_ns() - begin_ns,
+        python=sys.executable,
+        python_version=sys.version.split()[0],
+        threads=_thread_count(),
+    )
+    return engine
+
+
+def _thread_count() -> int:
+    tasks = Path("/proc/self/task")
+    return len(list(tasks.iterdir())) if tasks.exists() else threading.active_count()
+
+
+class Spawner:
+    """Serves one order at a time; relays the word to go; ends when the runner's side of the wire closes."""
+
+    def __init__(self, engine: Engine, wire: Wire) -> None:
+        self.engine = engine
+        self.wire = wire
+        self.imported = resident_stretches()
+        self.child: int | None = None
+        self.gate: int | None = None
+
+    def serve(self) -> None:
+        if not hasattr(os, "fork"):
+            return self._serve_here()
+        wakeup_read, wakeup_write = os.pipe()
+        os.set_blocking(wakeup_write, False)
+        signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        while True:
+            ready, _, _ = select.select([self.wire.read_fd, wakeup_read], [], [])
+            if wakeup_read in ready:
+                os.read(wakeup_read, 4096)
+                self._reap()
+            if self.wire.read_fd in ready:
+                block = self.wire.receive()
+                if block is None:
+                    return self._end()
+                for message in block:
+                    self._obey(message)
+
+    def _serve_here(self) -> None:
+        """Without fork this process is itself the fresh one: it takes one order and ends."""
+        block = self.wire.receive()
+        if block:
+            read_fd, write_fd = os.pipe()
+            os.write(write_fd, b"g")
+            perform(self.engine, ChildOrder.of(block[0]), self.wire, gate=read_fd)
+            self.wire.send("exit", pid=os.getpid(), status=0)
+
+    def _obey(self, message: Message) -> None:
+        if message["event"] == "go" and self.gate is not None:
+            with suppress(BrokenPipeError):  # it ended while it waited; how, is told when it is reaped
+                os.write(self.gate, b"g")
+        elif message["event"] == "order":
+            self._fork(ChildOrder.of(message["order"]))
+
+    def _fork(self, order: ChildOrder) -> None:
+        gate_read, gate_write = os.pipe()
+        parent, pid = os.getpid(), os.fork()
+        if pid == 0:
+            os.close(gate_write)
+            self._be_child(order, gate_read, parent)
+        os.close(gate_read)
+        self.child, self.gate = pid, gate_write
+        self.wire.send("forked", pid=pid)
+
+    def _be_child(self, order: ChildOrder, gate: int, parent: int) -> None:
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.setpgid(0, 0)  # so that the runner can end this child and whatever the engine started
+            die_with_parent(parent=parent)
+            os.close(self.wire.read_fd)
+            populate(self.imported)
+            status = perform(self.engine, order, self.wire, gate=gate)
+        finally:
+            os._exit(status)  # no atexit of the spawner, no destructors of a vendor after the answer is out
+
+    def _reap(self) -> None:
+        while self.child is not None:
+            pid, status = os.waitpid(self.child, os.WNOHANG)
+            if pid == 0:
+                return
+            self.child = None
+            _kill_group(pid)  # whatever the engine started and left behind
+            if self.gate is not None:
+                os.close(self.gate)
+                self.gate = None
+            self.wire.send("exit", pid=pid, status=status)
+
+    def _end(self) -> None:
+        if self.child is not None:
+            os.kill(self.child, signal.SIGKILL)
+            _kill_group(self.child)
+            os.waitpid(self.child, 0)
+
+
+def _kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

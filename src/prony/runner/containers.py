@@ -1,0 +1,151 @@
+"""An image and a command in, the words that run it in a container out, by whichever engine is at hand.
+
+Paths and ports are the same inside as outside, so that a command line means the same in both.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from prony.errors import CapacityError
+from prony.model.container import ENGINES, WITH_APPTAINER
+
+__all__ = ["ENGINES", "NO_ENGINE", "WITH_APPTAINER", "Box", "Engine", "engine_at_hand"]
+
+NO_ENGINE = "an image needs podman or docker, and neither is on PATH; to get one: apt-get install podman"
+_LABEL = "prony.runner"
+_ASK_S = 60.0
+
+
+@dataclass(frozen=True)
+class Box:
+    """What a container has: `shared` are paths of this machine by where they are inside, the last word says whether
+    they may be written; `names` are the variables that it gets, by whose values the engine itself is started."""
+
+    image: str
+    command: Sequence[str] | None  # None: what the image runs, with the arguments
+    arguments: Sequence[str] = ()
+    folder: Path | None = None  # where the command is run; None: where the image says
+    shared: Sequence[tuple[Path, str, bool]] = ()
+    names: Sequence[str] = ()
+    label: str = ""  # by which it is found again
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A program that runs containers."""
+
+    path: str
+
+    @property
+    def name(self) -> str:
+        return Path(self.path).name
+
+    def trouble(self) -> str | None:
+        """Return why it cannot run anything now, or None: a program on the path may lack the server that it needs."""
+        try:
+            asked = [self.path, "info" if self.name in ENGINES else "--version"]
+            done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=_ASK_S)
+        except (OSError, subprocess.SubprocessError) as exc:
+            return f"{self.name} does not answer: {exc}"
+        if done.returncode == 0:
+            return None
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        return f"{self.name} does not work: {said[-1][:200] if said else f'exit code {done.returncode}'}"
+
+    def argv(self, box: Box, name: str = "") -> list[str]:
+        """Return the words that run the box to its end, in the foreground, under a name of its own if one is given."""
+        if self.name in ENGINES:
+            named = [f"--name={name}"] if name else []
+            return [self.path, "run", "--rm", "--init", *named, *self._options(box), *_words(box)]
+        return [self.path, "run" if box.command is None else "exec", *self._binds(box), _uri(box.image),
+                *(box.command or ()), *box.arguments]  # fmt: skip
+
+    def _options(self, box: Box) -> list[str]:
+        mounts = [f"--volume={path}:{inside}{'' if writes else ':ro'}" for path, inside, writes in box.shared]
+        found = [
+            "--network=host",
+            f"--shm-size={_half_of_memory()}",
+            *([f"--label={_LABEL}={box.label}"] if box.label else []),
+            *([f"--workdir={box.folder}"] if box.folder is not None else []),
+            *mounts,
+            # Names only: the values come from the engine's own environment, and no secret stands in a command line.
+            *(f"--env={name}" for name in box.names),
+            *(["--security-opt=label=disable"] if self.name == "podman" else []),
+        ]
+        if _has_gpus():
+            found.append("--device=nvidia.com/gpu=all" if self.name == "podman" else "--gpus=all")
+        return found
+
+    def _binds(self, box: Box) -> list[str]:
+        mounts = [f"--bind={path}:{inside}{'' if writes else ':ro'}" for path, inside, writes in box.shared]
+        where = [f"--pwd={box.folder}"] if box.folder is not None else []
+        return [*(["--nv"] if _has_gpus() else []), *where, *mounts]
+
+    def clearing(self, name: str) -> list[list[str]]:
+        """Return the commands that remove the container of a name."""
+        return [[self.path, "rm", "--force", "--volumes", name]] if self.name in ENGINES else []
+
+    def remove_containers(self, label: str) -> None:
+        """Remove every container of this label, whoever left it behind."""
+        if self.name not in ENGINES:
+            return  # a process like any other, which has ended with its parent
+        with suppress(OSError, subprocess.SubprocessError):
+            listed = _ask([self.path, "ps", "--all", "--quiet", "--filter", f"label={_LABEL}={label}"])
+            if names := listed.split():
+                _ask([self.path, "rm", "--force", "--volumes", *names])
+
+
+def _ask(words: Sequence[str]) -> str:
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=_ASK_S).stdout
+
+
+def engine_at_hand(among: Sequence[str] = ENGINES, environment: Mapping[str, str] = os.environ) -> Engine | None:
+    """Return the first engine that is on the path."""
+    found = next((path for name in among if (path := shutil.which(name, path=environment.get("PATH")))), None)
+    return Engine(found) if found else None
+
+
+def find_engine(among: Sequence[str] = WITH_APPTAINER) -> tuple[Engine | None, str]:
+    """Return the engine that containers of scripts run by, or else why there is none that works."""
+    engine = engine_at_hand(among)
+    reason = "no container engine is on the path" if engine is None else engine.trouble() or ""
+    return (None if reason else engine), reason
+
+
+def no_engine(image: str, reason: str) -> CapacityError:
+    """Return what is raised where an image cannot be run: its command is never run on the machine itself instead."""
+    return CapacityError(
+        f"image {image} needs a container engine, and {reason}",
+        hint="install podman or docker; or allow its command to run with the programs of the machine itself: "
+        "--no-container, or workload.container: false",
+        code="no_container",
+    )
+
+
+def _words(box: Box) -> list[str]:
+    if box.command is None:
+        return [box.image, *box.arguments]
+    return [f"--entrypoint={box.command[0]}", box.image, *box.command[1:], *box.arguments]
+
+
+def _uri(image: str) -> str:
+    """Return an image as Apptainer wants it: a file or a URI stays, a name is one of a registry."""
+    is_file = image.endswith(".sif") or image.startswith(("/", "./"))
+    return image if "://" in image or is_file else f"docker://{image}"
+
+
+def _half_of_memory() -> int:
+    """Return how large shared memory may grow, as large as Linux makes it by itself: an engine gives 64 MiB."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def _has_gpus() -> bool:
+    """Tell whether GPUs are here and can be handed to a container."""
+    return Path("/dev/nvidia0").exists() and any(map(shutil.which, ("nvidia-ctk", "nvidia-container-cli")))

@@ -1,0 +1,182 @@
+"""Engines on this machine: which interpreter hosts each, what it can do, and an environment of its own for one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from prony.errors import CapacityError, InputError
+from prony.model.device import EngineReport, EngineUnit
+from prony.ports import plugins
+from prony.runner.child.wire import ChildOrder, Message
+from prony.runner.host import EngineHost, Watch
+
+_PROBE_TIMEOUT_NS = 120 * 10**9
+_RECORD = "interpreter.json"
+_AT = "@"
+_STATES = {"engine_missing": "missing", "engine_unsupported": "unsupported"}
+
+
+def interpreter(name: str, engines: Path, version: str | None = None) -> str:
+    """Return the Python that hosts an engine: the environment that was added for it, or else this one.
+
+    With a version, the one that was added for that version goes first; whether what it finds has that version is for
+    `check_version` to say.
+    """
+    records = [engines / _place(name, one) / _RECORD for one in dict.fromkeys((version, None))]
+    record = next((one for one in records if one.exists()), None)
+    if record is None:
+        return sys.executable
+    python = str(json.loads(record.read_text())["python"])
+    if not Path(python).exists():
+        hint = _adding(name, version if record == records[0] else None)
+        raise CapacityError(f"the interpreter of {name} is gone: {python}", hint=hint, code="engine_broken")
+    return python
+
+
+def versions(engines: Path) -> list[tuple[str, str]]:
+    """Return every engine and version that was given an environment of its own."""
+    found = sorted(path.parent.name for path in engines.glob(f"*{_AT}*/{_RECORD}"))
+    return [(name, version) for name, _, version in (text.partition(_AT) for text in found)]
+
+
+def check_version(name: str, wanted: str | None, found: str) -> None:
+    """Refuse an engine of another version than the one that was asked for: `1.20` is any 1.20."""
+    number = found.partition("-")[0].partition("+")[0]
+    if wanted is None or number == wanted or number.startswith(f"{wanted}."):
+        return
+    raise CapacityError(
+        f"{name} {wanted} is wanted, and {found} is here", hint=_adding(name, wanted), code="engine_version"
+    )
+
+
+def _place(name: str, version: str | None) -> str:
+    return name if version is None else f"{name}{_AT}{version}"
+
+
+def _adding(name: str, version: str | None) -> str:
+    return f"prony engines add {name}" + (f" --version {version}" if version else "")
+
+
+def inspect(name: str, engines: Path, log: Path, version: str | None = None) -> EngineReport:
+    """Start one engine and ask what it can do; a broken one is reported, not raised."""
+    engine = plugins.load(plugins.ENGINES, name)
+    python = sys.executable
+    try:
+        python = interpreter(name, engines, version)
+        with EngineHost(name, python, log) as host:
+            answer = host.perform(ChildOrder(op="probe"), Watch(timeout_ns=_PROBE_TIMEOUT_NS))
+    except CapacityError as exc:
+        state = _STATES.get(exc.code, "broken")
+        reason = exc.message.partition(": ")[2] or exc.message
+        return EngineReport.read(
+            {
+                "name": name,
+                "python": python,
+                "state": state,
+                "reason": reason,
+                "hint": exc.hint,
+                "formats": engine.formats,
+            }
+        )
+    if answer.done is None:
+        reason = answer.failure.message if answer.failure else "no answer"
+        return EngineReport(name=name, python=python, state="broken", reason=reason, formats=engine.formats)
+    return _report(name, python, engine.formats, host.hello, answer.done["info"])
+
+
+def _report(name: str, python: str, formats: tuple[str, ...], hello: Message, info: Message) -> EngineReport:
+    units = tuple(
+        EngineUnit(
+            engine=name,
+            unit=unit["name"],
+            description=unit["description"],
+            precisions=tuple(unit["precisions"]),
+            seed_name=unit["seed_name"],
+        )
+        for unit in info["units"]
+    )
+    return EngineReport(
+        name=name,
+        python=python,
+        state="ready",
+        version=info["version"],
+        import_ms=hello["import_ns"] / 1e6,
+        formats=formats,
+        units=units,
+        details=info["details"] | {"python": hello["python_version"]},
+    )
+
+
+def add(
+    name: str,
+    engines: Path,
+    *,
+    version: str | None = None,
+    python: str | None = None,
+    requirements: Sequence[str] = (),
+    say: Callable[[str], None] = lambda _: None,
+) -> str:
+    """Give an engine an interpreter of its own: `python`, or a new virtual environment. Return that interpreter.
+
+    With a version it stands beside the usual one, for the jobs that ask for that version.
+    """
+    engine = plugins.load(plugins.ENGINES, name)()
+    reason = engine.unsupported()
+    if reason is not None:
+        raise CapacityError(f"{name} cannot run here: {reason}", code="engine_unsupported")
+    if python is not None and not Path(python).is_file():
+        raise InputError(f"no interpreter at {python}", hint="give the path of a python executable")
+    folder = engines / _place(name, version)
+    folder.mkdir(parents=True, exist_ok=True)
+    earlier = list(folder.glob("environment*"))
+    if python is None:
+        wanted = requirements or _pin_version(engine.requirements, version)
+        python = _new_environment(folder, ["numpy", *wanted], say)
+    python = str(Path(python).absolute())  # never resolved: the link itself is what makes it that environment's
+    record = folder / f".{_RECORD}.tmp"
+    record.write_text(json.dumps({"python": python}))
+    record.replace(folder / _RECORD)
+    for environment in earlier:
+        if not Path(python).is_relative_to(environment):
+            shutil.rmtree(environment, ignore_errors=True)
+    return python
+
+
+def _pin_version(requirements: Sequence[str], version: str | None) -> list[str]:
+    """Return what an engine needs, the engine itself, which stands first, in the version that is wanted."""
+    if version is None:
+        return list(requirements)
+    if not requirements:
+        raise InputError("this engine is part of Prony and has no versions of its own", hint="leave --version away")
+    engine = re.split(r"[<>=!~ ;\[]", requirements[0])[0]
+    return [f"{engine}=={version}.*", *requirements[1:]]
+
+
+def _new_environment(folder: Path, requirements: Sequence[str], say: Callable[[str], None]) -> str:
+    """Make an environment beside the one that is in use, which stays as it is until this one is whole."""
+    place = Path(tempfile.mkdtemp(prefix="environment-", dir=folder))
+    python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    try:
+        say(f"making {place}")
+        _run([sys.executable, "-m", "venv", str(place)])
+        say(f"installing {' '.join(requirements)}")
+        _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements])
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    return str(python)
+
+
+def _run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        tail = (done.stderr or done.stdout).strip()[-2000:]
+        hint = "is the package index reachable? pip's own settings (PIP_INDEX_URL, pip.conf) are honoured"
+        raise CapacityError(f"{' '.join(command[:4])} failed: {tail}", hint=hint, code="install_failed")

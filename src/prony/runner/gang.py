@@ -1,0 +1,172 @@
+"""A part of a job in, the others of its gang met out: through the agent, which hears events and writes lines back.
+
+A meeting is an event on standard output and, when all members have come, a line on standard input: what each said, and
+when all go on by this machine's clock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from prony.errors import InputError, MeasurementError, PronyError
+from prony.load.endpoint import is_local
+from prony.load.generator import ClientShare
+from prony.model.clients import Timing
+from prony.model.event import Event
+from prony.model.gang import Offset, Part, Told
+from prony.model.job import Job
+from prony.ports.driver import Endpoint
+from prony.runner.context import Stopped
+
+_IN = 0
+_TICK_S = 0.2
+_BOOT, _NETWORK = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/net")
+
+
+class LostGangError(PronyError):
+    """Nobody leads to the others any more."""
+
+    code = "gang_lost"
+
+
+@dataclass(frozen=True)
+class Start:
+    """When this part begins by its own clock, and what was known of that clock then."""
+
+    at_ns: int
+    clock: Offset
+    late_ns: int
+
+
+class Gang:
+    """One member's way to the others."""
+
+    def __init__(self, job: Job, part: Part, emit: Callable[[Event], None], stop_asked: Callable[[], bool]) -> None:
+        self.part = part
+        self._job = job
+        self._emit = emit
+        self._stop_asked = stop_asked
+        self._heard = b""
+        self._starts: list[Start] = []
+        self.is_one_machine = False
+        self.share = ClientShare(part.index, part.of)
+
+    # Where the load goes
+
+    def agree_on_endpoint(self, endpoint: Endpoint | None) -> Endpoint:
+        """Tell the others where the service listens, or hear it from the first of them."""
+        mine = {"machine": machine(), "endpoint": asdict(endpoint) if endpoint is not None else None}
+        said = [json.loads(text) for text in self.meet("scene", json.dumps(mine)).said]
+        self.is_one_machine = len({one["machine"] for one in said}) == 1
+        found = Endpoint(**(said[0]["endpoint"] or {}))
+        if not self.is_one_machine and is_local(found):
+            raise InputError(
+                f"{found.path or f'{found.host}:{found.port}'} is another server on each of the agents' machines",
+                hint="give an endpoint that all of them reach: start the service yourself, and name its host",
+                code="loopback",
+            )
+        return found
+
+    def agree_on_shares(self, processes: int) -> None:
+        """Tell how many client processes there are here; with the others' it says which part of the schedule is ours.
+
+        Each machine may have as many as it likes: the schedule is dealt out to all of them in turn."""
+        counts = [int(text) for text in self.meet("shares", str(processes)).said]
+        self.share = ClientShare(sum(counts[: self.part.index]), sum(counts))
+
+    # One run
+
+    def start(self, index: int) -> int:
+        """Wait until all are ready; return when all begin."""
+        return self.begin(index).at_ns
+
+    def begin(self, index: int, says: str = "") -> Told:
+        """The same, with what each has to say to it."""
+        told = self.meet(f"run-{index}", says)
+        self._starts.append(Start(told.at_ns, told.clock, max(0, time.perf_counter_ns() - told.at_ns)))
+        return told
+
+    def latest_timing(self) -> Timing:
+        """Return what was known of the clock when the latest run began."""
+        begun = self._starts[-1]
+        return Timing(offset_ns=begun.clock.offset_ns, uncertainty_ns=begun.clock.uncertainty_ns, late_ns=begun.late_ns)
+
+    def timing(self, index: int) -> Timing:
+        """Wait until all have ended, and look at the clocks again; one that is stopped knows of its start alone."""
+        known = self.latest_timing()
+        try:
+            now = self.meet(f"after-{index}").clock
+        except Stopped:
+            return known
+        most = max(known.uncertainty_ns, now.uncertainty_ns)
+        return known.model_copy(update={"drift_ns": now.offset_ns - known.offset_ns, "uncertainty_ns": most})
+
+    # Meetings
+
+    def come(self, name: str, says: str) -> None:
+        """Say something to the others that come there, and go on: what they say is not heard."""
+        self._emit(Event(kind="meet", job_id=self._job.id, phase=name, message=says))
+
+    def meet(self, name: str, says: str = "") -> Told:
+        """Say that we have come, and wait for the others."""
+        self.come(name, says)
+        limit = time.monotonic() + self._job.limits.timeout / 1e9
+        while True:
+            if self._stop_asked():
+                raise Stopped
+            told = self._next()
+            if told is not None and told.name == name:
+                return told
+            if time.monotonic() > limit:
+                waited = self._job.limits.timeout / 1e9
+                raise MeasurementError(
+                    f"the other agents of this job did not come to `{name}` within {waited:g} s",
+                    hint="do all agents speak to the same server? limits.timeout is how long they wait",
+                    code="gang_lost",
+                )
+
+    def _next(self) -> Told | None:
+        """Return the next line, or None where there is none yet."""
+        line, newline, rest = self._heard.partition(b"\n")
+        if newline:
+            self._heard = rest
+            return Told.read_json(line)
+        ready, _, _ = select.select([_IN], [], [], _TICK_S)
+        if ready:
+            data = os.read(_IN, 2**16)
+            if not data:
+                raise LostGangError(
+                    "nobody tells this part of a job when to begin", hint="a part is run by an agent, not by hand"
+                )
+            self._heard += data
+        return None
+
+
+def machine() -> str:
+    """Return what is the same for all processes that share a loopback, and for no others."""
+    try:
+        return f"{_BOOT.read_text().strip()} {_NETWORK.readlink()}"
+    except OSError:
+        import platform
+        import uuid
+
+        return f"{platform.node()}-{uuid.getnode()}"
+
+
+def gang_of(job: Job, emit: Callable[[Event], None], stop_asked: Callable[[], bool]) -> Gang | None:
+    """Return the gang that a job is part of; None where it is a whole job."""
+    if job.part is not None:
+        return Gang(job, job.part, emit, stop_asked)
+    if job.agents > 1:
+        raise InputError(
+            f"job {job.id} is for {job.agents} agents together",
+            hint="submit its recipe to a server: prony run RECIPE --server URL",
+            code="needs_agents",
+        )
+    return None

@@ -1,0 +1,99 @@
+"""The machine and the service beside a load: counters before, during and after it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+
+from prony.instruments.counters import HostCounters
+from prony.instruments.noise import contamination, noise_between
+from prony.model.result import Noise, Repetition
+from prony.ports.probe import Probe
+from prony.runner.folder import TelemetryRow
+from prony.runner.scrape import Page
+
+_PERIOD_NS = 10**9
+
+
+class LoadTelemetry:
+    """Watches one run. `service_cpu_s` tells what the service has used, `service_rss_mib` its memory; None where it is
+    not ours to ask: then what other processes do cannot be told from what the service does."""
+
+    def __init__(
+        self,
+        probes: Sequence[Probe],
+        page: Page | None,
+        service_cpu_s: Callable[[], float | None] | None,
+        service_rss_mib: Callable[[], float | None] | None = None,
+    ) -> None:
+        self._probes = probes
+        self._page = page
+        self._service_cpu_s = service_cpu_s
+        self._service_rss_mib = service_rss_mib
+        self._rows: list[tuple[int, str, dict[str, float]]] = []
+        self._before: HostCounters | None = None
+        self._service_before_s = 0.0
+        self._last_ns = 0
+        self._energy: dict[str, float] = {}
+        self.noise = Noise()
+        self.energy_j: dict[str, float] = {}
+
+    def begin(self) -> None:
+        self._energy = _energy(self._read())
+        self._service_before_s = self._service_s()
+        self._before = HostCounters.read()
+
+    def tick(self) -> None:
+        if time.perf_counter_ns() - self._last_ns >= _PERIOD_NS:
+            self._read()
+
+    def end(self, clients_cpu_s: float) -> None:
+        if self._before is None:
+            return
+        after = HostCounters.read()
+        service_s = self._service_s() - self._service_before_s
+        own_s = after.own_cpu_s - self._before.own_cpu_s + clients_cpu_s + service_s
+        cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+        self.noise = noise_between(self._before, after, own_s, cpus)
+        if self._service_cpu_s is None:
+            self.noise = self.noise.model_copy(update={"foreign_cpu": None, "pressure_cpu": None})
+        now = _energy(self._read())
+        self.energy_j = {name: (now[name] - begin) / 1e6 for name, begin in self._energy.items() if name in now}
+
+    def _service_s(self) -> float:
+        return (self._service_cpu_s() if self._service_cpu_s is not None else None) or 0.0
+
+    def add_telemetry(self, repetition: Repetition) -> Repetition:
+        """Return the repetition with what was seen beside it."""
+        changes = {"noise": self.noise, "contamination": contamination(self.noise), "energy_j": self.energy_j}
+        return repetition.model_copy(update=changes)
+
+    def rows(self, repetition: int) -> list[TelemetryRow]:
+        return [(repetition, at_ns, name, values) for at_ns, name, values in self._rows]
+
+    def _own(self) -> dict[str, float]:
+        """Return what the service's own processes use; nothing where they are not ours to ask."""
+        asked = {"service_cpu_s_total": self._service_cpu_s, "service_rss_mib": self._service_rss_mib}
+        told = {name: ask() for name, ask in asked.items() if ask is not None}
+        return {name: value for name, value in told.items() if value is not None}
+
+    def _read(self) -> dict[str, float]:
+        self._last_ns = time.perf_counter_ns()
+        readings: dict[str, float] = {}
+        for probe in self._probes:
+            values = probe.read()
+            self._rows.append((self._last_ns, probe.name, values))
+            readings |= values
+        own = self._own()
+        if own:
+            self._rows.append((self._last_ns, "process", own))
+        told = self._page.read() if self._page is not None else None
+        if told:
+            self._rows.append((self._last_ns, "service", told))
+        return readings
+
+
+def _energy(readings: dict[str, float]) -> dict[str, float]:
+    wanted = {name: value for name, value in readings.items() if name.startswith("energy_")}
+    return {name.removeprefix("energy_").removesuffix("_uj_total"): value for name, value in wanted.items()}

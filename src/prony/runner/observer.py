@@ -1,0 +1,106 @@
+"""The machine beside a repetition: counters around the measured window, and telemetry while it runs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Mapping
+
+from prony.instruments.counters import HostCounters
+from prony.instruments.noise import contamination, noise_between
+from prony.model.result import Noise
+from prony.ports import plugins
+from prony.ports.probe import Probe
+from prony.runner.child.wire import Message
+from prony.runner.folder import TelemetryRow
+
+_PERIOD_NS = 10**9
+_WELL_SEEN_S = 1.0
+# What the kernel counts to the last event: these need no long window.
+_EXACT = ("quota_throttled_ms", "thermal_events", "swapped_pages")
+
+
+def open_probes() -> list[Probe]:
+    """Return every probe that has something to read on this machine."""
+    probes: list[Probe] = [plugins.load(plugins.PROBES, name)() for name in plugins.find_plugins(plugins.PROBES)]
+    return [probe for probe in probes if probe.available() is None]
+
+
+class Observer:
+    """Watches one repetition. The child waits while `ready` reads, so the window is exact."""
+
+    def __init__(self, probes: list[Probe], repetition: int) -> None:
+        self._probes = probes
+        self._repetition = repetition
+        self._last_ns = time.perf_counter_ns()
+        self._pid = 0
+        self._at_warmup: HostCounters | None = None
+        self._before: HostCounters | None = None
+        self._totals: dict[str, float] = {}
+        self._is_measuring = False
+        self.rows: list[TelemetryRow] = []
+        self.noise = Noise()
+        self.contamination: tuple[str, ...] = ()
+        self.energy_j: dict[str, float] = {}
+        self.vram_peak_mib: float | None = None
+
+    def phase(self, name: str) -> None:
+        if name == "warmup":
+            self._at_warmup = HostCounters.read()
+
+    def ready(self) -> None:
+        self._is_measuring = True
+        self._totals = _energy(self._read())
+        self._before = HostCounters.read()
+
+    def note_measurement(self, message: Message) -> None:
+        if self._before is None:
+            return
+        after = HostCounters.read()
+        self.noise = _noise(self._before, after, message["cpu_ns"])
+        if self._at_warmup is not None and (self.noise.window_s or 0.0) < _WELL_SEEN_S:
+            # The CPU's counters move in ticks: over so short a window they see nothing. With the warm-up they do.
+            longer = _noise(self._at_warmup, after, message["cpu_since_warmup_ns"])
+            self.noise = longer.model_copy(update={name: getattr(self.noise, name) for name in _EXACT})
+        self.contamination = contamination(self.noise)
+        totals = _energy(self._read())
+        self._is_measuring = False
+        self.energy_j = {
+            name: (totals[name] - begin) / 1e6 for name, begin in self._totals.items() if totals.get(name, 0) > begin
+        }
+
+    def tick(self, pid: int) -> None:
+        if pid != self._pid:
+            self._pid = pid
+            for probe in self._probes:
+                probe.watch({pid})
+        if time.perf_counter_ns() - self._last_ns >= _PERIOD_NS:
+            self._read()
+
+    def _read(self) -> dict[str, float]:
+        self._last_ns = time.perf_counter_ns()
+        readings: dict[str, float] = {}
+        for probe in self._probes:
+            values = probe.read()
+            self.rows.append((self._repetition, self._last_ns, probe.name, values))
+            readings |= values
+        used = readings.get("vram_used_mib")
+        if used is not None and self._is_measuring:
+            self.vram_peak_mib = max(used, self.vram_peak_mib or 0.0)
+        return readings
+
+
+def _noise(before: HostCounters, after: HostCounters, child_cpu_ns: int) -> Noise:
+    own_cpu_s = after.own_cpu_s - before.own_cpu_s + child_cpu_ns / 1e9
+    return noise_between(before, after, own_cpu_s, _our_cpus())
+
+
+def _our_cpus() -> Collection[int] | None:
+    """Return the CPUs that the engine may use; None where the system does not tell."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+
+
+def _energy(readings: Mapping[str, float]) -> dict[str, float]:
+    """Return the energy counters in microjoules by domain."""
+    wanted = {name: value for name, value in readings.items() if name.startswith("energy_")}
+    return {name.removeprefix("energy_").removesuffix("_uj_total"): value for name, value in wanted.items()}

@@ -1,0 +1,193 @@
+"""Images: which words run a container, by an engine that writes them down; without an engine nothing is run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from prony.model.result import ResultState
+from prony.runner import containers
+from prony.runner.containers import Box, Engine
+from servers.ports import free_port
+
+from .staged_runs import Runs, notes, why
+
+# Writes its words down; what it is to run in a container it runs as it is, where the paths are the same anyway.
+RECORDED = """#!{python}
+import json, os, sys
+with open({log!r}, "a") as log:
+    log.write(json.dumps(sys.argv[1:]) + "\\n")
+words = sys.argv[2:]
+if sys.argv[1] == "info":
+    sys.exit({info})
+if sys.argv[1] == "ps":
+    print("left-behind")
+if sys.argv[1] == "run":
+    given = dict(word.partition("=")[::2] for word in words if word.startswith("--"))
+    inner = words[[word.startswith("--") for word in words].index(False) + 1:]
+    names = [word.partition("=")[2] for word in words if word.startswith("--env=")]
+    kept = {{name: os.environ[name] for name in (*names, "PATH") if name in os.environ}}
+    os.chdir(given.get("--workdir", "/"))
+    os.execvpe(given.get("--entrypoint", "echo"), [given.get("--entrypoint", "echo"), *inner], kept)
+"""
+BOX = Box(
+    image="org/image:1",
+    command=["python3", "train.py"],
+    arguments=["--lr", "3"],
+    folder=Path("/work"),
+    shared=[(Path("/work"), "/work", True), (Path("/cache/x"), "/data/x", False)],
+    names=["A", "RANK"],
+    label="abc",
+)
+
+
+class Recorded:
+    """An engine of a name on the path."""
+
+    def __init__(self, folder: Path, name: str, info: int = 0) -> None:
+        self._log = folder / "words.jsonl"
+        path = folder / name
+        path.write_text(RECORDED.format(python=sys.executable, log=str(self._log), info=info))
+        path.chmod(0o755)
+
+    def words(self, verb: str) -> list[list[str]]:
+        said = [json.loads(line) for line in self._log.read_text().splitlines()] if self._log.exists() else []
+        return [line[1:] for line in said if line[0] == verb]
+
+
+@pytest.fixture
+def engines(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on the path, for engines; the real ones are not found."""
+    folder = runs.base / "engines-on-path"
+    folder.mkdir()
+    monkeypatch.setattr("prony.runner.scripts.staging.WITH_APPTAINER", ("podman", "docker"))
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return folder
+
+
+def test_the_words_for_podman_and_docker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containers, "_half_of_memory", lambda: 1024)
+    monkeypatch.setattr(containers, "_has_gpus", lambda: True)
+    shared = [
+        "--network=host", "--shm-size=1024", "--label=prony.runner=abc", "--workdir=/work", "--volume=/work:/work",
+        "--volume=/cache/x:/data/x:ro", "--env=A", "--env=RANK",
+    ]  # fmt: skip
+    inner = ["--entrypoint=python3", "org/image:1", "train.py", "--lr", "3"]
+    assert Engine("/usr/bin/docker").argv(BOX) == [
+        "/usr/bin/docker", "run", "--rm", "--init", *shared, "--gpus=all", *inner
+    ]  # fmt: skip
+    assert Engine("/usr/bin/podman").argv(BOX, "mine") == [
+        "/usr/bin/podman", "run", "--rm", "--init", "--name=mine", *shared, "--security-opt=label=disable",
+        "--device=nvidia.com/gpu=all", *inner,
+    ]  # fmt: skip
+
+
+def test_the_words_for_apptainer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containers, "_has_gpus", lambda: True)
+    assert Engine("/usr/bin/apptainer").argv(BOX) == [
+        "/usr/bin/apptainer", "exec", "--nv", "--pwd=/work", "--bind=/work:/work", "--bind=/cache/x:/data/x:ro",
+        "docker://org/image:1", "python3", "train.py", "--lr", "3",
+    ]  # fmt: skip
+    monkeypatch.setattr(containers, "_has_gpus", lambda: False)
+    own = Box(image="/images/x.sif", command=None, arguments=["--lr"])
+    assert Engine("/usr/bin/apptainer").argv(own) == ["/usr/bin/apptainer", "run", "/images/x.sif", "--lr"]
+
+
+def test_without_a_command_the_image_says_what_runs() -> None:
+    words = Engine("/usr/bin/docker").argv(Box(image="org/image:1", command=None, arguments=["--lr", "3"]))
+    assert words[-3:] == ["org/image:1", "--lr", "3"]
+    assert not [word for word in words if word.startswith("--entrypoint")]
+
+
+def test_a_script_with_an_image_runs_in_a_container_where_an_engine_is_at_hand(runs: Runs, engines: Path) -> None:
+    podman = Recorded(engines, "podman")
+    runs.write("scripts/tell.py", "import os, prony\nprony.emit({'seen': float(os.environ['N'])})\n")
+    data = runs.write("data.bin", "123")
+    result = runs.run(
+        command=[sys.executable, "tell.py"],
+        image="org/image:1",
+        directory=str(runs.base / "scripts"),
+        environment={"N": "7"},
+        sources=[{"source": str(data), "path": "/data/x.bin"}],
+    )
+    assert result.state is ResultState.COMPLETE, result.failure
+    assert runs.told()["seen"] == [7]
+    (words,) = podman.words("run")
+    assert f"--volume={data}:/data/x.bin:ro" in words
+    assert {"--env=N", "--env=PYTHONPATH", "--env=PRONY_EMIT_FILE", "--env=PRONY_DIRECTORY"} <= {*words}
+    assert words[words.index("org/image:1") :] == ["org/image:1", "tell.py"]
+    assert notes(result) == ""
+    # Whatever is left of it is removed by its label.
+    assert podman.words("rm") == [["--force", "--volumes", "left-behind"]]
+
+
+def test_without_an_engine_an_image_is_refused_and_its_command_does_not_run_here(runs: Runs, engines: Path) -> None:
+    assert not list(engines.iterdir())
+    mark = runs.base / "mark"
+    result = runs.run(command=["touch", str(mark)], image="org/image:1")
+    assert (result.state, why(result).code, why(result).whose) == (ResultState.FAILED, "no_container", "capacity")
+    assert why(result).message == "image org/image:1 needs a container engine, and no container engine is on the path"
+    assert "--no-container" in why(result).hint
+    assert not mark.exists()
+
+
+def test_a_command_that_may_do_without_a_container_is_a_process_even_where_an_engine_is(
+    runs: Runs, engines: Path
+) -> None:
+    podman = Recorded(engines, "podman")
+    result = runs.run(command=["true"], image="org/image:1", container=False)
+    assert result.state is ResultState.COMPLETE
+    assert notes(result) == "image org/image:1 was not used: the command ran as a process, as allowed"
+    assert podman.words("run") == []
+
+
+def test_an_engine_that_does_not_work_is_none(runs: Runs, engines: Path) -> None:
+    Recorded(engines, "docker", info=1)
+    result = runs.run(command=["true"], image="org/image:1")
+    assert "docker does not work: exit code 1" in why(result).message
+
+
+def test_an_image_alone_cannot_do_without_a_container(runs: Runs) -> None:
+    with pytest.raises(ValueError, match="there is no command, and without a container its image runs nothing"):
+        runs.run(image="org/image:1", container=False)
+
+
+def test_a_server_with_an_image_needs_an_engine_too(runs: Runs, engines: Path) -> None:
+    assert not list(engines.iterdir())
+    server = {"command": "serve", "ports": [free_port()], "image": "org/server:1"}
+    result = runs.run(command=["true"], server=server)
+    assert "image org/server:1 needs a container engine" in why(result).message
+
+
+def test_an_image_alone_needs_an_engine(runs: Runs, engines: Path) -> None:
+    assert not list(engines.iterdir())
+    result = runs.run(image="org/image:1", arguments="--lr 3")
+    assert (result.state, why(result).code) == (ResultState.FAILED, "no_container")
+
+
+def test_a_server_with_an_image_runs_in_a_container_of_a_name_and_is_removed(runs: Runs, engines: Path) -> None:
+    docker = Recorded(engines, "docker")
+    port = free_port()
+    server = {"command": [sys.executable, "-m", "http.server", str(port)], "image": "org/server:1", "ports": [port]}
+    result = runs.run(command=["true"], server=server)
+    assert result.state is ResultState.COMPLETE, result.failure
+    (words,) = docker.words("run")
+    name = next(word for word in words if word.startswith("--name=")).removeprefix("--name=")
+    assert words[words.index("org/server:1") :] == ["org/server:1", "-m", "http.server", str(port)]
+    assert ["--force", "--volumes", name] in docker.words("rm")
+
+
+def test_each_rank_has_a_container_of_its_own(runs: Runs, engines: Path) -> None:
+    podman = Recorded(engines, "podman")
+    code = "import os, prony\nprony.emit({'rank': float(os.environ['RANK'])})\n"
+    runs.write("scripts/tell.py", code)
+    result = runs.run(
+        command=[sys.executable, "tell.py"], image="org/image:1", directory=str(runs.base / "scripts"),
+        launch={"kind": "process", "processes": 2},
+    )  # fmt: skip
+    assert result.state is ResultState.COMPLETE, result.failure
+    assert sorted(runs.told()["rank"]) == [0, 1]
+    assert len(podman.words("run")) == 2

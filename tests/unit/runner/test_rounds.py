@@ -1,0 +1,100 @@
+"""What a job needs next, and whose turn it is."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prony.model.recipe import Measure, Until
+from prony.model.result import Failure, Repetition
+from prony.runner.turns import count_repetitions, next_step, shuffle_round
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def ok(index: int = 0, *, contaminated: bool = False, kind: str = "measure") -> Repetition:
+    return Repetition.read(
+        {"index": index, "kind": kind, "started_at": NOW, "contamination": ("foreign CPU",) if contaminated else ()}
+    )
+
+
+def failed(whose: str = "sut") -> Repetition:
+    failure = Failure.read({"code": "crash", "message": "it crashed", "whose": whose})
+    return Repetition(index=0, state="failed", started_at=NOW, failure=failure)
+
+
+def test_a_job_runs_as_often_as_it_was_asked_to() -> None:
+    measure = Measure(repeats=3)
+    assert [next_step(measure, [ok()] * done, []) for done in range(4)] == ["measure", "measure", "measure", None]
+
+
+def test_a_contaminated_repetition_is_repeated() -> None:
+    assert next_step(Measure(repeats=2), [ok(), ok(contaminated=True)], []) == "measure"
+
+
+def test_a_machine_that_is_never_quiet_does_not_keep_us_for_ever() -> None:
+    assert next_step(Measure(repeats=3), [ok(contaminated=True)] * 6, []) is None
+
+
+def test_a_crash_counts_as_a_repetition_and_the_rest_go_on() -> None:
+    assert next_step(Measure(repeats=3), [ok(), failed()], []) == "measure"
+    assert next_step(Measure(repeats=3), [ok(), failed(), ok()], []) is None
+
+
+def test_two_failures_from_the_start_end_the_job() -> None:
+    assert next_step(Measure(repeats=5), [failed()], []) == "measure"
+    assert next_step(Measure(repeats=5), [failed(), failed()], []) is None
+
+
+def test_a_missing_unit_ends_the_job_at_once() -> None:
+    assert next_step(Measure(repeats=5), [failed("capacity")], []) is None
+    assert next_step(Measure(repeats=5), [failed("input")], []) is None
+
+
+def test_more_cold_starts_than_repeats_are_loads_of_their_own() -> None:
+    measure = Measure(repeats=1, cold_starts=3)
+    done = [ok()]
+    assert next_step(measure, done, []) == "load"
+    done += [ok(1, kind="load"), ok(2, kind="load")]
+    assert next_step(measure, done, []) is None
+
+
+def test_until_goes_on_while_the_interval_is_wide() -> None:
+    measure = Measure(until=Until(ci="2%", max_repeats=30))
+    wide = [10.0, 12.0, 9.0, 14.0, 8.0, 11.0, 13.0]
+    assert next_step(measure, [ok()] * 7, wide) == "measure"
+    assert next_step(measure, [ok()] * 30, wide) is None
+
+
+def test_until_stops_when_the_interval_is_tight() -> None:
+    measure = Measure(until=Until(ci="2%"))
+    tight = [10.0, 10.01, 9.99, 10.02, 9.98, 10.0, 10.01, 9.99, 10.0, 10.02]
+    assert next_step(measure, [ok()] * 5, tight[:5]) == "measure"
+    assert next_step(measure, [ok()] * 10, tight) is None
+
+
+@given(st.lists(st.integers(), unique=True), st.integers(0, 100), st.integers(0, 1000))
+def test_a_round_holds_every_job_once_in_an_order_that_the_seed_decides(jobs: list[int], turn: int, seed: int) -> None:
+    order = shuffle_round(jobs, round_number=turn, seed=seed)
+    assert sorted(order) == sorted(jobs)
+    assert order == shuffle_round(jobs, round_number=turn, seed=seed)
+
+
+def test_rounds_differ_in_their_order() -> None:
+    orders = {tuple(shuffle_round(range(6), round_number=turn, seed=1)) for turn in range(10)}
+    assert len(orders) > 5
+
+
+@given(st.lists(st.integers(), unique=True), st.integers(0, 100), st.integers(0, 1000))
+def test_every_second_round_reverses_the_one_before(jobs: list[int], turn: int, seed: int) -> None:
+    there = shuffle_round(jobs, round_number=2 * turn, seed=seed)
+    assert shuffle_round(jobs, round_number=2 * turn + 1, seed=seed) == there[::-1]
+
+
+def test_the_plan_counts_what_will_be_run() -> None:
+    assert count_repetitions(Measure(repeats=5)) == 5
+    assert count_repetitions(Measure(repeats=2, cold_starts=7)) == 7
+    assert count_repetitions(Measure(until=Until(ci="2%"))) == 6
+    assert count_repetitions(Measure(repeats=10, until=Until(ci="2%"))) == 10
