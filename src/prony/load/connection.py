@@ -239,7 +239,7 @@ class Connection:
 
     def _stands(self) -> None:
         """The connection stands; what a TLS line must do first, it does before."""
-        self.wire.opened()  # type: ignore[union-attr]
+        self.wire.connection_made()  # type: ignore[union-attr]
 
     def ready(self) -> None:
         """The wire has greeted: requests may be sent."""
