@@ -36,7 +36,7 @@ def _children() -> list[psutil.Process]:
     found = []
     for one in psutil.Process().children():
         with suppress(psutil.Error):  # what has ended has no command any more
-            found += [one] if "opening import main" in " ".join(one.cmdline()) else []
+            found += [one] if "unpack_result import main" in " ".join(one.cmdline()) else []
     return found
 
 

@@ -131,9 +131,9 @@ def settings(**values: int) -> bytes:
     return http2.frame(4, 0, 0, content)
 
 
-def opened(**values: int) -> Any:
+def open_line(**values: int) -> Any:
     line: Any = MemoryLine(http2.Http2Wire, {})
-    line.wire.opened()
+    line.wire.connection_made()
     assert line.fed(settings(**values), []) == [("ready",)]
     line.written.clear()
     return line
@@ -156,7 +156,7 @@ REPLY = (
 
 def test_a_reply_may_be_cut_anywhere() -> None:
     for first, second in [*pairwise(range(len(REPLY))), (0, 0)]:
-        line = opened()
+        line = open_line()
         asked(line)
         assert line.fed(REPLY, [first, second]) == [("done", 200, Cause.OK)], first
 
@@ -174,13 +174,13 @@ def test_a_reply_may_be_cut_anywhere() -> None:
     ],
 )
 def test_what_else_may_come(frames: bytes, told: tuple[Any, ...]) -> None:
-    line = opened()
+    line = open_line()
     asked(line)
     assert line.fed(frames, [])[:1] == [told]
 
 
 def test_a_body_waits_for_room_in_both_windows() -> None:
-    line = opened(window=10, frame=16_384)
+    line = open_line(window=10, frame=16_384)
     asked(line, b"x" * 25)
     assert [len(one) for one in line.written] == [len(line.written[0])]
     assert line.written[0].endswith(http2.frame(0, 0, 1, b"x" * 10))

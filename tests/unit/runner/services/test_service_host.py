@@ -175,7 +175,7 @@ class TestPorts:
     def test_a_port_that_another_has_is_tried_no_further(self, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with closing(socket.create_server(("127.0.0.1", 0))) as other:
             taken = other.getsockname()[1]
-            monkeypatch.setattr(ports, "reserved", first_giving(taken))
+            monkeypatch.setattr(ports, "reserve_port", first_giving(taken))
             with start("serve", log) as running:
                 assert running.endpoint.port != taken
                 assert answering(running.endpoint.port) == running.pid
@@ -185,7 +185,7 @@ class TestPorts:
         self, log: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with start("serve", log) as other:
-            monkeypatch.setattr(ports, "reserved", first_giving(other.endpoint.port))
+            monkeypatch.setattr(ports, "reserve_port", first_giving(other.endpoint.port))
             with start("serve", log) as running:
                 assert running.endpoint.port != other.endpoint.port
                 assert answering(running.endpoint.port) == running.pid
@@ -197,7 +197,7 @@ class TestPorts:
 
     def test_when_every_port_is_taken_it_says_so(self, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with closing(socket.create_server(("127.0.0.1", 0))) as other:
-            monkeypatch.setattr(ports, "reserved", first_giving(*[other.getsockname()[1]] * host._TRIES))
+            monkeypatch.setattr(ports, "reserve_port", first_giving(*[other.getsockname()[1]] * host._TRIES))
             starting = start("serve", log, ready="tcp")
             with pytest.raises(SutError, match="taken 5 times"), starting:
                 pass
