@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row
-
 from prony.app.access import Access
 from prony.app.api import new_id
 from prony.app.fleet.alarm_engine import AlarmEngine
@@ -32,6 +30,7 @@ from prony.model.queue import Page
 from prony.model.states import AGENT, check
 from prony.store import agents as rows
 from prony.store import leases as lease_rows
+from prony.store.database import Connection, Row
 from prony.store.writer import Transaction
 
 _DRAINED = "drained by"

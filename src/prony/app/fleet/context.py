@@ -9,23 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
-
 from prony.app.fleet.reading import Readers
 from prony.app.fleet.submission import ReadOrder, ReadRecipe
 from prony.app.fleet.unpack_pool import Openers
-from prony.app.fleet.wire import Listener, send_notes
 from prony.errors import PronyError, StoreError
 from prony.ports.clock import Clock, SystemClock
-from prony.store.database import reading
+from prony.store.database import Connection, reading, was_in_the_way
 from prony.store.home import Home, safe_id
+from prony.store.server_notes import Listener, send_notes
 from prony.store.store import Store
 from prony.store.writer import ChangeNote, Operation, Writer
 
 T = TypeVar("T")
-# What PostgreSQL says when another server was in the way: a deadlock, an order that cannot be, a key that was free.
-_IN_THE_WAY = ("40P01", "40001", "23505")
 _LAST_WORK_S = 2.0  # a server ends within 10 s of its signal, and requests have 5 s of them
 
 
@@ -97,7 +92,7 @@ class FleetContext:
         try:
             return await asyncio.wrap_future(self.writer.submit(operation))
         except StoreError as exc:
-            if not _was_in_the_way(exc):
+            if not was_in_the_way(exc):
                 raise
         return await asyncio.wrap_future(self.writer.submit(operation))
 
@@ -183,9 +178,3 @@ class FleetContext:
 
     def log_path(self, experiment_id: str, job_id: str, attempt: int) -> Path:
         return self.log_folder(experiment_id) / f"{safe_id(job_id)}.{attempt}.log"
-
-
-def _was_in_the_way(error: StoreError) -> bool:
-    """Was it undone because of what another server did in the same instant? Then it goes well, or is refused, now."""
-    cause = error.__cause__
-    return isinstance(cause, DBAPIError) and getattr(cause.orig, "sqlstate", None) in _IN_THE_WAY

@@ -9,16 +9,16 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row
-
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.feed import Feed
 from prony.app.fleet.state import FleetState
-from prony.app.fleet.views import OVER, view_of
 from prony.app.fleet.wait_reasons import show_jobs
 from prony.errors import NotFoundError, PronyError
 from prony.model.queue import ExperimentView, QueuedJob
+from prony.model.states import OVER
 from prony.store import lot_rows, queue, unqueued
+from prony.store.database import Connection, Row
+from prony.store.experiments import view_of
 from prony.store.writer import ChangeNote
 
 # A watcher that does not read is cut off here rather than remembered for ever; one who comes back sees it all again.

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
-import json
-import re
 import shutil
-from datetime import datetime
 from functools import partial
 from typing import Any
-
-from sqlalchemy import Connection, Row, and_, bindparam, delete, or_, select, update
 
 from prony.app.fleet import alarm_outbox, save_submission, schedule_rows
 from prony.app.fleet import submission as submissions
@@ -20,21 +13,18 @@ from prony.app.fleet.context import FleetContext
 from prony.app.fleet.scripts import check_scripts
 from prony.app.fleet.state import FleetState
 from prony.app.fleet.transitions import Transitions
-from prony.app.fleet.views import OVER, require, row_of, view_of, views
-from prony.errors import ConflictError, InputError
+from prony.errors import ConflictError
 from prony.model.access import Principal
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.queue import ExperimentView, JobState, Modification, Page, Submission
-from prony.model.states import ENDED
-from prony.store import lot_rows, queue, result_rows, schedules, tables
-from prony.store.codecs import experiment_of, experiment_row, listed_row
-from prony.store.listing_tables import listed
+from prony.model.states import ENDED, OVER
+from prony.store import experiments, lot_rows, queue
+from prony.store.codecs import experiment_of
 from prony.store.writer import Transaction
 
 # So many jobs are changed in one transaction: nobody else should wait for thousands.
 _TOGETHER = 200
 _OPEN = frozenset(JobState) - ENDED
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 class Experiments:
@@ -88,7 +78,9 @@ class Experiments:
         def keep(desk: Transaction) -> str | None:
             if key:
                 row: dict[str, Any] = {"who": who.name, "key": key, "digest": digest}
-                known = _claim_key(desk.connection, row | {"experiment_id": made.experiment.id, "created_at": now})
+                known = experiments.claim_key(
+                    desk.connection, row | {"experiment_id": made.experiment.id, "created_at": now}
+                )
                 if known is not None:
                     return known
             schedule_id = None
@@ -108,7 +100,7 @@ class Experiments:
         return (await self.get(made.experiment.id) if is_scheduled else made.view), True
 
     async def get(self, experiment_id: str) -> ExperimentView:
-        return await self._context.read(lambda connection: view_of(connection, experiment_id))
+        return await self._context.read(lambda connection: experiments.view_of(connection, experiment_id))
 
     async def page(
         self,
@@ -119,22 +111,8 @@ class Experiments:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[ExperimentView]:
-        table = tables.experiment
-        query = select(table).order_by(table.c.created_at.desc(), table.c.id.desc()).limit(limit + 1)
-        query = query if state is None else query.where(table.c.state == state.value)
-        query = query if name is None else query.where(table.c.name == name)
-        query = query if schedule is None else query.where(schedules.is_of(schedule))
-        if cursor is not None:
-            at, last = _read_cursor(cursor)
-            query = query.where(or_(table.c.created_at < at, and_(table.c.created_at == at, table.c.id < last)))
-
-        def ask(connection: Connection) -> Page[ExperimentView]:
-            rows = connection.execute(query).all()
-            shown = rows[:limit]
-            following = _cursor(shown[-1]) if len(rows) > limit else None
-            return Page(items=tuple(views(connection, shown)), next=following)
-
-        return await self._context.read(ask)
+        wanted = partial(experiments.page, state=state, name=name, schedule=schedule, limit=limit, cursor=cursor)
+        return await self._context.read(wanted)
 
     async def modify(self, experiment_id: str, modification: Modification, *, who: Principal) -> ExperimentView:
         """Change what is given: the recipe and the labels only while nothing of it was lent."""
@@ -163,7 +141,7 @@ class Experiments:
         is_whole = made is not None or modification.labels is not None
         if is_whole:  # nothing of it can be lent from now on
             queue.page(connection, queue.JobFilter(experiment=experiment_id), locked=True)
-        found = experiment_of(require(queue.lock_experiment(connection, experiment_id), experiment_id))
+        found = experiment_of(experiments.require(queue.lock_experiment(connection, experiment_id), experiment_id))
         if found.state in OVER:
             raise ConflictError(f"experiment {experiment_id} is {found.state}", hint="only an open one can be changed")
         if is_whole and found.state is not ExperimentState.PENDING:
@@ -177,12 +155,9 @@ class Experiments:
             found = found.model_copy(
                 update={"recipe": found.recipe.model_copy(update={"labels": dict(modification.labels)})}
             )
-            _relabel(connection, experiment_id, dict(modification.labels))
+            experiments.relabel(connection, experiment_id, modification.labels)
         if is_whole:
-            table = tables.experiment
-            connection.execute(update(table).where(table.c.id == experiment_id).values(experiment_row(found)))
-            told = update(listed).where(listed.c.experiment_id == experiment_id)
-            connection.execute(told.values(listed_row(found)))
+            experiments.replace(connection, found)
         if modification.priority is not None:
             lot_rows.prioritise(connection, experiment_id, modification.priority)
             desk.tell("priority", experiment_id, modification.priority)
@@ -225,7 +200,7 @@ class Experiments:
     def _cancel_some(self, experiment_id: str, desk: Transaction) -> int:
         """Cancel some; when it was fewer than many, all are: what waits and what runs are looked for at once, because a
         job goes from the one to the other at any time."""
-        row_of(desk.connection, experiment_id)
+        experiments.row_of(desk.connection, experiment_id)
         wanted = queue.JobFilter(experiment=experiment_id, among=_OPEN, is_wanted=True)
         rows = queue.page(desk.connection, wanted, limit=_TOGETHER, locked=True)
         for row in rows:
@@ -237,7 +212,7 @@ class Experiments:
         """Let every job wait again that ended without a whole result."""
 
         def act(desk: Transaction) -> None:
-            found = experiment_of(row_of(desk.connection, experiment_id))
+            found = experiment_of(experiments.row_of(desk.connection, experiment_id))
             wanted = queue.JobFilter(experiment=experiment_id, among=ENDED - {JobState.COMPLETE})
             again = queue.page(desk.connection, wanted, locked=True)
             if not again:
@@ -250,53 +225,3 @@ class Experiments:
         await self._context.write(act)
         self._context.hook("retried", experiment=experiment_id, who=who.name)
         return await self.get(experiment_id)
-
-
-def _claim_key(connection: Connection, row: dict[str, Any]) -> str | None:
-    """Note what is made under a key, or return what was made under it before."""
-    table = tables.creation
-    if result_rows.insert_new(connection, table, row):
-        return None
-    found = connection.execute(select(table).where(table.c.who == row["who"], table.c.key == row["key"])).one()
-    if found.digest != row["digest"]:
-        raise ConflictError(
-            f"the key {row['key']!r} was used for another submission",
-            hint="use a fresh key for each",
-            code="key_reused",
-        )
-    return str(found.experiment_id)
-
-
-def _relabel(connection: Connection, experiment_id: str, labels: dict[str, str]) -> None:
-    """Give every job these labels, and no others; in bulk, because a matrix may have thousands."""
-    job, mark, waiting = tables.job, tables.label, tables.queue
-    found = result_rows.jobs(connection, experiment_id)
-    changed = [{"which": one.id, "text": one.model_copy(update={"labels": labels}).model_dump_json()} for one in found]
-    if changed:
-        changing = update(job).where(job.c.id == bindparam("which")).values(document=bindparam("text"))
-        connection.execute(changing, changed)
-    of_these = select(job.c.id).where(job.c.experiment_id == experiment_id)
-    connection.execute(delete(mark).where(mark.c.job_id.in_(of_these)))
-    queue.mark(connection, {one.id: labels for one in found})
-    connection.execute(
-        update(waiting).where(waiting.c.experiment_id == experiment_id).values(labels=json.dumps(labels))
-    )
-
-
-def _cursor(row: Row[Any]) -> str:
-    return base64.urlsafe_b64encode(f"{row.created_at.isoformat()} {row.id}".encode()).decode()
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, str]:
-    try:
-        at, _, last = base64.urlsafe_b64decode(cursor.encode()).decode().partition(" ")
-        when = datetime.fromisoformat(at)
-    except (ValueError, binascii.Error) as exc:
-        raise _bad_cursor(cursor) from exc
-    if when.tzinfo is None or not _ID.fullmatch(last):
-        raise _bad_cursor(cursor)
-    return when, last
-
-
-def _bad_cursor(cursor: str) -> InputError:
-    return InputError(f"{cursor[:80]!r} is no cursor", hint="use the `next` of an earlier page", code="bad_cursor")

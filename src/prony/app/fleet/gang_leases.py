@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row
-
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.principals import check_self
 from prony.app.fleet.rendezvous import Meetings
@@ -22,6 +20,7 @@ from prony.model.lease import Lease
 from prony.model.queue import JobState
 from prony.store import leases as lease_rows
 from prony.store import parts, queue
+from prony.store.database import Connection, Row
 from prony.store.parts import Lent
 from prony.store.writer import Transaction
 

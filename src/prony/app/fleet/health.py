@@ -6,12 +6,11 @@ import asyncio
 import os
 import shutil
 
-from sqlalchemy import text
-
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.maintenance import Maintenance
 from prony.errors import PronyError
 from prony.model.queue import Health, HealthPart
+from prony.store.database import is_answering
 
 _LEAST_FREE = 100 * 2**20
 
@@ -32,9 +31,7 @@ class HealthCheck:
 
     async def _database_reads(self) -> HealthPart:
         try:
-            await asyncio.wait_for(
-                self._context.read(lambda connection: connection.execute(text("SELECT 1")).scalar()), 5
-            )
+            await asyncio.wait_for(self._context.read(is_answering), 5)
         except (PronyError, TimeoutError) as exc:
             return HealthPart(name="database", ok=False, detail=str(exc) or "no answer in 5 s")
         return HealthPart(name="database", ok=True, detail=self._context.engine.dialect.name)

@@ -10,8 +10,6 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, Row
-
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState
 from prony.app.fleet.transitions import Transitions
@@ -22,6 +20,7 @@ from prony.model.job import Job
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
 from prony.model.states import ENDED
 from prony.store import queue, result_rows, unqueued
+from prony.store.database import Connection, Row
 from prony.store.writer import Transaction
 
 # Of a batch, so many jobs are changed in one transaction.

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row
-
 from prony.app.fleet.agents import Agents
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.events import ChangeNotice, Events
@@ -27,6 +25,7 @@ from prony.model.queue import JobState
 from prony.model.states import IDLE_ONLY
 from prony.store import leases as lease_rows
 from prony.store import queue
+from prony.store.database import Connection, Row
 from prony.store.result_tar import disk_told
 from prony.store.writer import Operation, Transaction
 

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row
-
 from prony.app.fleet.agents import Agents
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.leases import held_of
@@ -26,6 +24,7 @@ from prony.model.queue import Lot
 from prony.store import agents as agent_rows
 from prony.store import leases as lease_rows
 from prony.store import lot_rows, parts, queue
+from prony.store.database import Connection, Row
 from prony.store.writer import Transaction
 
 _LOST_AFTER = 3  # times the life of a lease

@@ -7,8 +7,6 @@ import shutil
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row
-
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.gang_leases import Gangs
 from prony.app.fleet.result_intake import ResultIntake
@@ -20,6 +18,7 @@ from prony.model.job import Job
 from prony.model.queue import JobState
 from prony.model.result import Failure
 from prony.store import parts, queue
+from prony.store.database import Connection, Row
 from prony.store.writer import Transaction
 
 # How a member's lease ended, where that is why the job came to no end; the others were stopped because of it.

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from datetime import datetime, timedelta
-
-from sqlalchemy import Connection, func, select
+from datetime import timedelta
 
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState, KnownAgent, PendingLot
@@ -21,7 +19,8 @@ from prony.model.queue import (
     Stats,
 )
 from prony.store import agents as agent_rows
-from prony.store import alarms, listing, lot_rows, series, tables
+from prony.store import alarms, experiments, listing, lot_rows, queue, series
+from prony.store.database import Connection
 from prony.store.lot_rows import LotCount
 
 _NEWS = timedelta(days=14)
@@ -41,11 +40,7 @@ class Queries:
         def ask(connection: Connection) -> tuple[tuple[Lot, ...], dict[str, LotCount], dict[str, str]]:
             counts = lot_rows.counts(connection)
             found = lot_rows.of_ids(connection, counts)
-            table = tables.experiment
-            ids = {lot.experiment_id for lot in found}
-            named = connection.execute(select(table.c.id, table.c.name).where(table.c.id.in_(ids)))
-            names: dict[str, str] = {row.id: row.name for row in named}
-            return found, counts, names
+            return found, counts, experiments.names(connection, {lot.experiment_id for lot in found})
 
         open_lots, counts, names = await self._context.read(ask)
         cards = list(self._state.agents.values())
@@ -78,23 +73,18 @@ class Queries:
         now = self._context.clock.now()
 
         def ask(connection: Connection) -> Stats:
-            table = tables.queue
-            counting = select(table.c.state, func.count()).where(table.c.part_of.is_(None))
-            rows = connection.execute(counting.group_by(table.c.state)).all()
-            jobs = {JobState(state): count for state, count in rows}
             held = {one.agent_id for one in list(self._state.held.values())}
             states = Counter(
                 agent_rows.state_of(AgentState(row.state), has_lease=row.id in held)
                 for row in agent_rows.pulses(connection)
             )
-            hour = select(func.count()).where(table.c.ended_at > now - timedelta(hours=1))
-            first = _first(connection, JobState.WAITING), _first(connection, JobState.LEASED)
+            first = [queue.first_at(connection, state) for state in (JobState.WAITING, JobState.LEASED)]
             ages = [(now - one).total_seconds() if one is not None else None for one in first]
             return Stats(
-                jobs=jobs,
+                jobs=queue.counts_by_state(connection),
                 agents=dict(states),
-                experiments=connection.execute(select(func.count()).select_from(tables.experiment)).scalar_one(),
-                ended_last_hour=connection.execute(hour).scalar_one(),
+                experiments=experiments.count(connection),
+                ended_last_hour=queue.count_ended(connection, now - timedelta(hours=1)),
                 oldest_waiting_s=ages[0],
                 oldest_lease_s=ages[1],
             )
@@ -132,14 +122,6 @@ class Queries:
             )
 
         return await self._context.read(ask)
-
-
-def _first(connection: Connection, state: JobState) -> datetime | None:
-    table = tables.queue
-    column = table.c.leased_at if state is JobState.LEASED else table.c.created_at
-    query = select(column).where(table.c.state == state.value).order_by(table.c.number).limit(1)
-    found: datetime | None = connection.execute(query).scalar()
-    return found
 
 
 def _troubles(connection: Connection) -> tuple[AgentTrouble, ...]:

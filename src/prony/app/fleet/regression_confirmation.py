@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
-from sqlalchemy import Connection
-
 from prony.analyse.history.causes import CANARY, canary_moved
 from prony.app import history as steps
 from prony.app.fleet import confirmation_plan, save_submission
@@ -32,6 +30,7 @@ from prony.model.states import IDLE_ONLY
 from prony.store import confirmations
 from prony.store import series as rows
 from prony.store.confirmations import Batch
+from prony.store.database import Connection
 from prony.store.writer import Transaction
 
 # In one look; the next goes on.

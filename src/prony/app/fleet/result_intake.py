@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select
-
 from prony.app.fleet import uploads
 from prony.app.fleet.alarm_engine import AlarmEngine
 from prony.app.fleet.context import FleetContext
@@ -28,7 +26,8 @@ from prony.model.lease import FinishAnswer, Lease, LeaseRequest
 from prony.model.queue import JobState
 from prony.model.result import ResultState
 from prony.store import agents as agent_rows
-from prony.store import confirmations, queue, result_rows, result_tar, tables
+from prony.store import confirmations, experiments, queue, result_rows, result_tar
+from prony.store.database import Connection, Row
 from prony.store.folder import FolderContents
 from prony.store.home import safe_id
 from prony.store.writer import Transaction
@@ -303,7 +302,11 @@ class ResultIntake:
                 failed = {one.agent_id for one in tried if one.state in ("failed", "lost")}
                 for agent_id in sorted(failed - {row.attempt_agent}):
                     self._strike(desk, agent_id)
-        elif arrived.failure is not None and arrived.failure.whose == "sut" and _is_done_elsewhere(desk, row):
+        elif (
+            arrived.failure is not None
+            and arrived.failure.whose == "sut"
+            and queue.is_done_elsewhere(desk.connection, row.experiment_id, row.lot_id, row.attempt_agent)
+        ):
             self._strike(desk, row.attempt_agent)
 
     def _report(self, desk: Transaction, experiment_id: str, arrived: UnpackedResult) -> None:
@@ -311,10 +314,9 @@ class ResultIntake:
         if arrived.state is not ResultState.FAILED and self._alarm_engine.hears("threshold"):
             if confirmations.is_confirming(desk.connection, experiment_id):
                 return
-            table = tables.experiment
-            recipe = desk.connection.execute(select(table.c.name).where(table.c.id == experiment_id)).scalar_one()
+            recipe = experiments.name_of(desk.connection, experiment_id)
             summary = Summary.read_json(arrived.row["summary"])
-            self._alarm_engine.report_result(desk, str(recipe), summary, self._context.clock.now())
+            self._alarm_engine.report_result(desk, recipe, summary, self._context.clock.now())
 
     def _strike(self, desk: Transaction, agent_id: str) -> None:
         count = agent_rows.strike(desk.connection, agent_id)
@@ -335,27 +337,10 @@ def _attempt_of(connection: Connection, lease_id: str) -> HeldLease:
     return HeldLease(lease_id, row.job_id, row.experiment_id, row.attempt_agent, device, number, row.part_of)
 
 
-_RECORDED = select(tables.result.c.job_id).where(
-    tables.result.c.job_id == bindparam("job"), tables.result.c.attempt == bindparam("number")
-)
-
-
 def _is_recorded(connection: Connection, held: HeldLease) -> bool:
     if held.part_of is not None:
         return bool(queue.of_lease(connection, held.lease_id).state != JobState.LEASED)
-    return connection.execute(_RECORDED, {"job": held.job_id, "number": held.attempt}).first() is not None
-
-
-def _is_done_elsewhere(desk: Transaction, row: Row[Any]) -> bool:
-    """Did other agents do jobs of the same lot, and this one none?"""
-    table, attempt = tables.queue, tables.attempt
-    query = select(attempt.c.job_id).join(table, table.c.job_id == attempt.c.job_id).limit(1)
-    # The experiment is named too because there is an index for it, and none for the lots of jobs that have ended.
-    query = query.where(table.c.experiment_id == row.experiment_id, table.c.lot_id == row.lot_id)
-    query = query.where(attempt.c.state == "complete")
-    here = query.where(attempt.c.agent_id == row.attempt_agent)
-    elsewhere = query.where(attempt.c.agent_id != row.attempt_agent)
-    return desk.connection.execute(here).first() is None and desk.connection.execute(elsewhere).first() is not None
+    return result_rows.has_attempt(connection, held.job_id, held.attempt)
 
 
 def _size(path: Path) -> int:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import insert
-
 from prony.app.fleet.submission import Offer, Offers, Plan
 from prony.errors import PronyError
 from prony.model.states import IDLE_ONLY
-from prony.store import queue, tables
-from prony.store.codecs import experiment_row, listed_row
-from prony.store.listing_tables import listed
+from prony.store import experiments, queue
 from prony.store.writer import Operation, Transaction
 
 if TYPE_CHECKING:
@@ -42,11 +38,7 @@ async def write_plan(
 
 def keep(desk: Transaction, made: Plan) -> None:
     """Store the experiment and let its jobs wait."""
-    desk.connection.execute(insert(tables.experiment).values(experiment_row(made.experiment) | {"owner": None}))
-    desk.connection.execute(insert(listed).values(listed_row(made.experiment)))
-    if made.experiment.schedule_id is not None:
-        of = {"experiment_id": made.experiment.id, "schedule_id": made.experiment.schedule_id}
-        desk.connection.execute(insert(tables.scheduled).values(of))
+    experiments.add_submitted(desk.connection, made.experiment)
     desk.tell("job", f"{made.experiment.id}/")
     enqueue(desk, made)
 

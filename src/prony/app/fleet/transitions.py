@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Row
-
 from prony.app.fleet.alarm_engine import AlarmEngine
 from prony.app.fleet.alarm_events import experiment_ended
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState
-from prony.app.fleet.views import OVER
 from prony.dispatch.retry import pause_s
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState
 from prony.model.result import Failure
-from prony.model.states import outcome
+from prony.model.states import OVER, outcome
 from prony.store import confirmations, parts, queue, result_rows
+from prony.store.database import Row
 from prony.store.writer import Transaction
 
 

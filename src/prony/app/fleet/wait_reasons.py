@@ -8,13 +8,12 @@ from datetime import datetime
 from functools import cache, partial
 from typing import Any
 
-from sqlalchemy import Row
-
 from prony.app.fleet.state import FleetState, KnownAgent
 from prony.dispatch.retry import is_due
 from prony.model.agent import AgentState
 from prony.model.place import Demand
 from prony.model.queue import JobState, Lot, QueuedJob
+from prony.store.database import Row
 from prony.store.job_view import queued_of
 from prony.store.lot_rows import LotCount
 
