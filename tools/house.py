@@ -115,8 +115,8 @@ class House:
         """Return the groups of modules that import each other in a circle."""
         return [" <-> ".join(sorted(group)) for group in strong_groups(self.importers()) if len(group) > 1]
 
-    def towers(self) -> list[str]:
-        """Return the classes over 300 lines, counted with their bases inside the package."""
+    def towers(self, most: int = 300) -> list[str]:
+        """Return the classes over so many lines, counted with their bases inside the package."""
         classes = {
             (module.name, node.name): (module, node)
             for module in self.modules.values()
@@ -126,7 +126,7 @@ class House:
         rows = []
         for key in classes:
             size = sum(length(classes[one][1]) for one in ancestry(key, classes))
-            if size > 300:
+            if size > most:
                 rows.append((size, f"{key[0]}.{key[1]} {size}"))
         return [row for _, row in sorted(rows, reverse=True)]
 

@@ -294,9 +294,9 @@ class TestCampaigns:
 
     def test_a_campaign_is_an_experiment_of_the_fleet_like_any_other(self, sark: Sark) -> None:
         campaign_id = sark.campaign({"compute_unit": CPU}, {"compute_unit": "GPU (ONNX)", "num_inference_runs": 5})
-        experiment = sark.fleet.store.experiment(campaign_id)
+        experiment = sark.fleet.context.store.experiment(campaign_id)
         assert (experiment.name, experiment.submitted_by, experiment.job_count) == ("tiny", "sark", 2)
-        jobs = sark.fleet.store.jobs(campaign_id)
+        jobs = sark.fleet.context.store.jobs(campaign_id)
         assert [(job.model.engine, job.model.unit, job.measure.runs) for job in jobs] == [
             ("onnxruntime", "cpu", 10), ("onnxruntime", "cuda", 5),
         ]  # fmt: skip
@@ -418,7 +418,7 @@ class TestResults:
         campaign_id = sark.campaign()
         sark.serve_one(worker_id)
         sark.ended(campaign_id)
-        record = sark.fleet.store.records(campaign_id)[0]
+        record = sark.fleet.context.store.records(campaign_id)[0]
         assert record.summary.verdict.grade == "suspect"
         codes = {reason.code for reason in record.summary.verdict.reasons}
         assert codes == {"reported", "warmup_not_separated", "unit_not_verified", "machine_not_watched"}

@@ -30,13 +30,13 @@ def test_a_regression_that_workers_reported_makes_no_experiment_that_nobody_can_
         sark.ended(campaign_id)
 
         def decided() -> bool:
-            changes = ask(sark, sark.fleet.changes(limit=10)).items
+            changes = ask(sark, sark.fleet.histories.changes(limit=10)).items
             return any("confirming runs: " in step for change in changes for step in change.path)
 
         sark.until(decided)
-        (change,) = ask(sark, sark.fleet.changes(limit=10)).items
+        (change,) = ask(sark, sark.fleet.histories.changes(limit=10)).items
         assert change.path[-1] == f"confirming runs: none, agent {worker_id} is lent no model jobs by this server"
-        experiments = ask(sark, sark.fleet.experiments(limit=10)).items
+        experiments = ask(sark, sark.fleet.experiments.page(limit=10)).items
         assert [one.experiment.id for one in experiments] == [campaign_id]
 
 
@@ -46,4 +46,4 @@ def test_a_campaign_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
                      {"model_url": "file:///etc/passwd", "jobs": [{}]},
                      {"model_url": "https://example.org/m.onnx", "jobs": [{"num_inference_runs": 0}]}):  # fmt: skip
             assert sark.post("campaigns", body).status_code == 400
-        assert ask(sark, sark.fleet.experiments(limit=10)).items == ()
+        assert ask(sark, sark.fleet.experiments.page(limit=10)).items == ()

@@ -51,7 +51,7 @@ def sark(running: Sark) -> Sark:
 
 
 def attempts(sark: Sark, job_id: str) -> list[tuple[str, str]]:
-    asked = asyncio.run_coroutine_threadsafe(sark.fleet.job(job_id), sark.loop)
+    asked = asyncio.run_coroutine_threadsafe(sark.fleet.jobs.get(job_id), sark.loop)
     return [(one.agent_id, one.state) for one in asked.result(120).attempts]
 
 
@@ -164,7 +164,7 @@ class TestLost:
         worker_id = sark.register()
         campaign_id = sark.campaign({}, {})
         job_id = sark.begin(worker_id)
-        cancelling = sark.fleet.cancel_experiment(campaign_id, who=WHO)
+        cancelling = sark.fleet.experiments.cancel(campaign_id, who=WHO)
         asyncio.run_coroutine_threadsafe(cancelling, sark.loop).result(120)
         sark.post(f"workers/{worker_id}/heartbeat", {"timestamp": 1.0})
         ended = sark.ended(campaign_id)

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
 
-from sqlalchemy import Engine
-
 from prony.app.local_store import database
 from prony.app.login_throttle import Failures
 from prony.errors import AccessError, InputError, StoreError
@@ -21,7 +19,7 @@ from prony.model.access import AuditEntry, MadeToken, NewToken, Principal, Role,
 from prony.model.queue import Page
 from prony.ports.clock import Clock, SystemClock
 from prony.store import audit, tokens
-from prony.store.database import reading, writing
+from prony.store.database import Engine, reading, writing
 
 # How long a token that was revoked elsewhere may still be taken here.
 _CACHE_NS = 4 * 10**9

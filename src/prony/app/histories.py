@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from getpass import getuser
 
-from sqlalchemy import select
-
 from prony.app import history as steps
 from prony.errors import InputError, StoreError
 from prony.model.estimate import Summary
 from prony.model.history import OPEN, Acknowledgement, Baseline, Change, ChangeState, History, NewBaseline, Series
 from prony.ports.clock import SystemClock
-from prony.store import result_rows, tables
+from prony.store import result_rows
 from prony.store import series as rows
 from prony.store.database import reading, writing
 from prony.store.folder import read_nouns
@@ -87,10 +85,8 @@ class Histories:
 
     def rebuild(self, progress: Callable[[int, int], None]) -> int:
         """Make every point again from the result folders; what people decided stays. Return how many there are."""
-        table = tables.result
-        query = select(table.c.folder, table.c.summary).where(table.c.stands).order_by(table.c.job_id)
         with reading(self.store.engine) as connection:
-            kept = connection.execute(query).all()
+            kept = result_rows.standing(connection)
         made = []
         for number, row in enumerate(kept, 1):
             progress(number, len(kept))

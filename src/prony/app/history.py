@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection
-
 from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.estimate import Grade
 from prony.model.history import (
@@ -30,6 +28,7 @@ from prony.model.history import (
 )
 from prony.model.metric import Metric, metric_of
 from prony.store import series as rows
+from prony.store.database import Connection
 
 if TYPE_CHECKING:
     from prony.analyse.history.changes_found import HistoryChanges

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from sqlalchemy import Connection, Engine
-
 from prony.app import notify
 from prony.app.fleet import alarm_outbox
 from prony.app.local_store import database, whoever
@@ -16,7 +14,7 @@ from prony.model.queue import Page
 from prony.ports.clock import SystemClock
 from prony.store import alarms as rows
 from prony.store import notices
-from prony.store.database import reading, writing
+from prony.store.database import Connection, Engine, reading, writing
 from prony.store.writer import Transaction
 
 T = TypeVar("T")

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from sqlalchemy import Engine
-
 from prony.app.fleet import schedule_rows
 from prony.app.fleet.scripts import keep
 from prony.app.fleet.submission import order_for, read_recipe
@@ -16,7 +14,7 @@ from prony.model.queue import Page
 from prony.model.schedule import Fire, NewSchedule, Schedule
 from prony.ports.clock import SystemClock
 from prony.store import schedules as rows
-from prony.store.database import reading, writing
+from prony.store.database import Engine, reading, writing
 from prony.store.home import home
 from prony.store.writer import Transaction
 

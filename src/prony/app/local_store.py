@@ -6,9 +6,7 @@ import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Engine
-
-from prony.store.database import connect_database
+from prony.store.database import Engine, connect_database
 from prony.store.home import home
 from prony.store.schema import upgrade
 

@@ -46,6 +46,7 @@ AGENT: dict[AgentState, frozenset[AgentState]] = {
 }
 
 ENDED = frozenset({JobState.COMPLETE, JobState.PARTIAL, JobState.FAILED, JobState.CANCELLED})
+OVER = frozenset(ExperimentState) - {ExperimentState.PENDING, ExperimentState.RUNNING}
 # Agents in these states are given nothing.
 IDLE_ONLY = frozenset({AgentState.FAULTY, AgentState.LOST, AgentState.DRAINING, AgentState.DISK_FULL})
 

@@ -86,7 +86,7 @@ def create_app(fleet: Fleet, *, open_to_all: bool, owner_token: str = "", proxie
     gate, metrics = Authenticator(fleet.access, is_open=open_to_all), Metrics(fleet, waits)
     app.state.fleet = fleet
     app.state.gate = gate
-    app.state.logins = Logins(fleet.access, fleet.clock)
+    app.state.logins = Logins(fleet.access, fleet.context.clock)
     app.state.owner_token = owner_token
     app.state.metrics = metrics
     app.state.waits = waits

@@ -81,9 +81,15 @@ class LoginPages:
 
     async def _record(self, scope: Scope, who: str, role: str, action: str) -> None:
         entry = AuditEntry(
-            id=0, at=self._fleet.clock.now(), who=who, role=role, action=action, address=address_of(scope), status=200
+            id=0,
+            at=self._fleet.context.clock.now(),
+            who=who,
+            role=role,
+            action=action,
+            address=address_of(scope),
+            status=200,
         )
         try:
-            await self._fleet.write(lambda desk: audit.add(desk.connection, entry))
+            await self._fleet.context.write(lambda desk: audit.add(desk.connection, entry))
         except StoreError as exc:
             _log.error("not recorded", error=exc.message, **entry.model_dump(mode="json", exclude={"id"}))

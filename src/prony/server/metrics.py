@@ -68,7 +68,7 @@ class Metrics:
         self._changes = Gauge(
             "prony_open_changes", "changes of histories that are open", ("kind", "state"), registry=registry
         )
-        fleet.hooks.append(self.count_event)
+        fleet.context.hooks.append(self.count_event)
 
     def count_answer(self, operation: str, status: int, took_s: float) -> None:
         key = (operation, status)
@@ -93,10 +93,10 @@ class Metrics:
         async with self._asking:
             now = time.monotonic()
             if now - self._asked_at >= _FRESH_S:
-                self._take(await self._fleet.stats())
-                self._take_changes(await self._fleet.open_changes())
+                self._take(await self._fleet.queries.stats())
+                self._take_changes(await self._fleet.histories.open_changes())
                 self._asked_at = now
-        self._backlog.set(self._fleet.writer.backlog)
+        self._backlog.set(self._fleet.context.writer.backlog)
         return generate_latest(self._registry)
 
     def _take_changes(self, counts: dict[tuple[str, str], int]) -> None:

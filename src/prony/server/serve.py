@@ -116,7 +116,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
             grafana=options.grafana,
         )
         fleet = Fleet.open(place, url=options.database, settings=settings)
-        fleet.hooks.append(_note)
+        fleet.context.hooks.append(_note)
         _raise_limit()
         secret = "" if options.no_auth else ensure_owner_token(place, fleet.access)
         app = create_app(fleet, open_to_all=options.no_auth, owner_token=secret, proxies=options.trusted_proxies)

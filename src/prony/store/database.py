@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, Row, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -16,7 +16,23 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from prony.errors import InputError, PronyError, StoreError
 from prony.store.home import Home
 
+# The types that others name come from here: nothing but `store/` imports SQLAlchemy.
+__all__ = [
+    "Connection",
+    "Engine",
+    "Row",
+    "connect_database",
+    "hint_for",
+    "is_answering",
+    "name_of",
+    "reading",
+    "translate_errors",
+    "was_in_the_way",
+    "writing",
+]
 _BUSY_MS = 10_000
+# What PostgreSQL says when another server was in the way: a deadlock, an order that cannot be, a key that was free.
+_IN_THE_WAY = ("40P01", "40001", "23505")
 # What the database says, and what a person can do about it.
 _HINTS = (
     ("locked", "another process has held the database for over 10 s; try again when it is done"),
@@ -82,6 +98,17 @@ def translate_errors(engine: Engine) -> Iterator[None]:
         raise StoreError(
             f"{name_of(engine)} holds a row that cannot be read: {place}: {first['msg']}", hint=hint
         ) from exc
+
+
+def is_answering(connection: Connection) -> bool:
+    """Ask the database the simplest of questions."""
+    return bool(connection.execute(text("SELECT 1")).scalar())
+
+
+def was_in_the_way(error: StoreError) -> bool:
+    """Was it undone because of what another server did in the same instant? Then it goes well, or is refused, now."""
+    cause = error.__cause__
+    return isinstance(cause, DBAPIError) and getattr(cause.orig, "sqlstate", None) in _IN_THE_WAY
 
 
 def name_of(engine: Engine) -> str:

@@ -387,6 +387,35 @@ def attempts(connection: Connection, job_id: str) -> tuple[Attempt, ...]:
     )
 
 
+def counts_by_state(connection: Connection) -> dict[JobState, int]:
+    """Return how many jobs there are in which state, of all experiments."""
+    query = select(_Q.c.state, func.count()).where(_Q.c.part_of.is_(None)).group_by(_Q.c.state)
+    return {JobState(state): count for state, count in connection.execute(query)}
+
+
+def count_ended(connection: Connection, since: datetime) -> int:
+    """Return how many jobs have ended since then."""
+    return connection.execute(select(func.count()).where(_Q.c.ended_at > since)).scalar_one()
+
+
+def first_at(connection: Connection, state: JobState) -> datetime | None:
+    """Return since when the first of the jobs in a state waits, or is lent."""
+    column = _Q.c.leased_at if state is JobState.LEASED else _Q.c.created_at
+    found: datetime | None = connection.execute(
+        select(column).where(_Q.c.state == state.value).order_by(_Q.c.number).limit(1)
+    ).scalar()
+    return found
+
+
+def is_done_elsewhere(connection: Connection, experiment_id: str, lot_id: str, agent_id: str) -> bool:
+    """Did other agents do jobs of the same lot, and this one none?"""
+    query = select(_A.c.job_id).join(_Q, _Q.c.job_id == _A.c.job_id).limit(1)
+    # The experiment is named too because there is an index for it, and none for the lots of jobs that have ended.
+    query = query.where(_Q.c.experiment_id == experiment_id, _Q.c.lot_id == lot_id, _A.c.state == "complete")
+    here, elsewhere = query.where(_A.c.agent_id == agent_id), query.where(_A.c.agent_id != agent_id)
+    return connection.execute(here).first() is None and connection.execute(elsewhere).first() is not None
+
+
 def counts(connection: Connection, experiment_ids: Sequence[str]) -> dict[str, dict[JobState, int]]:
     """Return for each experiment how many of its jobs are in which state."""
     found: dict[str, dict[JobState, int]] = {one: {} for one in experiment_ids}

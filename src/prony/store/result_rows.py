@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from sqlalchemy import Connection, Insert, Table, and_, bindparam, func, select, update
+from sqlalchemy import Connection, Insert, Row, Table, and_, bindparam, func, select, update
 
 from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.experiment import Experiment, ExperimentState
@@ -225,6 +225,23 @@ def add_attempt(connection: Connection, row: Values, *, attempt: int, folder: st
     if is_new and stands and row["history"] is not None:
         keep_point(connection, *row["history"])
     return is_new
+
+
+_RECORDED = select(tables.result.c.job_id).where(
+    tables.result.c.job_id == bindparam("job"), tables.result.c.attempt == bindparam("number")
+)
+
+
+def has_attempt(connection: Connection, job_id: str, attempt: int) -> bool:
+    """Is the result of this attempt recorded?"""
+    return connection.execute(_RECORDED, {"job": job_id, "number": attempt}).first() is not None
+
+
+def standing(connection: Connection) -> list[Row[Any]]:
+    """Return folder and summary of every result that stands for its job."""
+    table = tables.result
+    query = select(table.c.folder, table.c.summary).where(table.c.stands).order_by(table.c.job_id)
+    return list(connection.execute(query))
 
 
 def keep_point(connection: Connection, series: Values, point: Values) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
@@ -9,12 +10,14 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 from prony.errors import InputError, NotFoundError
 from prony.model.calibration import Calibration
 from prony.model.history import OPEN, Baseline, Change, ChangeState, Point, Series
-from prony.model.queue import Page
+from prony.model.queue import JobState, Page
 from prony.store import history_tables, tables
 from prony.store.codecs import Values
 
 _S, _P, _C, _B = history_tables.series, history_tables.point, history_tables.change, history_tables.baseline
 _ORDER = (_P.c.measured_at, _P.c.job_id)
+_AT_ONCE = 500
+_MOST_LOOKED_AT = 5000
 
 
 # Points
@@ -193,6 +196,24 @@ def set_baseline(connection: Connection, found: Baseline) -> None:
 def clear_baseline(connection: Connection, series_id: str) -> bool:
     """Return whether there was one."""
     return bool(connection.execute(delete(_B).where(_B.c.series_id == series_id)).rowcount)
+
+
+def durations(connection: Connection, series: Sequence[str]) -> dict[str, list[float]]:
+    """Return by series how long its jobs took from lease to result, the newest of them."""
+    point, queue = history_tables.point, tables.queue
+    found: dict[str, list[float]] = defaultdict(list)
+    for begin in range(0, len(series), _AT_ONCE):
+        query = (
+            select(point.c.series_id, queue.c.leased_at, queue.c.ended_at)
+            .join(queue, queue.c.job_id == point.c.job_id)
+            .where(point.c.series_id.in_(series[begin : begin + _AT_ONCE]), queue.c.state == JobState.COMPLETE.value)
+            .order_by(point.c.measured_at.desc())
+            .limit(_MOST_LOOKED_AT)
+        )
+        for series_id, leased_at, ended_at in connection.execute(query):
+            if leased_at is not None and ended_at is not None:
+                found[series_id].append((ended_at - leased_at).total_seconds())
+    return found
 
 
 # The canary

@@ -20,7 +20,7 @@ measure: {runs: 40, repeats: 3, cold_starts: 4}
 
 @pytest.fixture(scope="module")
 def job_id(house: House) -> str:
-    bench = Bench(house.fleet.store)
+    bench = Bench(house.fleet.context.store)
     made = bench.run(loads(RECIPE), on_start=lambda *_: None, on_event=lambda _: None)
     return made.entries[0].job.id
 

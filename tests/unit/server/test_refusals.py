@@ -234,7 +234,7 @@ def test_a_fault_tells_nothing_of_what_is_inside(house: House, monkeypatch: pyte
     async def broken() -> None:
         raise RuntimeError("secret of the house")
 
-    monkeypatch.setattr(house.fleet, "queue", broken)
+    monkeypatch.setattr(house.fleet.queries, "queue", broken)
     with capture_logs() as lines:
         response = house.client.get("/api/v1/queue", headers={"X-Request-Id": "r1"})
     assert "secret" not in response.text

@@ -23,7 +23,7 @@ cost: {per_hour: 1.5}
 
 @pytest.fixture(scope="module")
 def experiment_id(house: House) -> str:
-    bench = Bench(house.fleet.store)
+    bench = Bench(house.fleet.context.store)
     return bench.run(loads(RECIPE), on_start=lambda *_: None, on_event=lambda _: None).experiment.id
 
 
@@ -58,7 +58,7 @@ def test_models_make_no_sweep(house: House, experiment_id: str) -> None:
 
 
 def test_the_reports_show_the_gates_first(house: House, experiment_id: str) -> None:
-    bench = Bench(house.fleet.store)
+    bench = Bench(house.fleet.context.store)
     assert str(bench.report(experiment_id, "github")).splitlines()[2].startswith("> [!")
     assert b'classname="judged.gates"' in bytes(bench.report(experiment_id, "junit"))  # type: ignore[arg-type]
     assert "## Gates" in str(bench.report(experiment_id, "md"))

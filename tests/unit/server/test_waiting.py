@@ -191,8 +191,8 @@ def test_a_watcher_that_goes_is_forgotten(house: House) -> None:
     with house.client.stream("GET", f"/api/v1/experiments/{experiment_id}/events") as stream:
         lines = stream.iter_lines()
         assert next(lines) == "event: snapshot"
-        assert experiment_id in house.fleet.watchers
-    until(lambda: experiment_id not in house.fleet.watchers)
+        assert experiment_id in house.fleet.events.watchers
+    until(lambda: experiment_id not in house.fleet.events.watchers)
 
 
 # Leases
@@ -211,7 +211,7 @@ def test_an_agent_that_waits_gets_the_job_as_soon_as_there_is_one(house: House) 
     agent_id = house.enrol("waiting")
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(house.lease, agent_id, 50)
-        until(lambda: agent_id in house.fleet.floor.waiters)
+        until(lambda: agent_id in house.fleet.state.waiters)
         experiment_id = house.experiment()
         lease = waiting.result(60)
     assert lease.status_code == 200
@@ -230,7 +230,7 @@ def test_an_agent_that_went_away_swallows_no_job(house: House) -> None:
     asked = {"agent_id": gone, "incarnation": "i1", "wait_s": 30}
     with pytest.raises(httpx.ReadTimeout):
         httpx.post(f"{house.url}/api/v1/leases", json=asked, timeout=httpx.Timeout(60, read=2))
-    until(lambda: gone not in house.fleet.floor.waiters)
+    until(lambda: gone not in house.fleet.state.waiters)
     house.experiment()
     assert house.lease(there, 50).status_code == 200
     listed = house.client.get("/api/v1/leases").json()

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row
-
+from prony.app.access import Access
 from prony.app.api import new_id
+from prony.app.fleet.alarm_engine import AlarmEngine
 from prony.app.fleet.alarm_events import agent_found, agent_lost
-from prony.app.fleet.gang_leases import Gangs
-from prony.app.fleet.state import KnownAgent
-from prony.dispatch.retry import pause_s
+from prony.app.fleet.context import FleetContext
+from prony.app.fleet.principals import check_self
+from prony.app.fleet.state import FleetState, KnownAgent
+from prony.app.fleet.transitions import Transitions
 from prony.errors import AccessError, ConflictError
 from prony.model.access import Principal, Role
 from prony.model.agent import (
@@ -25,19 +26,32 @@ from prony.model.agent import (
     Heartbeat,
     HeartbeatAnswer,
 )
-from prony.model.queue import JobState, Page
-from prony.model.result import Failure
+from prony.model.queue import Page
 from prony.model.states import AGENT, check
 from prony.store import agents as rows
 from prony.store import leases as lease_rows
-from prony.store import queue, result_rows
+from prony.store.database import Connection, Row
 from prony.store.writer import Transaction
 
 _DRAINED = "drained by"
 
 
-class Agents(Gangs):
-    """Enrolled, listened to, drained, reset, removed."""
+class Agents:
+    """Enrol agents, hear their heartbeats, drain, reset and remove them."""
+
+    def __init__(
+        self,
+        context: FleetContext,
+        state: FleetState,
+        alarm_engine: AlarmEngine,
+        access: Access,
+        transitions: Transitions,
+    ) -> None:
+        self._context = context
+        self._state = state
+        self._alarm_engine = alarm_engine
+        self._access = access
+        self._transitions = transitions
 
     async def enroll(self, enrolment: Enrolment, *, who: Principal) -> Enrolled:
         """Take in an agent, or a new life of one: what its earlier life held waits again."""
@@ -45,55 +59,55 @@ class Agents(Gangs):
             raise AccessError(f"this token is agent {who.agent_id}'s", hint="enrol with its id, or with another token")
         if who.role is Role.AGENT and who.agent_id is None:
             enrolment = enrolment.model_copy(update={"id": None})  # whose id it would take is not its to say
-        agent_id = enrolment.id or f"{enrolment.name[:60]}-{new_id(self.clock.now().timestamp(), chance=4)}"
+        agent_id = enrolment.id or f"{enrolment.name[:60]}-{new_id(self._context.clock.now().timestamp(), chance=4)}"
 
         token = None
         if who.token_id is not None and who.agent_id is None:
-            token = await asyncio.to_thread(self.access.exchange, who, agent_id, enrolment.name)
+            token = await asyncio.to_thread(self._access.exchange, who, agent_id, enrolment.name)
 
         def keep(desk: Transaction) -> Row[Any]:
-            life = rows.enrol(desk.connection, agent_id, enrolment, now=self.clock.now())
+            life = rows.enrol(desk.connection, agent_id, enrolment, now=self._context.clock.now())
             if life not in (None, enrolment.incarnation):
                 self._put_back_all(desk, agent_id, "the agent was restarted")
-            self.siren.report(desk, agent_found(agent_id, "is back", self.clock.now()))
+            self._alarm_engine.report(desk, agent_found(agent_id, "is back", self._context.clock.now()))
             desk.tell("agent", agent_id)
             return rows.row(desk.connection, agent_id)
 
-        row = await self.write(keep)
-        await self.sign_of_life(self.keep_card(row))
-        self.hook("enrolled", agent=agent_id)
-        return Enrolled(agent=self._shown_agents([row])[0], token=token, ttl_s=self.settings.ttl_s)
+        row = await self._context.write(keep)
+        await self.sign_of_life(self.remember(row))
+        self._context.hook("enrolled", agent=agent_id)
+        return Enrolled(agent=self._show([row])[0], token=token, ttl_s=self._context.settings.ttl_s)
 
-    async def agents(
-        self, *, state: AgentState | None = None, limit: int = 50, cursor: str | None = None
-    ) -> Page[Agent]:
+    async def page(self, *, state: AgentState | None = None, limit: int = 50, cursor: str | None = None) -> Page[Agent]:
         def ask(connection: Connection) -> Page[Agent]:
             kept: list[Agent] = []
             after = cursor
             while len(kept) <= limit:
                 found = rows.rows(connection, limit=limit + 1, after=after)
-                kept += [one for one in self._shown_agents(found) if state is None or one.state is state]
+                kept += [one for one in self._show(found) if state is None or one.state is state]
                 if len(found) <= limit:
                     break
                 after = found[-1].id
             shown = kept[:limit]
             return Page(items=tuple(shown), next=shown[-1].id if len(kept) > limit else None)
 
-        return await self.read(ask)
+        return await self._context.read(ask)
 
-    async def agent(self, agent_id: str) -> Agent:
-        return await self.read(lambda connection: self._shown_agents([rows.row(connection, agent_id)])[0])
+    async def get(self, agent_id: str) -> Agent:
+        return await self._context.read(lambda connection: self._show([rows.row(connection, agent_id)])[0])
 
     async def heartbeat(self, agent_id: str, heartbeat: Heartbeat, *, who: Principal) -> HeartbeatAnswer:
         """Renew the leases that it names; answer which of them are not its any more, or not wanted any more."""
-        card = await self.sign_of_life(await self.card_of(agent_id, heartbeat.incarnation, who))
+        card = await self.sign_of_life(await self.identify(agent_id, heartbeat.incarnation, who))
         card.is_cleaning = heartbeat.cleaning
         card = await self._note_disk(card, heartbeat.disk)
         unsure = [lease_id for lease_id in heartbeat.leases if not self.is_wanted(lease_id, agent_id)]
         # Not in mind: another server may have lent them, or they are fresher than the last round.
-        wanted = await self.read(lambda connection: lease_rows.wanted_of(connection, agent_id)) if unsure else set()
-        stop = [lease_id for lease_id in unsure if lease_id not in wanted or lease_id in self.unwanted]
-        self.renewed |= dict.fromkeys(set(heartbeat.leases).difference(stop), self.now())
+        wanted = (
+            await self._context.read(lambda connection: lease_rows.wanted_of(connection, agent_id)) if unsure else set()
+        )
+        stop = [lease_id for lease_id in unsure if lease_id not in wanted or lease_id in self._state.unwanted]
+        self._state.renewed |= dict.fromkeys(set(heartbeat.leases).difference(stop), self._context.now())
         return HeartbeatAnswer(cancel=tuple(stop), drain=card.state is AgentState.DRAINING)
 
     async def _note_disk(self, card: KnownAgent, shortage: DiskShortage | None) -> KnownAgent:
@@ -112,14 +126,14 @@ class Agents(Gangs):
                 desk.tell("agent", card.id)
             return rows.row(desk.connection, card.id)
 
-        return self.keep_card(await self.write(act))
+        return self.remember(await self._context.write(act))
 
     def is_wanted(self, lease_id: str, agent_id: str) -> bool:
-        held = self.floor.held.get(lease_id)
-        return held is not None and held.agent_id == agent_id and lease_id not in self.unwanted
+        held = self._state.held.get(lease_id)
+        return held is not None and held.agent_id == agent_id and lease_id not in self._state.unwanted
 
-    async def capabilities(self, agent_id: str, capabilities: Capabilities, *, who: Principal) -> Agent:
-        self.check_self(agent_id, who)
+    async def set_capabilities(self, agent_id: str, capabilities: Capabilities, *, who: Principal) -> Agent:
+        check_self(agent_id, who)
 
         def keep(desk: Transaction) -> Row[Any]:
             rows.row(desk.connection, agent_id)
@@ -127,20 +141,20 @@ class Agents(Gangs):
             desk.tell("agent", agent_id)
             return rows.row(desk.connection, agent_id)
 
-        row = await self.write(keep)
-        self.keep_card(row)
-        self.floor.rouse(agent_id)  # what it waits for may be another now
-        return self._shown_agents([row])[0]
+        row = await self._context.write(keep)
+        self.remember(row)
+        self._state.rouse(agent_id)  # what it waits for may be another now
+        return self._show([row])[0]
 
     async def drain(self, agent_id: str, *, who: Principal) -> Agent:
         """Give it nothing more; what it runs may end."""
         if who.role is Role.AGENT:
-            self.check_self(agent_id, who)
+            check_self(agent_id, who)
         return await self._move(agent_id, AgentState.DRAINING, reason=f"{_DRAINED} {who.name}")
 
     async def reset(self, agent_id: str, *, who: Principal) -> Agent:
         """Trust a faulty agent again, or stop draining it."""
-        self.hook("reset", agent=agent_id, who=who.name)
+        self._context.hook("reset", agent=agent_id, who=who.name)
         return await self._move(agent_id, AgentState.ACTIVE, reason="", strikes=0)
 
     async def _move(self, agent_id: str, state: AgentState, **also: Any) -> Agent:
@@ -152,34 +166,63 @@ class Agents(Gangs):
             desk.tell("agent", agent_id)
             return rows.row(desk.connection, agent_id)
 
-        row = await self.write(act)
-        self.keep_card(row)
-        self.floor.rouse(agent_id)
-        return self._shown_agents([row])[0]
+        row = await self._context.write(act)
+        self.remember(row)
+        self._state.rouse(agent_id)
+        return self._show([row])[0]
 
     async def remove(self, agent_id: str, *, who: Principal) -> None:
         """Forget an agent; its token ends, and what it ran waits for another."""
 
         def act(desk: Transaction) -> None:
             self._put_back_all(desk, agent_id, "the agent was removed")
-            rows.remove(desk.connection, agent_id, now=self.clock.now())
-            self.siren.report(desk, agent_found(agent_id, "was removed", self.clock.now()))
+            rows.remove(desk.connection, agent_id, now=self._context.clock.now())
+            self._alarm_engine.report(desk, agent_found(agent_id, "was removed", self._context.clock.now()))
             desk.tell("agent", agent_id)
 
-        await self.write(act)
-        self.hook("removed", agent=agent_id, who=who.name)
-        self.floor.forget(agent_id)
-        self.floor.rouse(agent_id)
+        await self._context.write(act)
+        self._context.hook("removed", agent=agent_id, who=who.name)
+        self._state.forget(agent_id)
+        self._state.rouse(agent_id)
 
     # Inside
 
+    async def load(self, agent_id: str) -> None:
+        await self.load_all([agent_id])
+
+    async def load_all(self, agent_ids: Sequence[str]) -> None:
+        """Have in mind what the database knows of these agents; whoever waits is to look again at what it may do."""
+        found = await self._context.read(lambda connection: rows.find_agents(connection, agent_ids))
+        for row in found:
+            self.remember(row)
+        for agent_id in set(agent_ids) - {row.id for row in found}:
+            self._state.forget(agent_id)
+        for agent_id in agent_ids:
+            self._state.rouse(agent_id)
+
+    def remember(self, row: Row[Any]) -> KnownAgent:
+        """Have an agent in mind as the database knows it."""
+        known = self._state.agents.get(row.id)
+        card = KnownAgent(
+            id=row.id,
+            name=row.name,
+            state=AgentState(row.state),
+            device_key=row.device_key,
+            incarnation=row.incarnation,
+            capabilities=Capabilities.read_json(row.document),
+            strikes=row.strikes,
+            is_cleaning=known.is_cleaning if known else False,
+        )
+        self._state.keep(card)
+        return card
+
     async def sign_of_life(self, card: KnownAgent) -> KnownAgent:
         """Note that it was heard; return it as it is now, found where it was lost."""
-        self.seen[card.id] = self.now()
-        self.alive.add(card.id)
-        return await self.find_agent(card.id) if card.state is AgentState.LOST else card
+        self._state.seen[card.id] = self._context.now()
+        self._state.alive.add(card.id)
+        return await self.find(card.id) if card.state is AgentState.LOST else card
 
-    async def find_agent(self, agent_id: str) -> KnownAgent:
+    async def find(self, agent_id: str) -> KnownAgent:
         """Call a lost agent what it was before: draining, or else active."""
 
         def act(desk: Transaction) -> Row[Any]:
@@ -188,13 +231,13 @@ class Agents(Gangs):
                 was_drained = row.reason.startswith(_DRAINED)
                 state, reason = (AgentState.DRAINING, row.reason) if was_drained else (AgentState.ACTIVE, "")
                 rows.change(desk.connection, agent_id, state=state.value, reason=reason)
-                self.siren.report(desk, agent_found(agent_id, "was heard again", self.clock.now()))
+                self._alarm_engine.report(desk, agent_found(agent_id, "was heard again", self._context.clock.now()))
                 desk.tell("agent", agent_id)
             return rows.row(desk.connection, agent_id)
 
-        return self.keep_card(await self.write(act))
+        return self.remember(await self._context.write(act))
 
-    async def lose_agent(self, agent_id: str, reason: str) -> None:
+    async def lose(self, agent_id: str, reason: str) -> None:
         """Call an agent lost that was silent for long; that it was draining stays written with it."""
 
         def act(desk: Transaction) -> None:
@@ -202,23 +245,17 @@ class Agents(Gangs):
             if row.state in (AgentState.ACTIVE, AgentState.DRAINING, AgentState.DISK_FULL):
                 why = f"{row.reason}; {reason}" if row.reason else reason
                 rows.change(desk.connection, agent_id, state=AgentState.LOST.value, reason=why)
-                self.siren.report(desk, agent_lost(agent_id, why, self.clock.now()))
+                self._alarm_engine.report(desk, agent_lost(agent_id, why, self._context.clock.now()))
                 desk.tell("agent", agent_id)
 
-        await self.write(act)
+        await self._context.write(act)
 
-    def check_self(self, agent_id: str, who: Principal) -> None:
-        """An agent may speak only for itself."""
-        if who.role is Role.AGENT and who.agent_id != agent_id:
-            whose = f"agent {who.agent_id}'s" if who.agent_id else "for enrolling"
-            raise AccessError(f"this token is {whose}, not agent {agent_id}'s", hint="use the agent's own token")
-
-    async def card_of(self, agent_id: str, incarnation: str, who: Principal) -> KnownAgent:
+    async def identify(self, agent_id: str, incarnation: str, who: Principal) -> KnownAgent:
         """Return the agent that speaks, if it is the life that we know."""
-        self.check_self(agent_id, who)
-        card = self.floor.cards.get(agent_id)
+        check_self(agent_id, who)
+        card = self._state.agents.get(agent_id)
         if card is None or card.incarnation != incarnation:
-            card = self.keep_card(await self.read(lambda connection: rows.row(connection, agent_id)))
+            card = self.remember(await self._context.read(lambda connection: rows.row(connection, agent_id)))
         if card.incarnation != incarnation:
             raise ConflictError(
                 f"agent {agent_id} is enrolled with another life than {incarnation}",
@@ -230,46 +267,11 @@ class Agents(Gangs):
     def _put_back_all(self, desk: Transaction, agent_id: str, reason: str) -> None:
         for row in lease_rows.list_leases(desk.connection):
             if row.agent_id == agent_id:
-                self.put_back(desk, row.lease_id, "lost", reason, counts=True)
+                self._transitions.put_back(desk, row.lease_id, "lost", reason, counts=True)
 
-    def put_back(self, desk: Transaction, lease_id: str, state: str, reason: str, *, counts: bool) -> None:
-        """Take a lease from its agent: the job waits again, or ends where it was cancelled or has no try left.
-
-        `counts`: the attempt was spent; the next one waits a little, and another agent is preferred.
-        """
-        row = queue.of_lease(desk.connection, lease_id, locked=True)
-        if row.state != JobState.LEASED or row.lease_id != lease_id:
-            return
-        if row.part_of is not None:
-            self.end_part(desk, row, state, reason)
-            return
-        now = self.clock.now()
-        queue.end_attempt(desk.connection, lease_id, state, at=now, reason=reason)
-        left = row.tries_left - counts
-        if row.cancel_asked:
-            queue.end(desk.connection, row.number, JobState.CANCELLED, at=now, reason="cancelled")
-            self.close_if_done(desk, row.experiment_id)
-        elif left <= 0:
-            failure = Failure(code="lease_lost", message=reason, hint="`prony retry ID` tries again", whose="prony")
-            queue.end(desk.connection, row.number, JobState.FAILED, at=now, reason=reason, failure=failure)
-            self.close_if_done(desk, row.experiment_id)
-        else:
-            pause = self.pause_after(desk, row.experiment_id, left) if counts else 0.0
-            due = now.timestamp() + pause if pause else 0.0
-            avoid = row.agent_id if counts else None
-            queue.put_back(desk.connection, row.number, tries_left=left, not_before=due, avoid=avoid, reason=reason)
-            desk.tell("later", row.lot_id, round(pause * 1000))
-        desk.tell("freed", lease_id)
-        desk.tell("job", f"{row.experiment_id}/{row.job_id}")
-
-    def pause_after(self, desk: Transaction, experiment_id: str, tries_left: int) -> float:
-        """Return how long a job waits that failed for as many times as it has tries less."""
-        tries = result_rows.experiment(desk.connection, experiment_id).recipe.place.attempts
-        return pause_s(tries - tries_left)
-
-    def _shown_agents(self, found: Sequence[Row[Any]]) -> list[Agent]:
-        leases = {held.agent_id: held.job_id for held in list(self.floor.held.values())}
-        cards = [self.floor.cards.get(row.id) for row in found]
+    def _show(self, found: Sequence[Row[Any]]) -> list[Agent]:
+        leases = {held.agent_id: held.job_id for held in list(self._state.held.values())}
+        cards = [self._state.agents.get(row.id) for row in found]
         return [
             rows.agent_of(row, leases, is_cleaning=card is not None and card.is_cleaning)
             for row, card in zip(found, cards, strict=True)

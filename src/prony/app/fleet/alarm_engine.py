@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection
-
 from prony.app.fleet.alarm_events import check_threshold
 from prony.model.alarm import Alarm, Happening
 from prony.model.condition import Kind
@@ -18,6 +16,7 @@ from prony.model.estimate import Summary
 from prony.store import alarms as rows
 from prony.store import notices
 from prony.store.about import about
+from prony.store.database import Connection
 from prony.store.writer import Transaction
 
 _LONGEST_SUBJECT = 300

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection
-
 from prony.analyse.history.confirmation import MORE, PAIRS, last_good
 from prony.app.api import new_id
 from prony.app.fleet.submission import Plan
@@ -23,6 +21,7 @@ from prony.recipe import dump
 from prony.recipe.expand import expand
 from prony.store import confirmations, queue, result_rows, series
 from prony.store.confirmations import Batch
+from prony.store.database import Connection
 
 # Who made them, and after everybody else's.
 WHO, PRIORITY = "prony", -100

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
-from sqlalchemy import Connection, select
-
 from prony.model.check import Expected
 from prony.model.job import Job
-from prony.model.queue import JobState
-from prony.store import history_tables, tables
+from prony.store.database import Connection
+from prony.store.series import durations
 from prony.store.series_points import fingerprint
 
 # Kinds of machine: hardware and operating system.
 Machine = tuple[str, str]
 # A recipe of more jobs is estimated by none: to look for all of them would take longer than anybody waits.
 _MOST_JOBS = 2000
-_AT_ONCE = 500
-_MOST_LOOKED_AT = 5000
 
 
 def estimate_duration(
@@ -29,7 +24,7 @@ def estimate_duration(
     if not jobs or len(jobs) > _MOST_JOBS:
         return Expected(basis="too many jobs to look for what they took before")
     series = {job.id: [fingerprint(job, *machine) for machine in dict.fromkeys(machines)] for job in jobs}
-    took = _took(connection, sorted({one for ids in series.values() for one in ids}))
+    took = durations(connection, sorted({one for ids in series.values() for one in ids}))
     earlier = {job.id: median(known) for job in jobs if (known := _past_durations(series[job.id], took))}
     seconds = [earlier.get(job.id, _by_load(job)) for job in jobs]
     unknown = sum(one is None for one in seconds)
@@ -60,21 +55,3 @@ def _by_load(job: Job) -> float | None:
     if job.load.stages is not None:
         lasts = sum(stage.duration for stage in job.load.stages)
     return None if lasts is None else job.load.repeats * lasts / 1e9
-
-
-def _took(connection: Connection, series: Sequence[str]) -> dict[str, list[float]]:
-    """Return by series how long its jobs took from lease to result, the newest of them."""
-    point, queue = history_tables.point, tables.queue
-    found: dict[str, list[float]] = defaultdict(list)
-    for begin in range(0, len(series), _AT_ONCE):
-        query = (
-            select(point.c.series_id, queue.c.leased_at, queue.c.ended_at)
-            .join(queue, queue.c.job_id == point.c.job_id)
-            .where(point.c.series_id.in_(series[begin : begin + _AT_ONCE]), queue.c.state == JobState.COMPLETE.value)
-            .order_by(point.c.measured_at.desc())
-            .limit(_MOST_LOOKED_AT)
-        )
-        for series_id, leased_at, ended_at in connection.execute(query):
-            if leased_at is not None and ended_at is not None:
-                found[series_id].append((ended_at - leased_at).total_seconds())
-    return found

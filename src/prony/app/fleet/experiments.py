@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
-import json
-import re
 import shutil
-from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, delete, or_, select, update
-
 from prony.app.fleet import alarm_outbox, save_submission, schedule_rows
 from prony.app.fleet import submission as submissions
+from prony.app.fleet.context import FleetContext
 from prony.app.fleet.scripts import check_scripts
-from prony.app.fleet.views import OVER, require, row_of, view_of, views
-from prony.app.fleet.watch import Watching
-from prony.errors import ConflictError, InputError
+from prony.app.fleet.state import FleetState
+from prony.app.fleet.transitions import Transitions
+from prony.errors import ConflictError
 from prony.model.access import Principal
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.queue import ExperimentView, JobState, Modification, Page, Submission
-from prony.model.states import ENDED, IDLE_ONLY
-from prony.store import lot_rows, parts, queue, result_rows, schedules, tables
-from prony.store.codecs import experiment_of, experiment_row, listed_row
-from prony.store.listing_tables import listed
+from prony.model.states import ENDED, OVER
+from prony.store import experiments, lot_rows, queue
+from prony.store.codecs import experiment_of
 from prony.store.writer import Transaction
 
 # So many jobs are changed in one transaction: nobody else should wait for thousands.
 _TOGETHER = 200
 _OPEN = frozenset(JobState) - ENDED
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
-class Experiments(Watching):
-    """Submitted, changed, cancelled, tried again, deleted."""
+class Experiments:
+    """Submit, change, cancel, try again, delete experiments."""
+
+    def __init__(self, context: FleetContext, state: FleetState, transitions: Transitions) -> None:
+        self._context = context
+        self._state = state
+        self._transitions = transitions
 
     async def submit(
         self, submission: Submission, *, key: str | None = None, who: Principal
@@ -49,7 +46,7 @@ class Experiments(Watching):
 
     async def rerun(self, experiment_id: str, *, key: str | None = None, who: Principal) -> tuple[ExperimentView, bool]:
         """Submit the recipe of an earlier experiment again, as it was after its overrides."""
-        earlier = (await self.experiment(experiment_id)).experiment
+        earlier = (await self.get(experiment_id)).experiment
         return await self._submit(submissions.for_again(earlier), key=key, who=who, earlier=earlier)
 
     async def _submit(
@@ -61,16 +58,16 @@ class Experiments(Watching):
         earlier: Experiment | None = None,
         is_first: bool = False,
     ) -> tuple[ExperimentView, bool]:
-        now = self.clock.now()
+        now = self._context.clock.now()
         rerun_of = earlier.id if earlier is not None else None
-        read = await self.read_recipe(submissions.order_for(submission))
-        made = await self.readers.in_thread(
-            submissions.plan, read, self.offers(), now=now, who=who.name, rerun_of=rerun_of
+        read = await self._context.read_recipe(submissions.order_for(submission))
+        made = await self._context.readers.in_thread(
+            submissions.plan, read, save_submission.list_offers(self._state), now=now, who=who.name, rerun_of=rerun_of
         )
         made = made.noted_as(earlier) if earlier is not None else made
-        await self.readers.in_thread(check_scripts, made.jobs, self.store.home)
+        await self._context.readers.in_thread(check_scripts, made.jobs, self._context.store.home)
         # From here on it is carried out, even where whoever asked goes away.
-        return await self.through(self._keep_submission(submission, made, key=key, who=who, is_first=is_first))
+        return await self._context.through(self._keep_submission(submission, made, key=key, who=who, is_first=is_first))
 
     async def _keep_submission(
         self, submission: Submission, made: submissions.Plan, *, key: str | None, who: Principal, is_first: bool
@@ -81,7 +78,9 @@ class Experiments(Watching):
         def keep(desk: Transaction) -> str | None:
             if key:
                 row: dict[str, Any] = {"who": who.name, "key": key, "digest": digest}
-                known = _claim_key(desk.connection, row | {"experiment_id": made.experiment.id, "created_at": now})
+                known = experiments.claim_key(
+                    desk.connection, row | {"experiment_id": made.experiment.id, "created_at": now}
+                )
                 if known is not None:
                     return known
             schedule_id = None
@@ -92,27 +91,18 @@ class Experiments(Watching):
             save_submission.keep(desk, made.of_schedule(schedule_id))
             return None
 
-        with self.about_to_come(made.lots.values()):
-            known = await self.write(keep)
+        with self._state.expect_lots(made.lots.values()):
+            known = await self._context.write(keep)
         if known is not None:
-            return await self.experiment(known), False
-        self.hook("submitted", experiment=made.experiment.id, jobs=len(made.jobs), who=who.name)
+            return await self.get(known), False
+        self._context.hook("submitted", experiment=made.experiment.id, jobs=len(made.jobs), who=who.name)
         is_scheduled = is_first and made.experiment.recipe.schedule is not None
-        return (await self.experiment(made.experiment.id) if is_scheduled else made.view), True
+        return (await self.get(made.experiment.id) if is_scheduled else made.view), True
 
-    def offers(self) -> submissions.Offers:
-        """Return who could be given work; of several agents of a device, one that is known longer comes first."""
-        cards = tuple(self.floor.cards.values())
-        return lambda: {
-            card.id: submissions.Offer(card.device_key, card.capabilities.facts)
-            for card in cards
-            if card.state not in IDLE_ONLY
-        }
+    async def get(self, experiment_id: str) -> ExperimentView:
+        return await self._context.read(lambda connection: experiments.view_of(connection, experiment_id))
 
-    async def experiment(self, experiment_id: str) -> ExperimentView:
-        return await self.read(lambda connection: view_of(connection, experiment_id))
-
-    async def experiments(
+    async def page(
         self,
         *,
         state: ExperimentState | None = None,
@@ -121,40 +111,28 @@ class Experiments(Watching):
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[ExperimentView]:
-        table = tables.experiment
-        query = select(table).order_by(table.c.created_at.desc(), table.c.id.desc()).limit(limit + 1)
-        query = query if state is None else query.where(table.c.state == state.value)
-        query = query if name is None else query.where(table.c.name == name)
-        query = query if schedule is None else query.where(schedules.is_of(schedule))
-        if cursor is not None:
-            at, last = _read_cursor(cursor)
-            query = query.where(or_(table.c.created_at < at, and_(table.c.created_at == at, table.c.id < last)))
-
-        def ask(connection: Connection) -> Page[ExperimentView]:
-            rows = connection.execute(query).all()
-            shown = rows[:limit]
-            following = _cursor(shown[-1]) if len(rows) > limit else None
-            return Page(items=tuple(views(connection, shown)), next=following)
-
-        return await self.read(ask)
+        wanted = partial(experiments.page, state=state, name=name, schedule=schedule, limit=limit, cursor=cursor)
+        return await self._context.read(wanted)
 
     async def modify(self, experiment_id: str, modification: Modification, *, who: Principal) -> ExperimentView:
         """Change what is given: the recipe and the labels only while nothing of it was lent."""
-        view = await self.experiment(experiment_id)
+        view = await self.get(experiment_id)
         made = None
         if modification.submission is not None:
-            read = await self.read_recipe(submissions.order_for(modification.submission, view.experiment))
-            made = await self.readers.in_thread(
+            read = await self._context.read_recipe(submissions.order_for(modification.submission, view.experiment))
+            made = await self._context.readers.in_thread(
                 submissions.plan,
                 read,
-                self.offers(),
+                save_submission.list_offers(self._state),
                 now=view.experiment.created_at,
                 who=view.experiment.submitted_by,
                 replaced=view.experiment,
             )
-        await self.through(self.write(lambda desk: self._modify(desk, experiment_id, modification, made)))
-        self.hook("modified", experiment=experiment_id, who=who.name)
-        return await self.experiment(experiment_id)
+        await self._context.through(
+            self._context.write(lambda desk: self._modify(desk, experiment_id, modification, made))
+        )
+        self._context.hook("modified", experiment=experiment_id, who=who.name)
+        return await self.get(experiment_id)
 
     def _modify(
         self, desk: Transaction, experiment_id: str, modification: Modification, made: submissions.Plan | None
@@ -163,7 +141,7 @@ class Experiments(Watching):
         is_whole = made is not None or modification.labels is not None
         if is_whole:  # nothing of it can be lent from now on
             queue.page(connection, queue.JobFilter(experiment=experiment_id), locked=True)
-        found = experiment_of(require(queue.lock_experiment(connection, experiment_id), experiment_id))
+        found = experiment_of(experiments.require(queue.lock_experiment(connection, experiment_id), experiment_id))
         if found.state in OVER:
             raise ConflictError(f"experiment {experiment_id} is {found.state}", hint="only an open one can be changed")
         if is_whole and found.state is not ExperimentState.PENDING:
@@ -177,12 +155,9 @@ class Experiments(Watching):
             found = found.model_copy(
                 update={"recipe": found.recipe.model_copy(update={"labels": dict(modification.labels)})}
             )
-            _relabel(connection, experiment_id, dict(modification.labels))
+            experiments.relabel(connection, experiment_id, modification.labels)
         if is_whole:
-            table = tables.experiment
-            connection.execute(update(table).where(table.c.id == experiment_id).values(experiment_row(found)))
-            told = update(listed).where(listed.c.experiment_id == experiment_id)
-            connection.execute(told.values(listed_row(found)))
+            experiments.replace(connection, found)
         if modification.priority is not None:
             lot_rows.prioritise(connection, experiment_id, modification.priority)
             desk.tell("priority", experiment_id, modification.priority)
@@ -190,138 +165,63 @@ class Experiments(Watching):
 
     async def delete(self, experiment_id: str, *, force: bool = False, who: Principal) -> None:
         """Remove an experiment with everything it brought; a running one only by force."""
-        view = await self.experiment(experiment_id)
+        view = await self.get(experiment_id)
         if not force:
             await self._check_ours(view, "stop it where it runs, or delete with force")
             if view.counts.get(JobState.LEASED):
                 hint = "cancel it first, or delete with force"
                 raise ConflictError(f"experiment {experiment_id} is running", hint=hint)
         await asyncio.to_thread(self._delete, experiment_id)
-        self.hook("deleted", experiment=experiment_id, who=who.name)
-        for held in [one for one in self.floor.held.values() if one.experiment_id == experiment_id]:
-            self.floor.release(held.lease_id)
-        await self.write(lambda desk: desk.tell("job", f"{experiment_id}/"))
+        self._context.hook("deleted", experiment=experiment_id, who=who.name)
+        for held in [one for one in self._state.held.values() if one.experiment_id == experiment_id]:
+            self._state.release(held.lease_id)
+        await self._context.write(lambda desk: desk.tell("job", f"{experiment_id}/"))
 
     async def _check_ours(self, view: ExperimentView, hint: str) -> None:
         """Refuse to touch what somebody runs in this home without a server."""
         identity = view.experiment.id
         if view.experiment.state in OVER:
             return
-        if not (await self.read(lambda connection: queue.counts(connection, [identity])))[identity]:
+        if not (await self._context.read(lambda connection: queue.counts(connection, [identity])))[identity]:
             raise ConflictError(f"experiment {identity} is not run by this server", hint=hint)
 
     def _delete(self, experiment_id: str) -> None:
-        self.store.delete_experiment(experiment_id, force=True)
-        shutil.rmtree(self.log_folder(experiment_id), ignore_errors=True)
+        self._context.store.delete_experiment(experiment_id, force=True)
+        shutil.rmtree(self._context.log_folder(experiment_id), ignore_errors=True)
 
-    async def cancel_experiment(self, experiment_id: str, *, who: Principal) -> ExperimentView:
+    async def cancel(self, experiment_id: str, *, who: Principal) -> ExperimentView:
         """End the jobs that wait, a few at a time, and ask the agents to stop those that run."""
-        await self._check_ours(await self.experiment(experiment_id), "stop it where it runs")
-        while await self.write(partial(self._cancel_some, experiment_id)) == _TOGETHER:
+        await self._check_ours(await self.get(experiment_id), "stop it where it runs")
+        while await self._context.write(partial(self._cancel_some, experiment_id)) == _TOGETHER:
             pass
-        self.hook("cancelled", experiment=experiment_id, who=who.name)
-        return await self.experiment(experiment_id)
+        self._context.hook("cancelled", experiment=experiment_id, who=who.name)
+        return await self.get(experiment_id)
 
     def _cancel_some(self, experiment_id: str, desk: Transaction) -> int:
         """Cancel some; when it was fewer than many, all are: what waits and what runs are looked for at once, because a
         job goes from the one to the other at any time."""
-        row_of(desk.connection, experiment_id)
+        experiments.row_of(desk.connection, experiment_id)
         wanted = queue.JobFilter(experiment=experiment_id, among=_OPEN, is_wanted=True)
         rows = queue.page(desk.connection, wanted, limit=_TOGETHER, locked=True)
         for row in rows:
-            self.cancel_row(desk, row)
-        self.close_if_done(desk, experiment_id)
+            self._transitions.cancel_row(desk, row)
+        self._transitions.close_if_done(desk, experiment_id)
         return len(rows)
 
-    async def retry_experiment(self, experiment_id: str, *, who: Principal) -> ExperimentView:
+    async def retry(self, experiment_id: str, *, who: Principal) -> ExperimentView:
         """Let every job wait again that ended without a whole result."""
 
         def act(desk: Transaction) -> None:
-            found = experiment_of(row_of(desk.connection, experiment_id))
+            found = experiment_of(experiments.row_of(desk.connection, experiment_id))
             wanted = queue.JobFilter(experiment=experiment_id, among=ENDED - {JobState.COMPLETE})
             again = queue.page(desk.connection, wanted, locked=True)
             if not again:
                 said = f"no job of {experiment_id} that this server lent failed"
                 raise ConflictError(said, hint="`prony rerun` runs all of it again")
             for row in again:
-                self.retry_row(desk, row, tries=found.recipe.place.attempts)
-            self.reopen(desk, experiment_id)
+                self._transitions.retry_row(desk, row, tries=found.recipe.place.attempts)
+            self._transitions.reopen(desk, experiment_id)
 
-        await self.write(act)
-        self.hook("retried", experiment=experiment_id, who=who.name)
-        return await self.experiment(experiment_id)
-
-    def cancel_row(self, desk: Transaction, row: Row[Any]) -> None:
-        """End a job that waits; ask for the end of one that runs."""
-        if row.state == JobState.LEASED:
-            queue.ask_to_cancel(desk.connection, row.number)
-            desk.tell("unwanted", row.lease_id)
-            for one in parts.of_job(desk.connection, row.job_id, locked=True) if row.device_key is None else ():
-                queue.ask_to_cancel(desk.connection, one.number)
-                desk.tell("unwanted", one.lease_id or "")
-        else:
-            queue.end(desk.connection, row.number, JobState.CANCELLED, at=self.clock.now(), reason="cancelled")
-        desk.tell("job", f"{row.experiment_id}/{row.job_id}")
-
-    def retry_row(self, desk: Transaction, row: Row[Any], *, tries: int) -> None:
-        """Let a job wait again; its experiment is to be reopened after it."""
-        queue.put_back(desk.connection, row.number, tries_left=tries, not_before=0.0, avoid=None, reason="")
-        desk.tell("job", f"{row.experiment_id}/{row.job_id}")
-        desk.tell("lot", row.lot_id)
-
-    def reopen(self, desk: Transaction, experiment_id: str) -> None:
-        """Let an experiment that had ended run again. Locked, because another server may be about to end it."""
-        queue.lock_experiment(desk.connection, experiment_id)
-        over = [state.value for state in OVER]
-        if queue.set_state(desk.connection, experiment_id, ExperimentState.RUNNING.value, was=over):
-            desk.tell("job", f"{experiment_id}/")
-
-
-def _claim_key(connection: Connection, row: dict[str, Any]) -> str | None:
-    """Note what is made under a key, or return what was made under it before."""
-    table = tables.creation
-    if result_rows.insert_new(connection, table, row):
-        return None
-    found = connection.execute(select(table).where(table.c.who == row["who"], table.c.key == row["key"])).one()
-    if found.digest != row["digest"]:
-        raise ConflictError(
-            f"the key {row['key']!r} was used for another submission",
-            hint="use a fresh key for each",
-            code="key_reused",
-        )
-    return str(found.experiment_id)
-
-
-def _relabel(connection: Connection, experiment_id: str, labels: dict[str, str]) -> None:
-    """Give every job these labels, and no others; in bulk, because a matrix may have thousands."""
-    job, mark, waiting = tables.job, tables.label, tables.queue
-    found = result_rows.jobs(connection, experiment_id)
-    changed = [{"which": one.id, "text": one.model_copy(update={"labels": labels}).model_dump_json()} for one in found]
-    if changed:
-        changing = update(job).where(job.c.id == bindparam("which")).values(document=bindparam("text"))
-        connection.execute(changing, changed)
-    of_these = select(job.c.id).where(job.c.experiment_id == experiment_id)
-    connection.execute(delete(mark).where(mark.c.job_id.in_(of_these)))
-    queue.mark(connection, {one.id: labels for one in found})
-    connection.execute(
-        update(waiting).where(waiting.c.experiment_id == experiment_id).values(labels=json.dumps(labels))
-    )
-
-
-def _cursor(row: Row[Any]) -> str:
-    return base64.urlsafe_b64encode(f"{row.created_at.isoformat()} {row.id}".encode()).decode()
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, str]:
-    try:
-        at, _, last = base64.urlsafe_b64decode(cursor.encode()).decode().partition(" ")
-        when = datetime.fromisoformat(at)
-    except (ValueError, binascii.Error) as exc:
-        raise _bad_cursor(cursor) from exc
-    if when.tzinfo is None or not _ID.fullmatch(last):
-        raise _bad_cursor(cursor)
-    return when, last
-
-
-def _bad_cursor(cursor: str) -> InputError:
-    return InputError(f"{cursor[:80]!r} is no cursor", hint="use the `next` of an earlier page", code="bad_cursor")
+        await self._context.write(act)
+        self._context.hook("retried", experiment=experiment_id, who=who.name)
+        return await self.get(experiment_id)

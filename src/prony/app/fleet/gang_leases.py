@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row
-
 from prony.app.fleet.context import FleetContext
-from prony.app.fleet.state import HeldLease, KnownAgent
+from prony.app.fleet.principals import check_self
+from prony.app.fleet.rendezvous import Meetings
+from prony.app.fleet.state import FleetState, HeldLease, KnownAgent
 from prony.errors import ConflictError
 from prony.model.access import Principal
 from prony.model.event import Event, Live
@@ -20,6 +20,7 @@ from prony.model.lease import Lease
 from prony.model.queue import JobState
 from prony.store import leases as lease_rows
 from prony.store import parts, queue
+from prony.store.database import Connection, Row
 from prony.store.parts import Lent
 from prony.store.writer import Transaction
 
@@ -36,8 +37,14 @@ def _add_lives(lives: Sequence[Live]) -> Live:
     )
 
 
-class Gangs(FleetContext):
-    """Lent together, met, ended together."""
+class Gangs:
+    """Lend one job to several agents, and let them meet."""
+
+    def __init__(self, context: FleetContext, state: FleetState) -> None:
+        self._context = context
+        self._state = state
+        self._meetings = Meetings()
+        self._lives: dict[str, dict[str, Live]] = {}  # load that several send -> how it goes for each
 
     async def meet(self, lease_id: str, meeting: Meeting, *, who: Principal) -> Met | None:
         """Have a member wait for the others of its gang; None when they are not all there yet: it asks again."""
@@ -46,17 +53,17 @@ class Gangs(FleetContext):
             row = queue.of_lease(connection, lease_id)
             return row, len(parts.of_job(connection, row.part_of)) if row.part_of else 0
 
-        row, of = await self.read(ask)
-        self.check_self(row.attempt_agent, who)
+        row, of = await self._context.read(ask)
+        check_self(row.attempt_agent, who)
         if row.part_of is None or row.state != JobState.LEASED:
             raise ConflictError(f"lease {lease_id} is no part of a job that is lent now", hint="stop: it is over")
-        self.renewed[lease_id] = self.now()
-        return await self.meetings.come(row.job_id.rpartition(".")[0], meeting, row.part, of)
+        self._state.renewed[lease_id] = self._context.now()
+        return await self._meetings.come(row.job_id.rpartition(".")[0], meeting, row.part, of)
 
     def of_whole(self, held: HeldLease, event: Event) -> Event | None:
         """Return what watchers of a job are told when one of its members says something: the first one's words, with
         the counts of all added up. Percentiles of several are none of all, so there are none."""
-        lives = self.lives.setdefault(held.part_of or "", {})
+        lives = self._lives.setdefault(held.part_of or "", {})
         if event.live is not None:
             lives[held.job_id] = event.live
         if not held.job_id.endswith(".0"):
@@ -72,13 +79,9 @@ class Gangs(FleetContext):
             return held.job_id, held.attempt
         return held.part_of, int(whole.rpartition(".")[2])
 
-    def check_self(self, agent_id: str, who: Principal) -> None:
-        """An agent may speak only for itself; said where agents are known."""
-        raise NotImplementedError
-
     # In the writer's thread
 
-    def lend_gang(
+    def lend(
         self, desk: Transaction, lot_id: str, members: Sequence[KnownAgent], *, now: datetime, absurd: float
     ) -> tuple[list[Lease], list[HeldLease]] | None:
         """Lend a job of the lot to all members, the first of whom asked; None where there is none or one is busy."""
@@ -97,7 +100,7 @@ class Gangs(FleetContext):
         if queue.set_state(connection, job.experiment_id, "running", was=("pending",)):
             desk.tell("job", f"{job.experiment_id}/")
         leases = [
-            Lease(id=member.lease_id, job=share, attempt=1, ttl_s=self.settings.ttl_s)
+            Lease(id=member.lease_id, job=share, attempt=1, ttl_s=self._context.settings.ttl_s)
             for member, share in zip(lent, shares, strict=True)
         ]
         held = [
@@ -106,18 +109,7 @@ class Gangs(FleetContext):
         ]
         return leases, held
 
-    def end_part(self, desk: Transaction, row: Row[Any], attempt_state: str, reason: str) -> None:
-        """Note how one member ended. One that did not come to its end ends the others; the last one ends the job."""
-        connection, now = desk.connection, self.clock.now()
-        state = JobState.COMPLETE if attempt_state == "complete" else JobState.FAILED
-        lease_id = row.lease_id
-        queue.end_attempt(connection, lease_id, attempt_state, at=now, reason=reason)
-        queue.end(connection, row.number, state, at=now, reason=reason)
-        others = [one for one in parts.of_job(connection, row.part_of, locked=True) if one.state == JobState.LEASED]
-        if state is not JobState.COMPLETE:
-            for one in others:
-                queue.ask_to_cancel(connection, one.number)
-                desk.tell("unwanted", one.lease_id)
-        desk.tell("freed", lease_id)
-        if not others:
-            desk.tell("gathered", row.part_of)
+    def forget(self, job_id: str) -> None:
+        """Forget the meetings of a job that has ended, and how it went."""
+        self._meetings.forget(job_id)
+        self._lives.pop(job_id, None)

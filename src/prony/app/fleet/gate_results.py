@@ -10,8 +10,10 @@ import asyncio
 from datetime import timedelta
 
 from prony.app import dossiers
+from prony.app.fleet.alarm_engine import AlarmEngine
 from prony.app.fleet.alarm_events import gates_judged, gates_state
 from prony.app.fleet.context import FleetContext
+from prony.app.fleet.state import FleetState
 from prony.errors import NotFoundError
 from prony.model.experiment import Experiment
 from prony.store import listing
@@ -21,39 +23,44 @@ _LOOKED_BACK = timedelta(minutes=10)
 _MOST_LOOKED_AT = 200
 
 
-class Gating(FleetContext):
-    """`ended` holds the experiments of which nobody was told yet."""
+class Gates:
+    """Judge the gates of experiments that have ended, and tell the alarms."""
+
+    def __init__(self, context: FleetContext, state: FleetState, alarm_engine: AlarmEngine) -> None:
+        self._context = context
+        self._state = state
+        self._alarm_engine = alarm_engine
 
     async def remember_ended(self) -> None:
         """Take up what ended shortly before this server began."""
-        since = self.clock.now() - _LOOKED_BACK
-        found = await asyncio.to_thread(self.store.experiments, _MOST_LOOKED_AT)
-        self.ended |= {one.id for one in found if one.ended_at is not None and one.ended_at >= since}
+        since = self._context.clock.now() - _LOOKED_BACK
+        found = await asyncio.to_thread(self._context.store.experiments, _MOST_LOOKED_AT)
+        self._state.ended |= {one.id for one in found if one.ended_at is not None and one.ended_at >= since}
 
-    async def judge_gates(self) -> None:
+    async def judge_ended(self) -> None:
         """Keep which gates failed, or that none does, and tell who waits for it."""
-        for experiment_id in tuple(self.ended):
+        for experiment_id in tuple(self._state.ended):
             await self._judge_gates(experiment_id)
 
     async def _judge_gates(self, experiment_id: str) -> None:
         try:
-            experiment = await asyncio.to_thread(self.store.experiment, experiment_id)
+            experiment = await asyncio.to_thread(self._context.store.experiment, experiment_id)
             if experiment.ended_at is None:  # its end is being written, or was undone
                 return
             if experiment.recipe.gates:
                 await self._keep_gates(experiment)
         except NotFoundError:  # deleted meanwhile
             pass
-        self.ended.discard(experiment_id)
+        self._state.ended.discard(experiment_id)
 
     async def _keep_gates(self, experiment: Experiment) -> None:
-        dossier = await asyncio.to_thread(dossiers.dossier_of, self.store, experiment.id)
-        happening = gates_judged(experiment, dossier.gates, self.clock.now())
+        dossier = await asyncio.to_thread(dossiers.dossier_of, self._context.store, experiment.id)
+        happening = gates_judged(experiment, dossier.gates, self._context.clock.now())
         state = gates_state(dossier.gates)
 
         def keep(desk: Transaction) -> None:
             listing.keep_gates(desk.connection, experiment.id, state, happening.text)
-            if self.siren.hears("gate_failed"):
-                self.siren.report(desk, happening)
+            if self._alarm_engine.hears("gate_failed"):
+                self._alarm_engine.report(desk, happening)
 
-        await self.write(keep)
+        await self._context.write(keep)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from prony.app import history as steps
+from prony.app.fleet.alarm_engine import AlarmEngine
 from prony.app.fleet.alarm_events import change_happenings
 from prony.app.fleet.context import FleetContext
 from prony.model.access import Principal
@@ -31,22 +32,26 @@ _AT_ONCE = 50
 NOT_YET = "confirming runs: not run yet"
 
 
-class Histories(FleetContext):
-    """Told by results, in the order in which they were measured."""
+class Histories:
+    """Judge the series that have new results, and show what changed in them."""
+
+    def __init__(self, context: FleetContext, alarm_engine: AlarmEngine) -> None:
+        self._context = context
+        self._alarm_engine = alarm_engine
 
     async def judge_waiting(self) -> tuple[Change, ...]:
         """Judge some of the series that have new results; return the changes that are new, or stand otherwise now."""
-        waiting = await self.read(lambda connection: rows.waiting(connection, _AT_ONCE))
+        waiting = await self._context.read(lambda connection: rows.waiting(connection, _AT_ONCE))
         return await self.judge_series(waiting)
 
     async def judge_series(self, series_ids: Sequence[str]) -> tuple[Change, ...]:
         """Judge these, and tell what changed."""
         found: list[Change] = []
         for series_id in series_ids:
-            judgement = await self.read(partial(steps.judge, series_id=series_id))
-            found += await self.write(partial(self._keep, judgement=judgement))
+            judgement = await self._context.read(partial(steps.judge, series_id=series_id))
+            found += await self._context.write(partial(self._keep, judgement=judgement))
         for change in found:
-            self.hook("change", kind=change.kind, state=change.state.value, change=change.id)
+            self._context.hook("change", kind=change.kind, state=change.state.value, change=change.id)
         return tuple(found)
 
     def _keep(self, desk: Transaction, judgement: steps.Judgement) -> tuple[Change, ...]:
@@ -69,12 +74,12 @@ class Histories(FleetContext):
         cursor: str | None = None,
     ) -> Page[Series]:
         kept = None if state is None else state.value
-        return await self.read(
+        return await self._context.read(
             lambda connection: rows.page(connection, name=name, state=kept, limit=limit, cursor=cursor)
         )
 
     async def history(self, series_id: str, *, metric: str | None = None) -> History:
-        return await self.read(lambda connection: steps.history(connection, series_id, metric))
+        return await self._context.read(lambda connection: steps.history(connection, series_id, metric))
 
     async def changes(
         self,
@@ -86,49 +91,49 @@ class Histories(FleetContext):
     ) -> Page[Change]:
         """Return those that are open, or those in one state, the newest first."""
         states = OPEN if state is None else (state,)
-        return await self.read(
+        return await self._context.read(
             lambda connection: rows.change_page(connection, states=states, kind=kind, limit=limit, cursor=cursor)
         )
 
     async def open_changes(self) -> dict[tuple[str, str], int]:
         """Return how many changes are open, by kind and state."""
-        return await self.read(rows.open_counts)
+        return await self._context.read(rows.open_counts)
 
     async def change(self, change_id: str) -> Change:
-        return await self.read(lambda connection: rows.change(connection, change_id))
+        return await self._context.read(lambda connection: rows.change(connection, change_id))
 
     async def ack(self, change_id: str, words: Acknowledgement, *, who: Principal) -> Change:
-        now = self.clock.now()
+        now = self._context.clock.now()
 
         def act(desk: Transaction) -> Change:
             change = steps.acknowledge(desk.connection, change_id, words, who=who.name, at=now)
             self.report_change(desk, change)
             return change
 
-        change = await self.write(act)
+        change = await self._context.write(act)
         await self.judge_series([change.series_id])
         return change
 
     def report_change(self, desk: Transaction, change: Change) -> None:
         """Have pages and alarms hear how a change stands: one that runs are to decide is suspected until they have."""
         desk.tell("changes", "")
-        if self.siren.hears("regression") or self.siren.hears("suspect"):
-            is_alone = not self.settings.confirm_runs_per_day or _has_no_runs(desk, change)
-            for happening in change_happenings(change, self.clock.now(), is_alone=is_alone):
-                self.siren.report(desk, happening)
+        if self._alarm_engine.hears("regression") or self._alarm_engine.hears("suspect"):
+            is_alone = not self._context.settings.confirm_runs_per_day or _has_no_runs(desk, change)
+            for happening in change_happenings(change, self._context.clock.now(), is_alone=is_alone):
+                self._alarm_engine.report(desk, happening)
 
     async def baseline(self, series_id: str) -> Baseline:
-        return await self.read(lambda connection: steps.baseline(connection, series_id))
+        return await self._context.read(lambda connection: steps.baseline(connection, series_id))
 
     async def set_baseline(self, series_id: str, wanted: NewBaseline, *, who: Principal) -> Baseline:
-        now = self.clock.now()
-        return await self.write(
+        now = self._context.clock.now()
+        return await self._context.write(
             lambda desk: steps.set_baseline(desk.connection, series_id, wanted, who=who.name, at=now)
         )
 
     async def clear_baseline(self, series_id: str, *, who: Principal) -> None:
         del who  # the trail tells it
-        await self.write(lambda desk: steps.clear_baseline(desk.connection, series_id))
+        await self._context.write(lambda desk: steps.clear_baseline(desk.connection, series_id))
 
 
 def _has_no_runs(desk: Transaction, change: Change) -> bool:

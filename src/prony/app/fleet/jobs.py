@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import Any
 
-from sqlalchemy import Connection
-
-from prony.app.fleet.experiments import Experiments
+from prony.app.fleet.context import FleetContext
+from prony.app.fleet.state import FleetState
+from prony.app.fleet.transitions import Transitions
+from prony.app.fleet.wait_reasons import show_jobs
 from prony.errors import ConflictError, InputError, NotFoundError, PronyError
 from prony.model.access import Principal
 from prony.model.job import Job
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
 from prony.model.states import ENDED
 from prony.store import queue, result_rows, unqueued
+from prony.store.database import Connection, Row
 from prony.store.writer import Transaction
 
 # Of a batch, so many jobs are changed in one transaction.
 _TOGETHER = 100
+_MOST_LOG = 256 * 1024
 
 
-class Jobs(Experiments):
-    """Listed, looked at, cancelled, tried again."""
+@dataclass(frozen=True)
+class LogPiece:
+    text: bytes
+    next_offset: int
+    ended: bool
 
-    async def jobs(
+
+class Jobs:
+    """List, show, cancel and retry jobs, and read their logs."""
+
+    def __init__(self, context: FleetContext, state: FleetState, transitions: Transitions) -> None:
+        self._context = context
+        self._state = state
+        self._transitions = transitions
+
+    async def page(
         self,
         *,
         state: JobState | None = None,
@@ -43,30 +62,30 @@ class Jobs(Experiments):
             rows = queue.page(connection, wanted, limit=limit + 1, before=before)
             shown = rows[:limit]
             following = str(shown[-1].number) if len(rows) > limit else None
-            return Page(items=tuple(self.shown_jobs(shown)), next=following)
+            return Page(items=tuple(self._show(shown)), next=following)
 
-        return await self.read(ask)
+        return await self._context.read(ask)
 
-    async def job(self, job_id: str) -> JobDetail:
+    async def get(self, job_id: str) -> JobDetail:
         def ask(connection: Connection) -> JobDetail:
             try:
                 row = queue.by_job(connection, job_id)
             except NotFoundError:
                 return unqueued.detail_of(connection, job_id)
             job = Job.read_json(queue.document(connection, job_id))
-            shown = self.shown_jobs([row])[0].model_copy(update={"cell": job.cell})
+            shown = self._show([row])[0].model_copy(update={"cell": job.cell})
             return JobDetail(queued=shown, job=job, attempts=queue.attempts(connection, job_id))
 
-        return await self.read(ask)
+        return await self._context.read(ask)
 
     async def cancel(self, job_id: str, *, who: Principal) -> QueuedJob:
-        await self.write(lambda desk: self._cancel(desk, job_id))
-        self.hook("cancelled", job=job_id, who=who.name)
+        await self._context.write(lambda desk: self._cancel(desk, job_id))
+        self._context.hook("cancelled", job=job_id, who=who.name)
         return await self._read_job(job_id)
 
     async def retry(self, job_id: str, *, who: Principal) -> QueuedJob:
-        await self.write(lambda desk: self._retry(desk, job_id))
-        self.hook("retried", job=job_id, who=who.name)
+        await self._context.write(lambda desk: self._retry(desk, job_id))
+        self._context.hook("retried", job=job_id, who=who.name)
         return await self._read_job(job_id)
 
     async def batch(self, batch: JobBatch, *, who: Principal) -> JobBatchAnswer:
@@ -78,13 +97,28 @@ class Jobs(Experiments):
             raise InputError("which jobs?", hint="give ids, an experiment or a state", code="no_jobs_named")
         changed: list[str] = []
         skipped: dict[str, str] = {}
-        ids = batch.ids or await self.read(partial(_matching, batch=batch))
+        ids = batch.ids or await self._context.read(partial(_matching, batch=batch))
         for begin in range(0, len(ids), _TOGETHER):
-            done = await self.write(partial(self._batch, batch.action, ids[begin : begin + _TOGETHER]))
+            done = await self._context.write(partial(self._batch, batch.action, ids[begin : begin + _TOGETHER]))
             changed += done.changed
             skipped |= done.skipped
-        self.hook("batch", action=batch.action, changed=len(changed), who=who.name)
+        self._context.hook("batch", action=batch.action, changed=len(changed), who=who.name)
         return JobBatchAnswer(changed=tuple(changed), skipped=skipped)
+
+    async def read_log(
+        self, job_id: str, *, attempt: int | None = None, offset: int = 0, wait_s: float = 0
+    ) -> LogPiece:
+        """Return the log of a job's attempt, the latest by default, from an offset; wait for more where it runs."""
+        until = self._context.now() + min(wait_s, 30.0)
+        while True:
+            row = await self._context.read(lambda connection: queue.by_job(connection, job_id))
+            number = attempt or row.attempt
+            ended = JobState(row.state) in ENDED or number < row.attempt
+            path = self._context.log_path(row.experiment_id, job_id, number)
+            text = await asyncio.to_thread(_piece, path, offset)
+            if text or ended or self._context.now() >= until:
+                return LogPiece(text=text, next_offset=offset + len(text), ended=ended and not text)
+            await asyncio.sleep(0.2)
 
     def _batch(self, action: str, ids: Sequence[str], desk: Transaction) -> JobBatchAnswer:
         act: Callable[[Transaction, str], None] = self._cancel if action == "cancel" else self._retry
@@ -102,8 +136,8 @@ class Jobs(Experiments):
         row = queue.by_job(desk.connection, job_id, locked=True)
         if JobState(row.state) in ENDED:
             raise ConflictError(f"job {job_id} is {row.state} already", hint="there is nothing to cancel")
-        self.cancel_row(desk, row)
-        self.close_if_done(desk, row.experiment_id)
+        self._transitions.cancel_row(desk, row)
+        self._transitions.close_if_done(desk, row.experiment_id)
 
     def _retry(self, desk: Transaction, job_id: str) -> None:
         row = queue.by_job(desk.connection, job_id, locked=True)
@@ -113,11 +147,14 @@ class Jobs(Experiments):
             )
             raise ConflictError(f"job {job_id} is {row.state}", hint=hint)
         tries = result_rows.experiment(desk.connection, row.experiment_id).recipe.place.attempts
-        self.retry_row(desk, row, tries=tries)
-        self.reopen(desk, row.experiment_id)
+        self._transitions.retry_row(desk, row, tries=tries)
+        self._transitions.reopen(desk, row.experiment_id)
+
+    def _show(self, rows: Sequence[Row[Any]]) -> list[QueuedJob]:
+        return show_jobs(self._state, rows, self._context.clock.now())
 
     async def _read_job(self, job_id: str) -> QueuedJob:
-        return await self.read(lambda connection: self.shown_jobs([queue.by_job(connection, job_id)])[0])
+        return await self._context.read(lambda connection: self._show([queue.by_job(connection, job_id)])[0])
 
 
 def _list_local_jobs(
@@ -140,3 +177,14 @@ def _number(cursor: str | None) -> int | None:
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
         raise InputError(f"{cursor[:80]!r} is no cursor", hint="use the `next` of an earlier page", code="bad_cursor")
     return int(cursor)
+
+
+def _piece(path: os.PathLike[str], offset: int) -> bytes:
+    if not 0 <= offset <= 2**40:
+        raise InputError("no log is as long as this offset", hint="begin at 0", code="bad_offset")
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - a seek follows
+            file.seek(offset)
+            return file.read(_MOST_LOG)
+    except FileNotFoundError:
+        return b""

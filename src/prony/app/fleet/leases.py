@@ -9,24 +9,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row
-
 from prony.app.fleet.agents import Agents
-from prony.app.fleet.context import ChangeNotice, LogPiece
-from prony.app.fleet.state import HeldLease, KnownAgent, PendingLot
+from prony.app.fleet.context import FleetContext
+from prony.app.fleet.events import ChangeNotice, Events
+from prony.app.fleet.gang_leases import Gangs
+from prony.app.fleet.principals import check_self
+from prony.app.fleet.state import FleetState, HeldLease, KnownAgent, PendingLot
+from prony.app.fleet.transitions import Transitions
 from prony.dispatch.retry import LONGEST_PAUSE_S
-from prony.errors import InputError, NotFoundError
+from prony.errors import NotFoundError
 from prony.model.access import Principal
 from prony.model.job import Job
 from prony.model.lease import Lease, LeaseRequest, LeaseView, Progress, ProgressAnswer
 from prony.model.queue import JobState
-from prony.model.states import ENDED, IDLE_ONLY
+from prony.model.states import IDLE_ONLY
 from prony.store import leases as lease_rows
 from prony.store import queue
+from prony.store.database import Connection, Row
 from prony.store.result_tar import disk_told
 from prony.store.writer import Operation, Transaction
 
-_MOST_LOG = 256 * 1024
 _LONGEST_LOG = 64 * 2**20
 
 
@@ -44,22 +46,38 @@ class Claimed:
     others: Sequence[HeldLease] = ()
 
 
-class Leases(Agents):
-    """Lent, renewed, given back."""
+class Leases:
+    """Lend jobs to agents, renew leases, take them back."""
 
-    async def lease(self, request: LeaseRequest, *, who: Principal) -> Lease | None:
+    def __init__(
+        self,
+        context: FleetContext,
+        state: FleetState,
+        events: Events,
+        agents: Agents,
+        transitions: Transitions,
+        gangs: Gangs,
+    ) -> None:
+        self._context = context
+        self._state = state
+        self._events = events
+        self._agents = agents
+        self._transitions = transitions
+        self._gangs = gangs
+
+    async def acquire(self, request: LeaseRequest, *, who: Principal) -> Lease | None:
         """Lend the agent a job as soon as there is one that it can run, or None when its patience ends."""
-        card = await self.card_of(request.agent_id, request.incarnation, who)
-        until = self.now() + request.wait_s
-        while not self.is_stopping:
-            card = await self.sign_of_life(card)
+        card = await self._agents.identify(request.agent_id, request.incarnation, who)
+        until = self._context.now() + request.wait_s
+        while not self._state.is_stopping:
+            card = await self._agents.sign_of_life(card)
             lease = await self._try(card, request.holding)
-            left = until - self.now()
+            left = until - self._context.now()
             if lease is not None or left <= 0:
                 return lease
-            if not self.floor.has_work(card):  # else it came while we asked
+            if not self._state.has_work(card):  # else it came while we asked
                 await self._wait(card.id, left)
-            known = self.floor.cards.get(card.id)
+            known = self._state.agents.get(card.id)
             if known is None or known.incarnation != request.incarnation:
                 return None
             card = known
@@ -67,45 +85,45 @@ class Leases(Agents):
 
     async def _wait(self, agent_id: str, seconds: float) -> None:
         waiter = asyncio.get_running_loop().create_future()
-        self.floor.rouse(agent_id)  # an earlier call of the same agent, whose connection is gone
-        self.floor.waiters[agent_id] = waiter
+        self._state.rouse(agent_id)  # an earlier call of the same agent, whose connection is gone
+        self._state.waiters[agent_id] = waiter
         try:
             async with asyncio.timeout(seconds):
                 await waiter
         except TimeoutError:
             return
         finally:
-            if self.floor.waiters.get(agent_id) is waiter:
-                del self.floor.waiters[agent_id]
+            if self._state.waiters.get(agent_id) is waiter:
+                del self._state.waiters[agent_id]
 
     async def _try(self, card: KnownAgent, holding: Sequence[str]) -> Lease | None:
-        occupied = self.floor.devices.get(card.device_key)
+        occupied = self._state.devices.get(card.device_key)
         asked = () if occupied else self.asked_for(card)
         if not asked and (occupied is None or occupied in holding):
             return None
-        return await self.through(self._take(card, holding, asked))
+        return await self._context.through(self._take(card, holding, asked))
 
     async def _take(self, card: KnownAgent, holding: Sequence[str], asked: Sequence[Asked]) -> Lease | None:
         lease = await self._settle_claim(lambda desk: self._claim(desk, card, holding, asked))
         if lease is not None:
-            self.spawn(self.openers.warm())
+            self._context.spawn(self._context.openers.warm())
         return lease
 
     def asked_for(self, card: KnownAgent) -> tuple[Asked, ...]:
         """Return the lots to ask on behalf of an agent whose device is free, in their order."""
-        offers = [] if card.state in IDLE_ONLY else self.floor.offers(card)
-        return tuple((tray, tray.generation, self.floor.is_alone(card, tray), members) for tray, members in offers)
+        offers = [] if card.state in IDLE_ONLY else self._state.offers(card)
+        return tuple((tray, tray.generation, self._state.is_alone(card, tray), members) for tray, members in offers)
 
     def settle(self, claimed: Claimed) -> Lease | None:
         """Have in mind what was lent, and what was found to be empty."""
-        self.floor.forget_empty(claimed.empty)
+        self._state.forget_empty(claimed.empty)
         if claimed.held is not None:
-            self.floor.hold(claimed.held)
+            self._state.hold(claimed.held)
         if claimed.lease is not None:
-            self.renewed[claimed.lease.id] = self.now()
+            self._state.renewed[claimed.lease.id] = self._context.now()
         for held in claimed.others:
-            self.floor.hold(held)
-            self.floor.rouse(held.agent_id)  # its own question is answered with what it was lent here
+            self._state.hold(held)
+            self._state.rouse(held.agent_id)  # its own question is answered with what it was lent here
         return claimed.lease
 
     def _claim(self, desk: Transaction, card: KnownAgent, holding: Sequence[str], asked: Sequence[Asked]) -> Claimed:
@@ -118,7 +136,7 @@ class Leases(Agents):
             return Claimed(None, held_of(occupying), ())
         # It was lent and the answer never arrived: lent again.
         job = Job.read_json(queue.document(connection, occupying.job_id))
-        lease = Lease(id=occupying.lease_id, job=job, attempt=occupying.attempt, ttl_s=self.settings.ttl_s)
+        lease = Lease(id=occupying.lease_id, job=job, attempt=occupying.attempt, ttl_s=self._context.settings.ttl_s)
         return Claimed(lease, held_of(occupying), ())
 
     def lend(self, desk: Transaction, card: KnownAgent, asked: Sequence[Asked], *, begun: str = "") -> Claimed:
@@ -128,11 +146,11 @@ class Leases(Agents):
         """
         connection = desk.connection
         empty: list[tuple[PendingLot, int]] = []
-        now = self.clock.now()
+        now = self._context.clock.now()
         absurd = now.timestamp() + LONGEST_PAUSE_S
         for tray, generation, is_alone, members in asked:
             if members:
-                together = self.lend_gang(desk, tray.lot.id, members, now=now, absurd=absurd)
+                together = self._gangs.lend(desk, tray.lot.id, members, now=now, absurd=absurd)
                 if together is None:
                     empty.append((tray, generation))
                     continue
@@ -152,7 +170,7 @@ class Leases(Agents):
                 desk.tell("job", f"{found.experiment_id}/")
             desk.tell("job", f"{found.experiment_id}/{found.job_id}")
             job = Job.read_json(found.document)
-            return _lent(job, found.attempt, lease_id, card, self.settings.ttl_s, empty)
+            return _lent(job, found.attempt, lease_id, card, self._context.settings.ttl_s, empty)
         return Claimed(None, None, empty)
 
     async def take(self, job_id: str, agent_id: str) -> Lease | None:
@@ -164,7 +182,7 @@ class Leases(Agents):
         def claim(desk: Transaction) -> Claimed:
             lease_id, key = secrets.token_hex(12), f"{agent_id}/{job_id}"[:128]
             found = queue.claim_this(
-                desk.connection, job_id, queue.Borrower(agent_id, key), lease_id=lease_id, now=self.clock.now()
+                desk.connection, job_id, queue.Borrower(agent_id, key), lease_id=lease_id, now=self._context.clock.now()
             )
             if found is None:
                 return Claimed(None, None, ())
@@ -173,15 +191,15 @@ class Leases(Agents):
             desk.tell("job", f"{found.experiment_id}/{found.job_id}")
             held = HeldLease(lease_id, job_id, found.experiment_id, agent_id, key, found.attempt)
             lease = Lease(id=lease_id, job=Job.read_json(found.document), attempt=found.attempt,
-                          ttl_s=self.settings.ttl_s)  # fmt: skip
+                          ttl_s=self._context.settings.ttl_s)  # fmt: skip
             return Claimed(lease, held, ())
 
-        return await self.through(self._settle_claim(claim))
+        return await self._context.through(self._settle_claim(claim))
 
     async def _settle_claim(self, claim: Operation[Claimed]) -> Lease | None:
-        return self.settle(await self.write(claim))
+        return self.settle(await self._context.write(claim))
 
-    async def leases(self) -> tuple[LeaseView, ...]:
+    async def list_leases(self) -> tuple[LeaseView, ...]:
         def ask(connection: Connection) -> tuple[LeaseView, ...]:
             return tuple(
                 LeaseView(
@@ -195,34 +213,36 @@ class Leases(Agents):
                 for row in lease_rows.list_leases(connection)
             )
 
-        return await self.read(ask)
+        return await self._context.read(ask)
 
-    async def progress(self, lease_id: str, progress: Progress, *, who: Principal) -> ProgressAnswer:
+    async def renew(self, lease_id: str, progress: Progress, *, who: Principal) -> ProgressAnswer:
         """Renew a lease, pass its events on to whoever watches, keep a piece of its log."""
-        held = self.floor.held.get(lease_id)
+        held = self._state.held.get(lease_id)
         if held is None:
-            held = await self.read(lambda connection: _find_held(connection, lease_id))
+            held = await self._context.read(lambda connection: _find_held(connection, lease_id))
         if held is None:
             return ProgressAnswer(cancel=True)
-        self.check_self(held.agent_id, who)
-        self.renewed[lease_id] = self.now()
+        check_self(held.agent_id, who)
+        self._state.renewed[lease_id] = self._context.now()
         for event in progress.events:
-            shown = self.of_whole(held, event) if held.part_of else event.model_copy(update={"job_id": held.job_id})
+            shown = (
+                self._gangs.of_whole(held, event) if held.part_of else event.model_copy(update={"job_id": held.job_id})
+            )
             if shown is not None:
                 self._pass_on(held, shown.model_dump_json(exclude_defaults=True))
         if progress.log:
             await asyncio.to_thread(self._keep_log, held, progress)
-        return ProgressAnswer(cancel=lease_id in self.unwanted)
+        return ProgressAnswer(cancel=lease_id in self._state.unwanted)
 
     def _pass_on(self, held: HeldLease, data: str) -> None:
-        if self.is_shared:
-            self.writer.submit(lambda desk: desk.tell("progress", f"{held.experiment_id}/{data}"))
+        if self._context.is_shared:
+            self._context.writer.submit(lambda desk: desk.tell("progress", f"{held.experiment_id}/{data}"))
         else:
-            self.publish(held.experiment_id, ChangeNotice("progress", data))
+            self._events.publish(held.experiment_id, ChangeNotice("progress", data))
 
     def _keep_log(self, held: HeldLease, progress: Progress) -> None:
         """Write a piece at its place; the same piece twice is the same file."""
-        path = self.log_path(held.experiment_id, *self.logged_as(held))
+        path = self._context.log_path(held.experiment_id, *self._gangs.logged_as(held))
         if progress.log_offset > _LONGEST_LOG:
             return
         with disk_told(path):
@@ -235,28 +255,15 @@ class Leases(Agents):
             finally:
                 os.close(descriptor)
 
-    async def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, wait_s: float = 0) -> LogPiece:
-        """Return the log of a job's attempt, the latest by default, from an offset; wait for more where it runs."""
-        until = self.now() + min(wait_s, 30.0)
-        while True:
-            row = await self.read(lambda connection: queue.by_job(connection, job_id))
-            number = attempt or row.attempt
-            ended = JobState(row.state) in ENDED or number < row.attempt
-            path = self.log_path(row.experiment_id, job_id, number)
-            text = await asyncio.to_thread(_piece, path, offset)
-            if text or ended or self.now() >= until:
-                return LogPiece(text=text, next_offset=offset + len(text), ended=ended and not text)
-            await asyncio.sleep(0.2)
-
     async def hand_back(self, lease_id: str, reason: str, *, who: Principal) -> None:
         """Give a job back untouched: somebody else may have it at once."""
 
         def act(desk: Transaction) -> None:
             row = queue.of_lease(desk.connection, lease_id, locked=True)
-            self.check_self(row.attempt_agent, who)
-            self.put_back(desk, lease_id, "returned", reason or "handed back", counts=False)
+            check_self(row.attempt_agent, who)
+            self._transitions.put_back(desk, lease_id, "returned", reason or "handed back", counts=False)
 
-        await self.write(act)
+        await self._context.write(act)
 
 
 def _lent(
@@ -280,14 +287,3 @@ def _find_held(connection: Connection, lease_id: str) -> HeldLease | None:
     if row.state != JobState.LEASED or row.lease_id != lease_id:
         return None
     return held_of(row)
-
-
-def _piece(path: os.PathLike[str], offset: int) -> bytes:
-    if not 0 <= offset <= 2**40:
-        raise InputError("no log is as long as this offset", hint="begin at 0", code="bad_offset")
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123 - a seek follows
-            file.seek(offset)
-            return file.read(_MOST_LOG)
-    except FileNotFoundError:
-        return b""

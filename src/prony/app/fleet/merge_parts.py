@@ -7,42 +7,55 @@ import shutil
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row
-
-from prony.app.fleet.result_intake import Arrivals
+from prony.app.fleet.context import FleetContext
+from prony.app.fleet.gang_leases import Gangs
+from prony.app.fleet.result_intake import ResultIntake
+from prony.app.fleet.state import FleetState
+from prony.app.fleet.transitions import Transitions
 from prony.app.fleet.unpack_result import Brought, MergeOrder
 from prony.errors import InputError, NotFoundError
 from prony.model.job import Job
 from prony.model.queue import JobState
 from prony.model.result import Failure
 from prony.store import parts, queue
+from prony.store.database import Connection, Row
 from prony.store.writer import Transaction
 
 # How a member's lease ended, where that is why the job came to no end; the others were stopped because of it.
 _CAUSES = ("failed", "lost", "returned")
 
 
-class Gathering(Arrivals):
-    """Put together."""
+class GangResults:
+    """Record what the agents of a gang brought as one result."""
 
-    async def settle_gang(self, job_id: str) -> None:
+    def __init__(
+        self, context: FleetContext, state: FleetState, transitions: Transitions, gangs: Gangs, intake: ResultIntake
+    ) -> None:
+        self._context = context
+        self._state = state
+        self._transitions = transitions
+        self._gangs = gangs
+        self._intake = intake
+        self._settling: set[str] = set()  # loads that are being put together
+
+    async def settle(self, job_id: str) -> None:
         """Record what a gang brought, once all of it has ended. To be asked again, or by two servers, does no harm."""
-        if job_id in self.settling:
+        if job_id in self._settling:
             return
-        self.settling.add(job_id)
+        self._settling.add(job_id)
         try:
-            found = await self.read(lambda connection: _look(connection, job_id))
+            found = await self._context.read(lambda connection: _look(connection, job_id))
             if found is not None:
                 await self._settle(*found)
         finally:
-            self.settling.discard(job_id)
+            self._settling.discard(job_id)
 
     async def _settle(self, whole: Row[Any], members: Sequence[Row[Any]], job: Job) -> None:
         cause = _cause(members)
         brought = [
             Brought(self._name_of(row.agent_id), place)
             for row in members
-            if (place := self.part_place(row.job_id)).is_dir()
+            if (place := self._intake.part_place(row.job_id)).is_dir()
         ]
         if not brought or (cause is not None and cause.attempt_state == "returned"):
             reason = "nothing of it was brought" if cause is None else self._describe_cause(cause)
@@ -50,18 +63,17 @@ class Gathering(Arrivals):
         else:
             failure = None if cause is None else self._failure(cause)
             is_lost = cause is not None and cause.attempt_state == "lost"
-            folder = self.home.uploads / f"{secrets.token_hex(12)}.folder"
+            folder = self._context.home.uploads / f"{secrets.token_hex(12)}.folder"
             try:
                 await self._record_whole(whole, MergeOrder(tuple(brought), folder, job, failure, is_lost))
             except InputError as exc:
                 await self._give_back(whole, f"the parts do not fit together: {exc.message}", counts=True)
         for row in members:
-            shutil.rmtree(self.part_place(row.job_id), ignore_errors=True)
-        self.meetings.forget(whole.job_id)
-        self.lives.pop(whole.job_id, None)
+            shutil.rmtree(self._intake.part_place(row.job_id), ignore_errors=True)
+        self._gangs.forget(whole.job_id)
 
     def _name_of(self, agent_id: str) -> str:
-        card = self.floor.cards.get(agent_id)
+        card = self._state.agents.get(agent_id)
         return card.name if card is not None else agent_id
 
     def _describe_cause(self, cause: Row[Any]) -> str:
@@ -76,24 +88,24 @@ class Gathering(Arrivals):
     async def _give_back(self, whole: Row[Any], reason: str, *, counts: bool) -> None:
         def act(desk: Transaction) -> None:
             parts.remove(desk.connection, whole.job_id)
-            self.put_back(desk, whole.lease_id, "lost" if counts else "returned", reason, counts=counts)
+            self._transitions.put_back(desk, whole.lease_id, "lost" if counts else "returned", reason, counts=counts)
 
-        await self.write(act)
+        await self._context.write(act)
 
     async def _record_whole(self, whole: Row[Any], order: MergeOrder) -> None:
-        arrived = await self.openers.open(order)
+        arrived = await self._context.openers.open(order)
 
         def act(desk: Transaction) -> Row[Any] | None:
-            row, _ = self.record(desk, whole.lease_id, arrived, None, ())
+            row, _ = self._intake.record(desk, whole.lease_id, arrived, None, ())
             parts.remove(desk.connection, whole.job_id)
             return row
 
         try:
-            row = await self.write(act)
+            row = await self._context.write(act)
         finally:
             shutil.rmtree(order.folder, ignore_errors=True)
         if row is not None:
-            self.count(row, arrived)
+            self._intake.count(row, arrived)
 
 
 def _look(connection: Connection, job_id: str) -> tuple[Row[Any], Sequence[Row[Any]], Job] | None:

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
-from sqlalchemy import Connection
-
 from prony.analyse.history.causes import CANARY, canary_moved
 from prony.app import history as steps
 from prony.app.fleet import confirmation_plan, save_submission
+from prony.app.fleet.context import FleetContext
+from prony.app.fleet.experiments import Experiments
 from prony.app.fleet.histories import NOT_YET, Histories
-from prony.app.fleet.schedules import Schedules
+from prony.app.fleet.state import FleetState
 from prony.app.fleet.submission import Plan
 from prony.errors import NotFoundError, PronyError
 from prony.model.access import Principal, Role
@@ -30,6 +30,7 @@ from prony.model.states import IDLE_ONLY
 from prony.store import confirmations
 from prony.store import series as rows
 from prony.store.confirmations import Batch
+from prony.store.database import Connection
 from prony.store.writer import Transaction
 
 # In one look; the next goes on.
@@ -44,52 +45,69 @@ _RUNNING = (ExperimentState.PENDING, ExperimentState.RUNNING)
 Pairs = list[tuple[float, float]]
 
 
-class Confirming(Schedules, Histories):
-    """Begun, judged, told."""
+class Confirmations:
+    """Begin the runs that decide a suspected regression, and judge them."""
 
-    async def attend_histories(self) -> None:
+    def __init__(
+        self, context: FleetContext, state: FleetState, experiments: Experiments, histories: Histories
+    ) -> None:
+        self._context = context
+        self._state = state
+        self._experiments = experiments
+        self._histories = histories
+        self._away: dict[str, str] = {}  # change that is to be confirmed -> the agent that it waits for
+
+    async def attend(self) -> None:
         """Judge what is new, and see to what runs are to decide."""
-        await self.judge_waiting()
-        await self.look_after_changes()
+        await self._histories.judge_waiting()
+        await self.look_after()
 
-    async def look_after_changes(self) -> None:
+    async def look_after(self) -> None:
         """Judge the batches that have ended, and begin those that are wanted."""
-        for batch, state in await self.read(confirmations.running):
+        for batch, state in await self._context.read(confirmations.running):
             if state is None or ExperimentState(state) not in _RUNNING:
                 await self._settle_batch(batch, None if state is None else ExperimentState(state))
-            elif await self.read(partial(self._find_undecided, change_id=batch.change_id)) is None:
+            elif await self._context.read(partial(self._find_undecided, change_id=batch.change_id)) is None:
                 await self._stop_batch(batch)
-        if self.settings.confirm_runs_per_day > 0:
-            self.away = {change: agent for change, agent in self.away.items() if self._is_there(agent) is False}
-            for change in await self.read(partial(confirmations.wanting, limit=_AT_ONCE, without=tuple(self.away))):
+        if self._context.settings.confirm_runs_per_day > 0:
+            self._away = {change: agent for change, agent in self._away.items() if self._is_there(agent) is False}
+            for change in await self._context.read(
+                partial(confirmations.wanting, limit=_AT_ONCE, without=tuple(self._away))
+            ):
                 await self._begin_batch(change)
 
     async def _stop_batch(self, batch: Batch) -> None:
         """End what runs for a change that somebody decided meanwhile: the device has better to do."""
         if batch.experiment_id is not None:
-            await self.cancel_experiment(
+            await self._experiments.cancel(
                 batch.experiment_id, who=Principal(name=confirmation_plan.WHO, role=Role.SUBMITTER)
             )
 
     # Begun
 
     async def _begin_batch(self, change: Change) -> None:
-        found = await self.read(partial(self._study, change))
+        found = await self._context.read(partial(self._study, change))
         if isinstance(found, confirmation_plan.Refusal):
-            await self.write(partial(self._note_refusal, change=change, refusal=found))
+            await self._context.write(partial(self._note_refusal, change=change, refusal=found))
             return
         case, trial, number = found
-        if any(NOT_YET in step for step in change.path) and not await self.read(partial(self._has_room, trial.runs)):
+        if any(NOT_YET in step for step in change.path) and not await self._context.read(
+            partial(self._has_room, trial.runs)
+        ):
             return
         try:
-            plan = await asyncio.to_thread(confirmation_plan.plan_batch, case, trial, now=self.clock.now())
+            plan = await asyncio.to_thread(confirmation_plan.plan_batch, case, trial, now=self._context.clock.now())
         except PronyError as exc:
-            await self.write(partial(self._note_refusal, change=change, refusal=confirmation_plan.Refusal(exc.message)))
+            await self._context.write(
+                partial(self._note_refusal, change=change, refusal=confirmation_plan.Refusal(exc.message))
+            )
             return
-        batch = Batch(change.id, number, trial.way, plan.experiment.id, trial.runs, self.clock.now())
-        is_begun = await self._keep_plan(plan, lambda desk: self._keep_batch(desk, batch, plan, trial.text(case)))
+        batch = Batch(change.id, number, trial.way, plan.experiment.id, trial.runs, self._context.clock.now())
+        is_begun = await save_submission.write_plan(
+            self._context, self._state, plan, lambda desk: self._keep_batch(desk, batch, plan, trial.text(case))
+        )
         if is_begun:
-            self.hook("confirming", change=change.id, experiment=plan.experiment.id, runs=trial.runs)
+            self._context.hook("confirming", change=change.id, experiment=plan.experiment.id, runs=trial.runs)
 
     def _study(
         self, change: Change, connection: Connection
@@ -107,12 +125,12 @@ class Confirming(Schedules, Histories):
         return trial if isinstance(trial, confirmation_plan.Refusal) else (case, trial, len(batches))
 
     def _is_there(self, agent_id: str) -> bool | None:
-        card = self.floor.cards.get(agent_id)
+        card = self._state.agents.get(agent_id)
         return None if card is None else card.state not in IDLE_ONLY
 
     def _runs_kind(self, agent_id: str, kind: str) -> bool:
         """Does an agent say that it runs such workloads? One that says nothing of kinds may."""
-        card = self.floor.cards.get(agent_id)
+        card = self._state.agents.get(agent_id)
         kinds = card.capabilities.facts.get("kinds") if card is not None else None
         return not isinstance(kinds, tuple) or kind in kinds
 
@@ -121,7 +139,7 @@ class Confirming(Schedules, Histories):
             return False
         confirmations.lock_since(desk.connection, batch.begun_at - _DAY)
         if not self._has_room(batch.runs, desk.connection):
-            most = self.settings.confirm_runs_per_day
+            most = self._context.settings.confirm_runs_per_day
             told = f"{NOT_YET}, {batch.runs} would be more than the {most} a day that are allowed"
             self._tell(desk, batch.change_id, told)
             return False
@@ -140,26 +158,26 @@ class Confirming(Schedules, Histories):
 
     def _has_room(self, runs: int, connection: Connection) -> bool:
         """Do the runs of the last day leave room for these?"""
-        spent = confirmations.runs_since(connection, self.clock.now() - _DAY)
-        return spent + runs <= self.settings.confirm_runs_per_day
+        spent = confirmations.runs_since(connection, self._context.clock.now() - _DAY)
+        return spent + runs <= self._context.settings.confirm_runs_per_day
 
     def _note_refusal(self, desk: Transaction, change: Change, refusal: confirmation_plan.Refusal) -> None:
         if refusal.waits_for is not None:
-            self.away[change.id] = refusal.waits_for
+            self._away[change.id] = refusal.waits_for
             self._tell(desk, change.id, f"{NOT_YET}, {refusal.reason}")
             return
         number = len(confirmations.of_change(desk.connection, change.id))
-        batch = Batch(change.id, number, "none", None, 0, self.clock.now(), "impossible", refusal.reason)
+        batch = Batch(change.id, number, "none", None, 0, self._context.clock.now(), "impossible", refusal.reason)
         if self._is_wanted(desk, batch) and confirmations.add(desk.connection, batch):
             self._tell(desk, change.id, f"confirming runs: none, {refusal.reason}")
 
     # Judged
 
     async def _settle_batch(self, batch: Batch, state: ExperimentState | None) -> None:
-        decided = await self.write(partial(self._judge_batch, batch=batch, state=state))
+        decided = await self._context.write(partial(self._judge_batch, batch=batch, state=state))
         if decided is not None:
-            self.hook("change", kind=decided.kind, state=decided.state.value, change=decided.id)
-            await self.judge_series([decided.series_id])
+            self._context.hook("change", kind=decided.kind, state=decided.state.value, change=decided.id)
+            await self._histories.judge_series([decided.series_id])
 
     def _judge_batch(self, desk: Transaction, batch: Batch, state: ExperimentState | None) -> Change | None:
         change = self._find_undecided(desk.connection, batch.change_id)
@@ -212,7 +230,7 @@ class Confirming(Schedules, Histories):
         found = rows.canary(connection, series.hardware_id)
         good = max((one.measured_at for one in rows.points(connection, change.series_id)
                     if one.measured_at < change.measured_at), default=change.measured_at)  # fmt: skip
-        sung = canary_moved(found, good, self.clock.now(), change.effect)
+        sung = canary_moved(found, good, self._context.clock.now(), change.effect)
         if sung:
             return True, f"the machine changed too, {sung}"
         known = [one.taken_at for one in found if CANARY in one.figures]
@@ -223,7 +241,7 @@ class Confirming(Schedules, Histories):
     def _end(self, desk: Transaction, batch: Batch, decided: Change | None) -> Change | None:
         confirmations.end(desk.connection, batch, "open" if decided is None else decided.state.value, "")
         if decided is not None:
-            self.report_change(desk, decided)
+            self._histories.report_change(desk, decided)
         return decided
 
     def _fail(self, desk: Transaction, batch: Batch, why: str) -> Change | None:
@@ -240,7 +258,7 @@ class Confirming(Schedules, Histories):
         """Add to how the change was found, and report how it stands; what was told before is not told again."""
         noted = steps.note(desk.connection, change_id, told)
         if noted is not None:
-            self.report_change(desk, noted)
+            self._histories.report_change(desk, noted)
 
     def _find_undecided(self, connection: Connection, change_id: str) -> Change | None:
         try:

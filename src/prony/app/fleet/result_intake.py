@@ -9,11 +9,13 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select
-
 from prony.app.fleet import uploads
+from prony.app.fleet.alarm_engine import AlarmEngine
+from prony.app.fleet.context import FleetContext
 from prony.app.fleet.leases import Asked, Claimed, Leases
-from prony.app.fleet.state import HeldLease, KnownAgent
+from prony.app.fleet.principals import check_self
+from prony.app.fleet.state import FleetState, HeldLease, KnownAgent
+from prony.app.fleet.transitions import Transitions
 from prony.app.fleet.unpack_result import UnpackedResult, UnpackOrder, summarise_written
 from prony.dispatch.retry import STRIKES, is_tried_again
 from prony.errors import ConflictError, InputError, StoreError
@@ -24,7 +26,8 @@ from prony.model.lease import FinishAnswer, Lease, LeaseRequest
 from prony.model.queue import JobState
 from prony.model.result import ResultState
 from prony.store import agents as agent_rows
-from prony.store import confirmations, queue, result_rows, result_tar, tables
+from prony.store import confirmations, experiments, queue, result_rows, result_tar
+from prony.store.database import Connection, Row
 from prony.store.folder import FolderContents
 from prony.store.home import safe_id
 from prony.store.writer import Transaction
@@ -36,8 +39,22 @@ _ENDS = {
 }
 
 
-class Arrivals(Leases):
-    """Taken in once."""
+class ResultIntake:
+    """Receive the result of an attempt and record it, once."""
+
+    def __init__(
+        self,
+        context: FleetContext,
+        state: FleetState,
+        alarm_engine: AlarmEngine,
+        transitions: Transitions,
+        leases: Leases,
+    ) -> None:
+        self._context = context
+        self._state = state
+        self._alarm_engine = alarm_engine
+        self._transitions = transitions
+        self._leases = leases
 
     async def upload_offset(self, lease_id: str, *, who: Principal) -> int:
         """Return how much of a result has arrived, so that a broken upload goes on from there."""
@@ -55,8 +72,8 @@ class Arrivals(Leases):
                 hint="ask for the offset and go on from there",
                 code="wrong_offset",
             )
-        await uploads.save(chunks, part, most=self.settings.max_upload_bytes, start=offset)
-        self.renewed[lease_id] = self.now()
+        await uploads.save(chunks, part, most=self._context.settings.max_upload_bytes, start=offset)
+        self._state.renewed[lease_id] = self._context.now()
         return _size(part)
 
     async def finish(
@@ -73,11 +90,13 @@ class Arrivals(Leases):
         held = await self._own(lease_id, who)
         tar = self._part(lease_id).with_suffix(f".{secrets.token_hex(4)}")
         try:
-            size = await uploads.save(chunks, tar, most=self.settings.max_upload_bytes)
+            size = await uploads.save(chunks, tar, most=self._context.settings.max_upload_bytes)
         except BaseException:
             tar.unlink(missing_ok=True)
             raise
-        accepted, lease = await self.through(self._take_in(held, tar, sha256, has_body=size > 0, with_next=next))
+        accepted, lease = await self._context.through(
+            self._take_in(held, tar, sha256, has_body=size > 0, with_next=next)
+        )
         if next and lease is None:
             lease = await self._follow(held, wait_s, who)
         return FinishAnswer(accepted=accepted, lease=lease)
@@ -94,27 +113,27 @@ class Arrivals(Leases):
             row, _ = await self._keep_result(held, arrived, None, ())
             return row is not None
 
-        return await self.through(take_in())
+        return await self._context.through(take_in())
 
     async def _follow(self, held: HeldLease, wait_s: float, who: Principal) -> Lease | None:
         """Lend the next job to whoever brought a result, unless it is at another already."""
-        self.floor.release(held.lease_id)
-        card = self.floor.cards.get(held.agent_id)
-        if card is None or card.device_key in self.floor.devices:
+        self._state.release(held.lease_id)
+        card = self._state.agents.get(held.agent_id)
+        if card is None or card.device_key in self._state.devices:
             return None
         asking = LeaseRequest(agent_id=card.id, incarnation=card.incarnation, wait_s=wait_s)
-        return await self.lease(asking, who=who)
+        return await self._leases.acquire(asking, who=who)
 
     async def _own(self, lease_id: str, who: Principal) -> HeldLease:
         """Return the lease that an agent speaks of, old or current: as we have it in mind, or as the database has."""
-        held = self.floor.held.get(lease_id)
+        held = self._state.held.get(lease_id)
         if held is None:
-            held = await self.read(lambda connection: _attempt_of(connection, lease_id))
-        self.check_self(held.agent_id, who)
+            held = await self._context.read(lambda connection: _attempt_of(connection, lease_id))
+        check_self(held.agent_id, who)
         return held
 
     def _part(self, lease_id: str) -> Path:
-        return self.home.uploads / f"{lease_id}.part"
+        return self._context.home.uploads / f"{lease_id}.part"
 
     # Whole
 
@@ -127,7 +146,7 @@ class Arrivals(Leases):
         """
         try:
             if not has_body:
-                known = await self.read(lambda connection: _is_recorded(connection, held))
+                known = await self._context.read(lambda connection: _is_recorded(connection, held))
                 if known:
                     self._part(held.lease_id).unlink(missing_ok=True)
                     return False, None
@@ -135,33 +154,35 @@ class Arrivals(Leases):
             folder = tar.with_suffix(f".{secrets.token_hex(4)}.folder")
             is_part = held.part_of is not None
             order = UnpackOrder(tar, folder, sha256, held.job_id, held.experiment_id, is_part=is_part)
-            arrived = await self.openers.open(order)
+            arrived = await self._context.openers.open(order)
         finally:
             tar.unlink(missing_ok=True)
         if is_part:
             return await self._take_in_part(held, arrived), None
-        card = self.floor.cards.get(held.agent_id) if with_next else None
-        asked = self.asked_for(card) if card is not None else ()
+        card = self._state.agents.get(held.agent_id) if with_next else None
+        asked = self._leases.asked_for(card) if card is not None else ()
         row, claimed = await self._keep_result(held, arrived, card, asked)
         self._part(held.lease_id).unlink(missing_ok=True)
-        return row is not None, self.settle(claimed) if claimed is not None else None
+        return row is not None, self._leases.settle(claimed) if claimed is not None else None
 
     async def _keep_result(
         self, held: HeldLease, arrived: UnpackedResult, card: KnownAgent | None, asked: Sequence[Asked]
     ) -> tuple[Row[Any] | None, Claimed | None]:
         """Record what has arrived, and count it; see `record`."""
         try:
-            row, claimed = await self.write(lambda desk: self.record(desk, held.lease_id, arrived, card, asked))
+            row, claimed = await self._context.write(
+                lambda desk: self.record(desk, held.lease_id, arrived, card, asked)
+            )
         finally:
             shutil.rmtree(arrived.folder, ignore_errors=True)
         if row is not None:
             self.count(row, arrived)
-            self.floor.release(held.lease_id)
+            self._state.release(held.lease_id)
         return row, claimed
 
     def part_place(self, job_id: str) -> Path:
         """Return where a part of a load lies until all parts are here."""
-        return self.home.uploads / f"{safe_id(job_id)}.part-of"
+        return self._context.home.uploads / f"{safe_id(job_id)}.part-of"
 
     async def _take_in_part(self, held: HeldLease, arrived: UnpackedResult) -> bool:
         """Keep one agent's part of a load; False where it was kept before, or is too late to be of use."""
@@ -172,15 +193,15 @@ class Arrivals(Leases):
             if row.state != JobState.LEASED:
                 return False
             _put(arrived.folder, self.part_place(held.job_id))
-            self.end_part(desk, row, arrived.state.value, reason)
+            self._transitions.end_part(desk, row, arrived.state.value, reason)
             return True
 
         try:
-            is_new = await self.write(act)
+            is_new = await self._context.write(act)
         finally:
             shutil.rmtree(arrived.folder, ignore_errors=True)
         self._part(held.lease_id).unlink(missing_ok=True)
-        self.floor.release(held.lease_id)
+        self._state.release(held.lease_id)
         return is_new
 
     def _take_uploaded(self, lease_id: str, tar: Path) -> None:
@@ -198,8 +219,8 @@ class Arrivals(Leases):
         """Return the job as it was before, or None where this attempt's result is here already; and what was lent."""
         row = queue.of_lease(desk.connection, lease_id, locked=True)
         number, failure = row.attempt_number, arrived.failure
-        place = self.home.result_folder(row.experiment_id, row.job_id, number)
-        inside = place.relative_to(self.home.results).as_posix()
+        place = self._context.home.result_folder(row.experiment_id, row.job_id, number)
+        inside = place.relative_to(self._context.home.results).as_posix()
         # The job's row in the queue is ours until the end, so nobody else can bring a result of it.
         result_rows.keep_experiment(desk.connection, row.experiment_id)
         is_first = row.attempt == 1  # no other was ever lent
@@ -207,7 +228,7 @@ class Arrivals(Leases):
             return None, None
         _put(arrived.folder, place)
         reason = failure.message if failure else ""
-        queue.end_attempt(desk.connection, lease_id, arrived.state.value, at=self.clock.now(), reason=reason)
+        queue.end_attempt(desk.connection, lease_id, arrived.state.value, at=self._context.clock.now(), reason=reason)
         is_current = row.state == JobState.LEASED and row.lease_id == lease_id
         if is_current:
             self._end_current(desk, row, arrived)
@@ -223,15 +244,15 @@ class Arrivals(Leases):
             and card is not None
             and card.device_key == row.device_key
         ):
-            claimed = self.lend(desk, card, asked, begun=row.experiment_id)
+            claimed = self._leases.lend(desk, card, asked, begun=row.experiment_id)
         if claimed is None or claimed.held is None or claimed.held.experiment_id != row.experiment_id:
-            self.close_if_done(desk, row.experiment_id)
+            self._transitions.close_if_done(desk, row.experiment_id)
         desk.tell("freed", lease_id)
         desk.tell("job", f"{row.experiment_id}/{row.job_id}")
         return row, claimed
 
     def _end_current(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
-        state, now, failure = _ENDS[arrived.state], self.clock.now(), arrived.failure
+        state, now, failure = _ENDS[arrived.state], self._context.clock.now(), arrived.failure
         reason = failure.message if failure else ""
         may_do_better = arrived.state is ResultState.PARTIAL or (
             arrived.state is ResultState.FAILED and is_tried_again(failure)
@@ -240,7 +261,7 @@ class Arrivals(Leases):
         if row.cancel_asked and state is not JobState.COMPLETE:
             queue.end(desk.connection, row.number, JobState.CANCELLED, at=now, reason="cancelled")
         elif may_do_better and left > 0:
-            pause = self.pause_after(desk, row.experiment_id, left)
+            pause = self._transitions.pause_after(desk, row.experiment_id, left)
             queue.put_back(
                 desk.connection,
                 row.number,
@@ -258,7 +279,7 @@ class Arrivals(Leases):
 
         Part of one is better than nothing, where the job has failed for good.
         """
-        now, failure = self.clock.now(), arrived.failure
+        now, failure = self._context.clock.now(), arrived.failure
         if arrived.state is ResultState.PARTIAL and row.state == JobState.FAILED:
             reason = failure.message if failure else ""
             queue.end(desk.connection, row.number, JobState.PARTIAL, at=now, reason=reason, failure=failure)
@@ -271,7 +292,7 @@ class Arrivals(Leases):
 
     def _judge(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
         """Count it against an agent when a job that failed there is done elsewhere; three in a row and it is faulty."""
-        card = self.floor.cards.get(row.attempt_agent)
+        card = self._state.agents.get(row.attempt_agent)
         if arrived.state is ResultState.COMPLETE:
             if card is not None and card.strikes:
                 agent_rows.change(desk.connection, card.id, strikes=0)
@@ -281,18 +302,21 @@ class Arrivals(Leases):
                 failed = {one.agent_id for one in tried if one.state in ("failed", "lost")}
                 for agent_id in sorted(failed - {row.attempt_agent}):
                     self._strike(desk, agent_id)
-        elif arrived.failure is not None and arrived.failure.whose == "sut" and _is_done_elsewhere(desk, row):
+        elif (
+            arrived.failure is not None
+            and arrived.failure.whose == "sut"
+            and queue.is_done_elsewhere(desk.connection, row.experiment_id, row.lot_id, row.attempt_agent)
+        ):
             self._strike(desk, row.attempt_agent)
 
     def _report(self, desk: Transaction, experiment_id: str, arrived: UnpackedResult) -> None:
         """Have alarms look at its numbers."""
-        if arrived.state is not ResultState.FAILED and self.siren.hears("threshold"):
+        if arrived.state is not ResultState.FAILED and self._alarm_engine.hears("threshold"):
             if confirmations.is_confirming(desk.connection, experiment_id):
                 return
-            table = tables.experiment
-            recipe = desk.connection.execute(select(table.c.name).where(table.c.id == experiment_id)).scalar_one()
+            recipe = experiments.name_of(desk.connection, experiment_id)
             summary = Summary.read_json(arrived.row["summary"])
-            self.siren.report_result(desk, str(recipe), summary, self.clock.now())
+            self._alarm_engine.report_result(desk, recipe, summary, self._context.clock.now())
 
     def _strike(self, desk: Transaction, agent_id: str) -> None:
         count = agent_rows.strike(desk.connection, agent_id)
@@ -303,8 +327,8 @@ class Arrivals(Leases):
 
     def count(self, row: Row[Any], arrived: UnpackedResult) -> None:
         failure = arrived.failure
-        seconds = (self.clock.now() - row.attempt_leased_at).total_seconds()
-        self.hook("finished", state=arrived.state.value, code=failure.code if failure else "", seconds=seconds)
+        seconds = (self._context.clock.now() - row.attempt_leased_at).total_seconds()
+        self._context.hook("finished", state=arrived.state.value, code=failure.code if failure else "", seconds=seconds)
 
 
 def _attempt_of(connection: Connection, lease_id: str) -> HeldLease:
@@ -313,27 +337,10 @@ def _attempt_of(connection: Connection, lease_id: str) -> HeldLease:
     return HeldLease(lease_id, row.job_id, row.experiment_id, row.attempt_agent, device, number, row.part_of)
 
 
-_RECORDED = select(tables.result.c.job_id).where(
-    tables.result.c.job_id == bindparam("job"), tables.result.c.attempt == bindparam("number")
-)
-
-
 def _is_recorded(connection: Connection, held: HeldLease) -> bool:
     if held.part_of is not None:
         return bool(queue.of_lease(connection, held.lease_id).state != JobState.LEASED)
-    return connection.execute(_RECORDED, {"job": held.job_id, "number": held.attempt}).first() is not None
-
-
-def _is_done_elsewhere(desk: Transaction, row: Row[Any]) -> bool:
-    """Did other agents do jobs of the same lot, and this one none?"""
-    table, attempt = tables.queue, tables.attempt
-    query = select(attempt.c.job_id).join(table, table.c.job_id == attempt.c.job_id).limit(1)
-    # The experiment is named too because there is an index for it, and none for the lots of jobs that have ended.
-    query = query.where(table.c.experiment_id == row.experiment_id, table.c.lot_id == row.lot_id)
-    query = query.where(attempt.c.state == "complete")
-    here = query.where(attempt.c.agent_id == row.attempt_agent)
-    elsewhere = query.where(attempt.c.agent_id != row.attempt_agent)
-    return desk.connection.execute(here).first() is None and desk.connection.execute(elsewhere).first() is not None
+    return result_rows.has_attempt(connection, held.job_id, held.attempt)
 
 
 def _size(path: Path) -> int:

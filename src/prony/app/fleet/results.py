@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from prony.app import dossiers, pictures
-from prony.app.fleet.merge_parts import Gathering
+from prony.app.fleet.context import FleetContext
 from prony.errors import ConflictError, NotFoundError
 from prony.instruments.samples import SAMPLES, TELEMETRY
 from prony.model.comparison import Comparison, Terms
@@ -23,11 +23,15 @@ from prony.store import transfer
 from prony.store.folder import read_nouns
 
 
-class Results(Gathering):
-    """Handed out."""
+class Results:
+    """Show results, reports, comparisons and exports."""
 
-    async def results(self, experiment_id: str) -> ExperimentData:
-        return await asyncio.to_thread(dossiers.dossier_of, self.store, experiment_id)
+    def __init__(self, context: FleetContext) -> None:
+        self._context = context
+        self._printing = asyncio.Lock()
+
+    async def experiment_data(self, experiment_id: str) -> ExperimentData:
+        return await asyncio.to_thread(dossiers.dossier_of, self._context.store, experiment_id)
 
     async def report(self, experiment_id: str, report_format: str, *, strict: bool = False) -> str | bytes:
         from prony.app.accounts import account_of
@@ -36,7 +40,7 @@ class Results(Gathering):
         is_pdf = report_format == "pdf"
 
         def written() -> str | bytes:
-            account = account_of(self.store, dossiers.dossier_of(self.store, experiment_id))
+            account = account_of(self._context.store, dossiers.dossier_of(self._context.store, experiment_id))
             return render(account, "html" if is_pdf else report_format, strict=strict)
 
         document = await asyncio.to_thread(written)
@@ -46,35 +50,39 @@ class Results(Gathering):
         """Print a page by a browser of this machine; one at a time, because each takes as much as a small job."""
         from prony.report.pdf import print_pdf
 
-        async with self.printing:
+        async with self._printing:
             return await asyncio.to_thread(print_pdf, page.encode() if isinstance(page, str) else page)
 
-    async def comparison(self, names: Sequence[str], terms: Terms) -> Comparison:
+    async def compare(self, names: Sequence[str], terms: Terms) -> Comparison:
         from prony.app.compare import compare
 
-        return await asyncio.to_thread(compare, self.store, names, terms)
+        return await asyncio.to_thread(compare, self._context.store, names, terms)
 
-    async def gates(self, experiment_id: str, *, strict: bool, more: Sequence[str]) -> GateReport:
+    async def judge_gates(self, experiment_id: str, *, strict: bool, more: Sequence[str]) -> GateReport:
         from prony.app.gates import gate_report
 
         def judge() -> GateReport:
-            return gate_report(self.store, dossiers.dossier_of(self.store, experiment_id), strict=strict, more=more)
+            return gate_report(
+                self._context.store, dossiers.dossier_of(self._context.store, experiment_id), strict=strict, more=more
+            )
 
         return await asyncio.to_thread(judge)
 
-    async def sweep_report(self, experiment_ids: Sequence[str], slo: Mapping[str, float] | None) -> SweepReport:
+    async def sweep(self, experiment_ids: Sequence[str], slo: Mapping[str, float] | None) -> SweepReport:
         from prony.app.sweeps import sweep_over
 
-        return await asyncio.to_thread(lambda: sweep_over(dossiers.entries_of(self.store, experiment_ids), slo))
+        return await asyncio.to_thread(
+            lambda: sweep_over(dossiers.entries_of(self._context.store, experiment_ids), slo)
+        )
 
     async def matrix(self, experiment_ids: Sequence[str], terms: MatrixTerms) -> MatrixReport:
         from prony.app.matrix import matrix_over
 
-        return await asyncio.to_thread(matrix_over, self.store, experiment_ids, terms)
+        return await asyncio.to_thread(matrix_over, self._context.store, experiment_ids, terms)
 
-    async def result(self, job_id: str) -> Entry:
+    async def get(self, job_id: str) -> Entry:
         def gather() -> Entry:
-            record = self.store.record(job_id)
+            record = self._context.store.record(job_id)
             if record is None:
                 raise NotFoundError(f"job {job_id} has no result yet", hint="`prony watch ID` waits", code="no_result")
             contents = read_nouns(record.folder)
@@ -89,19 +97,19 @@ class Results(Gathering):
         return await asyncio.to_thread(gather)
 
     async def distribution(self, job_id: str, *, metric: str | None, bins: int) -> Distribution:
-        entry = await self.result(job_id)
+        entry = await self.get(job_id)
         return await asyncio.to_thread(pictures.distribution, entry, metric, bins)
 
     async def timeline(self, job_id: str, *, buckets: int) -> Timeline:
-        entry = await self.result(job_id)
+        entry = await self.get(job_id)
         return await asyncio.to_thread(pictures.timeline, entry, buckets)
 
     async def starts(self, job_id: str) -> Starts:
-        entry = await self.result(job_id)
+        entry = await self.get(job_id)
         return await asyncio.to_thread(pictures.starts, entry)
 
     async def counters(self, job_id: str, *, most: int, points: int) -> Counters:
-        entry = await self.result(job_id)
+        entry = await self.get(job_id)
         return await asyncio.to_thread(pictures.counters, entry, most, points)
 
     async def samples(self, job_id: str) -> Path:
@@ -111,7 +119,7 @@ class Results(Gathering):
         return await self._file(job_id, TELEMETRY)
 
     async def _file(self, job_id: str, name: str) -> Path:
-        path = (await self.result(job_id)).folder / name
+        path = (await self.get(job_id)).folder / name
         if not path.is_file():
             raise NotFoundError(f"the result of job {job_id} has no {name}", code="no_result")
         return path
@@ -122,7 +130,7 @@ class Results(Gathering):
         return await asyncio.to_thread(self._export, experiment_id, export_format)
 
     def _check_ended(self, experiment_id: str) -> None:
-        state = self.store.experiment(experiment_id).state
+        state = self._context.store.experiment(experiment_id).state
         if state.value in ("pending", "running"):
             raise ConflictError(f"experiment {experiment_id} is {state}", hint="wait for it, or cancel it")
 
@@ -132,9 +140,9 @@ class Results(Gathering):
         with tempfile.TemporaryDirectory(prefix="prony-export-") as scratch:
             folder = Path(scratch) / experiment_id
             if export_format == "folder":
-                transfer.export(self.store, experiment_id, folder)
+                transfer.export(self._context.store, experiment_id, folder)
             else:
-                export_loads(dossiers.gather_results(self.store, experiment_id), export_format, folder)
+                export_loads(dossiers.gather_results(self._context.store, experiment_id), export_format, folder)
             descriptor, name = tempfile.mkstemp(prefix="prony-export-", suffix=".tar")
             with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w") as tar:
                 tar.add(folder, arcname=experiment_id)

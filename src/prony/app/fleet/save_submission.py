@@ -1,25 +1,44 @@
-"""A plan in, its rows in an open transaction out, with the notes that tell who waits for such work."""
+"""Store a planned experiment and let its jobs wait, with the notes that tell who waits for such work."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import insert
+from prony.app.fleet.submission import Offer, Offers, Plan
+from prony.errors import PronyError
+from prony.model.states import IDLE_ONLY
+from prony.store import experiments, queue
+from prony.store.writer import Operation, Transaction
 
-from prony.app.fleet.submission import Plan
-from prony.store import queue, tables
-from prony.store.codecs import experiment_row, listed_row
-from prony.store.listing_tables import listed
-from prony.store.writer import Transaction
+if TYPE_CHECKING:
+    from prony.app.fleet.context import FleetContext
+    from prony.app.fleet.state import FleetState
+
+T = TypeVar("T")
+
+
+def list_offers(state: FleetState) -> Offers:
+    """Return who could be given work; of several agents of a device, one that is known longer comes first."""
+    agents = tuple(state.agents.values())
+    return lambda: {
+        one.id: Offer(one.device_key, one.capabilities.facts) for one in agents if one.state not in IDLE_ONLY
+    }
+
+
+async def write_plan(
+    context: FleetContext, state: FleetState, plan: Plan | PronyError | None, operation: Operation[T]
+) -> T:
+    """Write with the plan's lots in mind, so that whoever waits is offered them at once."""
+    if not isinstance(plan, Plan):
+        return await context.write(operation)
+    with state.expect_lots(plan.lots.values()):
+        return await context.write(operation)
 
 
 def keep(desk: Transaction, made: Plan) -> None:
     """Store the experiment and let its jobs wait."""
-    desk.connection.execute(insert(tables.experiment).values(experiment_row(made.experiment) | {"owner": None}))
-    desk.connection.execute(insert(listed).values(listed_row(made.experiment)))
-    if made.experiment.schedule_id is not None:
-        of = {"experiment_id": made.experiment.id, "schedule_id": made.experiment.schedule_id}
-        desk.connection.execute(insert(tables.scheduled).values(of))
+    experiments.add_submitted(desk.connection, made.experiment)
     desk.tell("job", f"{made.experiment.id}/")
     enqueue(desk, made)
 

@@ -26,13 +26,16 @@ _GRACE_S = 3600.0  # from when scripts are brought to when the experiment that n
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-class Scripts(FleetContext):
-    """Kept once, however many recipes name them."""
+class Scripts:
+    """Keep folders of scripts once, however many recipes name them."""
 
-    async def keep_scripts(self, sha256: str, chunks: AsyncIterator[bytes]) -> None:
+    def __init__(self, context: FleetContext) -> None:
+        self._context = context
+
+    async def add(self, sha256: str, chunks: AsyncIterator[bytes]) -> None:
         """Take a tar of scripts; what is there already is not written again."""
-        place = _place(self.store.home, sha256)
-        coming = self.store.home.uploads / f"scripts-{uuid.uuid4().hex}"
+        place = _place(self._context.store.home, sha256)
+        coming = self._context.store.home.uploads / f"scripts-{uuid.uuid4().hex}"
         try:
             await uploads.save(chunks, coming, most=MOST_BYTES)
             if await asyncio.to_thread(_digest, coming) != sha256:
@@ -46,29 +49,29 @@ class Scripts(FleetContext):
 
     async def _make_room(self, size: int, place: Path) -> None:
         """Refuse scripts for which the quota has no room, when those are gone that nothing needs."""
-        quota = self.settings.scripts_quota_bytes
-        if place.is_file() or await asyncio.to_thread(_count_bytes, self.store.home) + size <= quota:
+        quota = self._context.settings.scripts_quota_bytes
+        if place.is_file() or await asyncio.to_thread(_count_bytes, self._context.store.home) + size <= quota:
             return
-        await remove_unneeded(self)
-        if await asyncio.to_thread(_count_bytes, self.store.home) + size > quota:
+        await remove_unneeded(self._context)
+        if await asyncio.to_thread(_count_bytes, self._context.store.home) + size > quota:
             raise CapacityError(
                 f"folders of scripts may take {quota / 2**20:.0f} MiB on this server, and this one has no room in it",
                 hint="delete experiments whose scripts are not needed any more, or raise PRONY_SCRIPTS_QUOTA",
                 code="scripts_quota",
             )
 
-    async def scripts(self, sha256: str) -> Path:
-        place = _place(self.store.home, sha256)
+    async def get(self, sha256: str) -> Path:
+        place = _place(self._context.store.home, sha256)
         if not place.is_file():
             raise NotFoundError(f"there are no scripts sha256:{sha256} here", code="no_scripts")
         return place
 
 
-async def remove_unneeded(office: FleetContext) -> list[str]:
+async def remove_unneeded(context: FleetContext) -> list[str]:
     """Remove the scripts that no experiment and no schedule names; what has just come may not be named yet."""
-    home = office.store.home
+    home = context.store.home
     old = await asyncio.to_thread(lambda: {path.stem for path in _list_archives(home) if _is_old(path)})
-    named = await office.read(lambda connection: named_scripts(connection, old)) if old else set()
+    named = await context.read(lambda connection: named_scripts(connection, old)) if old else set()
     unneeded = sorted(old - named)
     for sha256 in unneeded:
         path = _place(home, sha256)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from prony.dispatch import fairness
@@ -67,14 +68,24 @@ class HeldLease:
 
 
 class FleetState:
+    """What several parts of a fleet share; what one part alone remembers is its own."""
+
     def __init__(self) -> None:
-        self.cards: dict[str, KnownAgent] = {}
-        self.trays: dict[str, PendingLot] = {}
+        self.agents: dict[str, KnownAgent] = {}
+        self.lots: dict[str, PendingLot] = {}
         self.held: dict[str, HeldLease] = {}  # by lease
         self.devices: dict[str, str] = {}  # device key -> lease
         self.running: Counter[str] = Counter()  # experiment -> leased jobs
         self.served: dict[str, int] = {}  # experiment -> when it got its last lease, as the number of that lease
         self.waiters: dict[str, asyncio.Future[None]] = {}  # agent -> its long poll
+        self.seen: dict[str, float] = {}  # agent -> monotonic time of its last sign of life
+        self.alive: set[str] = set()  # agents seen since the last round
+        self.renewed: dict[str, float] = {}  # lease -> monotonic time of its last sign of life
+        self.unwanted: set[str] = set()  # leases whose jobs are to be stopped
+        self.coming: dict[str, Lot] = {}  # lots that are being stored
+        self.ended: set[str] = set()  # experiments whose gates are still to be told of
+        self.missed_notes = False  # may other servers have told something that was not heard?
+        self.is_stopping = False
         self._sharing: dict[str, set[str]] = defaultdict(set)  # device key -> its agents
         self._leases_made = 0
         self._since_look: dict[str, HeldLease | None] = {}  # what became of leases while the database was asked
@@ -83,11 +94,11 @@ class FleetState:
 
     def keep(self, card: KnownAgent) -> None:
         self.forget(card.id)
-        self.cards[card.id] = card
+        self.agents[card.id] = card
         self._sharing[card.device_key].add(card.id)
 
     def forget(self, agent_id: str) -> None:
-        card = self.cards.pop(agent_id, None)
+        card = self.agents.pop(agent_id, None)
         if card is not None:
             sharing = self._sharing[card.device_key]
             sharing.discard(agent_id)
@@ -96,23 +107,34 @@ class FleetState:
 
     # Work
 
+    @contextmanager
+    def expect_lots(self, lots: Iterable[Lot]) -> Iterator[None]:
+        """Have lots in mind while they are stored, so that they are offered as soon as that is committed."""
+        fresh = {lot.id: lot for lot in lots}
+        self.coming |= fresh
+        try:
+            yield
+        finally:
+            for lot_id in fresh:
+                self.coming.pop(lot_id, None)
+
     def offer(self, lot: Lot, count: int) -> None:
         """A lot has so many jobs more; wake as many agents that could run them."""
-        tray = self.trays.get(lot.id)
+        tray = self.lots.get(lot.id)
         generation = tray.generation + 1 if tray else 1
-        self.trays[lot.id] = PendingLot(lot, lot.demand.id, generation)
-        self._wake(self.trays[lot.id], count)
+        self.lots[lot.id] = PendingLot(lot, lot.demand.id, generation)
+        self._wake(self.lots[lot.id], count)
 
     def again(self, lot_id: str, count: int = 1) -> bool:
         """The same for a lot that is known already; False when it is not."""
-        tray = self.trays.get(lot_id)
+        tray = self.lots.get(lot_id)
         if tray is not None:
             tray.generation += 1
             self._wake(tray, count)
         return tray is not None
 
     def prioritise(self, experiment_id: str, priority: int) -> None:
-        for tray in self.trays.values():
+        for tray in self.lots.values():
             if tray.lot.experiment_id == experiment_id:
                 tray.lot = tray.lot.model_copy(update={"priority": priority})
 
@@ -139,7 +161,7 @@ class FleetState:
         """Return as many agents as the lot wants, all of them waiting, this one first; none where they are too few."""
         found = {card.device_key: card}
         for agent_id in self.waiters:
-            other = self.cards.get(agent_id)
+            other = self.agents.get(agent_id)
             if other is None or other.state in IDLE_ONLY or other.device_key in self.devices:
                 continue
             if other.device_key not in found and self.could(other, tray):
@@ -150,12 +172,12 @@ class FleetState:
 
     def staff(self, tray: PendingLot) -> int:
         """Return how many devices there are on which a part of the lot could run, busy or not."""
-        cards = list(self.cards.values())  # may be asked from any thread
+        cards = list(self.agents.values())  # may be asked from any thread
         return len({one.device_key for one in cards if one.state not in IDLE_ONLY and self.could(one, tray)})
 
     def candidates(self, card: KnownAgent) -> list[PendingLot]:
         """Return the lots that this agent could serve, in the order in which it should."""
-        fitting = [tray for tray in self.trays.values() if self.could(card, tray)]
+        fitting = [tray for tray in self.lots.values() if self.could(card, tray)]
         if len(fitting) < 2:
             return fitting
         by_id = {tray.lot.id: tray for tray in fitting}
@@ -165,7 +187,7 @@ class FleetState:
         """May there be something that this agent could begin now?"""
         if card.state in IDLE_ONLY or card.device_key in self.devices:
             return False
-        could = [tray for tray in self.trays.values() if self.could(card, tray)]
+        could = [tray for tray in self.lots.values() if self.could(card, tray)]
         if all(tray.lot.demand.agents == 1 for tray in could):
             return bool(could)
         return bool(self.offers(card))
@@ -173,22 +195,22 @@ class FleetState:
     def forget_empty(self, asked: Iterable[tuple[PendingLot, int]]) -> None:
         """Forget lots that had nothing, unless they were said to have something since they were asked."""
         for tray, generation in asked:
-            known = self.trays.get(tray.lot.id)
+            known = self.lots.get(tray.lot.id)
             if known is not None and known.generation == generation:
-                del self.trays[tray.lot.id]
+                del self.lots[tray.lot.id]
 
     def lots_with_work(self) -> dict[str, int]:
         """Return the lots that are thought to have work, each with its generation."""
-        return {lot_id: tray.generation for lot_id, tray in self.trays.items()}
+        return {lot_id: tray.generation for lot_id, tray in self.lots.items()}
 
     def see_lots(self, lots: Iterable[Lot], known: dict[str, int]) -> None:
         """Take over which lots have work; `known` was thought before the database was asked."""
         found = {lot.id: lot for lot in lots}
         gone = known.keys() - found.keys()
-        self.forget_empty((self.trays[lot_id], known[lot_id]) for lot_id in gone if lot_id in self.trays)
+        self.forget_empty((self.lots[lot_id], known[lot_id]) for lot_id in gone if lot_id in self.lots)
         for lot in found.values():
             self.offer(lot, count=1)
-        waiting = {tray.lot.experiment_id for tray in self.trays.values()}
+        waiting = {tray.lot.experiment_id for tray in self.lots.values()}
         self.served = {one: number for one, number in self.served.items() if one in waiting}
 
     def could(self, card: KnownAgent, tray: PendingLot) -> bool:
@@ -199,7 +221,7 @@ class FleetState:
         """Is this the only agent that could run the lot now?"""
         if tray.lot.agent_id is not None:
             return True
-        others = (other for other in self.cards.values() if other.id != card.id)
+        others = (other for other in self.agents.values() if other.id != card.id)
         return not any(other.state is AgentState.ACTIVE and self.could(other, tray) for other in others)
 
     def _wake(self, tray: PendingLot, count: int) -> None:
@@ -208,7 +230,7 @@ class FleetState:
         for agent_id in self.waiters:
             if len(woken) >= count:
                 break
-            card = self.cards.get(agent_id)
+            card = self.agents.get(agent_id)
             if card is None or card.state in IDLE_ONLY or card.device_key in self.devices:
                 continue
             if card.device_key not in woken and self.could(card, tray):

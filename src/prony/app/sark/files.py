@@ -39,7 +39,7 @@ class Files:
                 raise NotFoundError("No results available yet")
             return sark_csv(rows)
 
-        return CsvFile(f"{campaign_id}_results.csv", await self.fleet.read(ask))
+        return CsvFile(f"{campaign_id}_results.csv", await self.fleet.context.read(ask))
 
     async def every_csv(self) -> CsvFile:
         def ask(connection: Connection) -> str:
@@ -48,8 +48,8 @@ class Files:
                 raise NotFoundError("No results available")
             return sark_csv(rows)
 
-        text = await self.fleet.read(ask)
-        return CsvFile(f"all_results_{self.fleet.clock.now().astimezone():%Y%m%d_%H%M%S}.csv", text)
+        text = await self.fleet.context.read(ask)
+        return CsvFile(f"all_results_{self.fleet.context.clock.now().astimezone():%Y%m%d_%H%M%S}.csv", text)
 
     async def files(self) -> dict[str, Any]:
         def ask(connection: Connection) -> list[dict[str, Any]]:
@@ -57,7 +57,7 @@ class Files:
             found.sort(key=lambda row: row.ended_at, reverse=True)
             return [_build_row(row, _written(connection, row)) for row in found]
 
-        listed = await self.fleet.read(ask)
+        listed = await self.fleet.context.read(ask)
         return {"count": len(listed), "files": listed}
 
     async def file(self, name: str) -> CsvFile:
@@ -70,7 +70,7 @@ class Files:
                 raise NotFoundError("File not found")
             return _written(connection, row)
 
-        return CsvFile(name, await self.fleet.read(ask))
+        return CsvFile(name, await self.fleet.context.read(ask))
 
 
 def _is_ended(row: Row[Any]) -> bool:

@@ -51,7 +51,7 @@ class Intake:
 
     async def _keep(self, told: WorkerResult, original: str) -> None:
         try:
-            row, tried = await self._fleet.read(lambda connection: _find_job(connection, told.job_id))
+            row, tried = await self._fleet.context.read(lambda connection: _find_job(connection, told.job_id))
         except NotFoundError:
             self._drop("unknown_job", told.job_id)
             return
@@ -71,7 +71,7 @@ class Intake:
 
     def _drop(self, reason: str, detail: str) -> None:
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
-        self._fleet.hook("sark_result_dropped", reason=reason, detail=detail)
+        self._fleet.context.hook("sark_result_dropped", reason=reason, detail=detail)
 
     async def _lease_of(self, row: Row[Any], tried: Sequence[Row[Any]], told: WorkerResult) -> str | None:
         """Return the lease that a report belongs to; None where the job needs it no more.
@@ -85,20 +85,20 @@ class Intake:
         if row.state == JobState.LEASED:
             return str(row.lease_id)
         if row.state == JobState.WAITING:
-            lease = await self._fleet.take(row.job_id, told.worker_id or "unknown")
+            lease = await self._fleet.leases.take(row.job_id, told.worker_id or "unknown")
             return lease.id if lease is not None else None
         return None
 
     async def _record(self, lease_id: str, row: Row[Any], told: WorkerResult, original: str) -> bool:
         """Keep it; False where this attempt's was kept in the same moment."""
         fleet = self._fleet
-        now = fleet.clock.now()
+        now = fleet.context.clock.now()
         worker_id = told.worker_id or row.agent_id or "unknown"
         report = Report(told, original, worker_id, row.leased_at or now, now)
-        place = fleet.home.uploads / f"sark.{secrets.token_hex(8)}"
+        place = fleet.context.home.uploads / f"sark.{secrets.token_hex(8)}"
         try:
             written = await asyncio.to_thread(write_report, place, Job.read_json(row.document), report)
-            return await fleet.finish_written(lease_id, written, who=WHO)
+            return await fleet.intake.finish_written(lease_id, written, who=WHO)
         finally:
             shutil.rmtree(place, ignore_errors=True)
 

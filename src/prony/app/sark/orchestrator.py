@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from sqlalchemy import Connection, Row
 
 from prony.app.fleet import save_submission
+from prony.app.fleet.wait_reasons import explain_wait
 from prony.app.sark.bridge import Bridge
 from prony.app.sark.campaigns import campaign_of, plan_campaign
 from prony.app.sark.files import Files
@@ -40,7 +41,7 @@ class Orchestrator(Staff, Files):
         asked = campaign_of(body, job_s=self.settings.job_s)
         while True:
             identity = self._next_id()
-            made = plan_campaign(asked, identity, now=self.fleet.clock.now())
+            made = plan_campaign(asked, identity, now=self.fleet.context.clock.now())
 
             def keep(desk: Transaction, made: Any = made) -> bool:
                 if campaigns.is_taken(desk.connection, made.experiment.id):
@@ -48,10 +49,10 @@ class Orchestrator(Staff, Files):
                 save_submission.keep(desk, made)
                 return True
 
-            with self.fleet.about_to_come(made.lots.values()):
-                if await self.fleet.write(keep):
+            with self.fleet.state.expect_lots(made.lots.values()):
+                if await self.fleet.context.write(keep):
                     break
-        self.fleet.hook("submitted", experiment=identity, jobs=len(made.jobs), who=WHO.name)
+        self.fleet.context.hook("submitted", experiment=identity, jobs=len(made.jobs), who=WHO.name)
         await self.bridge.push_new(identity)
         listed = [
             {"job_id": job.id, "compute_unit": one.word, "status": "pending"}
@@ -72,7 +73,7 @@ class Orchestrator(Staff, Files):
             around = self._around()
             return [_show_campaign(row, jobs[row.id], around) for row in campaigns.every(connection)]
 
-        listed = await self.fleet.read(ask)
+        listed = await self.fleet.context.read(ask)
         return {"count": len(listed), "campaigns": listed}
 
     async def campaign(self, campaign_id: str) -> dict[str, Any]:
@@ -80,18 +81,18 @@ class Orchestrator(Staff, Files):
             row = campaigns.require(connection, campaign_id)
             return _show_campaign(row, campaigns.jobs(connection, campaign_id), self._around())
 
-        return await self.fleet.read(ask)
+        return await self.fleet.context.read(ask)
 
     def _around(self) -> Around:
-        return Around(self.names(), cache(self.fleet.why))  # the same for all jobs of a lot
+        return Around(self.names(), cache(partial(explain_wait, self.fleet.state)))  # the same for all jobs of a lot
 
     # Jobs
 
     async def job(self, job_id: str, *, address: str) -> dict[str, Any]:
         """Return a job; a worker that took its id from a list asks for it so, and then says to be busy."""
-        row = await self.fleet.read(lambda connection: campaigns.job(connection, job_id))
+        row = await self.fleet.context.read(lambda connection: campaigns.job(connection, job_id))
         if row.state == JobState.WAITING:
-            self.bridge.claims.note_request(job_id, address, self.fleet.now())
+            self.bridge.claims.note_request(job_id, address, self.fleet.context.now())
         return {"job": shown_job(row, self._around()), "result": shown_result(row)}
 
     # The whole
@@ -112,7 +113,7 @@ class Orchestrator(Staff, Files):
         }
 
     async def health(self) -> dict[str, Any]:
-        now = self.fleet.clock.now().replace(tzinfo=None).isoformat()
+        now = self.fleet.context.clock.now().replace(tzinfo=None).isoformat()
         return {
             "status": "healthy",
             "timestamp": now,
@@ -120,13 +121,13 @@ class Orchestrator(Staff, Files):
         }
 
     async def stats(self) -> dict[str, Any]:
-        counts = await self.fleet.read(campaigns.counts)
+        counts = await self.fleet.context.read(campaigns.counts)
         return {
             "health_monitor": {
                 "running": True,
                 "thread_alive": True,
                 "heartbeat_timeout": self.settings.silence_s,
-                "check_interval": self.fleet.settings.sweep_s,
+                "check_interval": self.fleet.context.settings.sweep_s,
             },
             "timeout_handler": {
                 "total_jobs": sum(counts.values()),
@@ -139,16 +140,16 @@ class Orchestrator(Staff, Files):
 
     async def reset(self) -> dict[str, Any]:
         """Delete what came by this way, and nothing else that the server keeps."""
-        queues = [*every_queue(self.fleet.floor.cards.values()), RESULTS_QUEUE]
+        queues = [*every_queue(self.fleet.state.agents.values()), RESULTS_QUEUE]
         queues += [held_queue(name, worker_id) for worker_id in self.names() for name in queues[:-1]]
-        for row in await self.fleet.read(campaigns.every):
-            await self.fleet.delete(row.id, force=True, who=WHO)
+        for row in await self.fleet.context.read(campaigns.every):
+            await self.fleet.experiments.delete(row.id, force=True, who=WHO)
         for worker in await self.workers_known():
             await self.dismiss(worker["worker_id"])
         try:
             await self.bridge.queues.clear(queues)
         except TransportError as exc:  # what is left there names jobs that nobody knows
-            self.fleet.hook("sark_queues", connected=False, message=exc.message)
+            self.fleet.context.hook("sark_queues", connected=False, message=exc.message)
         self.bridge.start_over()
         cleared = {f"{noun}_cleared": True for noun in ("workers", "jobs", "results", "campaigns")}
         return {"status": "reset", "message": "All data cleared successfully"} | cleared

@@ -52,9 +52,9 @@ class Staff:
         self.bridge.claims.reborn(worker_id)
         self._said.pop(worker_id, None)
         self._dismissed.pop(worker_id, None)
-        enrolled = await self.fleet.enroll(enrolment, who=WHO)
+        enrolled = await self.fleet.agents.enroll(enrolment, who=WHO)
         if enrolled.agent.state is AgentState.FAULTY:
-            await self.fleet.reset(worker_id, who=WHO)
+            await self.fleet.agents.reset(worker_id, who=WHO)
 
     async def workers(self) -> dict[str, Any]:
         listed = await self.workers_known()
@@ -91,10 +91,10 @@ class Staff:
         await self._hear(worker_id, agent.incarnation)
         if agent.state is AgentState.FAULTY:
             self._said.pop(worker_id, None)
-            await self.fleet.reset(worker_id, who=WHO)
+            await self.fleet.agents.reset(worker_id, who=WHO)
         return {
             "worker_id": worker_id,
-            "timestamp": self.fleet.clock.now().timestamp(),
+            "timestamp": self.fleet.context.clock.now().timestamp(),
             "status": "active",
             "previous_status": before.value,
             "action": "recovered" if before is WorkerStatus.FAULTY else "updated",
@@ -114,7 +114,7 @@ class Staff:
             raise InputError("Worker is not in faulty state")
         self._said.pop(worker_id, None)
         if agent.state in (AgentState.FAULTY, AgentState.LOST):
-            await self.fleet.reset(worker_id, who=WHO)
+            await self.fleet.agents.reset(worker_id, who=WHO)
         await self._hear(worker_id, agent.incarnation)
         return {"worker_id": worker_id, "status": "active", "message": "Worker reset successfully"}
 
@@ -122,20 +122,20 @@ class Staff:
         """Forget a worker; its next sign of life brings it back, because nobody can tell it to register."""
         agent = await self._agent(worker_id)
         enrolment = enrolment_of(build_registration(agent.capabilities))
-        await self.fleet.remove(worker_id, who=WHO)
+        await self.fleet.agents.remove(worker_id, who=WHO)
         self._said.pop(worker_id, None)
         self._dismissed[worker_id] = enrolment
 
     def names(self) -> dict[str, str]:
         """Return the names of the workers' devices that are in mind."""
-        cards = [card for card in list(self.fleet.floor.cards.values()) if is_worker(card.capabilities)]
+        cards = [card for card in list(self.fleet.state.agents.values()) if is_worker(card.capabilities)]
         return {card.id: build_registration(card.capabilities).device_name for card in cards}
 
     # Inside
 
     async def _incarnation(self, worker_id: str) -> str:
         """Return the life of a worker that is known: as this process has it in mind, or as the database has it."""
-        card = self.fleet.floor.cards.get(worker_id)
+        card = self.fleet.state.agents.get(worker_id)
         if card is not None and is_worker(card.capabilities):
             return card.incarnation
         return (await self._agent(worker_id)).incarnation
@@ -143,7 +143,7 @@ class Staff:
     async def _hear(self, worker_id: str, incarnation: str) -> None:
         """Renew what it holds; what of it was cancelled ends, because it cannot be told."""
         beat = Heartbeat(incarnation=incarnation, leases=self.bridge.leases_of(worker_id))
-        answer = await self.fleet.heartbeat(worker_id, beat, who=WHO)
+        answer = await self.fleet.agents.heartbeat(worker_id, beat, who=WHO)
         await self.bridge.release_cancelled(answer.cancel)
 
     async def _call_faulty(self, worker_id: str) -> None:
@@ -151,14 +151,14 @@ class Staff:
             rows.change(desk.connection, worker_id, state=AgentState.FAULTY.value, reason="it said so itself")
             desk.tell("agent", worker_id)
 
-        await self.fleet.write(act)
-        await self.fleet.load_card(worker_id)
+        await self.fleet.context.write(act)
+        await self.fleet.agents.load(worker_id)
 
     async def _agents(self) -> list[Agent]:
         found: list[Agent] = []
         cursor: str | None = None
         while True:
-            page = await self.fleet.agents(limit=_PAGE, cursor=cursor)
+            page = await self.fleet.agents.page(limit=_PAGE, cursor=cursor)
             found += [agent for agent in page.items if is_worker(agent.capabilities)]
             if page.next is None:
                 return found
@@ -172,21 +172,21 @@ class Staff:
 
     async def _find_agent(self, worker_id: str) -> Agent | None:
         try:
-            agent = await self.fleet.agent(worker_id)
+            agent = await self.fleet.agents.get(worker_id)
         except NotFoundError:
             return None
         return agent if is_worker(agent.capabilities) else None
 
     def _is_faulty(self, agent: Agent) -> bool:
-        return is_faulty(agent, now=self.fleet.clock.now(), silence_s=self.settings.silence_s)
+        return is_faulty(agent, now=self.fleet.context.clock.now(), silence_s=self.settings.silence_s)
 
     def _status(self, agent: Agent) -> WorkerStatus:
         said = self._said.get(agent.id)
-        return status_of(agent, said, now=self.fleet.clock.now(), silence_s=self.settings.silence_s)
+        return status_of(agent, said, now=self.fleet.context.clock.now(), silence_s=self.settings.silence_s)
 
     def _show_worker(self, agent: Agent) -> dict[str, Any]:
         return shown_worker(agent, self._status(agent))
 
     def _health(self, agent: Agent) -> dict[str, Any]:
-        now, silence_s = self.fleet.clock.now(), self.settings.silence_s
+        now, silence_s = self.fleet.context.clock.now(), self.settings.silence_s
         return shown_health(agent, self._status(agent), now=now, silence_s=silence_s)

@@ -24,7 +24,7 @@ async def heartbeat(request: Request, agent_id: Id, body: Heartbeat) -> Response
     """Renews every lease that the agent holds, and tells which of its jobs to stop."""
     who = who_of(request)
     require_agent(who, agent_id)
-    return answer(await fleet_of(request).heartbeat(agent_id, body, who=who))
+    return answer(await fleet_of(request).agents.heartbeat(agent_id, body, who=who))
 
 
 @router.post(
@@ -33,7 +33,7 @@ async def heartbeat(request: Request, agent_id: Id, body: Heartbeat) -> Response
 )  # fmt: skip
 async def enroll(request: Request, body: Enrolment) -> Response:
     """By a one-time token it gets a token of its own; by that one it comes back as who it was."""
-    enrolled = await fleet_of(request).enroll(body, who=who_of(request))
+    enrolled = await fleet_of(request).agents.enroll(body, who=who_of(request))
     gate_of(request).forget()
     return answer(enrolled, 201, {"Location": f"/api/v1/agents/{enrolled.agent.id}"})
 
@@ -42,14 +42,14 @@ async def enroll(request: Request, body: Enrolment) -> Response:
 async def agents(request: Request, query: Annotated[AgentsAsked, Query()]) -> Response:
     """With the state that each is in and what it offers."""
     return respond_tagged(
-        request, await fleet_of(request).agents(state=query.state, limit=query.limit, cursor=query.cursor)
+        request, await fleet_of(request).agents.page(state=query.state, limit=query.limit, cursor=query.cursor)
     )
 
 
 @router.get("/{agent_id}", operation_id="agent", response_model=Agent, summary="Get one agent")
 async def agent(request: Request, agent_id: Id) -> Response:
     """With its device, its engines and all facts that `place.where` can ask about."""
-    return respond_tagged(request, await fleet_of(request).agent(agent_id))
+    return respond_tagged(request, await fleet_of(request).agents.get(agent_id))
 
 
 @router.put("/{agent_id}/capabilities", operation_id="capabilities", response_model=Agent, summary="Say what it offers")
@@ -57,7 +57,7 @@ async def capabilities(request: Request, agent_id: Id, body: Capabilities) -> Re
     """Instead of what it told before."""
     who = who_of(request)
     require_agent(who, agent_id)
-    return answer(await fleet_of(request).capabilities(agent_id, body, who=who))
+    return answer(await fleet_of(request).agents.set_capabilities(agent_id, body, who=who))
 
 
 @router.post("/{agent_id}/drain", operation_id="drain", response_model=Agent, summary="Give it nothing more")
@@ -65,18 +65,18 @@ async def drain(request: Request, agent_id: Id) -> Response:
     """It ends what it runs. An agent may ask for this itself."""
     who = who_of(request)
     require_agent(who, agent_id)
-    return answer(await fleet_of(request).drain(agent_id, who=who))
+    return answer(await fleet_of(request).agents.drain(agent_id, who=who))
 
 
 @router.post("/{agent_id}/reset", operation_id="reset", response_model=Agent, summary="Trust it again")
 async def reset(request: Request, agent_id: Id) -> Response:
     """One that is faulty or draining becomes active."""
-    return answer(await fleet_of(request).reset(agent_id, who=who_of(request)))
+    return answer(await fleet_of(request).agents.reset(agent_id, who=who_of(request)))
 
 
 @router.delete("/{agent_id}", operation_id="remove", status_code=204, summary="Send an agent away")
 async def remove(request: Request, agent_id: Id) -> Response:
     """Its token ends, and what it runs is given to others."""
-    await fleet_of(request).remove(agent_id, who=who_of(request))
+    await fleet_of(request).agents.remove(agent_id, who=who_of(request))
     gate_of(request).forget()
     return nothing()

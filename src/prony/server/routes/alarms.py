@@ -24,42 +24,46 @@ router = APIRouter(prefix="/api/v1/alarms", tags=["alarms"], route_class=Operati
 )  # fmt: skip
 async def add_alarm(request: Request, body: NewAlarm) -> Response:
     """The secret that signs its webhooks is told in this answer and never again. Its addresses are never told."""
-    made = await fleet_of(request).add_alarm(body, who=who_of(request))
+    made = await fleet_of(request).alarms.add(body, who=who_of(request))
     return answer(made, 201, {"Location": f"/api/v1/alarms/{made.alarm.id}"})
 
 
 @router.get("", operation_id="alarms", response_model=Page[Alarm], summary="List alarms")
 async def alarms(request: Request, query: Annotated[PageAsked, Query()]) -> Response:
     """By name, with how much of what each found has not ended. Of addresses only what is no secret is shown."""
-    return respond_tagged(request, await fleet_of(request).alarms(limit=query.limit, cursor=query.cursor))
+    return respond_tagged(request, await fleet_of(request).alarms.page(limit=query.limit, cursor=query.cursor))
 
 
 @router.get("/{alarm_id}", operation_id="alarm", response_model=Alarm, summary="Get one alarm")
 async def alarm(request: Request, alarm_id: Id) -> Response:
     """By its id or its name."""
-    return respond_tagged(request, await fleet_of(request).alarm(alarm_id))
+    return respond_tagged(request, await fleet_of(request).alarms.get(alarm_id))
 
 
 @router.get("/{alarm_id}/incidents", operation_id="incidents", response_model=Page[Incident], summary="What it found")
 async def incidents(request: Request, alarm_id: Id, query: Annotated[PageAsked, Query()]) -> Response:
     """The newest first; what has no `closed_at` has not ended."""
-    return respond_tagged(request, await fleet_of(request).incidents(alarm_id, limit=query.limit, cursor=query.cursor))
+    return respond_tagged(
+        request, await fleet_of(request).alarms.incidents(alarm_id, limit=query.limit, cursor=query.cursor)
+    )
 
 
 @router.get("/{alarm_id}/deliveries", operation_id="deliveries", response_model=Page[Delivery], summary="What it sent")
 async def deliveries(request: Request, alarm_id: Id, query: Annotated[PageAsked, Query()]) -> Response:
     """The newest first, with every try."""
-    return respond_tagged(request, await fleet_of(request).deliveries(alarm_id, limit=query.limit, cursor=query.cursor))
+    return respond_tagged(
+        request, await fleet_of(request).alarms.deliveries(alarm_id, limit=query.limit, cursor=query.cursor)
+    )
 
 
 @router.post("/{alarm_id}/test", operation_id="test_alarm", response_model=TestAnswer, summary="Try an alarm out")
 async def test_alarm(request: Request, alarm_id: Id) -> Response:
     """Really sends a message to each of its addresses, once."""
-    return answer(await fleet_of(request).test_alarm(alarm_id, who=who_of(request)))
+    return answer(await fleet_of(request).alarms.send_test(alarm_id, who=who_of(request)))
 
 
 @router.delete("/{alarm_id}", operation_id="remove_alarm", status_code=204, summary="Remove an alarm")
 async def remove_alarm(request: Request, alarm_id: Id) -> Response:
     """With what it found and sent."""
-    await fleet_of(request).remove_alarm(alarm_id, who=who_of(request))
+    await fleet_of(request).alarms.remove(alarm_id, who=who_of(request))
     return nothing()

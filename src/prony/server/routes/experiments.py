@@ -52,7 +52,7 @@ _CREATED: dict[int | str, Described] = {
 async def submit(request: Request, body: Submission) -> Response:
     """The recipe becomes jobs, and agents that fit lease them. A recipe that is wrong is refused with every problem."""
     view, is_new = await while_asked(
-        request, fleet_of(request).submit(body, key=idempotency_key(request), who=who_of(request))
+        request, fleet_of(request).experiments.submit(body, key=idempotency_key(request), who=who_of(request))
     )
     return respond_created(view, is_new=is_new)
 
@@ -60,7 +60,7 @@ async def submit(request: Request, body: Submission) -> Response:
 @router.get("", operation_id="experiments", response_model=Page[ExperimentView], summary="List experiments")
 async def experiments(request: Request, query: Annotated[ExperimentsAsked, Query()]) -> Response:
     """The newest first."""
-    page = await fleet_of(request).experiments(
+    page = await fleet_of(request).experiments.page(
         state=query.state, name=query.name, schedule=query.schedule, limit=query.limit, cursor=query.cursor
     )
     return respond_tagged(request, page)
@@ -69,19 +69,21 @@ async def experiments(request: Request, query: Annotated[ExperimentsAsked, Query
 @router.get("/{experiment_id}", operation_id="experiment", response_model=ExperimentView, summary="Get one experiment")
 async def experiment(request: Request, experiment_id: Id) -> Response:
     """With how many of its jobs are in which state."""
-    return respond_tagged(request, await fleet_of(request).experiment(experiment_id))
+    return respond_tagged(request, await fleet_of(request).experiments.get(experiment_id))
 
 
 @router.patch("/{experiment_id}", operation_id="modify", response_model=ExperimentView, summary="Change an experiment")
 async def modify(request: Request, experiment_id: Id, body: Modification) -> Response:
     """What is given is changed, the rest stays; recipe and labels only while no job was leased."""
-    return answer(await while_asked(request, fleet_of(request).modify(experiment_id, body, who=who_of(request))))
+    return answer(
+        await while_asked(request, fleet_of(request).experiments.modify(experiment_id, body, who=who_of(request)))
+    )
 
 
 @router.delete("/{experiment_id}", operation_id="delete", status_code=204, summary="Delete an experiment")
 async def delete(request: Request, experiment_id: Id, query: Annotated[DeleteAsked, Query()]) -> Response:
     """Its results go with it."""
-    await fleet_of(request).delete(experiment_id, force=query.force, who=who_of(request))
+    await fleet_of(request).experiments.delete(experiment_id, force=query.force, who=who_of(request))
     return nothing()
 
 
@@ -91,7 +93,7 @@ async def delete(request: Request, experiment_id: Id, query: Annotated[DeleteAsk
 )  # fmt: skip
 async def cancel_experiment(request: Request, experiment_id: Id) -> Response:
     """Waiting jobs are cancelled at once, running ones as soon as their agents hear of it."""
-    return answer(await fleet_of(request).cancel_experiment(experiment_id, who=who_of(request)))
+    return answer(await fleet_of(request).experiments.cancel(experiment_id, who=who_of(request)))
 
 
 @router.post(
@@ -100,7 +102,7 @@ async def cancel_experiment(request: Request, experiment_id: Id) -> Response:
 )  # fmt: skip
 async def retry_experiment(request: Request, experiment_id: Id) -> Response:
     """Every failed, partial or cancelled job waits again."""
-    return answer(await fleet_of(request).retry_experiment(experiment_id, who=who_of(request)))
+    return answer(await fleet_of(request).experiments.retry(experiment_id, who=who_of(request)))
 
 
 @router.post(
@@ -110,7 +112,7 @@ async def retry_experiment(request: Request, experiment_id: Id) -> Response:
 async def rerun(request: Request, experiment_id: Id) -> Response:
     """As it was after its overrides; the new experiment notes which one it repeats."""
     view, is_new = await while_asked(
-        request, fleet_of(request).rerun(experiment_id, key=idempotency_key(request), who=who_of(request))
+        request, fleet_of(request).experiments.rerun(experiment_id, key=idempotency_key(request), who=who_of(request))
     )
     return respond_created(view, is_new=is_new)
 
@@ -121,7 +123,7 @@ async def rerun(request: Request, experiment_id: Id) -> Response:
 )  # fmt: skip
 async def watch(request: Request, experiment_id: Id) -> Response:
     """First a snapshot, then what changes. It ends after the experiment has; who comes back gets a fresh snapshot."""
-    source = fleet_of(request).watch(experiment_id)
+    source = fleet_of(request).events.watch(experiment_id)
     first = await anext(source, None)
     if first is None:
         raise ClientGoneError
@@ -133,7 +135,7 @@ async def watch(request: Request, experiment_id: Id) -> Response:
 )
 async def results(request: Request, experiment_id: Id) -> Response:
     """Jobs, results, summaries and machines: all that a report is made of, but the samples."""
-    return respond_measurements(await fleet_of(request).results(experiment_id))
+    return respond_measurements(await fleet_of(request).results.experiment_data(experiment_id))
 
 
 @router.get(
@@ -142,7 +144,7 @@ async def results(request: Request, experiment_id: Id) -> Response:
 )  # fmt: skip
 async def report(request: Request, experiment_id: Id, query: Annotated[ReportAsked, Query()]) -> Response:
     """As `prony report` writes it; a PDF is printed by a browser on the server, where there is one."""
-    document = await fleet_of(request).report(experiment_id, query.format, strict=query.strict)
+    document = await fleet_of(request).results.report(experiment_id, query.format, strict=query.strict)
     return Response(
         document, media_type=_REPORT_TYPES[query.format], headers={"Content-Security-Policy": _REPORT_POLICY}
     )
@@ -154,6 +156,6 @@ async def report(request: Request, experiment_id: Id, query: Annotated[ReportAsk
 )  # fmt: skip
 async def export(request: Request, experiment_id: Id, query: Annotated[ExportAsked, Query()]) -> Response:
     """Recipe, jobs, result folders with every sample, and a manifest of checksums; or the requests of its loads."""
-    path = await fleet_of(request).export(experiment_id, query.format)
+    path = await fleet_of(request).results.export(experiment_id, query.format)
     name = experiment_id if query.format == "folder" else f"{experiment_id}-{query.format}"
     return PassingFile(path, media_type="application/x-tar", filename=f"{name}.tar")

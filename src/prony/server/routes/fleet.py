@@ -31,13 +31,13 @@ router = APIRouter(tags=["fleet"], route_class=Operation)
 )  # fmt: skip
 async def compatibility(request: Request, body: Submission) -> Response:
     """Each agent against each kind of job: it fits, or this is what it lacks. Nothing is stored."""
-    return answer(await while_asked(request, fleet_of(request).compatibility(body)))
+    return answer(await while_asked(request, fleet_of(request).recipes.compatibility(body)))
 
 
 @router.get("/api/v1/queue", operation_id="queue", response_model=Queue, summary="What waits, and why")
 async def queue(request: Request) -> Response:
     """The lots that have waiting or leased jobs, in the order in which they are served."""
-    return respond_tagged(request, await fleet_of(request).queue())
+    return respond_tagged(request, await fleet_of(request).queries.queue())
 
 
 @router.get(
@@ -47,7 +47,7 @@ async def queue(request: Request) -> Response:
 )  # fmt: skip
 async def events(request: Request) -> Response:
     """Which experiments, agents and other nouns are no longer as they were; not how they are now. It has no end."""
-    source = fleet_of(request).events(header(request.scope, b"last-event-id")[:100].decode("latin-1"))
+    source = fleet_of(request).events.follow(header(request.scope, b"last-event-id")[:100].decode("latin-1"))
     return EventStream(await anext(source), source, waits_of(request))
 
 
@@ -61,7 +61,7 @@ async def clock() -> Response:
 @router.get("/api/v1/stats", operation_id="stats", response_model=Stats, summary="How much there is of everything")
 async def stats(request: Request) -> Response:
     """Jobs and agents by state, and how long the oldest have waited."""
-    return respond_tagged(request, await fleet_of(request).stats())
+    return respond_tagged(request, await fleet_of(request).queries.stats())
 
 
 @router.get(
@@ -70,7 +70,7 @@ async def stats(request: Request) -> Response:
 )  # fmt: skip
 async def health(request: Request) -> Response:
     """Really tries each part. Needs no token."""
-    found = await fleet_of(request).health()
+    found = await fleet_of(request).health.check()
     return answer(found, 200 if found.ok else 503, _proof(request))
 
 

@@ -20,7 +20,7 @@ router = APIRouter(prefix="/api/v1", tags=["history"], route_class=Operation)
 @router.get("/series", operation_id="series", response_model=Page[Series], summary="List series")
 async def series(request: Request, query: Annotated[SeriesAsked, Query()]) -> Response:
     """One for each benchmark with its parameters on one kind of machine, by name."""
-    found = await fleet_of(request).series(
+    found = await fleet_of(request).histories.series(
         name=query.name, state=query.state, limit=query.limit, cursor=query.cursor
     )  # fmt: skip
     return respond_tagged(request, found)
@@ -29,7 +29,7 @@ async def series(request: Request, query: Annotated[SeriesAsked, Query()]) -> Re
 @router.get("/series/{series_id}", operation_id="history", response_model=History, summary="Get one history")
 async def history(request: Request, series_id: Id, query: Annotated[HistoryAsked, Query()]) -> Response:
     """Every result, the levels, the changes and the baseline; by the headline's metric, or another."""
-    return respond_measurements(await fleet_of(request).history(series_id, metric=query.metric))
+    return respond_measurements(await fleet_of(request).histories.history(series_id, metric=query.metric))
 
 
 @router.get(
@@ -37,7 +37,7 @@ async def history(request: Request, series_id: Id, query: Annotated[HistoryAsked
 )  # fmt: skip
 async def baseline(request: Request, series_id: Id) -> Response:
     """The result that later ones are held against."""
-    return answer(await fleet_of(request).baseline(series_id))
+    return answer(await fleet_of(request).histories.baseline(series_id))
 
 
 @router.put(
@@ -45,7 +45,7 @@ async def baseline(request: Request, series_id: Id) -> Response:
 )  # fmt: skip
 async def set_baseline(request: Request, series_id: Id, body: NewBaseline) -> Response:
     """A result of this series; without a job, the newest that may be quoted."""
-    return answer(await fleet_of(request).set_baseline(series_id, body, who=who_of(request)))
+    return answer(await fleet_of(request).histories.set_baseline(series_id, body, who=who_of(request)))
 
 
 @router.delete(
@@ -53,14 +53,14 @@ async def set_baseline(request: Request, series_id: Id, body: NewBaseline) -> Re
 )  # fmt: skip
 async def clear_baseline(request: Request, series_id: Id) -> Response:
     """The result itself stays."""
-    await fleet_of(request).clear_baseline(series_id, who=who_of(request))
+    await fleet_of(request).histories.clear_baseline(series_id, who=who_of(request))
     return nothing()
 
 
 @router.get("/changes", operation_id="changes", response_model=Page[Change], summary="List changes")
 async def changes(request: Request, query: Annotated[ChangesAsked, Query()]) -> Response:
     """Those that are open, over all series, or those in one state; the newest first."""
-    found = await fleet_of(request).changes(
+    found = await fleet_of(request).histories.changes(
         state=query.state, kind=query.kind, limit=query.limit, cursor=query.cursor
     )  # fmt: skip
     return respond_tagged(request, found)
@@ -69,10 +69,10 @@ async def changes(request: Request, query: Annotated[ChangesAsked, Query()]) -> 
 @router.get("/changes/{change_id}", operation_id="change", response_model=Change, summary="Get one change")
 async def change(request: Request, change_id: Id) -> Response:
     """With all that is known of it, and one sentence that says it."""
-    return answer(await fleet_of(request).change(change_id))
+    return answer(await fleet_of(request).histories.change(change_id))
 
 
 @router.post("/changes/{change_id}/ack", operation_id="ack", response_model=Change, summary="Acknowledge a change")
 async def ack(request: Request, change_id: Id, body: Acknowledgement) -> Response:
     """It is told no more, and its level is the one to be held from now on."""
-    return answer(await fleet_of(request).ack(change_id, body, who=who_of(request)))
+    return answer(await fleet_of(request).histories.ack(change_id, body, who=who_of(request)))

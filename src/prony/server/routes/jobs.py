@@ -29,7 +29,7 @@ _LOG = text("text/plain", of="the log from `offset` on") | {
 @router.get("", operation_id="jobs", response_model=Page[QueuedJob], summary="List jobs")
 async def jobs(request: Request, query: Annotated[JobsAsked, Query()]) -> Response:
     """Those that every filter leaves, the newest first."""
-    page = await fleet_of(request).jobs(
+    page = await fleet_of(request).jobs.page(
         state=query.state,
         experiment=query.experiment,
         agent=query.agent,
@@ -43,25 +43,25 @@ async def jobs(request: Request, query: Annotated[JobsAsked, Query()]) -> Respon
 @router.post("/batch", operation_id="batch", response_model=JobBatchAnswer, summary="Cancel or retry many jobs")
 async def batch(request: Request, body: JobBatch) -> Response:
     """Those that are named, or those that the filters leave."""
-    return answer(await fleet_of(request).batch(body, who=who_of(request)))
+    return answer(await fleet_of(request).jobs.batch(body, who=who_of(request)))
 
 
 @router.get("/{job_id}", operation_id="job", response_model=JobDetail, summary="Get one job")
 async def job(request: Request, job_id: Id) -> Response:
     """With what was tried, and everything that its runner is given."""
-    return respond_tagged(request, await fleet_of(request).job(job_id))
+    return respond_tagged(request, await fleet_of(request).jobs.get(job_id))
 
 
 @router.post("/{job_id}/cancel", operation_id="cancel", response_model=QueuedJob, summary="Cancel a job")
 async def cancel(request: Request, job_id: Id) -> Response:
     """One that runs stops as soon as its agent hears of it."""
-    return answer(await fleet_of(request).cancel(job_id, who=who_of(request)))
+    return answer(await fleet_of(request).jobs.cancel(job_id, who=who_of(request)))
 
 
 @router.post("/{job_id}/retry", operation_id="retry", response_model=QueuedJob, summary="Try a job again")
 async def retry(request: Request, job_id: Id) -> Response:
     """One that failed, is partial or was cancelled waits again."""
-    return answer(await fleet_of(request).retry(job_id, who=who_of(request)))
+    return answer(await fleet_of(request).jobs.retry(job_id, who=who_of(request)))
 
 
 @router.get(
@@ -72,7 +72,7 @@ async def logs(request: Request, job_id: Id, query: Annotated[LogsAsked, Query()
     fleet = fleet_of(request)
 
     async def piece(wait_s: float) -> LogPiece:
-        return await fleet.logs(job_id, attempt=query.attempt, offset=query.offset, wait_s=wait_s)
+        return await fleet.jobs.read_log(job_id, attempt=query.attempt, offset=query.offset, wait_s=wait_s)
 
     try:
         found = await (waits_of(request).attend(request.receive, piece(query.wait_s)) if query.wait_s else piece(0))
@@ -85,7 +85,7 @@ async def logs(request: Request, job_id: Id, query: Annotated[LogsAsked, Query()
 @router.get("/{job_id}/result", operation_id="result", response_model=Entry, summary="Get one job's result")
 async def result(request: Request, job_id: Id) -> Response:
     """With its summary and the machine that it came from."""
-    return respond_measurements(await fleet_of(request).result(job_id))
+    return respond_measurements(await fleet_of(request).results.get(job_id))
 
 
 @router.get(
@@ -94,7 +94,7 @@ async def result(request: Request, job_id: Id) -> Response:
 )  # fmt: skip
 async def samples(request: Request, job_id: Id) -> Response:
     """As its runner measured them."""
-    path = await fleet_of(request).samples(job_id)
+    path = await fleet_of(request).results.samples(job_id)
     return FileResponse(path, media_type=_PARQUET, filename=f"{job_id}-samples.parquet")
 
 
@@ -104,5 +104,5 @@ async def samples(request: Request, job_id: Id) -> Response:
 )  # fmt: skip
 async def telemetry(request: Request, job_id: Id) -> Response:
     """Counters of the machine beside the run."""
-    path = await fleet_of(request).telemetry(job_id)
+    path = await fleet_of(request).results.telemetry(job_id)
     return FileResponse(path, media_type=_PARQUET, filename=f"{job_id}-telemetry.parquet")

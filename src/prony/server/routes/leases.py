@@ -40,7 +40,7 @@ async def lease(request: Request, body: LeaseRequest) -> Response:
     structlog.contextvars.bind_contextvars(agent_id=body.agent_id)
     who = who_of(request)
     require_agent(who, body.agent_id)
-    work = fleet_of(request).lease(body, who=who)
+    work = fleet_of(request).leases.acquire(body, who=who)
     try:
         found = await (waits_of(request).attend(request.receive, work) if body.wait_s else work)
     except ClosingError:
@@ -52,7 +52,7 @@ async def lease(request: Request, body: LeaseRequest) -> Response:
 async def progress(request: Request, lease_id: Id, body: Progress) -> Response:
     """Renews the lease; the answer says whether the job is to be stopped."""
     _name(request, lease_id)
-    return answer(await fleet_of(request).progress(lease_id, body, who=who_of(request)))
+    return answer(await fleet_of(request).leases.renew(lease_id, body, who=who_of(request)))
 
 
 @router.post(
@@ -62,7 +62,7 @@ async def progress(request: Request, lease_id: Id, body: Progress) -> Response:
 async def meet(request: Request, lease_id: Id, body: Meeting) -> Response:
     """Waits up to `wait_s` until every agent that sends the same load has come to the meeting of this name."""
     _name(request, lease_id)
-    work = fleet_of(request).meet(lease_id, body, who=who_of(request))
+    work = fleet_of(request).gangs.meet(lease_id, body, who=who_of(request))
     try:
         met = await (waits_of(request).attend(request.receive, work) if body.wait_s else work)
     except ClosingError:
@@ -82,8 +82,10 @@ async def finish(request: Request, lease_id: Id, query: Annotated[FinishAsked, Q
     if not _SHA256.fullmatch(sha256):
         raise RequestError("Prony-Sha256 must be the SHA-256 of the tar, 64 hexadecimal digits", field="Prony-Sha256")
     arrived = asyncio.Event()
-    chunks = octets(request, fleet.settings.max_upload_bytes, ended=arrived)
-    work = fleet.finish(lease_id, chunks, sha256=sha256, next=query.next, wait_s=query.wait_s, who=who_of(request))
+    chunks = octets(request, fleet.context.settings.max_upload_bytes, ended=arrived)
+    work = fleet.intake.finish(
+        lease_id, chunks, sha256=sha256, next=query.next, wait_s=query.wait_s, who=who_of(request)
+    )
     is_waiting = query.next and query.wait_s > 0
     done = await (waits_of(request).attend(request.receive, work, after=arrived) if is_waiting else work)
     return answer(done) if done.lease is None else _lent(answer(done), done.lease)
@@ -92,21 +94,21 @@ async def finish(request: Request, lease_id: Id, query: Annotated[FinishAsked, Q
 @router.get("", operation_id="leases", response_model=tuple[LeaseView, ...], summary="List leases")
 async def leases(request: Request) -> Response:
     """Who runs what at this moment."""
-    return Response(_VIEWS.dump_json(await fleet_of(request).leases()), media_type=JSON)
+    return Response(_VIEWS.dump_json(await fleet_of(request).leases.list_leases()), media_type=JSON)
 
 
 @router.delete("/{lease_id}", operation_id="hand_back", status_code=204, summary="Give a job back")
 async def hand_back(request: Request, lease_id: Id, query: Annotated[HandBackAsked, Query()]) -> Response:
     """It waits again, for this agent or another."""
     _name(request, lease_id)
-    await fleet_of(request).hand_back(lease_id, query.reason, who=who_of(request))
+    await fleet_of(request).leases.hand_back(lease_id, query.reason, who=who_of(request))
     return nothing()
 
 
 @router.get("/{lease_id}/upload", operation_id="upload_offset", response_model=UploadState, summary="How much is there")
 async def upload_offset(request: Request, lease_id: Id) -> Response:
     """How many octets of the result's tar have arrived: where to go on."""
-    return answer(UploadState(offset=await fleet_of(request).upload_offset(lease_id, who=who_of(request))))
+    return answer(UploadState(offset=await fleet_of(request).intake.upload_offset(lease_id, who=who_of(request))))
 
 
 @router.patch(
@@ -118,13 +120,13 @@ async def upload(request: Request, lease_id: Id, query: Annotated[UploadAsked, Q
     require_length(request.scope)
     fleet = fleet_of(request)
     _name(request, lease_id)
-    chunks = octets(request, max(0, fleet.settings.max_upload_bytes - query.offset))
-    return answer(UploadState(offset=await fleet.upload(lease_id, query.offset, chunks, who=who_of(request))))
+    chunks = octets(request, max(0, fleet.context.settings.max_upload_bytes - query.offset))
+    return answer(UploadState(offset=await fleet.intake.upload(lease_id, query.offset, chunks, who=who_of(request))))
 
 
 def _name(request: Request, lease_id: str) -> None:
     """Have the log say which job this is about, where it is in mind."""
-    held = fleet_of(request).floor.held.get(lease_id)
+    held = fleet_of(request).state.held.get(lease_id)
     if held is not None:
         structlog.contextvars.bind_contextvars(job_id=held.job_id, experiment_id=held.experiment_id)
 

@@ -21,19 +21,21 @@ router = APIRouter(prefix="/api/v1/jobs", tags=["pictures"], route_class=Operati
 )
 async def distribution(request: Request, job_id: Id, query: Annotated[DistributionAsked, Query()]) -> Response:
     """Each run in the same bins, the share of samples by value, and the estimates with their intervals."""
-    return respond_measurements(await fleet_of(request).distribution(job_id, metric=query.metric, bins=query.bins))
+    return respond_measurements(
+        await fleet_of(request).results.distribution(job_id, metric=query.metric, bins=query.bins)
+    )
 
 
 @router.get("/{job_id}/timeline", operation_id="timeline", response_model=Timeline, summary="Samples as time went by")
 async def timeline(request: Request, job_id: Id, query: Annotated[TimelineAsked, Query()]) -> Response:
     """Lowest, median and highest of each stretch, warm-up with it, and what failed."""
-    return respond_measurements(await fleet_of(request).timeline(job_id, buckets=query.buckets))
+    return respond_measurements(await fleet_of(request).results.timeline(job_id, buckets=query.buckets))
 
 
 @router.get("/{job_id}/starts", operation_id="starts", response_model=Starts, summary="Cold against warm")
 async def starts(request: Request, job_id: Id) -> Response:
     """Of each fresh process of a model: its load, its first inference, and the median of its warm ones."""
-    return respond_measurements(await fleet_of(request).starts(job_id))
+    return respond_measurements(await fleet_of(request).results.starts(job_id))
 
 
 @router.get(
@@ -41,4 +43,4 @@ async def starts(request: Request, job_id: Id) -> Response:
 )
 async def counters(request: Request, job_id: Id, query: Annotated[CountersAsked, Query()]) -> Response:
     """What probes read, thinned so that no peak is lost; a counter that only grows is shown as its rate."""
-    return respond_measurements(await fleet_of(request).counters(job_id, most=query.most, points=query.points))
+    return respond_measurements(await fleet_of(request).results.counters(job_id, most=query.most, points=query.points))

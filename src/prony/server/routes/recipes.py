@@ -25,7 +25,7 @@ router = APIRouter(prefix="/api/v1", tags=["recipes"], route_class=Operation)
 @router.post("/recipes/check", operation_id="check", response_model=RecipeCheck, summary="Look at a recipe")
 async def check(request: Request, body: Submission) -> Response:
     """Every mistake with its line; or its jobs, who could run them, and how long that takes. Nothing is stored."""
-    return answer(await while_asked(request, fleet_of(request).check(body)))
+    return answer(await while_asked(request, fleet_of(request).recipes.check(body)))
 
 
 @router.get(

@@ -24,32 +24,34 @@ router = APIRouter(prefix="/api/v1/schedules", tags=["schedules"], route_class=O
 )  # fmt: skip
 async def add_schedule(request: Request, body: NewSchedule) -> Response:
     """The recipe is checked as if it were submitted now. The name must be free."""
-    made = await while_asked(request, fleet_of(request).add_schedule(body, who=who_of(request)))
+    made = await while_asked(request, fleet_of(request).schedules.add(body, who=who_of(request)))
     return answer(made, 201, {"Location": f"/api/v1/schedules/{made.id}"})
 
 
 @router.get("", operation_id="schedules", response_model=Page[Schedule], summary="List schedules")
 async def schedules(request: Request, query: Annotated[PageAsked, Query()]) -> Response:
     """By name, with when each is due next."""
-    return respond_tagged(request, await fleet_of(request).schedules(limit=query.limit, cursor=query.cursor))
+    return respond_tagged(request, await fleet_of(request).schedules.page(limit=query.limit, cursor=query.cursor))
 
 
 @router.get("/{schedule_id}", operation_id="schedule", response_model=Schedule, summary="Get one schedule")
 async def schedule(request: Request, schedule_id: Id) -> Response:
     """By its id or its name."""
-    return respond_tagged(request, await fleet_of(request).schedule(schedule_id))
+    return respond_tagged(request, await fleet_of(request).schedules.get(schedule_id))
 
 
 @router.get("/{schedule_id}/fires", operation_id="fires", response_model=Page[Fire], summary="When it fired")
 async def fires(request: Request, schedule_id: Id, query: Annotated[PageAsked, Query()]) -> Response:
     """The newest first, with the experiment that each made and the times that were missed."""
-    return respond_tagged(request, await fleet_of(request).fires(schedule_id, limit=query.limit, cursor=query.cursor))
+    return respond_tagged(
+        request, await fleet_of(request).schedules.fires(schedule_id, limit=query.limit, cursor=query.cursor)
+    )
 
 
 @router.post("/{schedule_id}/pause", operation_id="pause_schedule", response_model=Schedule, summary="Pause a schedule")
 async def pause_schedule(request: Request, schedule_id: Id) -> Response:
     """Nothing fires until it is resumed."""
-    return answer(await fleet_of(request).pause_schedule(schedule_id, who=who_of(request)))
+    return answer(await fleet_of(request).schedules.pause(schedule_id, who=who_of(request)))
 
 
 @router.post(
@@ -57,17 +59,17 @@ async def pause_schedule(request: Request, schedule_id: Id) -> Response:
 )
 async def resume_schedule(request: Request, schedule_id: Id) -> Response:
     """It goes on with its next time; what was due in the pause is not made up for."""
-    return answer(await fleet_of(request).resume_schedule(schedule_id, who=who_of(request)))
+    return answer(await fleet_of(request).schedules.resume(schedule_id, who=who_of(request)))
 
 
 @router.post("/{schedule_id}/run", operation_id="run_schedule", response_model=Fire, summary="Run a schedule now")
 async def run_schedule(request: Request, schedule_id: Id) -> Response:
     """Beside its times, which stay as they are."""
-    return answer(await while_asked(request, fleet_of(request).run_schedule(schedule_id, who=who_of(request))))
+    return answer(await while_asked(request, fleet_of(request).schedules.run_now(schedule_id, who=who_of(request))))
 
 
 @router.delete("/{schedule_id}", operation_id="remove_schedule", status_code=204, summary="Remove a schedule")
 async def remove_schedule(request: Request, schedule_id: Id) -> Response:
     """Its experiments stay."""
-    await fleet_of(request).remove_schedule(schedule_id, who=who_of(request))
+    await fleet_of(request).schedules.remove(schedule_id, who=who_of(request))
     return nothing()

@@ -25,7 +25,7 @@ _TAR = "application/x-tar"
 async def keep_scripts(request: Request, sha256: Id) -> Response:
     """A recipe then names it: `workload.directory: sha256:...`. A repeat does no harm."""
     require_length(request.scope)
-    await fleet_of(request).keep_scripts(sha256, octets(request, MOST_BYTES))
+    await fleet_of(request).scripts.add(sha256, octets(request, MOST_BYTES))
     return nothing()
 
 
@@ -35,4 +35,4 @@ async def keep_scripts(request: Request, sha256: Id) -> Response:
 )  # fmt: skip
 async def scripts(request: Request, sha256: Id) -> Response:
     """As it was brought."""
-    return FileResponse(await fleet_of(request).scripts(sha256), media_type=_TAR)
+    return FileResponse(await fleet_of(request).scripts.get(sha256), media_type=_TAR)

@@ -24,16 +24,18 @@ router = APIRouter(prefix="/api/v1", tags=["analysis"], route_class=Operation)
 )
 async def gates(request: Request, experiment_id: Id, query: Annotated[GatesAsked, Query()]) -> Response:
     """Each gate of the recipe on each job: passed, failed or cannot tell, with the number that decided."""
-    return respond_measurements(await fleet_of(request).gates(experiment_id, strict=query.strict, more=query.more))
+    return respond_measurements(
+        await fleet_of(request).results.judge_gates(experiment_id, strict=query.strict, more=query.more)
+    )
 
 
 @router.get("/sweep", operation_id="sweep_report", response_model=SweepReport, summary="Where loads saturate")
 async def sweep_report(request: Request, query: Annotated[SweepAsked, Query()]) -> Response:
     """Knee, limit of throughput and the highest load that holds the SLO, each with its evidence."""
-    return respond_measurements(await fleet_of(request).sweep_report(query.experiment_ids, slo_of(query.limits)))
+    return respond_measurements(await fleet_of(request).results.sweep(query.experiment_ids, slo_of(query.limits)))
 
 
 @router.get("/matrix", operation_id="matrix", response_model=MatrixReport, summary="Compare configurations")
 async def matrix(request: Request, query: Annotated[MatrixAsked, Query()]) -> Response:
     """One number for each row and column, with its interval, its price and its watts, and who is best."""
-    return respond_measurements(await fleet_of(request).matrix(query.experiment_ids, query.terms))
+    return respond_measurements(await fleet_of(request).results.matrix(query.experiment_ids, query.terms))

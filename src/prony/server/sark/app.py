@@ -36,8 +36,8 @@ Call = Callable[[Request], Awaitable[Answer]]
 def create_sark_app(sark: Orchestrator, *, only_local: bool) -> ASGIApp:
     """Return the face; `only_local`: no name but this machine's loopback and no page of another site may use it."""
     routes = [_route(sark, method, path, name, call) for method, path, name, call in _table(sark)]
-    if sark.fleet.settings.url:  # where SARK has its dashboard
-        routes.append(Route("/", lambda _: RedirectResponse(f"{sark.fleet.settings.url}/"), methods=["GET"]))
+    if sark.fleet.context.settings.url:  # where SARK has its dashboard
+        routes.append(Route("/", lambda _: RedirectResponse(f"{sark.fleet.context.settings.url}/"), methods=["GET"]))
     errors: Mapping[Any, Any] = {HTTPException: _not_found, Exception: _fault}
     app = Starlette(routes=routes, exception_handlers=errors)
     return _Edge(app, only_local=only_local)
@@ -164,11 +164,11 @@ async def _fault(_: Request, exc: Exception) -> Response:
 async def _record(sark: Orchestrator, request: Request, action: str, status: int) -> None:
     """Add to the audit trail what was done, from where: nobody says who they are."""
     entry = AuditEntry(
-        id=0, at=sark.fleet.clock.now(), who="sark", role="none", action=f"sark_{action}",
+        id=0, at=sark.fleet.context.clock.now(), who="sark", role="none", action=f"sark_{action}",
         target=str(request.path_params.get("id", "")), address=address_of(request.scope), status=status,
     )  # fmt: skip
     try:
-        await sark.fleet.write(lambda desk: audit.add(desk.connection, entry))
+        await sark.fleet.context.write(lambda desk: audit.add(desk.connection, entry))
     except PronyError as exc:
         _log.error("not recorded", error=exc.message, action=entry.action, address=entry.address)
 

@@ -15,7 +15,7 @@ from .parcels import SUT
 
 async def alarmed(ground: Ground, there: Receiver | None, when: str = "experiment failed", **more: Any) -> MadeAlarm:
     asked = {"name": "ops", "when": when, "to": [there.url()] if there else [], **more}
-    return await ground.fleet.add_alarm(NewAlarm.model_validate(asked), who=ME)
+    return await ground.fleet.alarms.add(NewAlarm.model_validate(asked), who=ME)
 
 
 async def pass_to(ground: Ground, **delta: float) -> None:
@@ -28,7 +28,7 @@ async def pass_to(ground: Ground, **delta: float) -> None:
 
 async def report(ground: Ground, kind: Kind = "gate_failed", subject: str = "p99", **more: Any) -> None:
     happening = Happening(kind=kind, subject=subject, at=ground.clock.now(), text=f"{subject} is bad", **more)
-    await ground.fleet.write(lambda desk: ground.fleet.siren.report(desk, happening))
+    await ground.fleet.context.write(lambda desk: ground.fleet.alarm_engine.report(desk, happening))
 
 
 async def failed(ground: Ground, hand: Hand, name: str = "small", state: str = "failed") -> None:
@@ -43,4 +43,4 @@ def told(there: Receiver) -> list[tuple[str, int]]:
 
 
 async def sent(ground: Ground, name: str = "ops") -> list[Delivery]:
-    return list((await ground.fleet.deliveries(name)).items)[::-1]
+    return list((await ground.fleet.alarms.deliveries(name)).items)[::-1]

@@ -75,7 +75,7 @@ class Ground:
 
     async def submit(self, text: str = "", **options: Any) -> ExperimentView:
         key = options.pop("key", None)
-        view, _ = await self.fleet.submit(Submission(text=text or recipe(), **options), key=key, who=ME)
+        view, _ = await self.fleet.experiments.submit(Submission(text=text or recipe(), **options), key=key, who=ME)
         return view
 
     async def agent(self, name: str = "a", *, device: str = "", facts: Mapping[str, Fact] | None = None) -> Hand:
@@ -88,7 +88,7 @@ class Ground:
         """Let time pass in steps, with a round after each; who beats does so before each round."""
         end = self.seconds + seconds
         while self.seconds < end:
-            step = min(self.fleet.settings.sweep_s, end - self.seconds)
+            step = min(self.fleet.context.settings.sweep_s, end - self.seconds)
             self.seconds += step
             self.clock.step(seconds=step)
             for hand, lease in beating:
@@ -97,14 +97,14 @@ class Ground:
 
     async def look(self) -> None:
         """Go one round, and do all that follows from it."""
-        await self.fleet.look_around()
+        await self.fleet.maintenance.look_around()
         await self.settle()
 
     async def settle(self) -> None:
         """Let everything come to rest that was set off and that nobody waits for."""
         await asyncio.sleep(0)
-        while self.fleet.tasks:
-            await asyncio.wait(self.fleet.tasks)
+        while self.fleet.context.tasks:
+            await asyncio.wait(self.fleet.context.tasks)
             await asyncio.sleep(0)
 
     async def until(self, holds: Callable[[], bool]) -> None:
@@ -119,7 +119,7 @@ class Ground:
         polls = []
         for hand in hands:
             polls.append(asyncio.create_task(hand.poll(wait_s=30)))
-            await self.until(partial(self.fleet.floor.waiters.__contains__, hand.id))
+            await self.until(partial(self.fleet.state.waiters.__contains__, hand.id))
         try:
             yield polls
         finally:
@@ -130,27 +130,27 @@ class Ground:
     # Looking
 
     async def job(self, job_id: str) -> QueuedJob:
-        return (await self.fleet.job(job_id)).queued
+        return (await self.fleet.jobs.get(job_id)).queued
 
     async def detail(self, job_id: str) -> JobDetail:
-        return await self.fleet.job(job_id)
+        return await self.fleet.jobs.get(job_id)
 
     async def tried(self, job_id: str) -> list[tuple[int, str, str]]:
         """Return number, agent's name and end of every attempt."""
-        attempts = (await self.fleet.job(job_id)).attempts
+        attempts = (await self.fleet.jobs.get(job_id)).attempts
         return [(one.number, one.agent_id.rpartition("-")[0], one.state) for one in attempts]
 
     async def jobs(self, experiment_id: str) -> list[QueuedJob]:
         """Return an experiment's jobs in the order of its cells."""
-        page = await self.fleet.jobs(experiment=experiment_id, limit=10_000)
+        page = await self.fleet.jobs.page(experiment=experiment_id, limit=10_000)
         return sorted(page.items, key=lambda job: job.id)
 
     async def counts(self, experiment_id: str) -> dict[str, int]:
-        view = await self.fleet.experiment(experiment_id)
+        view = await self.fleet.experiments.get(experiment_id)
         return {state.value: count for state, count in view.counts.items()}
 
     async def state(self, experiment_id: str) -> str:
-        return (await self.fleet.experiment(experiment_id)).experiment.state.value
+        return (await self.fleet.experiments.get(experiment_id)).experiment.state.value
 
     async def job_state(self, job_id: str) -> JobState:
         return (await self.job(job_id)).state
@@ -183,7 +183,7 @@ class Hand:
         capabilities = Capabilities(facts=self.facts)
         asked = Enrolment(id=self.id or None, name=self.name, device_key=self.device, incarnation=self.incarnation,
                           capabilities=capabilities)  # fmt: skip
-        enrolled = await self.fleet.enroll(asked, who=ME)
+        enrolled = await self.fleet.agents.enroll(asked, who=ME)
         self.id = enrolled.agent.id
         return enrolled.agent
 
@@ -197,7 +197,7 @@ class Hand:
         if not wait_s:
             await self.ground.settle()
         asked = LeaseRequest(agent_id=self.id, incarnation=self.incarnation, holding=tuple(holding), wait_s=wait_s)
-        return await self.fleet.lease(asked, who=ME)
+        return await self.fleet.leases.acquire(asked, who=ME)
 
     async def lease(self) -> Lease:
         """Ask for a job that is surely there."""
@@ -206,10 +206,12 @@ class Hand:
         return lease
 
     async def beat(self, *lease_ids: str) -> HeartbeatAnswer:
-        return await self.fleet.heartbeat(self.id, Heartbeat(incarnation=self.incarnation, leases=lease_ids), who=ME)
+        return await self.fleet.agents.heartbeat(
+            self.id, Heartbeat(incarnation=self.incarnation, leases=lease_ids), who=ME
+        )
 
     async def progress(self, lease: Lease, **said: Any) -> ProgressAnswer:
-        return await self.fleet.progress(lease.id, Progress(**said), who=ME)
+        return await self.fleet.leases.renew(lease.id, Progress(**said), who=ME)
 
     async def finish(
         self, lease: Lease, state: ResultState | str = "complete", *, go_on: bool = False, **changes: Any
@@ -218,13 +220,13 @@ class Hand:
         return await self.send(lease, made, go_on=go_on)
 
     async def send(self, lease: Lease, made: Parcel, *, go_on: bool = False) -> FinishAnswer:
-        return await self.fleet.finish(lease.id, made.chunks(), sha256=made.sha256, next=go_on, who=ME)
+        return await self.fleet.intake.finish(lease.id, made.chunks(), sha256=made.sha256, next=go_on, who=ME)
 
     async def hand_back(self, lease: Lease, reason: str = "") -> None:
-        await self.fleet.hand_back(lease.id, reason, who=ME)
+        await self.fleet.leases.hand_back(lease.id, reason, who=ME)
 
     async def shown(self) -> Agent:
-        return await self.fleet.agent(self.id)
+        return await self.fleet.agents.get(self.id)
 
 
 @asynccontextmanager
@@ -239,8 +241,8 @@ async def opened(
     """Open a fleet that goes its rounds only when it is told to."""
     fleet = await asyncio.to_thread(Fleet.open, home, url=url, settings=settings)
     ground = Ground(fleet, clock or SetClock(), seconds)
-    fleet.clock = ground.clock
-    fleet.time = lambda: ground.seconds
+    fleet.context.clock = ground.clock
+    fleet.context.time = lambda: ground.seconds
     await fleet.start(sweeping=False)
     await ground.settle()
     try:

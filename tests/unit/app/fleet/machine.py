@@ -86,26 +86,26 @@ class QueueMachine(RuleBasedStateMachine):
     def change_a_job(self, which: int, at: int, verb: str) -> None:
         ids = self._ids(tables.job)
         if ids:
-            self._try(getattr(self._at(at).fleet, verb)(ids[which % len(ids)], who=ME))
+            self._try(getattr(self._at(at).fleet.jobs, verb)(ids[which % len(ids)], who=ME))
 
-    @rule(which=WHICH, at=WHICH, verb=st.sampled_from(["cancel_experiment", "retry_experiment"]))
+    @rule(which=WHICH, at=WHICH, verb=st.sampled_from(["cancel", "retry"]))
     def change_an_experiment(self, which: int, at: int, verb: str) -> None:
         ids = self._ids(tables.experiment)
         if ids:
-            self._try(getattr(self._at(at).fleet, verb)(ids[which % len(ids)], who=ME))
+            self._try(getattr(self._at(at).fleet.experiments, verb)(ids[which % len(ids)], who=ME))
 
     @rule(which=WHICH, at=WHICH)
     def delete(self, which: int, at: int) -> None:
         ids = self._ids(tables.experiment)
         if len(ids) > 1:
             gone = ids[which % len(ids)]
-            self.run(self._at(at).fleet.delete(gone, force=True, who=ME))
+            self.run(self._at(at).fleet.experiments.delete(gone, force=True, who=ME))
             self.complete = {one for one in self.complete if not one.startswith(f"{gone}-")}
             self.accepted = {key: one for key, one in self.accepted.items() if not one[0].startswith(f"{gone}-")}
 
     @rule(who=WHICH, at=WHICH, verb=st.sampled_from(["drain", "reset"]))
     def change_an_agent(self, who: int, at: int, verb: str) -> None:
-        self._try(getattr(self._at(at).fleet, verb)(self._hand(who).id, who=ME))
+        self._try(getattr(self._at(at).fleet.agents, verb)(self._hand(who).id, who=ME))
 
     # Agents
 
@@ -244,7 +244,7 @@ class QueueMachine(RuleBasedStateMachine):
     def check_rows(self) -> None:
         if not self.grounds:
             return
-        with reading(self.grounds[0].fleet.engine) as connection:
+        with reading(self.grounds[0].fleet.context.engine) as connection:
             jobs = connection.execute(select(tables.queue)).all()
             attempts = connection.execute(select(tables.attempt).order_by(tables.attempt.c.number)).all()
             results = connection.execute(select(tables.result)).all()
@@ -286,7 +286,7 @@ class QueueMachine(RuleBasedStateMachine):
             queued = connection.execute(select(tables.queue.c.experiment_id, tables.queue.c.state)).all()
             return connection.execute(select(tables.experiment)).all(), queued
 
-        with reading(self.grounds[0].fleet.engine) as connection:
+        with reading(self.grounds[0].fleet.context.engine) as connection:
             experiments, queued = ask(connection)
         for row in experiments:
             counts = Counter(JobState(state) for experiment_id, state in queued if experiment_id == row.id)
@@ -298,7 +298,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     def check_folders(self) -> None:
         """Every result that was accepted can be read to its end."""
-        with reading(self.grounds[0].fleet.engine) as connection:
+        with reading(self.grounds[0].fleet.context.engine) as connection:
             for row in connection.execute(select(tables.result)):
                 contents = read_folder(self.home.results / row.folder)
                 assert (contents.result.job_id, contents.result.state) == (row.job_id, row.state)
@@ -321,10 +321,10 @@ class QueueMachine(RuleBasedStateMachine):
             await ground.look()
 
     def _ids(self, table: Any) -> list[str]:
-        with reading(self.grounds[0].fleet.engine) as connection:
+        with reading(self.grounds[0].fleet.context.engine) as connection:
             return sorted(connection.execute(select(table.c.id)).scalars())
 
     def _leases(self) -> set[str]:
         query = select(tables.queue.c.lease_id).where(tables.queue.c.state == "leased")
-        with reading(self.grounds[0].fleet.engine) as connection:
+        with reading(self.grounds[0].fleet.context.engine) as connection:
             return set(connection.execute(query).scalars())

@@ -25,7 +25,7 @@ async def submit(ground: Ground, who: Principal = ANA, labels: str = "", **more:
     text = (
         recipe(1) + (f"labels: {labels}\n" if labels else "") + "".join(f"{key}: {one}\n" for key, one in more.items())
     )
-    view, _ = await ground.fleet.submit(Submission(text=text), who=who)
+    view, _ = await ground.fleet.experiments.submit(Submission(text=text), who=who)
     return view
 
 
@@ -41,7 +41,7 @@ async def run(
 
 async def subjects(ground: Ground, name: str = "ops") -> list[tuple[str, bool]]:
     """Return what the alarm found, each with whether it is open."""
-    found = (await ground.fleet.incidents(name)).items
+    found = (await ground.fleet.alarms.incidents(name)).items
     return [(one.subject, one.closed_at is None) for one in found]
 
 
@@ -86,11 +86,11 @@ async def test_what_is_about_a_job_has_the_labels_of_the_job(
     await alarmed(ground, None, "regression", labels=labels)
     hand = await ground.agent()
     experiment = await run(ground, hand, labels="{team: vision}")
-    jobs = (await ground.fleet.jobs(experiment=experiment)).items
+    jobs = (await ground.fleet.jobs.page(experiment=experiment)).items
     if "size" in labels:
         text = recipe(1).replace("matrix: {", "matrix: {labels.size: ['1'], ")
-        view, _ = await ground.fleet.submit(Submission(text=text), who=ANA)
-        jobs = (await ground.fleet.jobs(experiment=view.experiment.id)).items
+        view, _ = await ground.fleet.experiments.submit(Submission(text=text), who=ANA)
+        jobs = (await ground.fleet.jobs.page(experiment=view.experiment.id)).items
     await report(ground, "regression", "slower", facts={"job": jobs[0].id})
     assert await subjects(ground) == ([("slower", True)] if hears else [])
 
@@ -101,11 +101,11 @@ async def test_a_lost_agent_has_its_labels_and_its_owner_is_one_of_them(ground: 
     await alarmed(ground, None, "agent lost", name="bobs", owner="bob")
     hand = await ground.agent("rack")
     offered = Capabilities(facts=hand.facts, labels={"room": "lab2", "owner": "ana"})
-    await ground.fleet.capabilities(hand.id, offered, who=ME)
+    await ground.fleet.agents.set_capabilities(hand.id, offered, who=ME)
     await ground.pass_time(150)
     assert [await subjects(ground, name) for name in ("room", "anas", "bobs")] == [[(hand.id, True)]] * 2 + [[]]
     # It comes back with other labels, and is back all the same.
-    await ground.fleet.capabilities(hand.id, Capabilities(facts=hand.facts), who=ME)
+    await ground.fleet.agents.set_capabilities(hand.id, Capabilities(facts=hand.facts), who=ME)
     await hand.beat()
     assert await subjects(ground, "room") == [(hand.id, False)]
 
@@ -114,7 +114,7 @@ async def test_a_missed_schedule_is_its_makers(ground: Ground) -> None:
     await alarmed(ground, None, "schedule missed", name="anas", owner="ana", labels=VISION)
     await alarmed(ground, None, "schedule missed", name="bobs", owner="bob")
     submission = Submission(text=recipe(1) + "labels: {team: vision}\n")
-    await ground.fleet.add_schedule(NewSchedule(submission=submission, cron="0 * * * *", missed="skip"), who=ANA)
+    await ground.fleet.schedules.add(NewSchedule(submission=submission, cron="0 * * * *", missed="skip"), who=ANA)
     await pass_to(ground, hours=1)
     await pass_to(ground, hours=3, minutes=30)
     assert (await subjects(ground, "anas"), await subjects(ground, "bobs")) == ([("small", True)], [])
@@ -125,7 +125,7 @@ async def test_a_recipe_aims_its_own_alarms(ground: Ground) -> None:
     alarms = "[{name: mine, when: experiment failed, to: [ops], labels: {team: vision}, owner: ana}]"
     hand = await ground.agent()
     await run(ground, hand, who=BOB, labels="{team: vision}", alarms=alarms)
-    await ground.fleet.load_alarms()
+    await ground.fleet.alarms.load()
     await run(ground, hand, who=BOB, labels="{team: vision}")
     assert await subjects(ground, "small.mine") == []
     await run(ground, hand, who=ANA, labels="{team: vision}")

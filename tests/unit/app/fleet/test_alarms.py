@@ -38,9 +38,9 @@ async def test_a_failed_experiment_is_told_and_so_is_that_it_is_over(ground: Gro
     await failed(ground, hand, state="complete")
     await pass_to(ground, seconds=11)
     assert told(there) == [("firing", 1), ("resolved", 1)]
-    (incident,) = (await ground.fleet.incidents("ops")).items
+    (incident,) = (await ground.fleet.alarms.incidents("ops")).items
     assert incident.closed_at is not None
-    assert (await ground.fleet.alarm("ops")).open == 0
+    assert (await ground.fleet.alarms.get("ops")).open == 0
 
 
 async def test_what_has_ended_is_forgotten_after_90_days_with_what_was_told_of_it(
@@ -52,9 +52,9 @@ async def test_what_has_ended_is_forgotten_after_90_days_with_what_was_told_of_i
     await failed(ground, hand, state="complete")
     await failed(ground, hand, "other")
     await pass_to(ground, seconds=11)
-    assert (len((await ground.fleet.incidents("ops")).items), len(await sent(ground))) == (2, 2)
+    assert (len((await ground.fleet.alarms.incidents("ops")).items), len(await sent(ground))) == (2, 2)
     await pass_to(ground, days=91)
-    assert [one.subject for one in (await ground.fleet.incidents("ops")).items] == ["other"]
+    assert [one.subject for one in (await ground.fleet.alarms.incidents("ops")).items] == ["other"]
     assert await sent(ground) == []
 
 
@@ -69,7 +69,7 @@ async def test_a_storm_of_failures_is_one_message(ground: Ground, there: Receive
     message = there.received[0].json
     assert len(message["items"]) == 5
     assert f"and {_STORM - 5} more" in message["text"]
-    assert (await ground.fleet.alarm("ops")).open == _STORM
+    assert (await ground.fleet.alarms.get("ops")).open == _STORM
 
 
 async def test_the_same_again_is_counted_and_told_once(ground: Ground, there: Receiver) -> None:
@@ -81,7 +81,7 @@ async def test_the_same_again_is_counted_and_told_once(ground: Ground, there: Re
         await report(ground)
     await pass_to(ground, hours=1)
     assert told(there) == [("firing", 3)]
-    (incident,) = (await ground.fleet.incidents("ops")).items
+    (incident,) = (await ground.fleet.alarms.incidents("ops")).items
     assert (incident.count, incident.closed_at) == (7, None)
 
 
@@ -128,7 +128,7 @@ async def test_a_lost_agent_is_told_and_that_it_is_back(ground: Ground, there: R
 async def test_a_missed_schedule_is_told(ground: Ground, there: Receiver) -> None:
     await alarmed(ground, there, "schedule missed")
     submission = Submission(text=recipe(1))
-    await ground.fleet.add_schedule(NewSchedule(submission=submission, cron="0 * * * *", missed="skip"), who=ME)
+    await ground.fleet.schedules.add(NewSchedule(submission=submission, cron="0 * * * *", missed="skip"), who=ME)
     await pass_to(ground, hours=1)
     await pass_to(ground, hours=3, minutes=30)
     await pass_to(ground, seconds=11)
@@ -165,9 +165,9 @@ async def test_an_alarm_for_one_recipe_hears_of_no_other(local: Ground, there: R
     await alarmed(local, there, "gate failed", recipe="mine")
     await report(local, facts={"recipe": "other"})
     await report(local, facts={})
-    assert (await local.fleet.alarm("ops")).open == 0
+    assert (await local.fleet.alarms.get("ops")).open == 0
     await report(local, facts={"recipe": "mine"})
-    assert (await local.fleet.alarm("ops")).open == 1
+    assert (await local.fleet.alarms.get("ops")).open == 1
 
 
 # Thresholds
@@ -189,7 +189,7 @@ async def test_a_threshold_is_held_against_every_result(ground: Ground, there: R
     await alarmed(ground, there, "inference_ms.p50 > 0.2")
     hand = await ground.agent()
     await measured(hand, 100_000, tmp_path / "fast")
-    assert (await ground.fleet.alarm("ops")).open == 0
+    assert (await ground.fleet.alarms.get("ops")).open == 0
     await measured(hand, 300_000, tmp_path / "slow")
     await pass_to(ground, seconds=11)
     assert told(there) == [("firing", 1)]
@@ -208,19 +208,19 @@ async def test_a_gate_that_fails_is_told_and_that_it_holds_again(
     hand = await ground.agent()
     gates = "gates: ['inference_ms.p50 <= 0.2']\n"
     await measured(hand, 300_000, tmp_path / "slow", gates)
-    await ground.fleet.judge_gates()
+    await ground.fleet.gates.judge_ended()
     await pass_to(ground, seconds=11)
     assert told(there) == [("firing", 1)]
     item = there.received[0].json["items"][0]
     assert "1 of 1 gates of small failed" in item["text"]
     assert "inference_ms.p50 <= 0.2" in item["text"]
     await measured(hand, 300_000, tmp_path / "no gates")  # the same recipe without any says nothing of them
-    await ground.fleet.judge_gates()
+    await ground.fleet.gates.judge_ended()
     await measured(hand, 100_000, tmp_path / "fast", gates)
-    await ground.fleet.judge_gates()
+    await ground.fleet.gates.judge_ended()
     await pass_to(ground, seconds=11)
     assert told(there) == [("firing", 1), ("resolved", 1)]
-    assert not ground.fleet.ended
+    assert not ground.fleet.state.ended
 
 
 async def test_gates_of_what_ended_before_a_server_was_killed_are_judged_by_the_next(
@@ -228,9 +228,9 @@ async def test_gates_of_what_ended_before_a_server_was_killed_are_judged_by_the_
 ) -> None:
     await alarmed(ground, there, "gate failed")
     await measured(await ground.agent(), 300_000, tmp_path / "slow", "gates: ['inference_ms.p50 <= 0.2']\n")
-    ground.fleet.ended.clear()  # as it is in a server that has just begun
-    await ground.fleet.remember_ended()
-    await ground.fleet.judge_gates()
+    ground.fleet.state.ended.clear()  # as it is in a server that has just begun
+    await ground.fleet.gates.remember_ended()
+    await ground.fleet.gates.judge_ended()
     await pass_to(ground, seconds=11)
     assert told(there) == [("firing", 1)]
 
@@ -240,11 +240,11 @@ async def test_gates_of_what_ended_before_a_server_was_killed_are_judged_by_the_
 
 async def test_a_test_really_sends_and_says_what_came_of_it(ground: Ground, there: Receiver) -> None:
     await alarmed(ground, there)
-    answer = await ground.fleet.test_alarm("ops", who=ME)
+    answer = await ground.fleet.alarms.send_test("ops", who=ME)
     assert answer.ok
     assert told(there) == [("test", 1)]
     there.statuses = [500]
-    answer = await ground.fleet.test_alarm("ops", who=ME)
+    answer = await ground.fleet.alarms.send_test("ops", who=ME)
     assert [one.state for one in answer.deliveries] == ["failed"]  # somebody waits for the answer: not again later
     assert answer.deliveries[0].tries[0].said == "it answered 500"
     await pass_to(ground, hours=1)
@@ -253,13 +253,13 @@ async def test_a_test_really_sends_and_says_what_came_of_it(ground: Ground, ther
 
 async def test_no_answer_holds_an_address_or_the_secret(ground: Ground, there: Receiver) -> None:
     made = await alarmed(ground, there)
-    await ground.fleet.test_alarm("ops", who=ME)
+    await ground.fleet.alarms.send_test("ops", who=ME)
     answers = [
         made.alarm,
-        await ground.fleet.alarm("ops"),
-        await ground.fleet.alarms(),
-        await ground.fleet.incidents("ops"),
-        await ground.fleet.deliveries("ops"),
+        await ground.fleet.alarms.get("ops"),
+        await ground.fleet.alarms.page(),
+        await ground.fleet.alarms.incidents("ops"),
+        await ground.fleet.alarms.deliveries("ops"),
     ]
     shown = "".join(one.model_dump_json() for one in answers)
     assert "sEcReT" not in shown
@@ -270,19 +270,19 @@ async def test_no_answer_holds_an_address_or_the_secret(ground: Ground, there: R
 async def test_an_alarm_that_is_removed_takes_everything_along(ground: Ground, there: Receiver) -> None:
     await alarmed(ground, there, "gate failed")
     await report(ground)
-    await ground.fleet.remove_alarm("ops", who=ME)
+    await ground.fleet.alarms.remove("ops", who=ME)
     await report(ground)
     await pass_to(ground, seconds=11)
     assert there.received == []
     with pytest.raises(NotFoundError, match="no alarm 'ops'"):
-        await ground.fleet.alarm("ops")
+        await ground.fleet.alarms.get("ops")
 
 
 async def test_one_that_was_removed_elsewhere_is_passed_over(ground: Ground, there: Receiver) -> None:
     await alarmed(ground, there, "gate failed")
-    in_mind = ground.fleet.siren.alarms
-    await ground.fleet.remove_alarm("ops", who=ME)
-    ground.fleet.siren.alarms = in_mind
+    in_mind = ground.fleet.alarm_engine.alarms
+    await ground.fleet.alarms.remove("ops", who=ME)
+    ground.fleet.alarm_engine.alarms = in_mind
     await report(ground)
     await pass_to(ground, seconds=11)
     assert there.received == []
@@ -311,18 +311,18 @@ async def test_a_recipe_brings_alarms_that_tell_by_way_of_others(ground: Ground,
         await ground.submit(recipe(1) + OWN)
         lease = await hand.lease()
         await hand.finish(lease, "failed", failure=SUT)
-    found = {one.name: one for one in (await ground.fleet.alarms()).items}
+    found = {one.name: one for one in (await ground.fleet.alarms.page()).items}
     assert list(found) == ["ops", "small.broken", "small.slow"]
     assert (found["small.slow"].via, found["small.slow"].recipe) == (("ops",), "small")
     assert found["small.broken"].open == 1
-    assert (await ground.fleet.test_alarm("small.slow", who=ME)).ok
+    assert (await ground.fleet.alarms.send_test("small.slow", who=ME)).ok
     assert there.received[-1].json["alarm"] == "small.slow"
 
 
 async def test_a_recipe_that_counts_on_an_alarm_that_is_not_there_is_refused(ground: Ground) -> None:
     with pytest.raises(InputError, match="'ops', which is no alarm"):
         await ground.submit(recipe(1) + OWN)
-    assert (await ground.fleet.experiments()).items == ()
+    assert (await ground.fleet.experiments.page()).items == ()
 
 
 async def test_an_address_has_no_place_in_a_recipe(local: Ground) -> None:

@@ -51,11 +51,11 @@ def left_over(home: Home) -> list[str]:
 
 async def standing(ground: Ground, job_id: str) -> tuple[int, str]:
     """Return the attempt that counts and its state, having read all of it."""
-    record = await asyncio.to_thread(ground.fleet.store.record, job_id)
+    record = await asyncio.to_thread(ground.fleet.context.store.record, job_id)
     assert record is not None
-    assert (await ground.fleet.samples(job_id)).read_bytes()
-    assert (await ground.fleet.telemetry(job_id)).is_file()
-    entry = await ground.fleet.result(job_id)
+    assert (await ground.fleet.results.samples(job_id)).read_bytes()
+    assert (await ground.fleet.results.telemetry(job_id)).is_file()
+    entry = await ground.fleet.results.get(job_id)
     assert entry.result == record.result
     return record.attempt, record.result.state.value
 
@@ -68,7 +68,7 @@ async def test_a_result_is_stored_and_readable(ground: Ground, home: Home) -> No
     done = await hand.finish(lease)
     assert (done.accepted, done.lease) == (True, None)
     assert await standing(ground, lease.job.id) == (1, "complete")
-    dossier = await ground.fleet.results(lease.job.experiment_id)
+    dossier = await ground.fleet.results.experiment_data(lease.job.experiment_id)
     assert [entry.job.id for entry in dossier.entries] == [lease.job.id]
     assert left_over(home) == []
 
@@ -120,7 +120,7 @@ async def test_who_goes_away_while_a_result_is_recorded_has_lost_nothing(ground:
     lease, (hand,) = await lent(ground)
     await ground.settle()
     sending = asyncio.create_task(hand.finish(lease))
-    await ground.until(lambda: bool(ground.fleet.tasks))
+    await ground.until(lambda: bool(ground.fleet.context.tasks))
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await sending
@@ -137,7 +137,7 @@ async def test_an_error_beside_it_in_a_transaction_does_not_touch_a_result(groun
     leases = [await hand.lease() for hand in hands]
     made = [packed(lease.job) for lease in leases]
     sent = [hand.send(lease, one) for hand, lease, one in zip(hands, leases, made, strict=True)]
-    wrong = [ground.fleet.cancel("nothing", who=ME) for _ in range(4)]
+    wrong = [ground.fleet.jobs.cancel("nothing", who=ME) for _ in range(4)]
     both = [one for pair in zip(sent, wrong, strict=True) for one in pair]
     answers = await asyncio.gather(*both, return_exceptions=True)
     assert [getattr(answer, "accepted", None) for answer in answers[::2]] == [True] * 4
@@ -169,7 +169,7 @@ async def test_a_late_result_ends_the_lease_of_whoever_runs_the_job_again(ground
     assert (await two.finish(second)).accepted  # kept, and no better than the first
     assert await standing(ground, lease.job.id) == (1, "complete")
     assert await ground.state(lease.job.experiment_id) == "complete"
-    assert await ground.fleet.leases() == ()
+    assert await ground.fleet.leases.list_leases() == ()
 
 
 async def test_a_late_result_of_a_job_that_another_has_done_is_kept_and_changes_nothing(ground: Ground) -> None:
@@ -186,7 +186,7 @@ async def test_a_late_result_of_a_job_that_another_has_done_is_kept_and_changes_
 
 async def test_a_late_result_does_not_bring_back_what_was_cancelled(ground: Ground) -> None:
     lease, (hand,) = await lost(ground)
-    await ground.fleet.cancel(lease.job.id, who=ME)
+    await ground.fleet.jobs.cancel(lease.job.id, who=ME)
     assert (await hand.finish(lease)).accepted
     assert await ground.job_state(lease.job.id) == "cancelled"
     assert await ground.state(lease.job.experiment_id) == "cancelled"
@@ -366,16 +366,16 @@ async def test_a_folder_that_a_crash_left_in_the_place_is_replaced(local: Ground
 async def test_a_result_of_what_was_deleted_is_not_known_any_more(ground: Ground, home: Home) -> None:
     lease, (hand,) = await lent(ground)
     with pytest.raises(ConflictError):
-        await ground.fleet.delete(lease.job.experiment_id, who=ME)
+        await ground.fleet.experiments.delete(lease.job.experiment_id, who=ME)
     await hand.progress(lease, log="something")
-    await ground.fleet.delete(lease.job.experiment_id, force=True, who=ME)
+    await ground.fleet.experiments.delete(lease.job.experiment_id, force=True, who=ME)
     with pytest.raises(NotFoundError) as refused:
         await hand.finish(lease)
     assert refused.value.code == "no_lease"
     assert (await hand.beat(lease.id)).cancel == (lease.id,)
     assert left_over(home) == []
     assert not home.experiment_folder(lease.job.experiment_id).exists()
-    assert not ground.fleet.log_folder(lease.job.experiment_id).exists()
+    assert not ground.fleet.context.log_folder(lease.job.experiment_id).exists()
 
 
 async def test_an_experiment_that_is_deleted_while_a_result_is_unpacked_stays_deleted(
@@ -385,7 +385,7 @@ async def test_an_experiment_that_is_deleted_while_a_result_is_unpacked_stays_de
     loop, summary = asyncio.get_running_loop(), unpack_result._summary
 
     def delete_first(contents: FolderContents) -> Summary:
-        deleting = ground.fleet.delete(lease.job.experiment_id, force=True, who=ME)
+        deleting = ground.fleet.experiments.delete(lease.job.experiment_id, force=True, who=ME)
         asyncio.run_coroutine_threadsafe(deleting, loop).result(120)
         return summary(contents)
 
@@ -407,17 +407,17 @@ async def test_an_upload_goes_on_where_it_was_cut(local: Ground, home: Home) -> 
         yield made.content[:1000]
         raise ConnectionResetError
 
-    assert await fleet.upload_offset(lease.id, who=ME) == 0
+    assert await fleet.intake.upload_offset(lease.id, who=ME) == 0
     with pytest.raises(ConnectionResetError):
-        await fleet.upload(lease.id, 0, broken(), who=ME)
-    assert await fleet.upload_offset(lease.id, who=ME) == 1000
-    assert await fleet.upload(lease.id, 1000, piece(made.content[1000:3000]), who=ME) == 3000
+        await fleet.intake.upload(lease.id, 0, broken(), who=ME)
+    assert await fleet.intake.upload_offset(lease.id, who=ME) == 1000
+    assert await fleet.intake.upload(lease.id, 1000, piece(made.content[1000:3000]), who=ME) == 3000
     for wrong in (0, 1000, 2999, 3001, 10**9):
         with pytest.raises(ConflictError) as refused:
-            await fleet.upload(lease.id, wrong, piece(b"x"), who=ME)
+            await fleet.intake.upload(lease.id, wrong, piece(b"x"), who=ME)
         assert refused.value.code == "wrong_offset"
-    assert await fleet.upload(lease.id, 3000, piece(made.content[3000:]), who=ME) == len(made.content)
-    done = await fleet.finish(lease.id, nothing(), sha256=made.sha256, who=ME)
+    assert await fleet.intake.upload(lease.id, 3000, piece(made.content[3000:]), who=ME) == len(made.content)
+    done = await fleet.intake.finish(lease.id, nothing(), sha256=made.sha256, who=ME)
     assert done.accepted
     assert await standing(local, lease.job.id) == (1, "complete")
     assert left_over(home) == []
@@ -426,9 +426,9 @@ async def test_an_upload_goes_on_where_it_was_cut(local: Ground, home: Home) -> 
 async def test_a_finish_after_an_upload_may_be_repeated(ground: Ground) -> None:
     lease, _ = await lent(ground)
     made = packed(lease.job)
-    await ground.fleet.upload(lease.id, 0, made.chunks(), who=ME)
-    assert (await ground.fleet.finish(lease.id, nothing(), sha256=made.sha256, who=ME)).accepted
-    again = await ground.fleet.finish(lease.id, nothing(), sha256=made.sha256, who=ME)
+    await ground.fleet.intake.upload(lease.id, 0, made.chunks(), who=ME)
+    assert (await ground.fleet.intake.finish(lease.id, nothing(), sha256=made.sha256, who=ME)).accepted
+    again = await ground.fleet.intake.finish(lease.id, nothing(), sha256=made.sha256, who=ME)
     assert not again.accepted
 
 
@@ -442,17 +442,17 @@ async def test_a_connection_that_was_thought_dead_and_goes_on_writes_the_same(lo
         await may_go_on.wait()
         yield made.content[100:5000]
 
-    stalled = asyncio.create_task(local.fleet.upload(lease.id, 0, slow(), who=ME))
+    stalled = asyncio.create_task(local.fleet.intake.upload(lease.id, 0, slow(), who=ME))
     await has_begun.wait()
-    assert await local.fleet.upload(lease.id, 0, made.chunks(), who=ME) == len(made.content)
+    assert await local.fleet.intake.upload(lease.id, 0, made.chunks(), who=ME) == len(made.content)
     may_go_on.set()
     assert await stalled == len(made.content)
-    assert (await local.fleet.finish(lease.id, nothing(), sha256=made.sha256, who=ME)).accepted
+    assert (await local.fleet.intake.finish(lease.id, nothing(), sha256=made.sha256, who=ME)).accepted
 
 
 async def test_what_was_uploaded_of_a_result_that_then_came_whole_is_removed(local: Ground, home: Home) -> None:
     lease, (hand,) = await lent(local)
-    await local.fleet.upload(lease.id, 0, piece(b"the beginning"), who=ME)
+    await local.fleet.intake.upload(lease.id, 0, piece(b"the beginning"), who=ME)
     assert (await hand.finish(lease)).accepted
     assert left_over(home) == []
 
@@ -460,7 +460,7 @@ async def test_what_was_uploaded_of_a_result_that_then_came_whole_is_removed(loc
 async def test_a_finish_without_anything_is_refused(local: Ground, home: Home) -> None:
     lease, _ = await lent(local)
     with pytest.raises(InputError) as refused:
-        await local.fleet.finish(lease.id, nothing(), sha256="0" * 64, who=ME)
+        await local.fleet.intake.finish(lease.id, nothing(), sha256="0" * 64, who=ME)
     assert refused.value.code == "no_body"
     assert left_over(home) == []
 
@@ -468,16 +468,16 @@ async def test_a_finish_without_anything_is_refused(local: Ground, home: Home) -
 async def test_an_upload_that_does_not_fit_its_checksum_begins_anew(local: Ground) -> None:
     lease, _ = await lent(local)
     made = packed(lease.job)
-    await local.fleet.upload(lease.id, 0, piece(b"nonsense"), who=ME)
+    await local.fleet.intake.upload(lease.id, 0, piece(b"nonsense"), who=ME)
     with pytest.raises(TransportError):
-        await local.fleet.finish(lease.id, nothing(), sha256=made.sha256, who=ME)
-    assert await local.fleet.upload_offset(lease.id, who=ME) == 0
+        await local.fleet.intake.finish(lease.id, nothing(), sha256=made.sha256, who=ME)
+    assert await local.fleet.intake.upload_offset(lease.id, who=ME) == 0
 
 
 async def test_uploading_keeps_a_lease(local: Ground) -> None:
     lease, _ = await lent(local)
     for number in range(8):
-        await local.fleet.upload(lease.id, number, piece(b"x"), who=ME)
+        await local.fleet.intake.upload(lease.id, number, piece(b"x"), who=ME)
         await local.pass_time(10)
     assert await local.job_state(lease.job.id) == "leased"
 
@@ -489,9 +489,9 @@ async def test_a_result_that_is_too_large_is_refused_however_it_comes(home: Home
         with pytest.raises(InputError) as refused:
             await hand.send(lease, made)
         assert refused.value.code == "too_large"
-        await ground.fleet.upload(lease.id, 0, piece(made.content[:4000]), who=ME)
+        await ground.fleet.intake.upload(lease.id, 0, piece(made.content[:4000]), who=ME)
         with pytest.raises(InputError) as refused:
-            await ground.fleet.upload(lease.id, 4000, piece(made.content[4000:]), who=ME)
+            await ground.fleet.intake.upload(lease.id, 4000, piece(made.content[4000:]), who=ME)
         assert refused.value.code == "too_large"
         assert left_over(home) == [f"{lease.id}.part"]
 
@@ -514,18 +514,18 @@ async def test_rubbish_of_killed_servers_is_removed_at_a_start_and_what_may_be_i
 async def test_an_experiment_can_be_taken_along_when_it_has_ended(ground: Ground, tmp_path: Path) -> None:
     lease, (hand,) = await lent(ground)
     with pytest.raises(ConflictError):
-        await ground.fleet.export(lease.job.experiment_id)
+        await ground.fleet.results.export(lease.job.experiment_id)
     with pytest.raises(NotFoundError) as missing:
-        await ground.fleet.result(lease.job.id)
+        await ground.fleet.results.get(lease.job.id)
     assert missing.value.code == "no_result"
     await hand.finish(lease, "failed", failure=OURS, repetitions=())
     await ground.pass_time(10)
     await hand.finish(await hand.lease())
-    path = await ground.fleet.export(lease.job.experiment_id)
+    path = await ground.fleet.results.export(lease.job.experiment_id)
     shutil.unpack_archive(path, tmp_path / "out", "tar")
     path.unlink()
     assert list((tmp_path / "out").rglob("samples.parquet"))
-    assert "small" in str(await ground.fleet.report(lease.job.experiment_id, "md"))
+    assert "small" in str(await ground.fleet.results.report(lease.job.experiment_id, "md"))
 
 
 async def test_states_of_results_and_of_attempts_are_the_same_words(ground: Ground) -> None:

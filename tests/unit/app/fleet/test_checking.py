@@ -26,13 +26,13 @@ async def known(ground: Ground, name: str = "a", **facts: tuple[str, ...]) -> Ha
     software = Software(os="linux", kernel="6.1", python="3.11.2", prony="0.1.0")
     device = Device(name="bench", hardware_id="hw-1", software_id="sw-1", hardware=hardware, software=software)
     told = Capabilities(device=device, facts={**FACTS, **facts})
-    await ground.fleet.capabilities(hand.id, told, who=ME)
+    await ground.fleet.agents.set_capabilities(hand.id, told, who=ME)
     await ground.settle()
     return hand
 
 
 async def expected(ground: Ground, text: str) -> Expected | None:
-    return (await ground.fleet.check(Submission(text=text))).expected
+    return (await ground.fleet.recipes.check(Submission(text=text))).expected
 
 
 async def test_the_same_jobs_take_as_long_as_they_did(local: Ground) -> None:

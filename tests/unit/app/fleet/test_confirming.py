@@ -61,7 +61,7 @@ class Lab:
         for micros in values:
             await self.ground.submit(recipe(1))
             await self.bring(await self.hand.lease(), micros)
-        await self.ground.fleet.judge_waiting()
+        await self.ground.fleet.histories.judge_waiting()
 
     async def carry_out(self, values: Sequence[int], version: str = "") -> None:
         """Carry out what waits for the agent, and nothing else."""
@@ -71,14 +71,16 @@ class Lab:
 
     async def attend(self) -> None:
         self.ground.clock.step(seconds=1)  # so that experiments are listed in the order in which they were made
-        await self.ground.fleet.attend_histories()
+        await self.ground.fleet.confirmations.attend()
 
     async def change(self) -> Change:
-        (found,) = [one for state in ChangeState for one in (await self.ground.fleet.changes(state=state)).items]
+        (found,) = [
+            one for state in ChangeState for one in (await self.ground.fleet.histories.changes(state=state)).items
+        ]
         return found
 
     async def confirming(self) -> list[ExperimentView]:
-        views = (await self.ground.fleet.experiments(limit=500)).items
+        views = (await self.ground.fleet.experiments.page(limit=500)).items
         return [view for view in views if view.experiment.confirms is not None][::-1]
 
 
@@ -88,7 +90,7 @@ async def lab_of(ground: Ground, folder: Path) -> Lab:
 
 async def alarmed(ground: Ground, there: Receiver, when: str) -> None:
     asked = NewAlarm.model_validate({"name": when.replace(" ", "-"), "when": when, "to": [there.url()], "quiet": "1s"})
-    await ground.fleet.add_alarm(asked, who=ME)
+    await ground.fleet.alarms.add(asked, who=ME)
 
 
 async def told(ground: Ground, there: Receiver) -> list[tuple[str, str, str]]:
@@ -126,7 +128,7 @@ async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_c
     assert any("not side by side" in step for step in decided.path)
     assert any("no calibrations" in step for step in decided.path)
     assert await told(ground, there) == [("regression", "firing", "regression")]
-    series = await ground.fleet.series()
+    series = await ground.fleet.histories.series()
     assert [one.runs for one in series.items] == [len(STEADY) + 5]  # the runs that confirm are no points
     await lab.attend()
     assert len(await lab.confirming()) == 1
@@ -158,7 +160,7 @@ async def test_who_asks_for_suspicions_is_told_of_them_and_of_what_became_of_the
     assert sorted((await told(local, there))[1:]) == [
         ("suspect", "firing", "regression"), ("suspect", "resolved", "suspect")
     ]  # fmt: skip
-    await local.fleet.ack((await lab.change()).id, Acknowledgement(reason="meant"), who=ME)
+    await local.fleet.histories.ack((await lab.change()).id, Acknowledgement(reason="meant"), who=ME)
     assert (await told(local, there))[3:] == [("suspect", "resolved", "regression")]
 
 
@@ -232,7 +234,7 @@ async def test_a_batch_that_fails_leaves_the_change_and_is_tried_once_more(
     await lab.record(STEADY + WORSE[:4])
     await lab.attend()
     (view,) = await lab.confirming()
-    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+    await ground.fleet.experiments.cancel(view.experiment.id, who=ME)
     await lab.attend()
     assert len(await lab.confirming()) == 2
     assert (await lab.change()).state is ChangeState.FOUND
@@ -285,7 +287,7 @@ async def test_a_change_of_an_agent_that_is_away_is_told_by_the_history_and_run_
     await alarmed(local, there, "regression")
     lab = await lab_of(local, tmp_path)
     await lab.record(STEADY + WORSE[:4])
-    await local.fleet.drain(lab.hand.id, who=ME)
+    await local.fleet.agents.drain(lab.hand.id, who=ME)
     await local.settle()
     for _ in range(2):
         await lab.attend()
@@ -294,7 +296,7 @@ async def test_a_change_of_an_agent_that_is_away_is_told_by_the_history_and_run_
         f"confirming runs: not run yet, agent {lab.hand.id}, which brought the result, is not there"
     )
     assert await told(local, there) == [("regression", "firing", "regression")]
-    await local.fleet.reset(lab.hand.id, who=ME)
+    await local.fleet.agents.reset(lab.hand.id, who=ME)
     await lab.hand.beat()
     await lab.attend()
     await lab.carry_out(WORSE[:7])
@@ -308,7 +310,7 @@ async def test_a_change_of_an_agent_that_was_removed_is_told_by_the_history_alon
     await alarmed(local, there, "regression")
     lab = await lab_of(local, tmp_path)
     await lab.record(STEADY + WORSE[:4])
-    await local.fleet.remove(lab.hand.id, who=ME)
+    await local.fleet.agents.remove(lab.hand.id, who=ME)
     await local.settle()
     await lab.attend()
     assert (await lab.change()).path[-1].endswith(f"none, agent {lab.hand.id}, which brought the result, is gone")
@@ -326,15 +328,15 @@ async def test_a_regression_right_after_a_spike_that_was_rejected_is_a_change_of
     rejected = await lab.change()
     assert rejected.state is ChangeState.REJECTED
     await lab.record([1001, 999, *(2 * value for value in WORSE[:6])])
-    (found,) = (await local.fleet.changes(state=ChangeState.FOUND)).items
+    (found,) = (await local.fleet.histories.changes(state=ChangeState.FOUND)).items
     assert found.id != rejected.id
     assert found.effect > 1
     await lab.attend()
     await lab.carry_out([2 * value for value in WORSE[:7]])
     await lab.attend()
-    (confirmed,) = (await local.fleet.changes(state=ChangeState.CONFIRMED)).items
+    (confirmed,) = (await local.fleet.histories.changes(state=ChangeState.CONFIRMED)).items
     assert confirmed.id == found.id
-    assert [one.id for one in (await local.fleet.changes(state=ChangeState.REJECTED)).items] == [rejected.id]
+    assert [one.id for one in (await local.fleet.histories.changes(state=ChangeState.REJECTED)).items] == [rejected.id]
 
 
 async def test_what_was_rejected_is_asked_again_when_it_goes_on(local: Ground, tmp_path: Path) -> None:
@@ -348,12 +350,12 @@ async def test_what_was_rejected_is_asked_again_when_it_goes_on(local: Ground, t
     await lab.record(WORSE[4:7])
     assert (await lab.change()).id == rejected.id
     await lab.record(WORSE[7:14])
-    (again,) = (await local.fleet.changes(state=ChangeState.FOUND)).items
+    (again,) = (await local.fleet.histories.changes(state=ChangeState.FOUND)).items
     assert (again.job_id, again.id == rejected.id) == (rejected.job_id, False)
     await lab.attend()
     await lab.carry_out(WORSE[:7])
     await lab.attend()
-    assert [one.id for one in (await local.fleet.changes(state=ChangeState.CONFIRMED)).items] == [again.id]
+    assert [one.id for one in (await local.fleet.histories.changes(state=ChangeState.CONFIRMED)).items] == [again.id]
 
 
 async def test_of_two_servers_one_makes_the_runs(pair: tuple[Ground, Ground], tmp_path: Path) -> None:
@@ -361,10 +363,10 @@ async def test_of_two_servers_one_makes_the_runs(pair: tuple[Ground, Ground], tm
     lab = await lab_of(one, tmp_path)
     await lab.record(STEADY + WORSE[:4])
     await two.look()
-    await asyncio.gather(*(ground.fleet.look_after_changes() for ground in (one, two, one, two)))
+    await asyncio.gather(*(ground.fleet.confirmations.look_after() for ground in (one, two, one, two)))
     assert len(await lab.confirming()) == 1
     await lab.carry_out(WORSE[:7])
-    await asyncio.gather(*(ground.fleet.look_after_changes() for ground in (one, two, one, two)))
+    await asyncio.gather(*(ground.fleet.confirmations.look_after() for ground in (one, two, one, two)))
     assert (await lab.change()).state is ChangeState.CONFIRMED
 
 
@@ -373,7 +375,7 @@ async def test_what_a_person_decided_meanwhile_stays_so_and_its_runs_are_stopped
     await lab.record(STEADY + WORSE[:4])
     await lab.attend()
     await lab.bring(await lab.hand.lease(), WORSE[0])
-    await local.fleet.ack((await lab.change()).id, Acknowledgement(expected=True), who=ME)
+    await local.fleet.histories.ack((await lab.change()).id, Acknowledgement(expected=True), who=ME)
     await lab.attend()
     assert await lab.hand.poll() is None
     assert [view.experiment.state for view in await lab.confirming()] == [ExperimentState.PARTIAL]
@@ -387,13 +389,13 @@ async def test_a_machine_that_changed_too_leaves_the_change_undecided(local: Gro
     await lab.record(STEADY + WORSE[:4])
     await lab.attend()
     change = await lab.change()
-    (series,) = (await local.fleet.series()).items
+    (series,) = (await local.fleet.histories.series()).items
     for name, at, value in (("before", AT, 10.0), ("after", local.clock.now(), 11.0)):
         figure = Estimate(value=value, unit="ms", low=value - 0.1, high=value + 0.1, count=9, method="t")
         taken = Calibration(
             id=name, hardware_id=series.hardware_id, software_id="sw", taken_at=at, figures={"kernel_ms": figure}
         )
-        local.fleet.store.save_calibration(taken)
+        local.fleet.context.store.save_calibration(taken)
     await lab.carry_out(WORSE[:7])
     await lab.attend()
     left = await lab.change()

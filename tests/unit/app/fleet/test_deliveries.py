@@ -67,7 +67,7 @@ async def test_every_address_is_told_whatever_the_others_do(ground: Ground, ther
 async def test_of_two_servers_one_sends(pair: tuple[Ground, Ground], there: Receiver) -> None:
     one, two = pair
     await alarmed(one, there, "gate failed", quiet="1s")
-    await two.fleet.load_alarms()
+    await two.fleet.alarms.load()
     for number in range(10):
         await asyncio.gather(report(one, subject=f"a{number}"), report(two, subject=f"b{number}"))
         one.clock.step(seconds=11)  # which is the clock of both
@@ -108,17 +108,17 @@ async def _killed_while_sending(home: Home, url: str, there: Receiver) -> AsyncI
     dead.clock.step(seconds=11)
     there.gate.clear()
     there.statuses = [200]
-    await dead.fleet.look_around()
-    await dead.fleet.look_around()
+    await dead.fleet.maintenance.look_around()
+    await dead.fleet.maintenance.look_around()
     await asyncio.to_thread(there.wait)
 
     async def silent(*_: object, **__: object) -> None:
         await asyncio.Event().wait()
 
-    vars(dead.fleet)["write"] = silent  # as one that is killed writes nothing more
+    vars(dead.fleet.context)["write"] = silent  # as one that is killed writes nothing more
     there.gate.set()
     yield dead
-    for task in dead.fleet.tasks:
+    for task in dead.fleet.context.tasks:
         task.cancel()
     await killed.__aexit__(None, None, None)
 

@@ -34,7 +34,7 @@ def outcome(mixture: tuple[str, ...]) -> str:
 async def end(ground: Ground, hand: Hand, how: str) -> None:
     lease = await hand.lease()
     if how == "cancelled":
-        await ground.fleet.cancel(lease.job.id, who=ME)
+        await ground.fleet.jobs.cancel(lease.job.id, who=ME)
         await hand.hand_back(lease)
     else:
         await hand.finish(lease, how, failure=SUT if how == "failed" else None)
@@ -48,7 +48,7 @@ async def test_how_an_experiment_ends_follows_from_how_its_jobs_did(ground: Grou
         for how in mixture:
             await end(ground, hand, how)
         ground.clock.step(seconds=1)
-        found = await ground.fleet.experiment(view.experiment.id)
+        found = await ground.fleet.experiments.get(view.experiment.id)
         assert found.experiment.state == outcome(mixture), mixture
         assert found.experiment.ended_at is not None
         assert {state.value: count for state, count in found.counts.items()} == dict.fromkeys(mixture, 1)
@@ -70,7 +70,7 @@ async def test_an_experiment_whose_end_nobody_noticed_is_closed_by_the_round(gro
     view = await ground.submit(recipe(1))
     hand = await ground.agent()
     await hand.finish(await hand.lease())
-    await ground.fleet.write(
+    await ground.fleet.context.write(
         lambda desk: desk.connection.exec_driver_sql("UPDATE experiment SET state = 'running', ended_at = NULL")
     )
     await ground.look()
@@ -82,37 +82,37 @@ async def test_an_experiment_whose_end_nobody_noticed_is_closed_by_the_round(gro
 
 async def test_a_key_makes_one_experiment_however_often_it_is_sent(ground: Ground) -> None:
     asked = Submission(text=recipe())
-    answers = await asyncio.gather(*(ground.fleet.submit(asked, key="k", who=ME) for _ in range(5)))
+    answers = await asyncio.gather(*(ground.fleet.experiments.submit(asked, key="k", who=ME) for _ in range(5)))
     assert len({view.experiment.id for view, _ in answers}) == 1
     assert sorted(is_new for _, is_new in answers) == [False] * 4 + [True]
-    assert len((await ground.fleet.experiments()).items) == 1
+    assert len((await ground.fleet.experiments.page()).items) == 1
     with pytest.raises(ConflictError) as refused:
-        await ground.fleet.submit(Submission(text=recipe(4)), key="k", who=ME)
+        await ground.fleet.experiments.submit(Submission(text=recipe(4)), key="k", who=ME)
     assert refused.value.code == "key_reused"
     other = Principal(name="other", role=Role.SUBMITTER)
-    assert (await ground.fleet.submit(asked, key="k", who=other))[1]
-    assert (await ground.fleet.submit(asked, key="k2", who=ME))[1]
+    assert (await ground.fleet.experiments.submit(asked, key="k", who=other))[1]
+    assert (await ground.fleet.experiments.submit(asked, key="k2", who=ME))[1]
 
 
 async def test_a_recipe_that_is_wrong_leaves_nothing_behind(ground: Ground) -> None:
     with pytest.raises(RecipeError):
-        await ground.fleet.submit(Submission(text="name: x\nworkload: {kind: nonsense}\n"), key="k", who=ME)
-    assert (await ground.fleet.submit(Submission(text=recipe()), key="k", who=ME))[1]
+        await ground.fleet.experiments.submit(Submission(text="name: x\nworkload: {kind: nonsense}\n"), key="k", who=ME)
+    assert (await ground.fleet.experiments.submit(Submission(text=recipe()), key="k", who=ME))[1]
     with pytest.raises(InputError):
-        await ground.fleet.submit(Submission(text=recipe(150, times=150)), who=ME)
-    assert len((await ground.fleet.experiments()).items) == 1
+        await ground.fleet.experiments.submit(Submission(text=recipe(150, times=150)), who=ME)
+    assert len((await ground.fleet.experiments.page()).items) == 1
 
 
 async def test_a_rerun_is_a_new_experiment_that_says_of_which(ground: Ground) -> None:
     first = await ground.submit(recipe(2), overrides=("name=renamed",))
-    view, is_new = await ground.fleet.rerun(first.experiment.id, key="again", who=ME)
-    same, is_new_too = await ground.fleet.rerun(first.experiment.id, key="again", who=ME)
+    view, is_new = await ground.fleet.experiments.rerun(first.experiment.id, key="again", who=ME)
+    same, is_new_too = await ground.fleet.experiments.rerun(first.experiment.id, key="again", who=ME)
     assert (is_new, is_new_too, same.experiment.id) == (True, False, view.experiment.id)
     assert view.experiment.id != first.experiment.id
     assert (view.experiment.rerun_of, view.experiment.name) == (first.experiment.id, "renamed")
     assert view.experiment.recipe == first.experiment.recipe
     with pytest.raises(NotFoundError):
-        await ground.fleet.rerun("nothing", who=ME)
+        await ground.fleet.experiments.rerun("nothing", who=ME)
 
 
 # Changed
@@ -122,23 +122,23 @@ async def test_another_recipe_replaces_all_jobs_while_none_was_lent(ground: Grou
     view = await ground.submit(recipe(3))
     hand = await ground.agent()
     change = Modification(submission=Submission(text=recipe(5, "other")), priority=7, labels={"team": "x"})
-    changed = await ground.fleet.modify(view.experiment.id, change, who=ME)
+    changed = await ground.fleet.experiments.modify(view.experiment.id, change, who=ME)
     assert (changed.experiment.id, changed.experiment.name, changed.priority) == (view.experiment.id, "other", 7)
     assert changed.experiment.job_count == 5
     assert changed.experiment.recipe.labels == {"team": "x"}
     assert await ground.counts(view.experiment.id) == {"waiting": 5}
-    labelled = await ground.fleet.jobs(label=("team", "x"))
+    labelled = await ground.fleet.jobs.page(label=("team", "x"))
     assert len(labelled.items) == 5
     lease = await hand.lease()
     assert lease.job.labels == {"team": "x"}
     for refused in (Modification(submission=Submission(text=recipe(1))), Modification(labels={})):
         with pytest.raises(ConflictError):
-            await ground.fleet.modify(view.experiment.id, refused, who=ME)
-    assert (await ground.fleet.modify(view.experiment.id, Modification(priority=-5), who=ME)).priority == -5
-    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+            await ground.fleet.experiments.modify(view.experiment.id, refused, who=ME)
+    assert (await ground.fleet.experiments.modify(view.experiment.id, Modification(priority=-5), who=ME)).priority == -5
+    await ground.fleet.experiments.cancel(view.experiment.id, who=ME)
     await hand.hand_back(lease)
     with pytest.raises(ConflictError):
-        await ground.fleet.modify(view.experiment.id, Modification(priority=1), who=ME)
+        await ground.fleet.experiments.modify(view.experiment.id, Modification(priority=1), who=ME)
 
 
 async def test_jobs_of_another_recipe_go_only_to_who_fits_that_one(ground: Ground) -> None:
@@ -146,7 +146,7 @@ async def test_jobs_of_another_recipe_go_only_to_who_fits_that_one(ground: Groun
     view = await ground.submit(recipe(1))
     await ground.settle()  # the server has the lot in mind
     demanding = Submission(text=recipe(1, where="{os: windows}"))
-    await ground.fleet.modify(view.experiment.id, Modification(submission=demanding), who=ME)
+    await ground.fleet.experiments.modify(view.experiment.id, Modification(submission=demanding), who=ME)
     assert await hand.poll() is None
     windows = await ground.agent("w", facts={**FACTS, "os": "windows"})
     assert (await windows.lease()).job.experiment_id == view.experiment.id
@@ -154,9 +154,9 @@ async def test_jobs_of_another_recipe_go_only_to_who_fits_that_one(ground: Groun
 
 async def test_labels_may_be_taken_away(ground: Ground) -> None:
     view = await ground.submit(recipe(2) + "labels: {team: x}\n")
-    assert len((await ground.fleet.jobs(label=("team", "x"))).items) == 2
-    await ground.fleet.modify(view.experiment.id, Modification(labels={}), who=ME)
-    assert (await ground.fleet.jobs(label=("team", "x"))).items == ()
+    assert len((await ground.fleet.jobs.page(label=("team", "x"))).items) == 2
+    await ground.fleet.experiments.modify(view.experiment.id, Modification(labels={}), who=ME)
+    assert (await ground.fleet.jobs.page(label=("team", "x"))).items == ()
     assert [job.labels for job in await ground.jobs(view.experiment.id)] == [{}, {}]
 
 
@@ -169,14 +169,14 @@ async def test_cancelling_ends_what_waits_and_asks_what_runs(ground: Ground) -> 
     one, two = await ground.agent("one"), await ground.agent("two")
     await one.finish(await one.lease())
     leases = await one.lease(), await two.lease()
-    cancelled = await ground.fleet.cancel_experiment(experiment_id, who=ME)
+    cancelled = await ground.fleet.experiments.cancel(experiment_id, who=ME)
     assert cancelled.experiment.state == "running"
     assert await ground.counts(experiment_id) == {"complete": 1, "leased": 2, "cancelled": 1}
     await one.finish(leases[0], "partial")
     await two.hand_back(leases[1])
     assert await ground.counts(experiment_id) == {"complete": 1, "cancelled": 3}
     assert await ground.state(experiment_id) == "partial"
-    again = await ground.fleet.cancel_experiment(experiment_id, who=ME)
+    again = await ground.fleet.experiments.cancel(experiment_id, who=ME)
     assert again.experiment.state == "partial"
     assert await one.poll() is None
 
@@ -185,17 +185,17 @@ async def test_a_job_that_is_handed_back_while_thousands_are_cancelled_is_cancel
     view = await ground.submit(recipe(30, times=20))
     hand = await ground.agent()
     lease = await hand.lease()
-    cancelling = ground.fleet._cancel_some
+    cancelling = ground.fleet.experiments._cancel_some
     calls: list[int] = []
 
     def slowly(experiment_id: str, desk: Transaction) -> int:
         calls.append(cancelling(experiment_id, desk))
         if len(calls) == 2:
-            ground.fleet.put_back(desk, lease.id, "returned", "handed back", counts=False)
+            ground.fleet.transitions.put_back(desk, lease.id, "returned", "handed back", counts=False)
         return calls[-1]
 
-    ground.fleet._cancel_some = slowly  # type: ignore[method-assign]
-    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+    ground.fleet.experiments._cancel_some = slowly  # type: ignore[method-assign]
+    await ground.fleet.experiments.cancel(view.experiment.id, who=ME)
     assert calls == [200, 200, 200, 0]
     assert await ground.counts(view.experiment.id) == {"cancelled": 600}
     assert await ground.state(view.experiment.id) == "cancelled"
@@ -203,9 +203,9 @@ async def test_a_job_that_is_handed_back_while_thousands_are_cancelled_is_cancel
 
 async def test_a_pending_experiment_that_is_cancelled_never_ran(ground: Ground) -> None:
     view = await ground.submit(recipe(3))
-    assert (await ground.fleet.cancel_experiment(view.experiment.id, who=ME)).experiment.state == "cancelled"
+    assert (await ground.fleet.experiments.cancel(view.experiment.id, who=ME)).experiment.state == "cancelled"
     with pytest.raises(NotFoundError):
-        await ground.fleet.cancel_experiment("nothing", who=ME)
+        await ground.fleet.experiments.cancel("nothing", who=ME)
 
 
 async def test_a_job_that_waits_for_its_next_try_can_be_cancelled(ground: Ground) -> None:
@@ -213,7 +213,7 @@ async def test_a_job_that_waits_for_its_next_try_can_be_cancelled(ground: Ground
     hand = await ground.agent()
     lease = await hand.lease()
     await ground.pass_time(SILENCE_S)
-    assert (await ground.fleet.cancel(lease.job.id, who=ME)).state == "cancelled"
+    assert (await ground.fleet.jobs.cancel(lease.job.id, who=ME)).state == "cancelled"
     assert await ground.state(view.experiment.id) == "cancelled"
     await ground.pass_time(10)
     assert await hand.poll() is None
@@ -223,15 +223,15 @@ async def test_deleting_leaves_nothing(ground: Ground) -> None:
     view = await ground.submit(recipe(2))
     hand = await ground.agent()
     await hand.finish(await hand.lease())
-    await ground.fleet.delete(view.experiment.id, who=ME)
+    await ground.fleet.experiments.delete(view.experiment.id, who=ME)
     with pytest.raises(NotFoundError):
-        await ground.fleet.experiment(view.experiment.id)
-    assert (await ground.fleet.jobs()).items == ()
+        await ground.fleet.experiments.get(view.experiment.id)
+    assert (await ground.fleet.jobs.page()).items == ()
     assert await hand.poll() is None
     await ground.look()
-    assert ground.fleet.floor.trays == {}
+    assert ground.fleet.state.lots == {}
     with pytest.raises(NotFoundError):
-        await ground.fleet.delete(view.experiment.id, who=ME)
+        await ground.fleet.experiments.delete(view.experiment.id, who=ME)
 
 
 async def test_a_late_part_of_a_result_changes_how_an_experiment_ended(ground: Ground) -> None:
@@ -243,7 +243,7 @@ async def test_a_late_part_of_a_result_changes_how_an_experiment_ended(ground: G
     assert await ground.state(view.experiment.id) == "complete"  # though one of its jobs failed
     await two.finish(lease, "partial")
     assert await ground.state(view.experiment.id) == "partial"
-    await ground.fleet.retry(lease.job.id, who=ME)
+    await ground.fleet.jobs.retry(lease.job.id, who=ME)
     assert await ground.state(view.experiment.id) == "running"
 
 
@@ -251,13 +251,13 @@ async def test_what_is_run_in_this_home_without_a_server_is_left_alone(ground: G
     made = (await ground.submit(recipe(1))).experiment.model_copy(
         update={"id": "local", "state": ExperimentState.RUNNING, "job_count": 0}
     )
-    await asyncio.to_thread(ground.fleet.store.save_experiment, made)
-    for act in (ground.fleet.cancel_experiment, ground.fleet.retry_experiment, ground.fleet.delete):
+    await asyncio.to_thread(ground.fleet.context.store.save_experiment, made)
+    for act in (ground.fleet.experiments.cancel, ground.fleet.experiments.retry, ground.fleet.experiments.delete):
         with pytest.raises(ConflictError):
             await act("local", who=ME)
     await ground.look()
     assert await ground.state("local") == "running"
-    await ground.fleet.delete("local", force=True, who=ME)
+    await ground.fleet.experiments.delete("local", force=True, who=ME)
 
 
 # Listed
@@ -268,7 +268,7 @@ async def test_pages_show_each_job_once_while_others_come(ground: Ground) -> Non
     seen: list[str] = []
     cursor = None
     while True:
-        page = await ground.fleet.jobs(limit=250, cursor=cursor)
+        page = await ground.fleet.jobs.page(limit=250, cursor=cursor)
         seen += [job.id for job in page.items]
         cursor = page.next
         if cursor is None:
@@ -283,7 +283,7 @@ async def test_pages_of_experiments_show_each_once_even_of_one_instant(ground: G
     seen: list[str] = []
     cursor = None
     while True:
-        page = await ground.fleet.experiments(limit=2, cursor=cursor)
+        page = await ground.fleet.experiments.page(limit=2, cursor=cursor)
         seen += [view.experiment.id for view in page.items]
         cursor = page.next
         if cursor is None:
@@ -302,23 +302,23 @@ async def test_lists_are_filtered_by_all_that_is_given(ground: Ground) -> None:
     await hand.lease()
     fleet, mine = ground.fleet, view.experiment.id
     asked: list[tuple[int, Callable[[], object]]] = [
-        (5, fleet.jobs),
-        (3, lambda: fleet.jobs(experiment=mine)),
-        (1, lambda: fleet.jobs(agent=hand.id)),
-        (4, lambda: fleet.jobs(state=JobState.WAITING)),
-        (2, lambda: fleet.jobs(state=JobState.WAITING, experiment=mine, label=("team", "x"))),
-        (0, lambda: fleet.jobs(label=("team", "y"))),
-        (1, lambda: fleet.experiments(name="mine")),
-        (1, lambda: fleet.experiments(state=ExperimentState.PENDING)),
-        (1, lambda: fleet.agents(state=AgentState.BUSY)),
-        (0, lambda: fleet.agents(state=AgentState.ACTIVE)),
+        (5, fleet.jobs.page),
+        (3, lambda: fleet.jobs.page(experiment=mine)),
+        (1, lambda: fleet.jobs.page(agent=hand.id)),
+        (4, lambda: fleet.jobs.page(state=JobState.WAITING)),
+        (2, lambda: fleet.jobs.page(state=JobState.WAITING, experiment=mine, label=("team", "x"))),
+        (0, lambda: fleet.jobs.page(label=("team", "y"))),
+        (1, lambda: fleet.experiments.page(name="mine")),
+        (1, lambda: fleet.experiments.page(state=ExperimentState.PENDING)),
+        (1, lambda: fleet.agents.page(state=AgentState.BUSY)),
+        (0, lambda: fleet.agents.page(state=AgentState.ACTIVE)),
     ]
     assert [len((await ask()).items) for _, ask in asked] == [count for count, _ in asked]  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1", "1" * 30, "é"])
 async def test_a_cursor_that_is_none_is_refused(local: Ground, cursor: str) -> None:
-    for ask in (local.fleet.jobs, local.fleet.experiments):
+    for ask in (local.fleet.jobs.page, local.fleet.experiments.page):
         with pytest.raises(InputError) as refused:
             await ask(cursor=cursor)
         assert refused.value.code == "bad_cursor"
@@ -326,7 +326,7 @@ async def test_a_cursor_that_is_none_is_refused(local: Ground, cursor: str) -> N
 
 async def test_agents_come_in_pages_too(ground: Ground) -> None:
     made = {(await ground.agent(f"a{number}")).id for number in range(5)}
-    first = await ground.fleet.agents(limit=3)
-    second = await ground.fleet.agents(limit=3, cursor=first.next)
+    first = await ground.fleet.agents.page(limit=3)
+    second = await ground.fleet.agents.page(limit=3, cursor=first.next)
     assert {agent.id for agent in (*first.items, *second.items)} == made
     assert second.next is None

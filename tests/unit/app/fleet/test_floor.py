@@ -66,10 +66,10 @@ async def test_a_lot_that_was_empty_is_forgotten_unless_more_came_since_it_was_a
     floor = FleetState()
     floor.offer(lot("one"), 1)
     floor.offer(lot("two"), 1)
-    asked = [(tray, tray.generation) for tray in floor.trays.values()]
+    asked = [(tray, tray.generation) for tray in floor.lots.values()]
     assert floor.again("two")
     floor.forget_empty(asked)
-    assert set(floor.trays) == {"two"}
+    assert set(floor.lots) == {"two"}
     assert not floor.again("one")
 
 
@@ -81,7 +81,7 @@ async def test_what_the_database_says_of_lots_does_not_undo_what_came_while_it_w
     floor.again("grown")
     floor.offer(lot("fresh"), 1)
     floor.see_lots([lot("kept"), lot("found")], known)
-    assert set(floor.trays) == {"grown", "fresh", "kept", "found"}
+    assert set(floor.lots) == {"grown", "fresh", "kept", "found"}
 
 
 async def test_a_lease_that_is_made_or_ended_while_the_database_is_asked_is_not_forgotten_nor_brought_back() -> None:
@@ -124,10 +124,10 @@ async def test_only_who_could_run_it_now_keeps_another_from_being_alone() -> Non
         floor.keep(one)
     floor.offer(lot("any"), 1)
     floor.offer(lot("mine", agent="me"), 1)
-    assert floor.is_alone(me, floor.trays["any"])
+    assert floor.is_alone(me, floor.lots["any"])
     floor.keep(card("other"))
-    assert not floor.is_alone(me, floor.trays["any"])
-    assert floor.is_alone(me, floor.trays["mine"])
+    assert not floor.is_alone(me, floor.lots["any"])
+    assert floor.is_alone(me, floor.lots["mine"])
 
 
 async def test_a_card_forgets_what_it_fits_before_it_knows_too_much(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ async def test_too_few_agents_are_told_with_their_number(ground: Ground) -> None
     await ground.submit(load(3))
     hands = await staff(ground, 2)
     assert await hands[0].poll() is None
-    (lot,) = (await ground.fleet.queue()).lots
+    (lot,) = (await ground.fleet.queries.queue()).lots
     assert lot.reason == "wants 3 agents at once, each on a device of its own, and 2 that fit are there"
 
 
@@ -120,7 +120,7 @@ async def test_the_load_is_recorded_when_its_last_part_is_here_and_once(ground: 
     await ground.settle()
     (job,) = await ground.jobs(view.experiment.id)
     assert (job.state, await ground.state(view.experiment.id)) == ("complete", "complete")
-    assert (await ground.fleet.result(job.id)).job.part is None
+    assert (await ground.fleet.results.get(job.id)).job.part is None
     await ground.look()
     assert [state for _, _, state in await ground.tried(job.id)] == ["complete"]
 
@@ -197,7 +197,7 @@ async def test_a_server_beside_several_nodes_is_refused_with_the_recipe(ground: 
 async def test_a_load_that_is_cancelled_is_cancelled_for_all(ground: Ground) -> None:
     view = await ground.submit(load(2))
     parts = await lent(ground, await staff(ground, 2))
-    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+    await ground.fleet.experiments.cancel(view.experiment.id, who=ME)
     for hand, lease in parts.values():
         assert (await hand.beat(lease.id)).cancel == (lease.id,)
         await hand.finish(lease, "partial")
@@ -209,9 +209,9 @@ async def test_members_meet_when_all_have_come_and_hear_what_each_says(ground: G
     await ground.submit(load(2))
     parts = await lent(ground, await staff(ground, 2))
     ids = [parts[place][1].id for place in ("0", "1")]
-    assert await ground.fleet.meet(ids[1], Meeting(name="scene", says="one", wait_s=0), who=ME) is None
-    first = await ground.fleet.meet(ids[0], Meeting(name="scene", says="zero"), who=ME)
-    again = await ground.fleet.meet(ids[1], Meeting(name="scene", says="one"), who=ME)
+    assert await ground.fleet.gangs.meet(ids[1], Meeting(name="scene", says="one", wait_s=0), who=ME) is None
+    first = await ground.fleet.gangs.meet(ids[0], Meeting(name="scene", says="zero"), who=ME)
+    again = await ground.fleet.gangs.meet(ids[1], Meeting(name="scene", says="one"), who=ME)
     assert first is not None
     assert first == again
     assert first.said == ("zero", "one")
@@ -222,4 +222,4 @@ async def test_who_has_an_ordinary_job_meets_nobody(ground: Ground) -> None:
     (hand,) = await staff(ground, 1)
     lease = await hand.lease()
     with pytest.raises(ConflictError, match="no part of a job"):
-        await ground.fleet.meet(lease.id, Meeting(name="scene"), who=ME)
+        await ground.fleet.gangs.meet(lease.id, Meeting(name="scene"), who=ME)

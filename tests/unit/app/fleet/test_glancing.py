@@ -17,7 +17,7 @@ GATES = "gates: ['inference_ms.p50 <= 0.2']\n"
 
 
 async def test_an_empty_server_has_nothing_to_tell(local: Ground) -> None:
-    found = await local.fleet.overview()
+    found = await local.fleet.queries.overview()
     assert (found.running, found.recent, found.changes, found.failed_gates, found.troubles) == ((), (), (), (), ())
     assert (found.agents, found.stats.experiments) == (0, 0)
 
@@ -25,14 +25,14 @@ async def test_an_empty_server_has_nothing_to_tell(local: Ground) -> None:
 async def test_gates_are_judged_and_kept_though_no_alarm_waits_for_them(local: Ground, tmp_path: Path) -> None:
     hand = await local.agent()
     await measured(hand, 300_000, tmp_path / "slow", GATES)
-    await local.fleet.judge_gates()
+    await local.fleet.gates.judge_ended()
     local.clock.step(minutes=1)
-    (news,) = (await local.fleet.overview()).failed_gates
+    (news,) = (await local.fleet.queries.overview()).failed_gates
     assert "1 of 1 gates of small failed" in news.text
     await measured(hand, 100_000, tmp_path / "fast", GATES)
-    await local.fleet.judge_gates()
-    assert (await local.fleet.overview()).failed_gates == ()
-    found = await local.fleet.listing(Filters(), "newest", limit=10, cursor=None)
+    await local.fleet.gates.judge_ended()
+    assert (await local.fleet.queries.overview()).failed_gates == ()
+    found = await local.fleet.queries.listing(Filters(), "newest", limit=10, cursor=None)
     assert [row.gates for row in found.items] == [GateState.PASSED, GateState.FAILED]
     assert (found.total, found.next) == (2, None)
 
@@ -40,11 +40,11 @@ async def test_gates_are_judged_and_kept_though_no_alarm_waits_for_them(local: G
 async def test_what_runs_and_who_is_lost_is_told(local: Ground) -> None:
     made = await local.submit(recipe(2))
     await local.agent("quiet")
-    found = await local.fleet.overview()
+    found = await local.fleet.queries.overview()
     assert [row.id for row in found.running] == [row.id for row in found.recent] == [made.experiment.id]
     assert (found.agents, found.troubles) == (1, ())
     await local.pass_time(4 * SILENCE_S)
-    found = await local.fleet.overview()
+    found = await local.fleet.queries.overview()
     assert found.agents == 0
     (lost,) = found.troubles
     assert (lost.name, lost.state) == ("quiet", "lost")
@@ -56,7 +56,7 @@ async def test_labels_that_are_changed_are_found(local: Ground) -> None:
     from .ground import ME
 
     made = await local.submit(recipe(1))
-    await local.fleet.modify(made.experiment.id, Modification(labels={"team": "audio"}), who=ME)
-    found = await local.fleet.listing(Filters(label="team=audio"), "newest", limit=10, cursor=None)
+    await local.fleet.experiments.modify(made.experiment.id, Modification(labels={"team": "audio"}), who=ME)
+    found = await local.fleet.queries.listing(Filters(label="team=audio"), "newest", limit=10, cursor=None)
     assert [row.labels for row in found.items] == [{"team": "audio"}]
     assert found.labels == ("team=audio",)

@@ -33,7 +33,7 @@ def numbers(count: int, *, change: int) -> list[float]:
 
 def keep(ground: Ground, values: Sequence[float], begin: int = 0) -> None:
     """Record results as arrivals do, one a minute."""
-    store = ground.fleet.store
+    store = ground.fleet.context.store
     for place, value in enumerate(values, begin):
         at = AT + timedelta(minutes=place)
         made = Experiment(
@@ -52,41 +52,43 @@ def keep(ground: Ground, values: Sequence[float], begin: int = 0) -> None:
 async def test_a_regression_is_found_told_acknowledged_and_over(ground: Ground, there: Receiver) -> None:
     await alarmed(ground, there, "regression")
     keep(ground, numbers(30, change=24))
-    (change,) = await ground.fleet.judge_waiting()
+    (change,) = await ground.fleet.histories.judge_waiting()
     assert change.state is ChangeState.FOUND
-    assert await ground.fleet.judge_waiting() == ()
-    await ground.fleet.look_after_changes()  # nobody can run it again: it came from no agent
-    assert (await ground.fleet.open_changes()) == {("regression", "found"): 1}
+    assert await ground.fleet.histories.judge_waiting() == ()
+    await ground.fleet.confirmations.look_after()  # nobody can run it again: it came from no agent
+    assert (await ground.fleet.histories.open_changes()) == {("regression", "found"): 1}
     await pass_to(ground, seconds=11)
     assert told(there) == [("firing", 1)]
     assert there.received[0].json["items"][0]["facts"]["change"] == change.id
-    said = await ground.fleet.ack(change.id, Acknowledgement(reason="known"), who=ME)
+    said = await ground.fleet.histories.ack(change.id, Acknowledgement(reason="known"), who=ME)
     assert said.acknowledgement is not None
     assert (said.acknowledgement.who, said.acknowledgement.reason) == (ME.name, "known")
-    assert (await ground.fleet.changes()).items == ()
-    assert [one.id for one in (await ground.fleet.changes(state=ChangeState.ACKNOWLEDGED)).items] == [change.id]
+    assert (await ground.fleet.histories.changes()).items == ()
+    assert [one.id for one in (await ground.fleet.histories.changes(state=ChangeState.ACKNOWLEDGED)).items] == [
+        change.id
+    ]
     await pass_to(ground, minutes=60)
     assert told(there)[-1] == ("resolved", 1)
 
 
 async def test_series_are_listed_in_pages_and_shown(ground: Ground) -> None:
     keep(ground, numbers(5, change=5))
-    await ground.fleet.judge_waiting()
-    page = await ground.fleet.series(name="nightly", limit=1)
+    await ground.fleet.histories.judge_waiting()
+    page = await ground.fleet.histories.series(name="nightly", limit=1)
     (series,) = page.items
     assert page.next is None
     assert (series.state, series.runs) == (SeriesState.LEARNING, 5)
-    assert (await ground.fleet.series(state=SeriesState.STEADY)).items == ()
-    assert len((await ground.fleet.history(series.id)).points) == 5
+    assert (await ground.fleet.histories.series(state=SeriesState.STEADY)).items == ()
+    assert len((await ground.fleet.histories.history(series.id)).points) == 5
     with pytest.raises(NotFoundError, match="no series"):
-        await ground.fleet.history("s0")
+        await ground.fleet.histories.history("s0")
 
 
 async def test_a_baseline_is_pinned_and_forgotten(ground: Ground) -> None:
     keep(ground, numbers(3, change=3))
-    (series,) = (await ground.fleet.series()).items
-    pinned = await ground.fleet.set_baseline(series.id, NewBaseline(reason="release"), who=ME)
-    assert await ground.fleet.baseline(series.id) == pinned
-    await ground.fleet.clear_baseline(series.id, who=ME)
+    (series,) = (await ground.fleet.histories.series()).items
+    pinned = await ground.fleet.histories.set_baseline(series.id, NewBaseline(reason="release"), who=ME)
+    assert await ground.fleet.histories.baseline(series.id) == pinned
+    await ground.fleet.histories.clear_baseline(series.id, who=ME)
     with pytest.raises(NotFoundError, match="no baseline"):
-        await ground.fleet.baseline(series.id)
+        await ground.fleet.histories.baseline(series.id)

@@ -29,7 +29,7 @@ async def test_a_lease_whose_answer_was_lost_is_given_again(ground: Ground) -> N
     again = await hand.lease()
     assert (again.id, again.attempt, again.job) == (first.id, 1, first.job)
     assert await hand.poll(holding=[first.id]) is None
-    assert [one.id for one in await ground.fleet.leases()] == [first.id]
+    assert [one.id for one in await ground.fleet.leases.list_leases()] == [first.id]
     assert (await hand.finish(again)).accepted
     assert await ground.job_state(first.job.id) == "complete"
 
@@ -38,8 +38,8 @@ async def test_an_agent_that_waits_and_never_heard_of_its_lease_is_told_by_the_n
     await ground.submit(recipe(1))
     hand = await ground.agent()
     lost = await hand.lease()
-    ground.fleet.floor.release(lost.id)  # as on another server, which did not lend it
-    ground.fleet.floor.trays.clear()
+    ground.fleet.state.release(lost.id)  # as on another server, which did not lend it
+    ground.fleet.state.lots.clear()
     async with ground.waiting(hand) as (poll,):
         await ground.look()
         async with asyncio.timeout(120):
@@ -54,7 +54,7 @@ async def test_two_agents_of_one_device_never_both_have_a_job(ground: Ground) ->
     two = await ground.agent("two", device="shared")
     lease = await one.lease()
     assert await two.poll() is None
-    ground.fleet.floor.release(lease.id)  # the server forgets, the database does not
+    ground.fleet.state.release(lease.id)  # the server forgets, the database does not
     assert await two.poll() is None
     await one.finish(lease)
     assert (await two.lease()).job.id != lease.job.id
@@ -75,12 +75,12 @@ async def test_a_job_that_is_submitted_reaches_the_agent_that_waits_and_wakes_on
     async with ground.waiting(*hands) as polls:
         await ground.submit(recipe(2))
         await ground.until(lambda: sum(poll.done() for poll in polls) == 2)
-        assert len(ground.fleet.floor.waiters) == 1
+        assert len(ground.fleet.state.waiters) == 1
 
 
 async def test_agents_that_may_begin_nothing_are_not_woken_in_place_of_one_that_may(ground: Ground) -> None:
     drained, twin, free = [await ground.agent(name, device=f"d-{name[0]}") for name in ("x-1", "f-1", "f-2")]
-    await ground.fleet.drain(drained.id, who=ME)
+    await ground.fleet.agents.drain(drained.id, who=ME)
     async with ground.waiting(drained, twin, free):
         other = await ground.agent("other")
         async with ground.waiting(other) as (poll,):
@@ -92,20 +92,20 @@ async def test_a_job_that_comes_while_an_agent_is_told_that_there_is_none_is_not
     hand, fleet = await ground.agent(), ground.fleet
     gone = await ground.submit(recipe(1))
     view = await ground.submit(recipe(1, "second"))
-    await fleet.cancel_experiment(gone.experiment.id, who=ME)
+    await fleet.experiments.cancel(gone.experiment.id, who=ME)
     await ground.settle()
     # In mind is only the lot that has nothing; of the other one the news comes while the database is asked.
-    (lot,) = [tray.lot for tray in fleet.floor.trays.values() if tray.lot.experiment_id == view.experiment.id]
-    del fleet.floor.trays[lot.id]
-    loop, claim = asyncio.get_running_loop(), fleet._claim
+    (lot,) = [tray.lot for tray in fleet.state.lots.values() if tray.lot.experiment_id == view.experiment.id]
+    del fleet.state.lots[lot.id]
+    loop, claim = asyncio.get_running_loop(), fleet.leases._claim
 
     def claim_and_hear(*asked: Any) -> Any:
         found = claim(*asked)
         if found.lease is None:
-            loop.call_soon_threadsafe(fleet.floor.offer, lot, 1)
+            loop.call_soon_threadsafe(fleet.state.offer, lot, 1)
         return found
 
-    fleet._claim = claim_and_hear  # type: ignore[method-assign,assignment]
+    fleet.leases._claim = claim_and_hear  # type: ignore[method-assign,assignment]
     async with asyncio.timeout(120):
         lease = await hand.poll(wait_s=30)
     assert lease is not None
@@ -117,12 +117,12 @@ async def test_who_goes_away_in_the_middle_of_a_lease_finds_it_again(ground: Gro
     hand = await ground.agent()
     await ground.settle()
     poll = asyncio.create_task(hand.poll(wait_s=5))
-    await ground.until(lambda: bool(ground.fleet.tasks))
+    await ground.until(lambda: bool(ground.fleet.context.tasks))
     poll.cancel()
     with pytest.raises(asyncio.CancelledError):
         await poll
     await ground.settle()
-    assert len(ground.fleet.floor.held) == 1
+    assert len(ground.fleet.state.held) == 1
     assert (await hand.lease()).attempt == 1
 
 
@@ -131,10 +131,10 @@ async def test_only_the_life_that_is_enrolled_is_served(ground: Ground) -> None:
     hand = await ground.agent()
     asked = LeaseRequest(agent_id=hand.id, incarnation="another", wait_s=0)
     with pytest.raises(ConflictError) as refused:
-        await ground.fleet.lease(asked, who=ME)
+        await ground.fleet.leases.acquire(asked, who=ME)
     assert refused.value.code == "not_this_life"
     with pytest.raises(NotFoundError):
-        await ground.fleet.lease(LeaseRequest(agent_id="nobody", incarnation="x", wait_s=0), who=ME)
+        await ground.fleet.leases.acquire(LeaseRequest(agent_id="nobody", incarnation="x", wait_s=0), who=ME)
 
 
 async def test_an_agent_speaks_only_for_itself(ground: Ground) -> None:
@@ -143,9 +143,9 @@ async def test_an_agent_speaks_only_for_itself(ground: Ground) -> None:
     lease = await hand.lease()
     stranger = Principal(name="s", role=Role.AGENT, agent_id=other.id)
     with pytest.raises(AccessError):
-        await ground.fleet.hand_back(lease.id, "", who=stranger)
+        await ground.fleet.leases.hand_back(lease.id, "", who=stranger)
     with pytest.raises(AccessError):
-        await ground.fleet.upload_offset(lease.id, who=stranger)
+        await ground.fleet.intake.upload_offset(lease.id, who=stranger)
     assert await ground.job_state(lease.job.id) == "leased"
 
 
@@ -155,8 +155,8 @@ async def test_rounds_without_a_pause_keep_nobody_from_work(home: Home, url: str
     that is not woken, or whose device is thought to be occupied, would wait for half a minute."""
     settings = FleetSettings(sweep_s=0.0, reconcile_s=reconcile_s)
     async with opened(home, url, settings) as ground, asyncio.timeout(120):
-        ground.fleet.time = time.monotonic
-        rounds = asyncio.create_task(ground.fleet._sweep())
+        ground.fleet.context.time = time.monotonic
+        rounds = asyncio.create_task(ground.fleet.maintenance._sweep())
         hands = [await ground.agent(name, device=device) for name, device in (("a", "x"), ("b", "x"), ("c", "y"))]
 
         async def work(hand: Hand) -> int:
@@ -173,9 +173,9 @@ async def test_rounds_without_a_pause_keep_nobody_from_work(home: Home, url: str
             while await ground.state(view.experiment.id) != "complete":
                 await asyncio.sleep(0.001)
         rounds.cancel()
-        ground.fleet.is_stopping = True
+        ground.fleet.state.is_stopping = True
         for hand in hands:
-            ground.fleet.floor.rouse(hand.id)
+            ground.fleet.state.rouse(hand.id)
         assert sum(await asyncio.gather(*working)) == 24
 
 
@@ -246,15 +246,15 @@ async def test_a_database_that_is_slow_within_a_round_makes_nobody_late(ground: 
     hand = await ground.agent()
     lease = await hand.lease()
     await ground.look()
-    ask = ground.fleet.read
+    ask = ground.fleet.context.read
 
     async def slow(question: object) -> object:
         ground.seconds += 3600
         return await ask(question)  # type: ignore[arg-type]
 
-    ground.fleet.read = slow  # type: ignore[method-assign,assignment]
+    ground.fleet.context.read = slow  # type: ignore[method-assign,assignment]
     await ground.look()
-    ground.fleet.read = ask  # type: ignore[method-assign]
+    ground.fleet.context.read = ask  # type: ignore[method-assign]
     assert await ground.job_state(lease.job.id) == "leased"
 
 
@@ -339,38 +339,38 @@ async def test_a_lease_that_is_over_cannot_be_handed_back_again(ground: Ground) 
     assert await ground.job_state(lease.job.id) == "leased"
     assert (await two.beat(second.id)).cancel == ()
     with pytest.raises(NotFoundError):
-        await ground.fleet.hand_back("nothing", "", who=ME)
+        await ground.fleet.leases.hand_back("nothing", "", who=ME)
 
 
 async def test_a_draining_agent_is_told_so_finishes_what_it_has_and_gets_nothing_more(ground: Ground) -> None:
     await ground.submit(recipe(2))
     hand = await ground.agent()
     lease = await hand.lease()
-    await ground.fleet.drain(hand.id, who=ME)
+    await ground.fleet.agents.drain(hand.id, who=ME)
     assert (await hand.beat(lease.id)).drain
     assert (await hand.beat(lease.id)).cancel == ()
     done = await hand.finish(lease, go_on=True)
     assert done.accepted
     assert done.lease is None
     assert await hand.poll() is None
-    await ground.fleet.reset(hand.id, who=ME)
+    await ground.fleet.agents.reset(hand.id, who=ME)
     assert await hand.poll() is not None
 
 
 async def test_an_agent_that_is_removed_while_it_waits_is_given_nothing(ground: Ground) -> None:
     hand = await ground.agent()
     async with ground.waiting(hand) as (poll,):
-        await ground.fleet.remove(hand.id, who=ME)
+        await ground.fleet.agents.remove(hand.id, who=ME)
         await ground.submit()
         assert await poll is None
-    assert await ground.fleet.leases() == ()
+    assert await ground.fleet.leases.list_leases() == ()
 
 
 async def test_what_a_removed_agent_ran_waits_for_another(ground: Ground) -> None:
     await ground.submit(recipe(1))
     hand, other = await ground.agent("gone"), await ground.agent("other")
     lease = await hand.lease()
-    await ground.fleet.remove(hand.id, who=ME)
+    await ground.fleet.agents.remove(hand.id, who=ME)
     await ground.pass_time(10)
     assert (await other.lease()).job.id == lease.job.id
     with pytest.raises(NotFoundError):
@@ -384,7 +384,7 @@ async def test_cancelling_reaches_the_one_that_runs_by_heartbeat_and_by_progress
     view = await ground.submit(recipe(1))
     hand = await ground.agent()
     lease = await hand.lease()
-    assert (await ground.fleet.cancel(lease.job.id, who=ME)).cancel_asked
+    assert (await ground.fleet.jobs.cancel(lease.job.id, who=ME)).cancel_asked
     assert (await hand.beat(lease.id)).cancel == (lease.id,)
     assert (await hand.progress(lease)).cancel
     await ground.look()
@@ -393,7 +393,7 @@ async def test_cancelling_reaches_the_one_that_runs_by_heartbeat_and_by_progress
     await hand.finish(lease, "partial")
     assert await ground.job_state(lease.job.id) == "cancelled"
     assert await ground.state(view.experiment.id) == "cancelled"
-    entry = await ground.fleet.result(lease.job.id)
+    entry = await ground.fleet.results.get(lease.job.id)
     assert entry.result.state == "partial"
 
 
@@ -401,7 +401,7 @@ async def test_a_cancelled_job_that_comes_to_its_end_all_the_same_is_complete(gr
     view = await ground.submit(recipe(1))
     hand = await ground.agent()
     lease = await hand.lease()
-    await ground.fleet.cancel(lease.job.id, who=ME)
+    await ground.fleet.jobs.cancel(lease.job.id, who=ME)
     await hand.finish(lease)
     assert await ground.job_state(lease.job.id) == "complete"
     assert await ground.state(view.experiment.id) == "complete"
@@ -411,7 +411,7 @@ async def test_a_cancelled_job_whose_agent_is_gone_is_cancelled_and_not_tried_ag
     view = await ground.submit(recipe(1))
     hand = await ground.agent()
     lease = await hand.lease()
-    await ground.fleet.cancel(lease.job.id, who=ME)
+    await ground.fleet.jobs.cancel(lease.job.id, who=ME)
     await ground.pass_time(SILENCE_S)
     assert await ground.job_state(lease.job.id) == "cancelled"
     assert await ground.state(view.experiment.id) == "cancelled"
@@ -426,7 +426,7 @@ async def test_what_is_over_cannot_be_cancelled(ground: Ground) -> None:
     again = await hand.lease()
     await hand.finish(again)
     with pytest.raises(ConflictError):
-        await ground.fleet.cancel(again.job.id, who=ME)
+        await ground.fleet.jobs.cancel(again.job.id, who=ME)
 
 
 # Logs
@@ -440,14 +440,14 @@ async def test_pieces_of_a_log_may_come_twice_and_overlap(local: Ground) -> None
     octets = text.encode()
     for begin, end in [(0, 8), (0, 8), (4, 15), (0, 4), (15, len(octets)), (4, 15)]:
         await hand.progress(lease, log_offset=begin, log=octets[begin:end].decode())
-    first = await local.fleet.logs(lease.job.id, offset=0)
+    first = await local.fleet.jobs.read_log(lease.job.id, offset=0)
     assert first.text == octets
     assert not first.ended
-    rest = await local.fleet.logs(lease.job.id, offset=first.next_offset)
+    rest = await local.fleet.jobs.read_log(lease.job.id, offset=first.next_offset)
     assert (rest.text, rest.next_offset, rest.ended) == (b"", len(octets), False)
     await hand.finish(lease)
-    assert (await local.fleet.logs(lease.job.id, offset=len(octets))).ended
-    assert (await local.fleet.logs(lease.job.id, offset=0)).text == octets
+    assert (await local.fleet.jobs.read_log(lease.job.id, offset=len(octets))).ended
+    assert (await local.fleet.jobs.read_log(lease.job.id, offset=0)).text == octets
 
 
 async def test_a_piece_of_a_log_whose_place_is_not_reached_yet_leaves_no_hole(local: Ground) -> None:
@@ -455,7 +455,7 @@ async def test_a_piece_of_a_log_whose_place_is_not_reached_yet_leaves_no_hole(lo
     hand = await local.agent()
     lease = await hand.lease()
     await hand.progress(lease, log_offset=100, log="late")
-    assert (await local.fleet.logs(lease.job.id)).text == b""
+    assert (await local.fleet.jobs.read_log(lease.job.id)).text == b""
 
 
 async def test_every_attempt_has_a_log_of_its_own(local: Ground) -> None:
@@ -465,10 +465,10 @@ async def test_every_attempt_has_a_log_of_its_own(local: Ground) -> None:
         lease = await hand.lease()
         await hand.progress(lease, log=word)
         await hand.hand_back(lease)
-    assert (await local.fleet.logs(lease.job.id)).text == b"second"
-    first = await local.fleet.logs(lease.job.id, attempt=1)
+    assert (await local.fleet.jobs.read_log(lease.job.id)).text == b"second"
+    first = await local.fleet.jobs.read_log(lease.job.id, attempt=1)
     assert first.text == b"first"
-    assert (await local.fleet.logs(lease.job.id, attempt=1, offset=5)).ended
+    assert (await local.fleet.jobs.read_log(lease.job.id, attempt=1, offset=5)).ended
 
 
 @pytest.mark.parametrize("offset", [-1, 2**41])
@@ -476,4 +476,4 @@ async def test_an_offset_that_no_log_has_is_refused(local: Ground, offset: int) 
     view = await local.submit(recipe(1))
     (job,) = await local.jobs(view.experiment.id)
     with pytest.raises(InputError):
-        await local.fleet.logs(job.id, offset=offset)
+        await local.fleet.jobs.read_log(job.id, offset=offset)

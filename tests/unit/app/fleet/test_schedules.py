@@ -24,18 +24,18 @@ NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
 async def scheduled(ground: Ground, cron: str = HOURLY, **more: object) -> Schedule:
     text = str(more.pop("text", recipe(1)))
     asked = {"submission": Submission(text=text), "cron": cron, **more}
-    return await ground.fleet.add_schedule(NewSchedule.model_validate(asked), who=ME)
+    return await ground.fleet.schedules.add(NewSchedule.model_validate(asked), who=ME)
 
 
 async def fires(ground: Ground) -> list[tuple[str, str, int]]:
     """Return when each was due, why it fired and how many it stands for, the oldest first."""
-    page = await ground.fleet.fires("small", limit=500)
+    page = await ground.fleet.schedules.fires("small", limit=500)
     told: list[tuple[str, str, int]] = [(f"{one.due_at:%d %H:%M}", one.cause, one.missed) for one in page.items]
     return told[::-1]
 
 
 async def made(ground: Ground) -> int:
-    return len((await ground.fleet.experiments(schedule="small", limit=500)).items)
+    return len((await ground.fleet.experiments.page(schedule="small", limit=500)).items)
 
 
 async def pass_to(ground: Ground, **delta: float) -> None:
@@ -53,10 +53,10 @@ async def test_a_schedule_makes_an_experiment_at_each_of_its_times_and_at_no_oth
         await pass_to(ground, minutes=1)
         await ground.look()
     assert await fires(ground) == [("01 13:00", "due", 0), ("01 14:00", "due", 0), ("01 15:00", "due", 0)]
-    views = (await ground.fleet.experiments(schedule=found.id)).items
+    views = (await ground.fleet.experiments.page(schedule=found.id)).items
     assert [view.experiment.schedule_id for view in views] == [found.id] * 3
     assert views[0].submitted_by == ME.name
-    shown = await ground.fleet.schedule("small")
+    shown = await ground.fleet.schedules.get("small")
     assert (shown.fires, shown.missed, shown.last_at) == (3, 0, NOON + timedelta(hours=3))
     hand = await ground.agent()
     assert (await hand.lease()).job.experiment_id == views[-1].experiment.id
@@ -66,13 +66,13 @@ async def test_its_history_comes_in_pages(ground: Ground) -> None:
     await scheduled(ground, "* * * * *")
     for _ in range(5):
         await pass_to(ground, minutes=1)
-    first = await ground.fleet.fires("small", limit=2)
-    rest = await ground.fleet.fires("small", limit=5, cursor=first.next)
+    first = await ground.fleet.schedules.fires("small", limit=2)
+    rest = await ground.fleet.schedules.fires("small", limit=5, cursor=first.next)
     dues = [one.due_at for one in (*first.items, *rest.items)]
     assert len(dues) == 5
     assert dues == sorted(dues, reverse=True)
     with pytest.raises(InputError, match="no cursor"):
-        await ground.fleet.fires("small", cursor="x")
+        await ground.fleet.schedules.fires("small", cursor="x")
 
 
 async def test_its_history_is_kept_for_90_days_and_its_last_fire_for_longer(ground: Ground) -> None:
@@ -83,19 +83,19 @@ async def test_its_history_is_kept_for_90_days_and_its_last_fire_for_longer(grou
     assert [cause for _, cause, _ in await fires(ground)] == ["due", "due", "skipped", "due"]
     await pass_to(ground, days=2)
     assert [cause for _, cause, _ in await fires(ground)] == ["skipped", "due", "skipped", "due"]
-    await ground.fleet.pause_schedule("small", who=ME)
+    await ground.fleet.schedules.pause("small", who=ME)
     await pass_to(ground, days=200)
     assert len(await fires(ground)) == 1
-    assert (await ground.fleet.schedule("small")).last_at == NOON + timedelta(days=91, hours=2)
+    assert (await ground.fleet.schedules.get("small")).last_at == NOON + timedelta(days=91, hours=2)
 
 
 async def test_paused_it_fires_nothing_and_resumed_it_does_not_make_up_for_it(ground: Ground) -> None:
     await scheduled(ground, missed="all")
-    assert (await ground.fleet.pause_schedule("small", who=ME)).next_at is None
+    assert (await ground.fleet.schedules.pause("small", who=ME)).next_at is None
     with pytest.raises(ConflictError, match="paused already"):
-        await ground.fleet.pause_schedule("small", who=ME)
+        await ground.fleet.schedules.pause("small", who=ME)
     await pass_to(ground, hours=5, minutes=30)
-    resumed = await ground.fleet.resume_schedule("small", who=ME)
+    resumed = await ground.fleet.schedules.resume("small", who=ME)
     assert resumed.next_at == NOON + timedelta(hours=6)
     await pass_to(ground, minutes=30)
     assert await fires(ground) == [("01 18:00", "due", 0)]
@@ -103,11 +103,11 @@ async def test_paused_it_fires_nothing_and_resumed_it_does_not_make_up_for_it(gr
 
 async def test_run_now_is_beside_its_times(ground: Ground) -> None:
     await scheduled(ground)
-    await ground.fleet.pause_schedule("small", who=ME)
-    one, two = [await ground.fleet.run_schedule("small", who=ME) for _ in range(2)]
+    await ground.fleet.schedules.pause("small", who=ME)
+    one, two = [await ground.fleet.schedules.run_now("small", who=ME) for _ in range(2)]
     assert one.experiment_id != two.experiment_id
     assert {one.cause, two.cause} == {"now"}
-    await ground.fleet.resume_schedule("small", who=ME)
+    await ground.fleet.schedules.resume("small", who=ME)
     await pass_to(ground, hours=1)
     assert await made(ground) == 3
 
@@ -115,10 +115,10 @@ async def test_run_now_is_beside_its_times(ground: Ground) -> None:
 async def test_removed_it_leaves_its_experiments(ground: Ground) -> None:
     found = await scheduled(ground)
     await pass_to(ground, hours=1)
-    await ground.fleet.remove_schedule("small", who=ME)
+    await ground.fleet.schedules.remove("small", who=ME)
     await pass_to(ground, hours=1)
-    assert len((await ground.fleet.experiments(schedule=found.id)).items) == 1
-    for ask in (ground.fleet.schedule, ground.fleet.fires):
+    assert len((await ground.fleet.experiments.page(schedule=found.id)).items) == 1
+    for ask in (ground.fleet.schedules.get, ground.fleet.schedules.fires):
         with pytest.raises(NotFoundError, match="no schedule 'small'"):
             await ask("small")
 
@@ -141,7 +141,7 @@ async def test_what_was_due_while_no_server_was_up_follows_the_policy(
     await pass_to(ground, hours=4, minutes=30)
     assert await fires(ground) == expected
     assert await made(ground) == count
-    assert (await ground.fleet.schedule("small")).missed == 4 - count
+    assert (await ground.fleet.schedules.get("small")).missed == 4 - count
     await pass_to(ground, minutes=30)
     assert (await fires(ground))[-1] == ("01 17:00", "due", 0)
 
@@ -167,8 +167,8 @@ async def test_a_clock_that_is_set_back_doubles_nothing_and_drops_nothing(ground
     await pass_to(ground, hours=-1, minutes=-30)
     await pass_to(ground, hours=1)
     assert await made(ground) == 1
-    await ground.fleet.pause_schedule("small", who=ME)
-    resumed = await ground.fleet.resume_schedule("small", who=ME)
+    await ground.fleet.schedules.pause("small", who=ME)
+    resumed = await ground.fleet.schedules.resume("small", who=ME)
     assert resumed.next_at == NOON + timedelta(hours=2)  # which has fired
     await pass_to(ground, hours=3)
     due = [one[0] for one in await fires(ground)]
@@ -230,29 +230,29 @@ OWN = recipe(1) + "schedule: {cron: '30 3 * * *', zone: Europe/Paris, missed: sk
 
 async def test_a_recipe_that_brings_its_schedule_runs_now_and_then_by_it(ground: Ground) -> None:
     view = await ground.submit(OWN)
-    found = await ground.fleet.schedule("small")
+    found = await ground.fleet.schedules.get("small")
     assert view.experiment.schedule_id == found.id
     assert found.timing == Timing(cron="30 3 * * *", zone="Europe/Paris", missed="skip")
     assert found.next_at == datetime(2025, 6, 2, 1, 30, tzinfo=UTC)
     await pass_to(ground, hours=13, minutes=30)
     assert await made(ground) == 2
-    assert (await ground.fleet.schedule("small")).id == found.id
+    assert (await ground.fleet.schedules.get("small")).id == found.id
 
 
 async def test_submitted_again_it_takes_the_place_of_its_schedule(ground: Ground) -> None:
     await ground.submit(OWN)
     await ground.submit(OWN.replace("30 3", "45 4"))
-    (found,) = (await ground.fleet.schedules()).items
+    (found,) = (await ground.fleet.schedules.page()).items
     assert found.timing.cron == "45 4 * * *"
     assert await made(ground) == 2
 
 
 async def test_a_rerun_makes_no_schedule(ground: Ground) -> None:
     view = await ground.submit(OWN)
-    await ground.fleet.remove_schedule("small", who=ME)
-    again, _ = await ground.fleet.rerun(view.experiment.id, who=ME)
+    await ground.fleet.schedules.remove("small", who=ME)
+    again, _ = await ground.fleet.experiments.rerun(view.experiment.id, who=ME)
     assert again.experiment.schedule_id is None
-    assert (await ground.fleet.schedules()).items == ()
+    assert (await ground.fleet.schedules.page()).items == ()
 
 
 async def test_options_beat_what_the_recipe_says(ground: Ground) -> None:
@@ -272,7 +272,7 @@ async def test_a_name_is_taken_once(ground: Ground) -> None:
 
 async def test_without_a_time_it_is_refused(local: Ground) -> None:
     with pytest.raises(InputError, match="when shall it run"):
-        await local.fleet.add_schedule(NewSchedule(submission=Submission(text=recipe(1))), who=ME)
+        await local.fleet.schedules.add(NewSchedule(submission=Submission(text=recipe(1))), who=ME)
 
 
 async def test_a_recipe_that_is_wrong_is_refused_when_it_is_scheduled(local: Ground) -> None:
@@ -291,8 +291,8 @@ async def test_a_recipe_that_has_become_wrong_is_told_in_the_history(
     with monkeypatch.context() as patched:
         patched.setattr(schedule_rows, "plan", fail)
         await pass_to(ground, hours=1)
-    (fire,) = (await ground.fleet.fires("small")).items
+    (fire,) = (await ground.fleet.schedules.fires("small")).items
     assert (fire.cause, fire.reason, fire.experiment_id) == ("failed", "no engine is called 'null'", None)
-    assert (await ground.fleet.schedule("small")).missed == 1
+    assert (await ground.fleet.schedules.get("small")).missed == 1
     await pass_to(ground, hours=1)
     assert await made(ground) == 1

@@ -40,12 +40,12 @@ async def keep(ground: Ground, content: bytes) -> str:
         yield content
 
     sha256 = hashlib.sha256(content).hexdigest()
-    await ground.fleet.keep_scripts(sha256, chunks())
+    await ground.fleet.scripts.add(sha256, chunks())
     return sha256
 
 
 async def make_old(ground: Ground, sha256: str) -> Path:
-    place = await ground.fleet.scripts(sha256)
+    place = await ground.fleet.scripts.get(sha256)
     then = place.stat().st_mtime - DAYS_S
     os.utime(place, (then, then))
     return place
@@ -81,8 +81,8 @@ async def test_what_no_agent_could_unpack_is_refused_when_it_comes(ground: Groun
         await keep(ground, BAD[name])
     assert caught.value.code == "bad_archive"
     with pytest.raises(NotFoundError):
-        await ground.fleet.scripts(hashlib.sha256(BAD[name]).hexdigest())
-    assert list(ground.fleet.home.uploads.iterdir()) == []
+        await ground.fleet.scripts.get(hashlib.sha256(BAD[name]).hexdigest())
+    assert list(ground.fleet.context.home.uploads.iterdir()) == []
 
 
 async def test_too_many_files_are_refused_when_they_come(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,18 +100,18 @@ async def test_scripts_go_when_no_experiment_names_them_any_more(ground: Ground)
     needed, unneeded, fresh = [await keep(ground, tar_of(name)) for name in ("run.sh", "old.sh", "new.sh")]
     view = await ground.submit(script(needed))
     places = [await make_old(ground, sha256) for sha256 in (needed, unneeded)]
-    assert await remove_unneeded(ground.fleet) == [unneeded]
+    assert await remove_unneeded(ground.fleet.context) == [unneeded]
     assert [place.exists() for place in places] == [True, False]
-    assert (await ground.fleet.scripts(fresh)).is_file()
-    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
-    assert await remove_unneeded(ground.fleet) == [], "it may be tried again"
-    await ground.fleet.delete(view.experiment.id, who=ME)
-    assert await remove_unneeded(ground.fleet) == [needed]
+    assert (await ground.fleet.scripts.get(fresh)).is_file()
+    await ground.fleet.experiments.cancel(view.experiment.id, who=ME)
+    assert await remove_unneeded(ground.fleet.context) == [], "it may be tried again"
+    await ground.fleet.experiments.delete(view.experiment.id, who=ME)
+    assert await remove_unneeded(ground.fleet.context) == [needed]
 
 
 async def test_scripts_have_a_quota_and_make_room_first(ground: Ground) -> None:
     one, two = tar_of("one.sh"), tar_of("two.sh")
-    ground.fleet.settings = replace(ground.fleet.settings, scripts_quota_bytes=len(one))
+    ground.fleet.context.settings = replace(ground.fleet.context.settings, scripts_quota_bytes=len(one))
     first = await keep(ground, one)
     assert await keep(ground, one) == first
     with pytest.raises(CapacityError, match="no room in it") as caught:
@@ -119,6 +119,6 @@ async def test_scripts_have_a_quota_and_make_room_first(ground: Ground) -> None:
     assert caught.value.code == "scripts_quota"
     await make_old(ground, first)
     second = await keep(ground, two)
-    assert (await ground.fleet.scripts(second)).is_file()
+    assert (await ground.fleet.scripts.get(second)).is_file()
     with pytest.raises(PronyError):
-        await ground.fleet.scripts(first)
+        await ground.fleet.scripts.get(first)

@@ -67,7 +67,7 @@ async def test_two_servers_lend_every_job_once_and_lose_none(pair: Pair) -> None
     hands = [await pair[number % 2].agent(f"a{number}", device=f"d{number // 2}") for number in range(6)]
     await both_look(pair)
     for ground in pair:
-        ground.fleet.time = time.monotonic  # agents wait here, if not for long
+        ground.fleet.context.time = time.monotonic  # agents wait here, if not for long
     seen: list[Lease] = []
     async with asyncio.timeout(120):
         await asyncio.gather(*(work(hand, pair, seen, number) for number, hand in enumerate(hands)))
@@ -86,7 +86,7 @@ async def test_a_device_has_one_lease_even_where_two_servers_lend_in_the_same_in
     for _ in range(6):
         leases = [lease for lease in await asyncio.gather(*(hand.poll() for hand in hands)) if lease is not None]
         assert len(leases) == 1
-        assert len(await pair[0].fleet.leases()) == 1
+        assert len(await pair[0].fleet.leases.list_leases()) == 1
         await hands[0].finish(leases[0])
         await both_look(pair)
 
@@ -94,7 +94,9 @@ async def test_a_device_has_one_lease_even_where_two_servers_lend_in_the_same_in
 async def test_a_key_that_comes_to_both_at_once_makes_one_experiment(pair: Pair) -> None:
     for number in range(5):
         asked = Submission(text=recipe(1))
-        answers = await asyncio.gather(*(ground.fleet.submit(asked, key=f"k{number}", who=ME) for ground in pair))
+        answers = await asyncio.gather(
+            *(ground.fleet.experiments.submit(asked, key=f"k{number}", who=ME) for ground in pair)
+        )
         assert len({view.experiment.id for view, _ in answers}) == 1
         assert sorted(is_new for _, is_new in answers) == [False, True]
 
@@ -119,13 +121,13 @@ async def test_a_job_that_is_retried_while_the_other_server_ends_the_last_one_is
         cancelled, running = await one.jobs(view.experiment.id)
         lease = await hand.lease()
         cancelled, running = (running, cancelled) if lease.job.id == cancelled.id else (cancelled, running)
-        await one.fleet.cancel(cancelled.id, who=ME)
+        await one.fleet.jobs.cancel(cancelled.id, who=ME)
         made = packed(lease.job)
-        await asyncio.gather(hand.send(lease, made), two.fleet.retry(cancelled.id, who=ME))
+        await asyncio.gather(hand.send(lease, made), two.fleet.jobs.retry(cancelled.id, who=ME))
         await both_look(pair)
         assert await one.state(view.experiment.id) == "running"
         assert await one.job_state(cancelled.id) == "waiting"
-        await one.fleet.cancel_experiment(view.experiment.id, who=ME)
+        await one.fleet.experiments.cancel(view.experiment.id, who=ME)
         await both_look(pair)
         assert await one.state(view.experiment.id) == "partial"
 
@@ -136,21 +138,23 @@ async def test_the_end_of_an_experiment_waits_for_a_retry_that_another_server_is
     hand = await one.agent()
     lease = await hand.lease()
     (cancelled,) = [job for job in await one.jobs(view.experiment.id) if job.id != lease.job.id]
-    await one.fleet.cancel(cancelled.id, who=ME)
+    await one.fleet.jobs.cancel(cancelled.id, who=ME)
     loop, has_acted, may_commit = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
     def retry_slowly(desk: Transaction) -> None:
-        two.fleet._retry(desk, cancelled.id)
+        two.fleet.jobs._retry(desk, cancelled.id)
         loop.call_soon_threadsafe(has_acted.set)
         asyncio.run_coroutine_threadsafe(may_commit.wait(), loop).result(120)
 
-    retrying = asyncio.create_task(two.fleet.write(retry_slowly))
+    retrying = asyncio.create_task(two.fleet.context.write(retry_slowly))
     await has_acted.wait()
     finishing = asyncio.create_task(hand.finish(lease))  # as far as it can see, of the last job
     waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
 
     async def is_at_the_lock() -> bool:
-        return finishing.done() or bool(await one.fleet.read(lambda connection: connection.execute(waits).scalar()))
+        return finishing.done() or bool(
+            await one.fleet.context.read(lambda connection: connection.execute(waits).scalar())
+        )
 
     await until(is_at_the_lock)
     may_commit.set()
@@ -165,7 +169,7 @@ async def test_cancelling_an_experiment_does_not_undo_a_lease_of_the_same_instan
     for _ in range(5):
         view = await one.submit(recipe(2))
         await both_look(pair)
-        lease, _ = await asyncio.gather(hand.poll(), two.fleet.cancel_experiment(view.experiment.id, who=ME))
+        lease, _ = await asyncio.gather(hand.poll(), two.fleet.experiments.cancel(view.experiment.id, who=ME))
         counts = await one.counts(view.experiment.id)
         assert counts == ({"cancelled": 2} if lease is None else {"cancelled": 1, "leased": 1})
         if lease is not None:
@@ -195,7 +199,7 @@ async def test_two_changes_that_lock_each_other_out_both_come_to_pass(pair: Pair
 
         return lock
 
-    await asyncio.gather(one.fleet.write(crossing(0)), two.fleet.write(crossing(1)))
+    await asyncio.gather(one.fleet.context.write(crossing(0)), two.fleet.context.write(crossing(1)))
     assert all(job.cancel_asked for job in await one.jobs(view.experiment.id))
 
 
@@ -217,7 +221,7 @@ async def test_cancelling_at_one_is_heard_at_the_other(pair: Pair) -> None:
     hand = await two.agent()
     await two.look()
     lease = await hand.lease()
-    await one.fleet.cancel(lease.job.id, who=ME)
+    await one.fleet.jobs.cancel(lease.job.id, who=ME)
 
     async def is_told() -> bool:
         return (await hand.progress(lease)).cancel
@@ -230,7 +234,7 @@ async def test_a_watcher_at_one_sees_what_happens_at_the_other(pair: Pair) -> No
     view = await one.submit(recipe(1))
     hand = await two.agent()
     await two.look()
-    source = one.fleet.watch(view.experiment.id)
+    source = one.fleet.events.watch(view.experiment.id)
     assert (await anext(source)).event == "snapshot"
     lease = await hand.lease()
     await hand.progress(lease, events=(Event(kind="phase", job_id="x", phase="measure"),))
@@ -244,9 +248,9 @@ async def test_a_watcher_at_one_sees_what_happens_at_the_other(pair: Pair) -> No
 async def test_who_watches_at_one_what_is_deleted_at_the_other_sees_it_end(pair: Pair) -> None:
     one, two = pair
     view = await one.submit(recipe(1))
-    source = one.fleet.watch(view.experiment.id)
+    source = one.fleet.events.watch(view.experiment.id)
     await anext(source)
-    await two.fleet.delete(view.experiment.id, who=ME)
+    await two.fleet.experiments.delete(view.experiment.id, who=ME)
     async with asyncio.timeout(120):
         assert [notice async for notice in source] == []
 
@@ -257,7 +261,7 @@ async def test_an_agent_that_changes_at_one_is_changed_at_the_other(pair: Pair) 
     await two.look()
     view = await two.submit(recipe(1))
     async with two.waiting(hand.at(two)) as (poll,):
-        await one.fleet.capabilities(hand.id, Capabilities(facts=dict(FACTS)), who=ME)
+        await one.fleet.agents.set_capabilities(hand.id, Capabilities(facts=dict(FACTS)), who=ME)
         async with asyncio.timeout(120):
             lease = await poll
     assert lease is not None
@@ -268,30 +272,28 @@ async def test_a_server_that_did_not_hear_the_others_for_a_while_looks_at_everyt
     one, two = pair
     hand = await one.agent(facts={"os": "linux"})
     await both_look(pair)
-    listener = two.fleet.listener
+    listener = two.fleet.context.listener
     assert listener is not None
     await asyncio.to_thread(listener.close)
-    await one.fleet.capabilities(hand.id, Capabilities(facts=dict(FACTS)), who=ME)
+    await one.fleet.agents.set_capabilities(hand.id, Capabilities(facts=dict(FACTS)), who=ME)
     await two.look()
-    assert two.fleet.floor.cards[hand.id].capabilities.facts["os"] == "linux"
-    assert "engine" not in two.fleet.floor.cards[hand.id].capabilities.facts
-    two.fleet.listener = None
-    two.fleet._listen()
-    await two.until(lambda: two.fleet.missed_notes)
+    assert two.fleet.state.agents[hand.id].capabilities.facts["os"] == "linux"
+    assert "engine" not in two.fleet.state.agents[hand.id].capabilities.facts
+    two.fleet.context.listener = None
+    two.fleet.context.listen()
+    await two.until(lambda: two.fleet.state.missed_notes)
     await two.look()
-    assert "engine" in two.fleet.floor.cards[hand.id].capabilities.facts
+    assert "engine" in two.fleet.state.agents[hand.id].capabilities.facts
 
 
 async def test_notes_that_are_not_ours_make_nobody_deaf(pair: Pair) -> None:
     one, two = pair
     for payload in ("nonsense", "[]", "[1, 2]", '["x", [["lot"]]]', "null"):
-        await one.fleet.write(
+        await one.fleet.context.write(
             lambda desk, said=payload: desk.connection.exec_driver_sql("SELECT pg_notify('prony', %s)", (said,))  # type: ignore[misc]
         )
     view = await one.submit(recipe(1))
-    await two.until(
-        lambda: any(tray.lot.experiment_id == view.experiment.id for tray in two.fleet.floor.trays.values())
-    )
+    await two.until(lambda: any(tray.lot.experiment_id == view.experiment.id for tray in two.fleet.state.lots.values()))
 
 
 async def test_heartbeats_at_one_keep_a_lease_that_the_other_lent(pair: Pair) -> None:
@@ -322,7 +324,7 @@ async def test_a_lease_that_both_find_lost_is_lost_once(pair: Pair) -> None:
     await both_look(pair)
     happened: list[str] = []
     for ground in pair:
-        ground.fleet.hooks.append(lambda what, _: happened.append(what))
+        ground.fleet.context.hooks.append(lambda what, _: happened.append(what))
     for _ in range(8):
         for ground in pair:
             ground.seconds += 10
@@ -353,6 +355,6 @@ async def test_a_server_that_was_killed_is_followed_by_one_that_goes_on(home: Ho
         for _ in range(2):
             await again.finish(await again.lease())
         assert await ground.state(view.experiment.id) == "complete"
-        assert not (await ground.fleet.submit(Submission(text=recipe(3)), key="k", who=ME))[1]
-        assert (await ground.fleet.stats()).jobs == {JobState.COMPLETE: 3}
+        assert not (await ground.fleet.experiments.submit(Submission(text=recipe(3)), key="k", who=ME))[1]
+        assert (await ground.fleet.queries.stats()).jobs == {JobState.COMPLETE: 3}
     await killed.__aexit__(None, None, None)

@@ -82,7 +82,7 @@ async def test_a_job_that_was_handed_back_for_ever_can_still_be_lost(ground: Gro
     await ground.submit(recipe(1))
     hand = await ground.agent()
     lease = await hand.lease()
-    await ground.fleet.write(lambda desk: desk.connection.exec_driver_sql("UPDATE queue SET attempt = 5000"))
+    await ground.fleet.context.write(lambda desk: desk.connection.exec_driver_sql("UPDATE queue SET attempt = 5000"))
     await ground.pass_time(SILENCE_S)
     assert await ground.job_state(lease.job.id) == "waiting"
 
@@ -104,7 +104,7 @@ async def test_the_one_that_failed_tries_again_where_no_other_could(ground: Grou
     two = await ground.agent("two", facts={"os": "linux"} if how == "other" else None)
     job_id = await failing(ground, one)
     if how == "drained":
-        await ground.fleet.drain(two.id, who=ME)
+        await ground.fleet.agents.drain(two.id, who=ME)
     if how == "lost":
         for _ in range(12):
             await one.beat()
@@ -151,7 +151,7 @@ async def test_part_of_a_result_is_tried_again_and_stands_if_nothing_better_come
     await hand.finish(again, "failed", failure=OURS)
     job = await ground.job(lease.job.id)
     assert (job.state, job.reason) == ("failed", OURS.message)
-    assert (await ground.fleet.result(job.id)).result.state == "partial"
+    assert (await ground.fleet.results.get(job.id)).result.state == "partial"
 
 
 # By a person
@@ -162,9 +162,9 @@ async def test_retrying_lets_a_job_wait_again_with_all_its_tries(ground: Ground)
     hand = await ground.agent()
     job_id = await failing(ground, hand, SUT)
     assert await ground.state(view.experiment.id) == "failed"
-    job = await ground.fleet.retry(job_id, who=ME)
+    job = await ground.fleet.jobs.retry(job_id, who=ME)
     assert (job.state, job.failure, job.ended_at) == ("waiting", None, None)
-    shown = (await ground.fleet.experiment(view.experiment.id)).experiment
+    shown = (await ground.fleet.experiments.get(view.experiment.id)).experiment
     assert (shown.state, shown.ended_at) == ("running", None)
     assert await failing(ground, hand) == job_id
     assert await ground.job_state(job_id) == "waiting"
@@ -184,7 +184,7 @@ async def test_only_what_ended_without_a_whole_result_is_tried_again(ground: Gro
     waiting = next(job.id for job in await ground.jobs(view.experiment.id) if job.state == "waiting")
     for job_id in (done.job.id, running.job.id, waiting):
         with pytest.raises(ConflictError):
-            await ground.fleet.retry(job_id, who=ME)
+            await ground.fleet.jobs.retry(job_id, who=ME)
 
 
 async def test_an_experiment_is_retried_where_it_failed_and_nowhere_else(ground: Ground) -> None:
@@ -194,16 +194,16 @@ async def test_an_experiment_is_retried_where_it_failed_and_nowhere_else(ground:
     await hand.finish(await hand.lease())
     await failing(ground, hand, SUT)
     await hand.finish(await hand.lease(), "partial")
-    await ground.fleet.cancel_experiment(experiment_id, who=ME)
+    await ground.fleet.experiments.cancel(experiment_id, who=ME)
     assert await ground.counts(experiment_id) == {"complete": 1, "failed": 1, "partial": 1, "cancelled": 1}
-    again = await ground.fleet.retry_experiment(experiment_id, who=ME)
+    again = await ground.fleet.experiments.retry(experiment_id, who=ME)
     assert again.experiment.state == "running"
     assert await ground.counts(experiment_id) == {"complete": 1, "waiting": 3}
     for _ in range(3):
         await hand.finish(await hand.lease())
     assert await ground.state(experiment_id) == "complete"
     with pytest.raises(ConflictError):
-        await ground.fleet.retry_experiment(experiment_id, who=ME)
+        await ground.fleet.experiments.retry(experiment_id, who=ME)
 
 
 async def test_a_batch_changes_what_it_can_and_says_why_it_left_the_rest(ground: Ground) -> None:
@@ -213,12 +213,12 @@ async def test_a_batch_changes_what_it_can_and_says_why_it_left_the_rest(ground:
     await hand.finish(done)
     running = await hand.lease()
     ids = (*(job.id for job in await ground.jobs(view.experiment.id)), "nothing")
-    answer = await ground.fleet.batch(JobBatch(action="cancel", ids=ids), who=ME)
+    answer = await ground.fleet.jobs.batch(JobBatch(action="cancel", ids=ids), who=ME)
     assert set(answer.skipped) == {done.job.id, "nothing"}
     assert len(answer.changed) == 3
     assert await ground.counts(view.experiment.id) == {"complete": 1, "leased": 1, "cancelled": 2}
     assert (await hand.beat(running.id)).cancel == (running.id,)
     wanted = JobBatch(action="retry", experiment=view.experiment.id, state="cancelled")
-    assert len((await ground.fleet.batch(wanted, who=ME)).changed) == 2
+    assert len((await ground.fleet.jobs.batch(wanted, who=ME)).changed) == 2
     with pytest.raises(Exception, match="which jobs"):
-        await ground.fleet.batch(JobBatch(action="retry"), who=ME)
+        await ground.fleet.jobs.batch(JobBatch(action="retry"), who=ME)

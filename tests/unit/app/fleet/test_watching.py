@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from prony.app.fleet import ChangeNotice, context
+from prony.app.fleet import ChangeNotice, events
 from prony.errors import NotFoundError, StoreError
 from prony.model.event import Event
 from prony.model.queue import Modification, Submission
@@ -49,7 +49,7 @@ class Seen:
 
 @asynccontextmanager
 async def watching(ground: Ground, experiment_id: str) -> AsyncIterator[tuple[Seen, dict[str, Any]]]:
-    source = ground.fleet.watch(experiment_id)
+    source = ground.fleet.events.watch(experiment_id)
     seen = Seen(source)
     event, snapshot = await seen.next()
     assert event == "snapshot"
@@ -73,7 +73,7 @@ async def test_a_watcher_sees_how_it_stands_then_every_change_then_the_end(groun
         for job_id in (first.job.id, done.lease.job.id):
             assert [state for one, state in told if one == job_id][-1] == "complete"
         assert await seen.has_ended()
-    assert ground.fleet.watchers == {}
+    assert ground.fleet.events.watchers == {}
 
 
 async def test_an_experiment_that_begins_to_run_is_told(ground: Ground) -> None:
@@ -98,7 +98,7 @@ async def test_progress_reaches_who_watches(ground: Ground) -> None:
 
 async def test_what_has_ended_is_shown_and_that_is_all(ground: Ground) -> None:
     view = await ground.submit(recipe(1))
-    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+    await ground.fleet.experiments.cancel(view.experiment.id, who=ME)
     async with watching(ground, view.experiment.id) as (seen, snapshot):
         assert snapshot["experiment"]["experiment"]["state"] == "cancelled"
         assert await seen.has_ended()
@@ -106,25 +106,25 @@ async def test_what_has_ended_is_shown_and_that_is_all(ground: Ground) -> None:
 
 async def test_what_is_retried_can_be_watched_again(ground: Ground) -> None:
     view = await ground.submit(recipe(1))
-    await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
-    await ground.fleet.retry_experiment(view.experiment.id, who=ME)
+    await ground.fleet.experiments.cancel(view.experiment.id, who=ME)
+    await ground.fleet.experiments.retry(view.experiment.id, who=ME)
     async with watching(ground, view.experiment.id) as (seen, snapshot):
         assert snapshot["experiment"]["experiment"]["state"] == "running"
-        await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+        await ground.fleet.experiments.cancel(view.experiment.id, who=ME)
         await seen.jobs_until("cancelled")
         assert await seen.has_ended()
 
 
 async def test_nothing_can_be_watched_that_is_not_there(ground: Ground) -> None:
     with pytest.raises(NotFoundError):
-        await anext(ground.fleet.watch("nothing"))
-    assert ground.fleet.watchers == {}
+        await anext(ground.fleet.events.watch("nothing"))
+    assert ground.fleet.events.watchers == {}
 
 
 async def test_who_watches_what_is_deleted_sees_it_end(ground: Ground) -> None:
     view = await ground.submit(recipe(1))
     async with watching(ground, view.experiment.id) as (seen, _):
-        await ground.fleet.delete(view.experiment.id, who=ME)
+        await ground.fleet.experiments.delete(view.experiment.id, who=ME)
         assert await seen.has_ended()
 
 
@@ -132,10 +132,12 @@ async def test_who_watches_what_gets_another_recipe_goes_on(ground: Ground) -> N
     view = await ground.submit(recipe(3))
     job = (await ground.jobs(view.experiment.id))[2]
     async with watching(ground, view.experiment.id) as (seen, _):
-        await ground.fleet.cancel(job.id, who=ME)
-        await ground.fleet.modify(view.experiment.id, Modification(submission=Submission(text=recipe(1))), who=ME)
+        await ground.fleet.jobs.cancel(job.id, who=ME)
+        await ground.fleet.experiments.modify(
+            view.experiment.id, Modification(submission=Submission(text=recipe(1))), who=ME
+        )
         await ground.settle()
-        await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+        await ground.fleet.experiments.cancel(view.experiment.id, who=ME)
         await seen.jobs_until("cancelled")
         assert await seen.has_ended()
 
@@ -143,14 +145,14 @@ async def test_who_watches_what_gets_another_recipe_goes_on(ground: Ground) -> N
 async def test_a_watcher_that_does_not_read_is_cut_off_and_the_others_are_not(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(context, "_MOST_NOTICES", 5)
+    monkeypatch.setattr(events, "_MOST_NOTICES", 5)
     view = await ground.submit(recipe(1))
     hand = await ground.agent()
     lease = await hand.lease()
     async with watching(ground, view.experiment.id) as (slow, _), watching(ground, view.experiment.id) as (quick, _):
         for number in range(12):
             await hand.progress(lease, events=(Event(kind="phase", job_id="x", done=number),))
-            await ground.fleet.health()  # on PostgreSQL it travels through the database
+            await ground.fleet.health.check()  # on PostgreSQL it travels through the database
             await ground.settle()
             while (told := await quick.next())[0] != "progress":
                 pass
@@ -179,7 +181,7 @@ async def test_the_newest_state_of_a_job_is_told_last(ground: Ground) -> None:
 
 async def test_a_look_that_takes_long_is_not_told_after_a_later_one(ground: Ground) -> None:
     view = await ground.submit(recipe(2))
-    hand, ask, may_return = await ground.agent(), ground.fleet.read, asyncio.Event()
+    hand, ask, may_return = await ground.agent(), ground.fleet.context.read, asyncio.Event()
     looks: list[object] = []
 
     async def slow(question: Any) -> Any:
@@ -191,15 +193,15 @@ async def test_a_look_that_takes_long_is_not_told_after_a_later_one(ground: Grou
         return found
 
     async with watching(ground, view.experiment.id) as (seen, _):
-        ground.fleet.read = slow  # type: ignore[method-assign]
+        ground.fleet.context.read = slow  # type: ignore[method-assign]
         lease = await hand.poll(wait_s=30)
         await ground.until(lambda: bool(looks))
         assert lease is not None
         await hand.finish(lease)
-        ground.fleet.read = ask  # type: ignore[method-assign]
+        ground.fleet.context.read = ask  # type: ignore[method-assign]
         may_return.set()
         await ground.settle()
-        await ground.fleet.cancel_experiment(view.experiment.id, who=ME)
+        await ground.fleet.experiments.cancel(view.experiment.id, who=ME)
         told = [state for job_id, state in await seen.jobs_until("partial") if job_id == lease.job.id]
     assert told[-1] == "complete"
 
@@ -214,8 +216,8 @@ async def test_where_it_cannot_be_read_what_changed_the_watcher_is_to_ask_anew(
 
     async with watching(ground, view.experiment.id) as (seen, _):
         with monkeypatch.context() as patched:
-            patched.setattr(ground.fleet, "read", away)
-            await ground.fleet.write(lambda desk: desk.tell("job", f"{view.experiment.id}/"))
+            patched.setattr(ground.fleet.context, "read", away)
+            await ground.fleet.context.write(lambda desk: desk.tell("job", f"{view.experiment.id}/"))
             assert await seen.has_ended()
             await ground.settle()
     async with watching(ground, view.experiment.id) as (_, snapshot):
@@ -226,9 +228,9 @@ async def test_stopping_ends_every_watch_and_every_wait(home: Home, url: str) ->
     async with opened(home, url) as ground:
         view = await ground.submit(recipe(1, where="{os: windows}"))
         hand = await ground.agent()
-        source = ground.fleet.watch(view.experiment.id)
+        source = ground.fleet.events.watch(view.experiment.id)
         await anext(source)
         poll = asyncio.create_task(hand.poll(wait_s=30))
-        await ground.until(lambda: hand.id in ground.fleet.floor.waiters)
+        await ground.until(lambda: hand.id in ground.fleet.state.waiters)
     assert await poll is None
     assert await Seen(source).has_ended()

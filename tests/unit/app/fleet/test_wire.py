@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 import pytest
 from sqlalchemy import Engine, make_url
 
-from prony.app.fleet import wire
-from prony.app.fleet.wire import Listener, send_notes
+from prony.store import server_notes
 from prony.store.postgres import server_engine
+from prony.store.server_notes import Listener, send_notes
 from prony.store.writer import ChangeNote
 
 QUICK = {"_BEAT_S": 0.05, "_PAUSE_S": 0.05, "_SILENCE_S": 0.5}
@@ -32,7 +32,7 @@ def engine(lasting_url: str) -> Engine:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in QUICK.items():
-        monkeypatch.setattr(wire, name, seconds)
+        monkeypatch.setattr(server_notes, name, seconds)
 
 
 def test_whoever_is_alone_knows_it_until_another_comes(engine: Engine) -> None:

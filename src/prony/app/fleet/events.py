@@ -1,0 +1,206 @@
+"""Act on what was committed, and tell those who watch an experiment or the whole fleet."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from prony.app.fleet.context import FleetContext
+from prony.app.fleet.feed import Feed
+from prony.app.fleet.state import FleetState
+from prony.app.fleet.wait_reasons import show_jobs
+from prony.errors import NotFoundError, PronyError
+from prony.model.queue import ExperimentView, QueuedJob
+from prony.model.states import OVER
+from prony.store import lot_rows, queue, unqueued
+from prony.store.database import Connection, Row
+from prony.store.experiments import view_of
+from prony.store.writer import ChangeNote
+
+# A watcher that does not read is cut off here rather than remembered for ever; one who comes back sees it all again.
+_MOST_NOTICES = 2000
+# What a part of the fleet does when something of a topic was committed; it is given the note's key.
+Reaction = Callable[[str], Coroutine[Any, Any, None]]
+
+
+@dataclass(frozen=True)
+class ChangeNotice:
+    """One thing that a watcher is told: an event's name and its JSON; by its id, one who was cut off goes on."""
+
+    event: str
+    data: str
+    id: str = ""
+
+
+class Events:
+    """Tell those who watch, and have the parts of the fleet do what follows from what was committed."""
+
+    def __init__(self, context: FleetContext, state: FleetState) -> None:
+        self._context = context
+        self._state = state
+        self._reactions: dict[str, Reaction] = {}
+        self._feed = Feed()
+        self.watchers: dict[str, set[asyncio.Queue[ChangeNotice | None]]] = defaultdict(set)
+        self._changed: dict[str, set[str]] = {}  # experiment -> jobs of which its watchers are still to be told
+
+    # Watching
+
+    async def watch(self, experiment_id: str) -> AsyncIterator[ChangeNotice]:
+        """Yield how the experiment stands, and then every change, until it has ended.
+
+        Who does not keep up is cut off, and may come back for how it stands then.
+        """
+        line: asyncio.Queue[ChangeNotice | None] = asyncio.Queue()
+        self.watchers[experiment_id].add(line)
+        try:
+            view, jobs = await self._context.read(lambda connection: self._snapshot(connection, experiment_id))
+            listed = [job.model_dump(mode="json") for job in jobs]
+            yield ChangeNotice("snapshot", json.dumps({"experiment": view.model_dump(mode="json"), "jobs": listed}))
+            if view.experiment.state in OVER:
+                return
+            while (notice := await line.get()) is not None:
+                yield notice
+        finally:
+            self._leave(experiment_id, line)
+
+    async def follow(self, last_id: str = "") -> AsyncIterator[ChangeNotice]:
+        """Yield what changes anywhere, without end; first what somebody missed who had heard `last_id`."""
+        async for place, changed in self._feed.follow(last_id):
+            yield (
+                ChangeNotice("anew", "{}", place)
+                if changed is None
+                else ChangeNotice("changed", changed.model_dump_json(), place)
+            )
+
+    def _snapshot(self, connection: Connection, experiment_id: str) -> tuple[ExperimentView, list[QueuedJob]]:
+        view = view_of(connection, experiment_id)
+        rows = queue.page(connection, queue.JobFilter(experiment=experiment_id))
+        shown = self._show(rows) or list(unqueued.jobs_of(connection, queue.JobFilter(experiment=experiment_id)))
+        return view, shown[::-1]
+
+    def _show(self, rows: Sequence[Row[Any]]) -> list[QueuedJob]:
+        return show_jobs(self._state, rows, self._context.clock.now())
+
+    # Telling
+
+    def publish(self, experiment_id: str, notice: ChangeNotice | None) -> None:
+        """Tell everyone who watches; None is the end."""
+        for line in tuple(self.watchers.get(experiment_id, ())):
+            is_full = line.qsize() >= _MOST_NOTICES
+            if notice is None or is_full:
+                self._leave(experiment_id, line)
+            line.put_nowait(None if is_full else notice)
+
+    def publish_end(self) -> None:
+        """Tell everyone who watches anything that no more comes."""
+        for experiment_id in list(self.watchers):
+            self.publish(experiment_id, None)
+
+    def _leave(self, experiment_id: str, line: asyncio.Queue[ChangeNotice | None]) -> None:
+        lines = self.watchers.get(experiment_id, set())
+        lines.discard(line)
+        if not lines:
+            self.watchers.pop(experiment_id, None)
+
+    async def _tell_jobs(self, experiment_id: str) -> None:
+        """Tell watchers, one look after the other: two at once might tell the older last."""
+        try:
+            while job_ids := self._changed[experiment_id]:
+                self._changed[experiment_id] = set()
+                await self._look_at_jobs(experiment_id, job_ids)
+        except PronyError:  # what they missed nobody knows: they are to ask anew
+            self.publish(experiment_id, None)
+            raise
+        finally:
+            del self._changed[experiment_id]
+
+    async def _look_at_jobs(self, experiment_id: str, job_ids: set[str]) -> None:
+        """Tell those who watch how these jobs, and the experiment, stand now."""
+
+        def ask(connection: Connection) -> tuple[ExperimentView, list[QueuedJob]]:
+            found = [_find_job(connection, one) for one in sorted(job_ids) if one]
+            return view_of(connection, experiment_id), self._show([row for row in found if row is not None])
+
+        try:
+            view, jobs = await self._context.read(ask)
+        except NotFoundError:  # deleted meanwhile
+            self.publish(experiment_id, None)
+            return
+        for job in jobs:
+            self.publish(experiment_id, ChangeNotice("job", job.model_dump_json()))
+        over = view.experiment.state in OVER
+        if over or "" in job_ids:
+            self.publish(experiment_id, ChangeNotice("experiment", view.model_dump_json()))
+        if over:
+            self.publish(experiment_id, None)
+
+    # Acting on what was committed
+
+    def on(self, topic: str, reaction: Reaction) -> None:
+        """Have something done whenever a note of a topic is heard."""
+        self._reactions[topic] = reaction
+
+    def hear(self, notes: Sequence[ChangeNote]) -> None:
+        """Act on what was committed, here or by another server."""
+        self._feed.hear(notes)
+        jobs: dict[str, set[str]] = defaultdict(set)
+        for note in notes:
+            if note.topic == "job":
+                experiment_id, _, job_id = note.key.partition("/")
+                jobs[experiment_id].add(job_id)
+            else:
+                self._act_on(note)
+        for experiment_id, job_ids in jobs.items():
+            if experiment_id in self.watchers:
+                is_busy = experiment_id in self._changed
+                self._changed.setdefault(experiment_id, set()).update(job_ids)
+                if not is_busy:
+                    self._context.spawn(self._tell_jobs(experiment_id))
+
+    def _act_on(self, note: ChangeNote) -> None:
+        if note.topic in self._reactions:
+            self._context.spawn(self._reactions[note.topic](note.key))
+            return
+        state = self._state
+        match note.topic:
+            case "lot":
+                self._offer(note.key, note.count)
+            case "later":
+                asyncio.get_running_loop().call_later(note.count / 1000, self.hear, [ChangeNote("lot", note.key)])
+            case "freed":
+                state.release(note.key)
+                state.unwanted.discard(note.key)
+                state.renewed.pop(note.key, None)
+            case "unwanted":
+                state.unwanted.add(note.key)
+            case "anew":
+                state.missed_notes = True
+            case "priority":
+                state.prioritise(note.key, note.count)
+            case "progress":
+                experiment_id, _, data = note.key.partition("/")
+                self.publish(experiment_id, ChangeNotice("progress", data))
+
+    def _offer(self, lot_id: str, count: int) -> None:
+        coming = self._state.coming.get(lot_id)
+        if coming is not None:
+            self._state.offer(coming, count)
+        elif not self._state.again(lot_id, count):
+            self._context.spawn(self._load_lot(lot_id, count))
+
+    async def _load_lot(self, lot_id: str, count: int) -> None:
+        found = await self._context.read(lambda connection: lot_rows.by_id(connection, lot_id))
+        if found is not None:
+            self._state.offer(found, count)
+
+
+def _find_job(connection: Connection, job_id: str) -> Row[Any] | None:
+    """Return a job, if the experiment has not got others meanwhile."""
+    try:
+        return queue.by_job(connection, job_id)
+    except NotFoundError:
+        return None

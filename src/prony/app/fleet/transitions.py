@@ -1,0 +1,137 @@
+"""Move jobs and experiments from one state to the next, in an open transaction of the writer's thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prony.app.fleet.alarm_engine import AlarmEngine
+from prony.app.fleet.alarm_events import experiment_ended
+from prony.app.fleet.context import FleetContext
+from prony.app.fleet.state import FleetState
+from prony.dispatch.retry import pause_s
+from prony.model.experiment import ExperimentState
+from prony.model.queue import JobState
+from prony.model.result import Failure
+from prony.model.states import OVER, outcome
+from prony.store import confirmations, parts, queue, result_rows
+from prony.store.database import Row
+from prony.store.writer import Transaction
+
+
+class Transitions:
+    """What agents, leases, results, jobs and experiments change in common."""
+
+    def __init__(self, context: FleetContext, state: FleetState, alarm_engine: AlarmEngine) -> None:
+        self._context = context
+        self._state = state
+        self._alarm_engine = alarm_engine
+
+    # Experiments
+
+    def close_if_done(self, desk: Transaction, experiment_id: str) -> None:
+        """Let an experiment whose last job has ended be what follows from its jobs; a late result may change it again.
+
+        Where two servers end the last two jobs in the same instant neither sees the other's: the next round does.
+        """
+        if queue.is_open(desk.connection, experiment_id):
+            return
+        row = queue.lock_experiment(desk.connection, experiment_id)
+        if queue.is_open(desk.connection, experiment_id):  # another server has just let one wait again
+            return
+        counts = queue.counts(desk.connection, [experiment_id])[experiment_id]
+        if not counts:  # it was deleted, or is run without a server
+            return
+        state, now = outcome(counts), self._context.clock.now()
+        was = [before.value for before in ExperimentState if before is not state]
+        if queue.set_state(desk.connection, experiment_id, state.value, was=was, ended_at=now):
+            desk.tell("job", f"{experiment_id}/")
+            # Runs that Prony made for itself are no run of the recipe: they neither begin nor end what people wait for.
+            if row is None or confirmations.is_confirming(desk.connection, experiment_id):
+                return
+            self._state.ended.add(experiment_id)
+            if self._alarm_engine.hears("experiment_failed"):
+                happening = experiment_ended(row.name, experiment_id, counts, self._context.clock.now())
+                if happening is not None:
+                    self._alarm_engine.report(desk, happening)
+
+    def reopen(self, desk: Transaction, experiment_id: str) -> None:
+        """Let an experiment that had ended run again. Locked, because another server may be about to end it."""
+        queue.lock_experiment(desk.connection, experiment_id)
+        over = [state.value for state in OVER]
+        if queue.set_state(desk.connection, experiment_id, ExperimentState.RUNNING.value, was=over):
+            desk.tell("job", f"{experiment_id}/")
+
+    # Jobs
+
+    def cancel_row(self, desk: Transaction, row: Row[Any]) -> None:
+        """End a job that waits; ask for the end of one that runs."""
+        if row.state == JobState.LEASED:
+            queue.ask_to_cancel(desk.connection, row.number)
+            desk.tell("unwanted", row.lease_id)
+            for one in parts.of_job(desk.connection, row.job_id, locked=True) if row.device_key is None else ():
+                queue.ask_to_cancel(desk.connection, one.number)
+                desk.tell("unwanted", one.lease_id or "")
+        else:
+            now = self._context.clock.now()
+            queue.end(desk.connection, row.number, JobState.CANCELLED, at=now, reason="cancelled")
+        desk.tell("job", f"{row.experiment_id}/{row.job_id}")
+
+    def retry_row(self, desk: Transaction, row: Row[Any], *, tries: int) -> None:
+        """Let a job wait again; its experiment is to be reopened after it."""
+        queue.put_back(desk.connection, row.number, tries_left=tries, not_before=0.0, avoid=None, reason="")
+        desk.tell("job", f"{row.experiment_id}/{row.job_id}")
+        desk.tell("lot", row.lot_id)
+
+    # Leases
+
+    def put_back(self, desk: Transaction, lease_id: str, state: str, reason: str, *, counts: bool) -> None:
+        """Take a lease from its agent: the job waits again, or ends where it was cancelled or has no try left.
+
+        `counts`: the attempt was spent; the next one waits a little, and another agent is preferred.
+        """
+        row = queue.of_lease(desk.connection, lease_id, locked=True)
+        if row.state != JobState.LEASED or row.lease_id != lease_id:
+            return
+        if row.part_of is not None:
+            self.end_part(desk, row, state, reason)
+            return
+        now = self._context.clock.now()
+        queue.end_attempt(desk.connection, lease_id, state, at=now, reason=reason)
+        left = row.tries_left - counts
+        if row.cancel_asked:
+            queue.end(desk.connection, row.number, JobState.CANCELLED, at=now, reason="cancelled")
+            self.close_if_done(desk, row.experiment_id)
+        elif left <= 0:
+            failure = Failure(code="lease_lost", message=reason, hint="`prony retry ID` tries again", whose="prony")
+            queue.end(desk.connection, row.number, JobState.FAILED, at=now, reason=reason, failure=failure)
+            self.close_if_done(desk, row.experiment_id)
+        else:
+            pause = self.pause_after(desk, row.experiment_id, left) if counts else 0.0
+            due = now.timestamp() + pause if pause else 0.0
+            avoid = row.agent_id if counts else None
+            queue.put_back(desk.connection, row.number, tries_left=left, not_before=due, avoid=avoid, reason=reason)
+            desk.tell("later", row.lot_id, round(pause * 1000))
+        desk.tell("freed", lease_id)
+        desk.tell("job", f"{row.experiment_id}/{row.job_id}")
+
+    def pause_after(self, desk: Transaction, experiment_id: str, tries_left: int) -> float:
+        """Return how long a job waits that failed for as many times as it has tries less."""
+        tries = result_rows.experiment(desk.connection, experiment_id).recipe.place.attempts
+        return pause_s(tries - tries_left)
+
+    def end_part(self, desk: Transaction, row: Row[Any], attempt_state: str, reason: str) -> None:
+        """Note how one member of a gang ended. One that did not come to its end ends the others; the last one ends
+        the job."""
+        connection, now = desk.connection, self._context.clock.now()
+        state = JobState.COMPLETE if attempt_state == "complete" else JobState.FAILED
+        lease_id = row.lease_id
+        queue.end_attempt(connection, lease_id, attempt_state, at=now, reason=reason)
+        queue.end(connection, row.number, state, at=now, reason=reason)
+        others = [one for one in parts.of_job(connection, row.part_of, locked=True) if one.state == JobState.LEASED]
+        if state is not JobState.COMPLETE:
+            for one in others:
+                queue.ask_to_cancel(connection, one.number)
+                desk.tell("unwanted", one.lease_id)
+        desk.tell("freed", lease_id)
+        if not others:
+            desk.tell("gathered", row.part_of)

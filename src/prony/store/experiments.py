@@ -1,0 +1,167 @@
+"""Rows of experiments: added, changed, listed, and as they are shown."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
+
+from prony.errors import ConflictError, InputError, NotFoundError
+from prony.model.experiment import Experiment, ExperimentState
+from prony.model.queue import ExperimentView, Page
+from prony.store import lot_rows, queue, result_rows, schedules, tables, unqueued
+from prony.store.codecs import experiment_of, experiment_row, listed_row
+from prony.store.listing_tables import listed
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def row_of(connection: Connection, experiment_id: str) -> Row[Any]:
+    table = tables.experiment
+    return require(connection.execute(select(table).where(table.c.id == experiment_id)).first(), experiment_id)
+
+
+def require(found: Row[Any] | None, experiment_id: str) -> Row[Any]:
+    if found is None:
+        raise NotFoundError(f"no experiment {experiment_id!r} is stored", hint="`prony list` shows what there is")
+    return found
+
+
+def view_of(connection: Connection, experiment_id: str) -> ExperimentView:
+    return views(connection, [row_of(connection, experiment_id)])[0]
+
+
+def views(connection: Connection, rows: Sequence[Row[Any]]) -> list[ExperimentView]:
+    ids = [row.id for row in rows]
+    counts = unqueued.counts_of(connection, ids)
+    priorities = lot_rows.priorities(connection, ids)
+    shown = []
+    for row in rows:
+        found = experiment_of(row)
+        shown.append(
+            ExperimentView(
+                experiment=found,
+                counts=counts[row.id],
+                priority=priorities.get(row.id, 0),
+                submitted_by=found.submitted_by,
+            )
+        )
+    return shown
+
+
+def page(
+    connection: Connection,
+    *,
+    state: ExperimentState | None,
+    name: str | None,
+    schedule: str | None,
+    limit: int,
+    cursor: str | None,
+) -> Page[ExperimentView]:
+    """Return the newest experiments first, those after a cursor where one is given."""
+    table = tables.experiment
+    query = select(table).order_by(table.c.created_at.desc(), table.c.id.desc()).limit(limit + 1)
+    query = query if state is None else query.where(table.c.state == state.value)
+    query = query if name is None else query.where(table.c.name == name)
+    query = query if schedule is None else query.where(schedules.is_of(schedule))
+    if cursor is not None:
+        at, last = _read_cursor(cursor)
+        query = query.where(or_(table.c.created_at < at, and_(table.c.created_at == at, table.c.id < last)))
+    rows = connection.execute(query).all()
+    shown = rows[:limit]
+    following = _cursor(shown[-1]) if len(rows) > limit else None
+    return Page(items=tuple(views(connection, shown)), next=following)
+
+
+def name_of(connection: Connection, experiment_id: str) -> str:
+    """Return the name of an experiment that is there."""
+    table = tables.experiment
+    return str(connection.execute(select(table.c.name).where(table.c.id == experiment_id)).scalar_one())
+
+
+def names(connection: Connection, experiment_ids: Collection[str]) -> dict[str, str]:
+    """Return the names of those that are there, by id."""
+    table = tables.experiment
+    rows = connection.execute(select(table.c.id, table.c.name).where(table.c.id.in_(experiment_ids)))
+    return {row.id: row.name for row in rows}
+
+
+def count(connection: Connection) -> int:
+    return connection.execute(select(func.count()).select_from(tables.experiment)).scalar_one()
+
+
+# Changing
+
+
+def add_submitted(connection: Connection, experiment: Experiment) -> None:
+    """Add an experiment that a server runs, and what it is listed by."""
+    connection.execute(insert(tables.experiment).values(experiment_row(experiment) | {"owner": None}))
+    connection.execute(insert(listed).values(listed_row(experiment)))
+    if experiment.schedule_id is not None:
+        of = {"experiment_id": experiment.id, "schedule_id": experiment.schedule_id}
+        connection.execute(insert(tables.scheduled).values(of))
+
+
+def replace(connection: Connection, experiment: Experiment) -> None:
+    """Keep an experiment as it is now, in the place of what it was."""
+    table = tables.experiment
+    connection.execute(update(table).where(table.c.id == experiment.id).values(experiment_row(experiment)))
+    connection.execute(update(listed).where(listed.c.experiment_id == experiment.id).values(listed_row(experiment)))
+
+
+def claim_key(connection: Connection, row: dict[str, Any]) -> str | None:
+    """Note what is made under a key, or return what was made under it before."""
+    table = tables.creation
+    if result_rows.insert_new(connection, table, row):
+        return None
+    found = connection.execute(select(table).where(table.c.who == row["who"], table.c.key == row["key"])).one()
+    if found.digest != row["digest"]:
+        raise ConflictError(
+            f"the key {row['key']!r} was used for another submission",
+            hint="use a fresh key for each",
+            code="key_reused",
+        )
+    return str(found.experiment_id)
+
+
+def relabel(connection: Connection, experiment_id: str, labels: Mapping[str, str]) -> None:
+    """Give every job these labels, and no others; in bulk, because a matrix may have thousands."""
+    job, mark, waiting = tables.job, tables.label, tables.queue
+    found = result_rows.jobs(connection, experiment_id)
+    changed = [
+        {"which": one.id, "text": one.model_copy(update={"labels": dict(labels)}).model_dump_json()} for one in found
+    ]
+    if changed:
+        changing = update(job).where(job.c.id == bindparam("which")).values(document=bindparam("text"))
+        connection.execute(changing, changed)
+    of_these = select(job.c.id).where(job.c.experiment_id == experiment_id)
+    connection.execute(delete(mark).where(mark.c.job_id.in_(of_these)))
+    queue.mark(connection, {one.id: labels for one in found})
+    connection.execute(
+        update(waiting).where(waiting.c.experiment_id == experiment_id).values(labels=json.dumps(dict(labels)))
+    )
+
+
+def _cursor(row: Row[Any]) -> str:
+    return base64.urlsafe_b64encode(f"{row.created_at.isoformat()} {row.id}".encode()).decode()
+
+
+def _read_cursor(cursor: str) -> tuple[datetime, str]:
+    try:
+        at, _, last = base64.urlsafe_b64decode(cursor.encode()).decode().partition(" ")
+        when = datetime.fromisoformat(at)
+    except (ValueError, binascii.Error) as exc:
+        raise _bad_cursor(cursor) from exc
+    if when.tzinfo is None or not _ID.fullmatch(last):
+        raise _bad_cursor(cursor)
+    return when, last
+
+
+def _bad_cursor(cursor: str) -> InputError:
+    return InputError(f"{cursor[:80]!r} is no cursor", hint="use the `next` of an earlier page", code="bad_cursor")
