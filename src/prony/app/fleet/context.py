@@ -22,7 +22,7 @@ from prony.app.fleet.reading import Readers
 from prony.app.fleet.rendezvous import Meetings
 from prony.app.fleet.state import FleetState, KnownAgent
 from prony.app.fleet.submission import ReadOrder, ReadRecipe
-from prony.app.fleet.unpack_pool import Openers
+from prony.app.fleet.unpack_result import Openers
 from prony.app.fleet.wire import Listener, send_notes
 from prony.errors import PronyError, StoreError
 from prony.model.agent import AgentState, Capabilities
