@@ -33,7 +33,7 @@ class MemoryLine:
     def done(self, status: int, cause: int = 0) -> None:
         self.told.append(("done", status, Cause(cause)))
 
-    def failed(self, cause: int) -> None:
+    def fail(self, cause: int) -> None:
         self.told.append(("failed", Cause(cause)))
 
     def fed(self, data: bytes, cuts: list[int]) -> list[tuple[Any, ...]]:
@@ -75,6 +75,6 @@ class SocketLine(MemoryLine):
         while not self.told:
             data = self._socket.recv(1 << 16)
             if not data:
-                self.failed(self.wire.eof_received())
+                self.fail(self.wire.eof_received())
                 return
             self.wire.data_received(data)

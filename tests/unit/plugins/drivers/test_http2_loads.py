@@ -133,7 +133,7 @@ def settings(**values: int) -> bytes:
 
 def opened(**values: int) -> Any:
     line: Any = MemoryLine(http2.Http2Wire, {})
-    line.wire.opened()
+    line.wire.connection_made()
     assert line.fed(settings(**values), []) == [("ready",)]
     line.written.clear()
     return line
