@@ -17,7 +17,6 @@ from prony.ports.models import AGENT_POLICY, ModelPolicy, policy_of
 DEFAULT_SERVER = "http://127.0.0.1:7337"
 
 
-DEFAULT_SARK = "http://localhost:5000"
 DEFAULT_REDIS_PORT = 6379
 _SARK = "sark+"
 

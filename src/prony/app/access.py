@@ -198,12 +198,6 @@ class Access:
         with reading(self._engine) as connection:
             return audit.page(connection, limit, cursor)
 
-    def prune_audit(self, *, older_than_s: float | None = None, keep: int | None = None) -> int:
-        """Forget entries that are older, and all but the newest `keep`; return how many went."""
-        before = None if older_than_s is None else self._clock.now() - timedelta(seconds=older_than_s)
-        with writing(self._engine) as connection:
-            return audit.prune(connection, before=before, keep=keep)
-
     # Inside
 
     def _make_token(

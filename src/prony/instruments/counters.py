@@ -94,15 +94,6 @@ def pressures_us(root: Path = kernel.ROOT) -> dict[str, int]:
     return found
 
 
-def process_cpu_s(pid: int, root: Path = kernel.ROOT) -> float | None:
-    """Return the CPU time of a living process, all its threads, in seconds; None where it cannot be seen."""
-    content = kernel.text(root / f"proc/{pid}/stat")
-    if content is None:
-        return None
-    words = content.rpartition(")")[2].split()  # the name in brackets may hold blanks
-    return (int(words[11]) + int(words[12])) * TICK_S
-
-
 @cache
 def _throttle_files(root: Path) -> tuple[Path, ...]:
     return cgroup.throttle_files(root)

@@ -1,4 +1,4 @@
-"""A cron expression and a zone in, the instants at which it is due out: exact, and never minute by minute.
+"""Cron expressions: check what a person wrote, and compute when it is due in a time zone.
 
 The wall of the zone decides. An hour that the zone skips is due once, at the first minute after it. An hour that it
 goes through twice is due the first time; only an expression for every hour (`*` or `*/2` there) is due both times.
@@ -10,7 +10,7 @@ import re
 from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated
@@ -56,16 +56,13 @@ _FIELDS = (
 
 @dataclass(frozen=True)
 class Cron:
-    """`is_any_day` and `is_any_weekday`: it begins with `*`: the other decides then; else either is enough."""
+    """`fields` are as cronsim reads them: numbers, and what begins with `*` as it was written.
 
-    minutes: tuple[int, ...]
-    hours: tuple[int, ...]
-    days: frozenset[int]
-    months: frozenset[int]
-    weekdays: frozenset[int]
+    Of a day and a weekday either is enough, unless one begins with `*`: then both must hold.
+    """
+
+    fields: str
     is_every_hour: bool
-    is_any_day: bool
-    is_any_weekday: bool
 
     def after(self, instant: datetime, zone: ZoneInfo) -> datetime:
         """Return the first due instant after this one, in UTC."""
@@ -96,31 +93,13 @@ class Cron:
                 yield instant
 
     def _walls(self, begin: datetime) -> Iterator[datetime]:
-        """Yield every time on the wall that fits, from this one on."""
-        for day in self._dates(begin.date()):
-            midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - what a wall shows has no zone
-            first = begin - _MINUTE if day == begin.date() else midnight - _MINUTE
-            for hour in self.hours:
-                for minute in self.minutes:
-                    wall = midnight.replace(hour=hour, minute=minute)
-                    if wall > first:
-                        yield wall
+        """Yield every time on the wall that fits, from the minute of this one on.
 
-    def _dates(self, begin: date) -> Iterator[date]:
-        year, month = begin.year, begin.month
-        while year < 9999:
-            if month in self.months:
-                first = begin.day if (year, month) == (begin.year, begin.month) else 1
-                for number in range(first, monthrange(year, month)[1] + 1):
-                    if self._fits(date(year, month, number)):
-                        yield date(year, month, number)
-            year, month = (year + 1, 1) if month == 12 else (year, month + 1)
+        A wall has no zone: cronsim's own rules for changes of the clocks are others than ours.
+        """
+        from cronsim import CronSim
 
-    def _fits(self, day: date) -> bool:
-        by_day, by_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
-        if self.is_any_day or self.is_any_weekday:
-            return by_day and by_weekday
-        return by_day or by_weekday
+        return CronSim(self.fields, begin - _MINUTE)
 
 
 @lru_cache(maxsize=256)
@@ -133,22 +112,19 @@ def parse(text: str) -> Cron:
             f"a cron expression has five fields (minute, hour, day of the month, month, day of the week), as in "
             f"'0 3 * * *', or is one of {known}: not {text[:60]!r}"
         )
-    minutes, hours, days, months, weekdays = (_values(word, field) for word, field in zip(words, _FIELDS, strict=True))
-    found = Cron(
-        minutes=tuple(sorted(minutes)),
-        hours=tuple(sorted(hours)),
-        days=frozenset(days),
-        months=frozenset(months),
-        weekdays=frozenset(one % _SUNDAY for one in weekdays),
-        is_every_hour=words[1].startswith("*"),
-        is_any_day=words[2].startswith("*"),
-        is_any_weekday=words[4].startswith("*"),
-    )
+    values = [_values(word, field) for word, field in zip(words, _FIELDS, strict=True)]
     # By the day of the month alone, some dates never come; a weekday comes in every month.
-    never = all(min(found.days) > monthrange(2000, month)[1] for month in found.months)
-    if found.is_any_weekday and never:
+    days, months = values[2], values[3]
+    never = all(min(days) > monthrange(2000, month)[1] for month in months)
+    if words[4].startswith("*") and never:
         raise ValueError(f"{text!r} is never due: no such day is in that month")
-    return found
+    values[4] = {one % _SUNDAY for one in values[4]}
+    fields = (word if word.startswith("*") else _list(found) for word, found in zip(words, values, strict=True))
+    return Cron(" ".join(fields), is_every_hour=words[1].startswith("*"))
+
+
+def _list(values: set[int]) -> str:
+    return ",".join(map(str, sorted(values)))
 
 
 def _values(word: str, field: _Field) -> set[int]:

@@ -76,12 +76,6 @@ def sign_flip_p(differences: Array) -> float:
     return _share(signs @ np.abs(ordered), abs(seen), scale, is_exact=is_exact)
 
 
-def least_p(before: int, after: int) -> float:
-    """Return the smallest probability that two sets of these sizes can show."""
-    ways = math.comb(before + after, after)
-    return (2 if before == after else 1) / ways if ways <= _MOST_EXACT else 1 / (_DRAWN + 1)
-
-
 def _share(sums: Array, seen: float, scale: float, *, is_exact: bool) -> float:
     as_far = int(np.count_nonzero(np.abs(sums) >= seen - _TOLERANCE * scale))
     return as_far / sums.size if is_exact else (as_far + 1) / (sums.size + 1)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, insert, select
 
 from prony.errors import InputError
 from prony.model.access import AuditEntry
@@ -32,17 +30,6 @@ def page(connection: Connection, limit: int, cursor: str | None) -> Page[AuditEn
         query = query.where(_TABLE.c.id < int(cursor))
     found = [AuditEntry.read(row._mapping) for row in connection.execute(query)]
     return Page[AuditEntry](items=tuple(found[:limit]), next=str(found[limit - 1].id) if len(found) > limit else None)
-
-
-def prune(connection: Connection, *, before: datetime | None = None, keep: int | None = None) -> int:
-    """Delete entries from before an instant, and all but the newest `keep`; return how many went."""
-    gone = 0
-    if before is not None:
-        gone += connection.execute(delete(_TABLE).where(_TABLE.c.at < before)).rowcount
-    if keep is not None:
-        newest_to_go = select(_TABLE.c.id).order_by(_TABLE.c.id.desc()).offset(keep).limit(1).scalar_subquery()
-        gone += connection.execute(delete(_TABLE).where(_TABLE.c.id <= newest_to_go)).rowcount
-    return gone
 
 
 def _plain(text: str) -> str:

@@ -137,10 +137,6 @@ class Store:
 
     # Jobs and results
 
-    def save_jobs(self, jobs: Iterable[Job]) -> None:
-        with writing(self._engine) as connection:
-            result_rows.add_jobs(connection, tuple(jobs))
-
     def jobs(self, experiment_id: str) -> tuple[Job, ...]:
         """Return an experiment's jobs in the order in which they were saved."""
         with reading(self._engine) as connection:

@@ -360,15 +360,6 @@ def test_what_was_done_is_told_newest_first(access: Access, clock: Clock) -> Non
     assert [one.target for one in access.audit(3, first.next).items] == ["job-1", "job-0"]
 
 
-def test_the_trail_is_pruned_by_age_and_number(access: Access, clock: Clock) -> None:
-    for number in range(5):
-        access.record(entry(f"job-{number}", clock.now()))
-        clock.passed_s += 3600
-    assert access.prune_audit(older_than_s=3.5 * 3600) == 2
-    assert access.prune_audit(keep=1) == 2
-    assert [one.target for one in access.audit(10).items] == ["job-4"]
-
-
 # Without a server
 
 

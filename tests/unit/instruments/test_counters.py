@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.instruments.counters import TICK_S, HostCounters, cpu_times, pressures_us, process_cpu_s
+from prony.instruments.counters import TICK_S, HostCounters, cpu_times, pressures_us
 
 from .machines import laptop, planted, xeon
 
@@ -51,22 +51,12 @@ def test_throttling_swapping_and_kills_are_counted(tmp_path: Path) -> None:
     assert limited.throttled_us == 1500
 
 
-def test_a_name_with_brackets_and_blanks_does_not_shift_the_columns(tmp_path: Path) -> None:
-    line = "77 (odd) name)) S 1 77 77 0 -1 4194304 1 0 0 0 250 50 0 0 20 0 4 0 100 1 1"
-    assert process_cpu_s(77, planted(tmp_path, {"proc/77/stat": line})) == pytest.approx(300 * TICK_S)
-
-
-def test_a_process_that_is_gone_has_no_cpu_time(tmp_path: Path) -> None:
-    assert process_cpu_s(4242, tmp_path) is None
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_this_machine_counts_every_online_cpu_and_only_upwards() -> None:
     before, after = HostCounters.read(), HostCounters.read()
     assert len(before.cpus) >= len(os.sched_getaffinity(0))
     assert after.at_ns > before.at_ns
     assert all(after.cpus[cpu].busy_s >= before.cpus[cpu].busy_s for cpu in before.cpus)
-    assert process_cpu_s(os.getpid()) is not None
 
 
 def test_counters_need_nothing_but_the_standard_library() -> None:

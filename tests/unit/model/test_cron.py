@@ -74,7 +74,7 @@ def test_a_step_of_any_day_with_a_weekday_must_both_hold_as_in_vixie_cron() -> N
 
 def test_seven_is_sunday_and_a_range_may_end_on_it() -> None:
     assert parse("0 0 * * 7") == parse("0 0 * * sun") == parse("0 0 * * 0")
-    assert parse("0 0 * * fri-sun").weekdays == {5, 6, 0}
+    assert parse("0 0 * * fri-sun") == parse("0 0 * * 0,5,6")
 
 
 def test_a_leap_day_is_found_across_a_century_that_has_none() -> None:

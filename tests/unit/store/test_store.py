@@ -277,10 +277,9 @@ class TestCalibrations:
 
 
 def test_a_new_experiment_can_be_recorded_job_by_job(store: Store) -> None:
-    store.save_experiment(running())
     first, second = jobs()
-    store.save_jobs([first])
-    store.save_jobs([first, second])
+    store.save_experiment(running(), [first])
+    store.save_experiment(running(), [first, second])
     assert store.jobs("abc123def") == (first, second)
     folder = write_folder(store.home.result_folder("abc123def", second.id), second)
     assert store.record_result(folder, summarise(folder))

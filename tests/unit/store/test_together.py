@@ -63,9 +63,9 @@ def test_of_different_experiments_under_one_id_one_is_kept(store: Store) -> None
 
 def test_jobs_that_come_from_several_sides_each_have_their_own_place(store: Store) -> None:
     sizes = tuple(range(1, 4 * MANY + 1))
-    store.save_experiment(running(job_count=len(sizes)))
+    made = running(job_count=len(sizes))
     offered = jobs(batch_sizes=sizes)
-    assert at_once(lambda number: store.save_jobs(offered[number::MANY])) == [None] * MANY
+    assert at_once(lambda number: store.save_experiment(made, offered[number::MANY])) == [None] * MANY
     with reading(store.engine) as connection:
         places = connection.execute(select(tables.job.c.position).order_by(tables.job.c.position)).scalars().all()
     assert places == list(range(len(sizes)))

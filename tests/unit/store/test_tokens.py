@@ -176,14 +176,3 @@ def test_what_a_stranger_sent_is_kept_short_and_printable(engine: Engine) -> Non
         found = audit.page(connection, 1, None).items[0]
     assert found.target.isprintable()
     assert (len(found.target), len(found.who), len(found.address)) == (1000, 128, 64)
-
-
-def test_the_trail_is_pruned_by_age_and_by_number(engine: Engine) -> None:
-    with writing(engine) as connection:
-        for number in range(10):
-            audit.add(connection, entry(number, at=NOW + timedelta(days=number)))
-        assert audit.prune(connection, before=NOW + timedelta(days=3)) == 3
-        assert audit.prune(connection, keep=4) == 3
-        assert audit.prune(connection, keep=4) == 0
-        assert [one.target for one in audit.page(connection, 10, None).items] == ["job-9", "job-8", "job-7", "job-6"]
-        assert audit.prune(connection, keep=0) == 4

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from prony.app.fleet.reading import Readers
 from prony.app.fleet.submission import ReadOrder, ReadRecipe
-from prony.app.fleet.unpack_pool import Openers
+from prony.app.fleet.unpack_result import Openers
 from prony.errors import PronyError, StoreError
 from prony.ports.clock import Clock, SystemClock
 from prony.store.database import Connection, reading, was_in_the_way

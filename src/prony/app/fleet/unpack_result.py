@@ -1,7 +1,6 @@
-"""The parcel of a result in, its folder out, checked, summarised and on the disk; as a function, and as a process.
+"""Unpack the results that agents bring: checked, summarised and on the disk.
 
-Opening is most of what a result costs a server, and it reads what others wrote. A process that runs `main` does it
-beside the server.
+Opening is most of what a result costs a server, and it reads what others wrote: processes beside the server do it.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from prony.app.fleet.work_pool import Trade, WorkPool
 from prony.app.fleet.work_process import work
 from prony.app.results import summarise_contents
 from prony.errors import InputError, NotFoundError, StoreError, TransportError
@@ -159,7 +159,30 @@ def carried_out(order: UnpackOrder | MergeOrder) -> UnpackedResult:
     return merge_results(order) if isinstance(order, MergeOrder) else unpack_result(order)
 
 
-# As a process
+# In processes of their own
+
+
+def _lost() -> StoreError:
+    return StoreError(
+        "the process that opens results ended while it read this one",
+        hint="does the system kill it for want of memory? see the server's log, and give it more",
+        code="opener_lost",
+    )
+
+
+OPENING: Trade[UnpackOrder | MergeOrder, UnpackedResult] = Trade(
+    "opens results", "prony.app.fleet.unpack_result", carried_out, on_loss=_lost, on_limit=_lost
+)
+
+
+class Openers(WorkPool[UnpackOrder | MergeOrder, UnpackedResult]):
+    """The processes in which a server opens results."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(OPENING, most)
+
+    async def open(self, order: UnpackOrder | MergeOrder) -> UnpackedResult:
+        return await self.do(order)
 
 
 def main() -> None:

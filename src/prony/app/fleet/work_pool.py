@@ -20,6 +20,7 @@ Order = TypeVar("Order")
 Answer = TypeVar("Answer")
 P = ParamSpec("P")
 R = TypeVar("R")
+_WORKER = ("-P", "-m", "prony.app.worker")
 _ATTEMPTS = 2
 _LONGEST_END_S = 2.0
 # Answers up to this size are unpickled on the event loop; larger ones would stall it.
@@ -131,8 +132,7 @@ class _Worker:
 
     @classmethod
     async def start(cls, verb: str, module: str) -> Self:
-        # Not by -m: what it pickles would be of a module that has another name here.
-        command = (sys.executable, "-c", f"from {module} import main; main()")
+        command = (sys.executable, *_WORKER, module)
         pipe = asyncio.subprocess.PIPE
         # Each carries out one order at a time: threads of its own would only stand in the others' way.
         environment = os.environ | {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1"}

@@ -96,11 +96,6 @@ class Ollama:
         if answer.status != 200:
             self._refused = answer.body[:500].decode(errors="replace") or str(answer.status)
 
-    def wait_loaded(self) -> None:
-        """Return when the question that loads the model is answered."""
-        if self._loading is not None:
-            self._loading.join()
-
     def facts(self, endpoint: Endpoint, options: OllamaOptions) -> Mapping[str, str]:
         found = pick_values(ask_json(endpoint, "/api/version"), "version")
         loaded = _find_in_list(endpoint, "/api/ps", options.model)

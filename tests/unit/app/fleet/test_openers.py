@@ -12,8 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from prony.app.fleet.unpack_pool import Openers
-from prony.app.fleet.unpack_result import UnpackOrder, carried_out
+from prony.app.fleet.unpack_result import OPENING, Openers, UnpackOrder, carried_out
 from prony.app.fleet.work_process import answer
 from prony.errors import InputError, StoreError, TransportError
 from prony.model.result import ResultState
@@ -36,7 +35,7 @@ def _children() -> list[psutil.Process]:
     found = []
     for one in psutil.Process().children():
         with suppress(psutil.Error):  # what has ended has no command any more
-            found += [one] if "unpack_result import main" in " ".join(one.cmdline()) else []
+            found += [one] if one.cmdline()[-1:] == [OPENING.module] else []
     return found
 
 

@@ -30,7 +30,7 @@ GREEDY: Trade[Wish, str] = Trade(
 
 def _children() -> list[psutil.Process]:
     found = psutil.Process().children()
-    return [one for one in found if one.status() != "zombie" and "greedy_work import main" in " ".join(one.cmdline())]
+    return [one for one in found if one.status() != "zombie" and one.cmdline()[-1:] == [GREEDY.module]]
 
 
 async def _wait_until_none_is_left() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from chaos.fleet import wait_for
 from prony.errors import NotFoundError, SutError
 from prony.plugins.services.asking import ask
 from prony.plugins.services.minio import Minio
@@ -123,9 +124,8 @@ class TestOllama:
             server.at("GET /api/tags", document({"models": [{"name": "tiny:latest"}]}))
             server.at("POST /api/generate", document({"error": "model requires more system memory"}, 500))
             assert service.ready(at(server), options) == "tiny is not loaded yet"
-            service.wait_loaded()
             with pytest.raises(SutError, match="requires more system memory"):
-                service.ready(at(server), options)
+                wait_for(lambda: service.ready(at(server), options) != "tiny is not loaded yet", "the refusal")
 
     def test_its_models_stay_where_they_are(self, tmp_path: Path) -> None:
         (tmp_path / "models").mkdir()

@@ -26,7 +26,6 @@ ERROR_WORDS = (
     "MASTERDOWN",
     "MISCONF",
 )
-NIL = -1
 _LINES = frozenset(b"+:,(#")
 _BLOBS = frozenset(b"$=")
 _GROUPS = {42: 1, 126: 1, 37: 2}  # * ~ %: how many elements each of its count stands for
