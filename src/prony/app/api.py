@@ -59,6 +59,7 @@ class Bench:
 
     @classmethod
     def open(cls, home: Home | None = None) -> Self:
+        """Return the bench of a home: the one that PRONY_HOME names, or else the usual one."""
         return cls(Store.open(home))
 
     def __enter__(self) -> Self:
@@ -70,6 +71,7 @@ class Bench:
 
     @property
     def home(self) -> Home:
+        """The folder in which everything is kept."""
         return self.store.home
 
     # Use cases that a server has too
@@ -246,6 +248,7 @@ class Bench:
         return look(home=self.home.root)
 
     def calibrate(self, *, repeats: int, progress: Callable[[int, int], None]) -> Calibration:
+        """Measure what this machine's clock, processes and engines cost, and keep it for later runs."""
         from prony.runner.calibration import calibrate
 
         with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
