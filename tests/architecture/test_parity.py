@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from prony.model.gate_outcome import GateState
 from prony.model.history import Acknowledgement, NewBaseline
 from prony.model.lease import LeaseRequest, Progress
 from prony.model.listing import Filters
+from prony.model.matrix import MatrixTerms
 from prony.model.queue import JobBatch, Modification, Submission
 from prony.model.schedule import NewSchedule
 from prony.store.home import Home
@@ -31,8 +34,38 @@ from servers.canned import canned, problem
 
 from .house import PACKAGE, tree
 
-# Where a command's way to the server may lead.
-REACHED = ("prony.cli.", "prony.client.resolve_id", "prony.client.download_experiment")
+# Where an operation stands in the client: the part, and the method where it has another name there.
+PARTS: dict[str, str] = {
+    "experiments": "submit experiments=page listing=search overview experiment=get modify delete "
+    "cancel_experiment=cancel retry_experiment=retry rerun watch results report export=download",
+    "analyses": "comparison gates sweep_report=sweep matrix",
+    "jobs": "jobs=page job=get cancel retry batch logs result samples telemetry distribution timeline starts counters",
+    "recipes": "check schema examples catalogue compatibility",
+    "scripts": "keep_scripts=keep scripts=fetch",
+    "schedules": "add_schedule=add schedules=page schedule=get fires pause_schedule=pause resume_schedule=resume "
+    "run_schedule=run remove_schedule=remove",
+    "alarms": "add_alarm=add alarms=page alarm=get incidents deliveries test_alarm=test remove_alarm=remove",
+    "agents": "enroll agents=page agent=get heartbeat capabilities drain reset remove",
+    "leases": "lease leases=current progress meet hand_back upload_offset upload finish",
+    "histories": "series=page history=get baseline set_baseline clear_baseline changes change ack",
+    "tokens": "add_token=add tokens=page revoke_token=revoke audit",
+    "server": "queue health clock about stats events login_link",
+}
+# What commands call a client, or whoever stands for one on this machine.
+BENCHES = ("client", "bench")
+# Use cases of the client that are no operation, and the operations that they are made of.
+MADE_OF: dict[str, tuple[str, ...]] = {
+    "experiments.find": ("experiment", "experiments"),
+    "experiments.keep_report": ("report",),
+    "experiments.export": ("export",),
+    "experiments.export_requests": ("export",),
+    "analyses.compare": ("comparison", "experiment", "experiments"),
+    "jobs.find": ("job", "jobs", "experiment", "experiments"),
+    "agents.find": ("agents",),
+    "histories.find": ("series",),
+    "histories.find_change": ("change", "changes"),
+    "histories.rebuild": (),
+}
 
 # Which commands call which operation.
 CALLS: dict[str, tuple[str, ...]] = {
@@ -131,8 +164,6 @@ NO_COMMAND: dict[str, str] = {
     "events": "for pages that stay open; prony watch follows one experiment",
     "stats": "for dashboards, which speak HTTP; prony queue and prony list are for people",
 }
-# What the client has besides operations.
-OWN = {"close", "url"}
 # What stands in for each argument of the client's methods.
 ARGUMENTS: dict[str, Any] = {
     "acknowledgement": Acknowledgement(),
@@ -200,12 +231,27 @@ def api(openapi: Document) -> dict[str, tuple[str, str, Document]]:
     }
 
 
+def places() -> dict[str, str]:
+    """Return where each operation stands in the client, as `part.method`."""
+    words = [(part, word.partition("=")) for part, text in PARTS.items() for word in text.split()]
+    return {operation: f"{part}.{method or operation}" for part, (operation, _, method) in words}
+
+
 def methods() -> set[str]:
-    return {name for name, _ in inspect.getmembers(Client) if not name.startswith("_")} - OWN
+    """Return every public method of every part of the client, as `part.method`."""
+    with Client("http://127.0.0.1:9") as client:
+        parts = {name: part for name, part in vars(client).items() if not name.startswith("_")}
+    return {
+        f"{name}.{method}"
+        for name, part in parts.items()
+        for method, _ in inspect.getmembers(part, inspect.ismethod)
+        if not method.startswith("_")
+    }
 
 
 def test_the_client_has_a_method_for_each_operation_and_no_other(api: dict[str, Any]) -> None:
-    assert methods() == set(api)
+    assert set(places()) == set(api)
+    assert methods() == {*places().values(), *MADE_OF}
 
 
 def test_every_operation_has_a_command_or_a_reason(api: dict[str, Any]) -> None:
@@ -216,24 +262,25 @@ def test_every_operation_has_a_command_or_a_reason(api: dict[str, Any]) -> None:
 @pytest.mark.parametrize("operation", CALLS)
 def test_a_command_calls_the_operations_that_it_is_said_to(operation: str) -> None:
     for command in CALLS[operation]:
-        assert operation in named_by(command), command
+        assert operation in asked_by(command), command
 
 
 @pytest.mark.parametrize("operation", NO_COMMAND)
 def test_an_operation_is_called_by_no_command_if_that_is_what_is_said(operation: str) -> None:
     asking = {command for commands in CALLS.values() for command in commands}
-    assert [command for command in asking if f"client.{operation}(" in source_of(command)] == []
+    assert [command for command in asking if operation in asked_by(command)] == []
 
 
-@pytest.mark.parametrize("name", sorted(methods()))
+@pytest.mark.parametrize("name", sorted(places()))
 def test_a_method_asks_where_the_api_answers(
     name: str, api: dict[str, tuple[str, str, Document]], tmp_path: Path
 ) -> None:
     method, path, described = api[name]
     with canned() as server, Client(server.url) as client:
         server.says(problem("not_found", 404))
+        asked = attrgetter(places()[name])(client)
         with pytest.raises(NotFoundError):  # a stream asks when it is read
-            list(getattr(client, name)(**arguments_of(name, tmp_path)))
+            list(asked(**arguments_of(asked, tmp_path)))
         (request,) = server.requests
     assert request.method == method
     assert request.path == re.sub(r"\{\w+\}", "x", path)
@@ -241,30 +288,43 @@ def test_a_method_asks_where_the_api_answers(
     assert set(request.query) == known
 
 
-def arguments_of(name: str, folder: Path) -> dict[str, Any]:
-    wanted = inspect.signature(getattr(Client, name)).parameters
+def arguments_of(method: Callable[..., Any], folder: Path) -> dict[str, Any]:
     values = ARGUMENTS | {"to": folder / "file"}
-    return {one: values.get(one, "x") for one in wanted if one != "self"}
+    values |= {"terms": MatrixTerms(metric="x", against="cost")} if method.__name__ == "matrix" else {}
+    return {one: values.get(one, "x") for one in inspect.signature(method).parameters}
 
 
 def files_of(command: str) -> set[Path]:
-    """Return the module of a command, with those of the CLI and the client's names that it leads to."""
+    """Return the module of a command, with those of the CLI that it leads to."""
     waiting = [PACKAGE / "cli" / "commands" / f"{COMMANDS[command][0]}.py"]
     seen: set[Path] = set()
     while waiting:
         path = waiting.pop()
         seen.add(path)
         for node in ast.walk(tree(path)):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(REACHED):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("prony.cli."):
                 found = PACKAGE.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
                 waiting += [found] if found not in seen else []
     return seen
 
 
-def named_by(command: str) -> set[str]:
-    """Return every attribute that a command's modules speak of; the client's methods are among them."""
-    return {node.attr for path in files_of(command) for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
+def asked_by(command: str) -> set[str]:
+    """Return the operations that a command's modules ask for."""
+    return asked_in(files_of(command))
 
 
-def source_of(command: str) -> str:
-    return "".join(path.read_text() for path in sorted(files_of(command)))
+def asked_in(files: Iterable[Path]) -> set[str]:
+    """Return the operations that these modules ask for, as `bench.part.method` or `client.part.method`."""
+    by_place = {place: operation for operation, place in places().items()}
+    found = set[str]()
+    for path in files:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Attribute) and isinstance(part := node.value, ast.Attribute):
+                place = f"{part.attr}.{node.attr}" if _name(part.value) in BENCHES else ""
+                found.update(MADE_OF.get(place, [by_place[place]] if place in by_place else []))
+    return found
+
+
+def _name(node: ast.expr) -> str:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name.removeprefix("_")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from .house import modules, tree
+from .house import modules
 from .pages import SOURCES, asked, holes, reached, unused
-from .test_parity import CALLS, NO_COMMAND, REACHED, Document, api, methods, openapi
+from .test_parity import CALLS, NO_COMMAND, Document, api, asked_in, openapi
 
 __all__ = ["api", "openapi"]
 
@@ -22,25 +21,13 @@ NOT_IN_A_BROWSER = {
     "keep_scripts": "it brings a folder from the disk of whoever types; a page cannot read one",
     "login_link": "it logs a browser in, and one that shows the pages has done so",
 }
-# What commands call a client, or whoever stands for one on this machine.
-CALLED = ("client", "book", "keeper")
 # What a page learns without asking for it: the answer to another operation, which pages do ask, holds all of this one.
 HELD_BY = {"agent": "agents", "baseline": "history", "change": "history", "compatibility": "check"}
 
 
 def asked_by_commands() -> set[str]:
     """Return every operation that the CLI takes from its client."""
-    found: set[str] = set()
-    for name, path in modules().items():
-        if name.startswith(REACHED):
-            attributes = (node for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute))
-            found |= {node.attr for node in attributes if _is_client(node.value)}
-    return found & methods()
-
-
-def _is_client(node: ast.expr) -> bool:
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return name.removeprefix("_") in CALLED
+    return asked_in(path for name, path in modules().items() if name.startswith("prony.cli."))
 
 
 def unasked(api: Api) -> set[str]:

@@ -47,7 +47,7 @@ def submit(url: str, name: str, count: int) -> str:
     while True:
         try:
             with Client(url, attempts=1) as client:
-                return client.submit(recipe(name, count), key=name).experiment.id
+                return client.experiments.submit(recipe(name, count), key=name).experiment.id
         except PronyError:
             if time.monotonic() > deadline:
                 raise
@@ -57,7 +57,7 @@ def submit(url: str, name: str, count: int) -> str:
 def asked(url: str, experiment_id: str) -> ExperimentView | None:
     try:
         with Client(url, attempts=1, timeout_s=30) as client:
-            return client.experiment(experiment_id)
+            return client.experiments.get(experiment_id)
     except PronyError:
         return None
 
@@ -65,9 +65,9 @@ def asked(url: str, experiment_id: str) -> ExperimentView | None:
 def check_everything(fleet: Fleet, experiments: list[str], recording: Path) -> None:
     """Every job ended once, complete; every result is whole; nobody holds anything any more."""
     with Client(fleet.url) as client:
-        assert client.leases() == ()
+        assert client.leases.current() == ()
         for one in experiments:
-            view = client.experiment(one)
+            view = client.experiments.get(one)
             assert view.counts == {JobState.COMPLETE: view.experiment.job_count}, view.counts
     samples = read_frame(recording, SAMPLES)
     with Store.open(Home(fleet.server_home), url=fleet.database) as store:

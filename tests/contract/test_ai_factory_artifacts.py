@@ -87,7 +87,7 @@ def by_its_rules(lines: list[dict[str, Any]]) -> dict[str, Any]:
 
 def imported(bench: Bench, path: Path) -> tuple[Experiment, Entry]:
     (experiment,) = bring_in(bench.store, path)
-    (entry,) = bench.dossier(experiment.id).entries
+    (entry,) = bench.experiments.results(experiment.id).entries
     return experiment, entry
 
 
@@ -140,7 +140,7 @@ def test_the_same_again_changes_nothing_and_the_same_id_of_another_is_another(be
     one, again, two = (bring_in(bench.store, path)[0].id for path in (first, first, other))
     assert one == again
     assert one != two
-    assert bench.dossier(one).experiment.id == one
+    assert bench.experiments.results(one).experiment.id == one
     assert resolve_reference(bench.store, "bm-1-" + one.rpartition("-")[2][:4]) == (one, None)
     assert resolve_reference(bench.store, f"{one}-001") == (one, f"{one}-001")
 
@@ -200,7 +200,7 @@ def test_benchmarks_of_different_numbers_of_clients_are_a_sweep(bench: Bench, tm
     for clients in (1, 2, 4):
         names = [{"name": f"client-{number}"} for number in range(clients)]
         benchmark(tmp_path / "results" / f"BM-{clients}", rows(100 * clients), clients=names)
-    found = bench.sweep_report([one.id for one in bring_in(bench.store, tmp_path)])
+    found = bench.analyses.sweep([one.id for one in bring_in(bench.store, tmp_path)])
     (curve,) = found.curves
     assert [level.load for level in curve.levels] == [1, 2, 4]
 
@@ -284,7 +284,7 @@ def test_what_came_in_goes_out_byte_for_byte(bench: Bench, tmp_path: Path) -> No
     folder = benchmark(tmp_path / "BM-13", rows(100))
     (folder / "summary.json").write_text(json.dumps(by_its_rules(rows(100))))
     experiment, _ = imported(bench, folder)
-    bench.export_requests(experiment.id, "ai-factory", tmp_path / "out")
+    bench.experiments.export_requests(experiment.id, "ai-factory", tmp_path / "out")
     out = tmp_path / "out" / "results" / "BM-13"
     for path in (one for one in folder.rglob("*") if one.is_file()):
         assert (out / path.relative_to(folder)).read_bytes() == path.read_bytes()
@@ -310,7 +310,7 @@ def test_its_metrics_are_read_by_prometheus_and_its_logs_are_counted(bench: Benc
         "Selects: 500\n2026 ERROR no route\nTraceback (most recent call last):\n"
     )
     experiment, _ = imported(bench, folder)
-    bench.export_requests(experiment.id, "ai-factory", tmp_path / "out")
+    bench.experiments.export_requests(experiment.id, "ai-factory", tmp_path / "out")
     report = tmp_path / "out" / "reports" / "BM-14"
     families = list(text_string_to_metric_families((report / "metrics.txt").read_text()))
     assert len({one.name for one in families}) == len(families)
@@ -334,7 +334,7 @@ def test_its_metrics_are_read_by_prometheus_and_its_logs_are_counted(bench: Benc
 def test_an_id_that_is_no_name_leads_nowhere_else(bench: Bench, tmp_path: Path) -> None:
     folder = benchmark(tmp_path / "in" / "BM-16", rows(30), benchmark_id="../../../elsewhere/BM")
     experiment, _ = imported(bench, folder)
-    made = bench.export_requests(experiment.id, "ai-factory", tmp_path / "out")
+    made = bench.experiments.export_requests(experiment.id, "ai-factory", tmp_path / "out")
     assert all(path.resolve().is_relative_to(tmp_path / "out") for path in made)
 
 

@@ -315,11 +315,11 @@ def test_what_goes_out_comes_in_again_with_the_same_numbers(tmp_path: Path, home
     with Bench.open(Home(home)) as bench:
         for folder, one in zip(folders, told, strict=True):
             summary = json.loads((folder / "summary.json").read_text())
-            (entry,) = bench.dossier(one["id"]).entries
+            (entry,) = bench.experiments.results(one["id"]).entries
             value = {key: found.value for key, found in entry.summary.estimates.items()}
             assert value["e2e_ms.p50"] == pytest.approx(summary["latency_s"]["p50"] * 1000, rel=1e-6)
             assert value["throughput_per_s.p50"] == pytest.approx(summary["requests_per_second"], rel=1e-3)
             assert entry.summary.verdict.grade is Grade.SUSPECT
-            bench.export_requests(one["id"], "ai-factory", tmp_path / "again")
+            bench.experiments.export_requests(one["id"], "ai-factory", tmp_path / "again")
             again = json.loads((tmp_path / "again" / "results" / folder.name / "summary.json").read_text())
             assert again == summary

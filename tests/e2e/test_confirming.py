@@ -68,13 +68,15 @@ class Lab:
         text, good = RECIPE.format(model=self.model), len(self._quotable())
         while (missing := good + times - len(self._quotable())) > 0:
             before()
-            ids = [self.client.submit(Submission(text=text)).experiment.id for _ in range(missing)]
+            ids = [self.client.experiments.submit(Submission(text=text)).experiment.id for _ in range(missing)]
             for one in ids:
                 wait_for(partial(self._is_complete, one), "the runs", WITHIN_S)
         return self._quotable()[-1]
 
     def _quotable(self) -> list[str]:
-        points = [point for one in self.client.series().items for point in self.client.history(one.id).points]
+        points = [
+            point for one in self.client.histories.page().items for point in self.client.histories.get(one.id).points
+        ]
         return [point.experiment_id for point in points if point.grade is not Grade.VOID]
 
     def decided(self, state: ChangeState) -> Change:
@@ -82,18 +84,18 @@ class Lab:
         found: list[Change] = []
 
         def is_decided() -> bool:
-            found[:] = self.client.changes(state=state).items
+            found[:] = self.client.histories.changes(state=state).items
             return bool(found)
 
         wait_for(is_decided, f"a change that is {state}", WITHIN_S)
         return found[0]
 
     def confirming(self, change: Change) -> list[ExperimentView]:
-        views = self.client.experiments(limit=500).items
+        views = self.client.experiments.page(limit=500).items
         return [view for view in views[::-1] if view.experiment.confirms == change.id]
 
     def _is_complete(self, experiment_id: str) -> bool:
-        return self.client.experiment(experiment_id).experiment.state is ExperimentState.COMPLETE
+        return self.client.experiments.get(experiment_id).experiment.state is ExperimentState.COMPLETE
 
     def _interpreter(self, version: str) -> Path:
         return self.fleet.folder / f"python-{version}"
@@ -132,14 +134,14 @@ def test_one_slow_run_pages_nobody_and_a_slower_engine_is_confirmed_by_runs_in_t
     lab: Lab, there: Receiver
 ) -> None:
     wanted = NewAlarm(name="slower", when="regression", to=(there.url(),))
-    alarm = lab.client.add_alarm(wanted).alarm
+    alarm = lab.client.alarms.add(wanted).alarm
 
     lab.run(20)
     stumbled = lab.run(1, before=lab.stumble.touch)
     spike = lab.decided(ChangeState.REJECTED)
     assert spike.experiment_id == stumbled
     assert [view.experiment.job_count for view in lab.confirming(spike)] == [1]
-    assert not lab.client.incidents(alarm.id).items
+    assert not lab.client.alarms.incidents(alarm.id).items
 
     lab.run(6)  # after a spike one result alone is no suspicion for a while
     lab.use("1.1")
@@ -154,6 +156,6 @@ def test_one_slow_run_pages_nobody_and_a_slower_engine_is_confirmed_by_runs_in_t
 
     (message,) = there.wait()
     assert message.json["items"][0]["subject"]
-    assert lab.client.test_alarm(alarm.id).ok
+    assert lab.client.alarms.test(alarm.id).ok
     assert [one.json["kind"] for one in there.received] == ["firing", "test"]
-    assert [one.count for one in lab.client.incidents(alarm.id).items] == [1]
+    assert [one.count for one in lab.client.alarms.incidents(alarm.id).items] == [1]

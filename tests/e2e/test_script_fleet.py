@@ -61,21 +61,23 @@ def test_the_folder_of_a_script_travels_to_the_agent_and_its_numbers_come_back(l
 def test_a_folder_that_did_not_travel_is_refused_before_anything_is_stored(lab: Fleet) -> None:
     with Client(lab.url) as client:
         with pytest.raises(InputError, match="a folder that this server does not have"):
-            client.submit(Submission(text=RECIPE))
+            client.experiments.submit(Submission(text=RECIPE))
         unknown = f"workload.directory=sha256:{'0' * 64}"
         with pytest.raises(InputError, match="were not brought here"):
-            client.submit(Submission(text=RECIPE, overrides=(unknown,)))
+            client.experiments.submit(Submission(text=RECIPE, overrides=(unknown,)))
 
 
 def test_what_is_not_what_its_name_says_is_not_kept(lab: Fleet, tmp_path: Path) -> None:
     sha256 = pack_folder(lab.folder / "scripts", tmp_path / "scripts.tar")
     with Client(lab.url) as client:
-        client.keep_scripts(sha256, (tmp_path / "scripts.tar").read_bytes())
-        assert client.scripts(sha256, tmp_path / "back.tar").read_bytes() == (tmp_path / "scripts.tar").read_bytes()
+        client.scripts.keep(sha256, (tmp_path / "scripts.tar").read_bytes())
+        assert (
+            client.scripts.fetch(sha256, tmp_path / "back.tar").read_bytes() == (tmp_path / "scripts.tar").read_bytes()
+        )
         with pytest.raises(InputError, match="what arrived is not sha256"):
-            client.keep_scripts("1" * 64, b"something else")
+            client.scripts.keep("1" * 64, b"something else")
         with pytest.raises(NotFoundError):
-            client.scripts("1" * 64, tmp_path / "none.tar")
+            client.scripts.fetch("1" * 64, tmp_path / "none.tar")
 
 
 def test_a_descriptor_of_benchmark_ai_travels_with_its_scripts_too(lab: Fleet) -> None:
@@ -118,8 +120,8 @@ def test_a_scheduled_descriptor_says_which_schedule_it_made(lab: Fleet, tmp_path
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
     with Client(lab.url) as client:
-        made = client.schedule(name)
-        client.pause_schedule(name)
+        made = client.schedules.get(name)
+        client.schedules.pause(name)
     assert (told["schedule"]["id"], told["schedule"]["name"]) == (made.id, name)
     assert told["experiment"]["schedule_id"] == made.id
     assert told["schedule"]["timing"]["cron"] == "0 3 * * *"
@@ -140,14 +142,14 @@ def test_a_schedule_of_the_home_keeps_the_folder_as_it_was_and_the_server_there_
     assert done.returncode == 0, done.stderr
     shutil.rmtree(tmp_path / "scripts")
     with Client(lab.url) as client:
-        fire = client.run_schedule("scheduled")
+        fire = client.schedules.run("scheduled")
         assert fire.experiment_id is not None
         wait_for(
-            lambda: client.experiment(str(fire.experiment_id)).experiment.state == "complete",
+            lambda: client.experiments.get(str(fire.experiment_id)).experiment.state == "complete",
             "the scheduled script",
             60,
         )
-        (entry,) = client.results(fire.experiment_id).entries
+        (entry,) = client.experiments.results(fire.experiment_id).entries
         assert entry.summary.estimates["answer.p50"].value == 43
         with pytest.raises(InputError, match="a folder that this server does not have"):
-            client.add_schedule(NewSchedule(submission=Submission(text=RECIPE), cron="@yearly"))
+            client.schedules.add(NewSchedule(submission=Submission(text=RECIPE), cron="@yearly"))

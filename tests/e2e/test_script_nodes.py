@@ -108,12 +108,12 @@ def ended(run: subprocess.Popen[str], *, code: int = 0) -> str:
 
 def newest(lab: Fleet) -> JobDetail:
     with Client(lab.url) as client:
-        return client.job(client.jobs(limit=1).items[0].id)
+        return client.jobs.get(client.jobs.page(limit=1).items[0].id)
 
 
 def result_of(lab: Fleet) -> tuple[Any, Path]:
     with Client(lab.url) as client:
-        found = client.result(newest(lab).queued.id)
+        found = client.jobs.result(newest(lab).queued.id)
     return found.result, Path(found.folder)
 
 

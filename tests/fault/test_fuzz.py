@@ -49,13 +49,13 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         made.add_server().start()
         made.wait_ready()
         with Client(made.url) as client:
-            experiment = client.submit(Submission(text=RECIPE)).experiment.id
-            enrolled = client.enroll(
+            experiment = client.experiments.submit(Submission(text=RECIPE)).experiment.id
+            enrolled = client.agents.enroll(
                 Enrolment(name="fuzz", device_key="fuzz", incarnation="1", capabilities=Capabilities(facts=FACTS))
             )
-            schedule = client.add_schedule(NewSchedule(submission=Submission(text=RECIPE), cron="@yearly"))
-            alarm = client.add_alarm(NewAlarm(name="fuzz", when="agent lost", to=("webhook+http://127.0.0.1:1/x",)))
-            lease = client.lease(LeaseRequest(agent_id=enrolled.agent.id, incarnation="1", wait_s=5))
+            schedule = client.schedules.add(NewSchedule(submission=Submission(text=RECIPE), cron="@yearly"))
+            alarm = client.alarms.add(NewAlarm(name="fuzz", when="agent lost", to=("webhook+http://127.0.0.1:1/x",)))
+            lease = client.leases.lease(LeaseRequest(agent_id=enrolled.agent.id, incarnation="1", wait_s=5))
             assert lease is not None
             REAL.update(
                 experiment_id=experiment, agent_id=enrolled.agent.id, lease_id=lease.id, job_id=f"{experiment}-002",

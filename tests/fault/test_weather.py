@@ -135,7 +135,9 @@ def test_a_clock_that_is_set_makes_nobody_late(tmp_path: Path, recording: Path) 
         wait_done(running, experiment, JOBS)
         check_everything(running, [experiment], recording)
         with Client(running.url) as client:
-            tries = [client.job(job.id).attempts for job in client.jobs(experiment=experiment, limit=100).items]
+            tries = [
+                client.jobs.get(job.id).attempts for job in client.jobs.page(experiment=experiment, limit=100).items
+            ]
         assert {len(attempts) for attempts in tries} == {1}
         days = {attempt.leased_at.date() for attempts in tries for attempt in attempts}
         assert len(days) >= 3, "the clock was never set"

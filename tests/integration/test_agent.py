@@ -174,41 +174,41 @@ def gone(processes: list[psutil.Process]) -> bool:
 
 def ended(client: Client, experiment_id: str) -> bool:
     try:
-        return client.experiment(experiment_id).experiment.ended_at is not None
+        return client.experiments.get(experiment_id).experiment.ended_at is not None
     except PronyError:  # it is just being started again
         return False
 
 
 def runs(client: Client, job_id: str) -> Callable[[], bool]:
     """Has the job measured something?"""
-    return lambda: b"repetition 2" in client.logs(job_id).text
+    return lambda: b"repetition 2" in client.jobs.logs(job_id).text
 
 
 def test_jobs_run_on_the_agent_and_their_results_and_logs_are_at_the_server(ground: Ground) -> None:
     ground.server()
     agent = ground.agent("--label", "room=lab2", quick=False)
     client = ground.client()
-    view = client.submit(recipe(batch_sizes=3))
+    view = client.experiments.submit(recipe(batch_sizes=3))
     until(lambda: ended(client, view.experiment.id))
-    assert client.experiment(view.experiment.id).counts == {JobState.COMPLETE: 3}
-    dossier = client.results(view.experiment.id)
+    assert client.experiments.get(view.experiment.id).counts == {JobState.COMPLETE: 3}
+    dossier = client.experiments.results(view.experiment.id)
     assert {entry.result.state for entry in dossier.entries} == {ResultState.COMPLETE}
-    assert b"finished" in client.logs(dossier.entries[0].job.id).text
-    [seen] = client.agents().items
+    assert b"finished" in client.jobs.logs(dossier.entries[0].job.id).text
+    [seen] = client.agents.page().items
     assert seen.capabilities.facts["label.room"] == "lab2"
     assert seen.state in (AgentState.ACTIVE, AgentState.CLEANUP)
     # The server has a result an instant before the agent has heard so.
     spool = ground.folder / "agent" / "agents" / "1" / "spool"
     until(lambda: list(spool.iterdir()) == [])
     assert agent.stop() == 0
-    assert client.agent(seen.id).state is AgentState.DRAINING
+    assert client.agents.get(seen.id).state is AgentState.DRAINING
 
 
 def test_an_agent_that_is_killed_leaves_no_process_and_is_the_same_when_it_is_back(ground: Ground) -> None:
     ground.server()
     agent = ground.agent()
     client = ground.client()
-    experiment = client.submit(recipe(LONG)).experiment
+    experiment = client.experiments.submit(recipe(LONG)).experiment
     job = f"{experiment.id}-001"
     until(runs(client, job))
     family = agent.family()
@@ -216,13 +216,13 @@ def test_an_agent_that_is_killed_leaves_no_process_and_is_the_same_when_it_is_ba
     agent.kill()
     assert gone(family)
     again = ground.agent()
-    assert [one.name for one in client.agents().items] == [client.agents().items[0].name]
-    until(lambda: client.job(job).queued.attempt == 2)
-    attempts = {one.number: one.state for one in client.job(job).attempts}
+    assert [one.name for one in client.agents.page().items] == [client.agents.page().items[0].name]
+    until(lambda: client.jobs.get(job).queued.attempt == 2)
+    attempts = {one.number: one.state for one in client.jobs.get(job).attempts}
     assert attempts[1] == "partial"  # what it had measured was sent when it came back
-    client.cancel(job)
+    client.jobs.cancel(job)
     until(lambda: ended(client, experiment.id))
-    assert client.job(job).queued.state is JobState.CANCELLED
+    assert client.jobs.get(job).queued.state is JobState.CANCELLED
     assert again.stop() == 0
 
 
@@ -230,16 +230,16 @@ def test_cancelling_reaches_a_running_job_in_seconds_and_frees_the_device(ground
     ground.server()
     ground.agent()
     client = ground.client()
-    long = client.submit(recipe(LONG)).experiment
-    short = client.submit(recipe()).experiment
+    long = client.experiments.submit(recipe(LONG)).experiment
+    short = client.experiments.submit(recipe()).experiment
     until(runs(client, f"{long.id}-001"))
     begin = time.monotonic()
-    client.cancel_experiment(long.id)
+    client.experiments.cancel(long.id)
     until(lambda: ended(client, long.id))
     assert time.monotonic() - begin < 60  # of its own accord it would take much longer
     until(lambda: ended(client, short.id))
-    assert client.experiment(short.id).counts == {JobState.COMPLETE: 1}
-    kept = client.result(f"{long.id}-001").result
+    assert client.experiments.get(short.id).counts == {JobState.COMPLETE: 1}
+    kept = client.jobs.result(f"{long.id}-001").result
     assert kept.state is ResultState.PARTIAL
     assert kept.repetitions
 
@@ -248,18 +248,18 @@ def test_a_drained_agent_hands_its_job_to_another(ground: Ground) -> None:
     ground.server()
     first = ground.agent("--drain-timeout", "1s", home="first")
     client = ground.client()
-    experiment = client.submit(recipe(LONG)).experiment
+    experiment = client.experiments.submit(recipe(LONG)).experiment
     job = f"{experiment.id}-001"
     until(runs(client, job))
     family = first.family()
     assert first.stop() == 0
     assert gone(family)
-    detail = client.job(job)
+    detail = client.jobs.get(job)
     assert detail.attempts[0].state == "returned"
     assert detail.queued.state is JobState.WAITING
     ground.agent(home="second")
-    until(lambda: client.job(job).queued.state is JobState.LEASED)
-    client.cancel(job)
+    until(lambda: client.jobs.get(job).queued.state is JobState.LEASED)
+    client.jobs.cancel(job)
     until(lambda: ended(client, experiment.id))
 
 
@@ -268,15 +268,17 @@ def test_a_server_that_is_killed_and_started_again_loses_nothing(ground: Ground)
     server = ground.server(port)
     agent = ground.agent()
     client = ground.client()
-    experiment = client.submit(recipe("{runs: 5, repeats: 30, warmup: 1, check: false}", batch_sizes=2)).experiment
+    experiment = client.experiments.submit(
+        recipe("{runs: 5, repeats: 30, warmup: 1, check: false}", batch_sizes=2)
+    ).experiment
     until(runs(client, f"{experiment.id}-001"))
     server.kill()
     until(lambda: "the server is away" in agent.said)
     ground.server(port)
     until(lambda: ended(client, experiment.id))
-    assert client.experiment(experiment.id).counts == {JobState.COMPLETE: 2}
+    assert client.experiments.get(experiment.id).counts == {JobState.COMPLETE: 2}
     for number in (1, 2):
-        attempts = client.job(f"{experiment.id}-00{number}").attempts
+        attempts = client.jobs.get(f"{experiment.id}-00{number}").attempts
         assert [one.state for one in attempts] == ["complete"]
 
 
@@ -285,14 +287,14 @@ def test_two_agents_on_one_host_stay_two_and_measure_one_at_a_time(ground: Groun
     for _ in range(2):
         ground.agent()
     client = ground.client()
-    names = [one.name for one in client.agents().items]
+    names = [one.name for one in client.agents.page().items]
     assert len(set(names)) == 2
-    assert len({one.device_key for one in client.agents().items}) == 1
-    experiment = client.submit(recipe(LONG, batch_sizes=2)).experiment
-    until(lambda: bool(client.leases()))
-    until(runs(client, client.leases()[0].job_id))
-    assert len(client.leases()) == 1
-    client.cancel_experiment(experiment.id)
+    assert len({one.device_key for one in client.agents.page().items}) == 1
+    experiment = client.experiments.submit(recipe(LONG, batch_sizes=2)).experiment
+    until(lambda: bool(client.leases.current()))
+    until(runs(client, client.leases.current()[0].job_id))
+    assert len(client.leases.current()) == 1
+    client.experiments.cancel(experiment.id)
     until(lambda: ended(client, experiment.id))
 
 
@@ -318,12 +320,12 @@ def test_a_one_time_token_enrols_one_agent(tmp_path: Path) -> None:
         assert once not in ground.folder.joinpath("agent/agents/1/agent.json").read_text()
         agent = ground.agent()
         client = ground.client(admin)
-        experiment = client.submit(recipe()).experiment
+        experiment = client.experiments.submit(recipe()).experiment
         until(lambda: ended(client, experiment.id))
-        assert [one.id for one in client.agents().items if one.state is not AgentState.LOST] == [agent_id]
+        assert [one.id for one in client.agents.page().items if one.state is not AgentState.LOST] == [agent_id]
         checked = ground.prony("agent", "validate", "--server", ground.url, "--json")
         assert {one["name"]: one["ok"] for one in json.loads(checked.stdout)}["token"]
-        client.remove(agent_id)
+        client.agents.remove(agent_id)
         assert agent.process.wait(PATIENCE_S) == 2  # told to its owner, and not tried for ever
 
 
@@ -342,8 +344,8 @@ def test_an_owner_sees_the_device_and_the_way_to_the_server(ground: Ground) -> N
     assert abs(answer["offset_s"]) < 60
     checked = ground.prony("agent", "validate", "--server", ground.url)
     assert checked.returncode == 0, checked.stdout
-    assert ground.client().leases() == ()
-    assert ground.client().agents().items == ()
+    assert ground.client().leases.current() == ()
+    assert ground.client().agents.page().items == ()
     away = ground.prony("agent", "test", "--server", "http://127.0.0.1:1")
     assert away.returncode == 3
     assert "cannot reach the server" in away.stderr

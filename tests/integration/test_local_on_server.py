@@ -63,12 +63,12 @@ def test_show_and_report_have_its_numbers(lab: Fleet, experiment: str) -> None:
 
 def test_its_jobs_are_listed_page_by_page_and_by_state(lab: Fleet, experiment: str) -> None:
     with Client(lab.url) as client:
-        first = client.jobs(experiment=experiment, limit=2)
-        rest = client.jobs(experiment=experiment, limit=2, cursor=first.next)
+        first = client.jobs.page(experiment=experiment, limit=2)
+        rest = client.jobs.page(experiment=experiment, limit=2, cursor=first.next)
         jobs = [*first.items, *rest.items]
-        failed = client.jobs(experiment=experiment, state=jobs[0].state.FAILED).items
-        labelled = client.jobs(experiment=experiment, label=("team", "vision")).items
-        nobody = client.jobs(experiment=experiment, label=("team", "audio")).items
+        failed = client.jobs.page(experiment=experiment, state=jobs[0].state.FAILED).items
+        labelled = client.jobs.page(experiment=experiment, label=("team", "vision")).items
+        nobody = client.jobs.page(experiment=experiment, label=("team", "audio")).items
     assert rest.next is None
     assert sorted(job.state for job in jobs) == ["complete", "complete", "failed"]
     assert len({job.id for job in jobs}) == 3
@@ -86,7 +86,7 @@ def test_one_of_its_jobs_is_shown_in_full(lab: Fleet, experiment: str) -> None:
 def test_its_page_is_told_every_job(lab: Fleet, experiment: str) -> None:
     """The page draws what the first event of this stream holds."""
     with Client(lab.url) as client:
-        first = next(iter(client.watch(experiment)))
+        first = next(iter(client.experiments.watch(experiment)))
     assert isinstance(first, Snapshot)
     assert [job.id for job in first.jobs] == [f"{experiment}-00{number}" for number in (1, 2, 3)]
     assert first.experiment.counts == {"complete": 2, "failed": 1}

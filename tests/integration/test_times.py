@@ -64,15 +64,15 @@ def test_of_two_real_servers_one_makes_the_experiment(tmp_path: Path, postgres_u
             clients.append(stack.enter_context(Client(url)))
         for number in range(5):
             new = NewSchedule(submission=Submission(text=RECIPE), cron="0 0 1 1 *", name=f"s{number}")
-            clients[number % 2].add_schedule(new)
+            clients[number % 2].schedules.add(new)
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute("UPDATE schedule SET next_at = now() - interval '1 second'")
         for number in range(5):
-            wait_for(lambda name=f"s{number}": bool(clients[0].fires(name).items), f"s{number} to fire")  # type: ignore[misc]
-        made = clients[1].experiments().items
+            wait_for(lambda name=f"s{number}": bool(clients[0].schedules.fires(name).items), f"s{number} to fire")  # type: ignore[misc]
+        made = clients[1].experiments.page().items
         assert len(made) == 5
-        assert {len(clients[0].fires(f"s{number}").items) for number in range(5)} == {1}
-        assert {len(clients[0].experiments(schedule=f"s{number}").items) for number in range(5)} == {1}
+        assert {len(clients[0].schedules.fires(f"s{number}").items) for number in range(5)} == {1}
+        assert {len(clients[0].experiments.page(schedule=f"s{number}").items) for number in range(5)} == {1}
 
 
 def test_a_server_that_is_killed_while_it_tells_is_followed_by_one_that_tells_again(
@@ -98,8 +98,10 @@ def test_a_server_that_is_killed_while_it_tells_is_followed_by_one_that_tells_ag
         assert again.body == first.body
         assert again.headers["prony-delivery"] == first.headers["prony-delivery"]
         with Client(url) as client:
-            wait_for(lambda: client.deliveries("ops").items[0].state == "delivered", "the delivery to be recorded")
-            (done,) = client.deliveries("ops").items
+            wait_for(
+                lambda: client.alarms.deliveries("ops").items[0].state == "delivered", "the delivery to be recorded"
+            )
+            (done,) = client.alarms.deliveries("ops").items
             assert [one.ok for one in done.tries] == [False, True]
             assert "sEcReT" not in done.model_dump_json()
     assert "sEcReT" not in process.said()

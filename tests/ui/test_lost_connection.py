@@ -32,11 +32,11 @@ def test_who_watches_an_experiment_is_told_that_it_is_cut_off_and_sees_what_happ
     options = ("--port", str(free_port()), "--lease-ttl", "10m")
     with prony_server(home, *options) as url:
         with Client(url, owner_token(url)) as client:
-            agent_id = client.enroll(asked).agent.id
-            made = client.submit(Submission(text=_RECIPE)).experiment.id
-            lease = client.lease(LeaseRequest(agent_id=agent_id, incarnation="i1", wait_s=50))
+            agent_id = client.agents.enroll(asked).agent.id
+            made = client.experiments.submit(Submission(text=_RECIPE)).experiment.id
+            lease = client.leases.lease(LeaseRequest(agent_id=agent_id, incarnation="i1", wait_s=50))
             assert lease is not None
-            client.progress(lease.id, Progress(log="first words\n"))
+            client.leases.progress(lease.id, Progress(log="first words\n"))
         page, other = opened(url), opened(url)
         page.goto(f"/experiments/{made}?part=logs")
         expect(page.get_by_label("Log of the job")).to_contain_text("first words")
@@ -48,8 +48,8 @@ def test_who_watches_an_experiment_is_told_that_it_is_cut_off_and_sees_what_happ
     expect(page.get_by_text("Cut off from the server; it is asked again.")).to_be_visible()
     expect(page.get_by_label("Log of the job")).to_contain_text("first words")
     with prony_server(home, *options) as again, Client(again, token) as client:
-        client.progress(lease.id, Progress(log="last words\n", log_offset=len("first words\n")))
-        client.cancel_experiment(made)
+        client.leases.progress(lease.id, Progress(log="last words\n", log_offset=len("first words\n")))
+        client.experiments.cancel(made)
         expect(page.get_by_text("live", exact=True)).to_be_visible()
         expect(page.get_by_label("Log of the job")).to_contain_text("first words\nlast words")
         expect(other.get_by_text("live", exact=True)).to_be_visible()

@@ -62,7 +62,7 @@ def test_a_recipe_with_a_mistake_is_corrected_with_the_editor_s_help_and_submitt
     page.get_by_role("button", name="Submit 1 job").click()
     page.wait_for_url("**/experiments/*")
     with Client(url, owner_token(url)) as client:
-        (made,) = client.experiments().items
+        (made,) = client.experiments.page().items
     assert (made.experiment.name, made.experiment.recipe.model.engine) == ("mine", "onnxruntime")
 
 
@@ -154,7 +154,7 @@ def enrolled(client: Client, name: str, device_name: str) -> str:
     asked = Enrolment(
         name=name, device_key=name, incarnation="i1", capabilities=Capabilities(device=device, facts=facts)
     )
-    return client.enroll(asked).agent.id
+    return client.agents.enroll(asked).agent.id
 
 
 def test_an_agent_is_drained_taken_back_and_removed(opened: Opened, url: str) -> None:
@@ -170,16 +170,16 @@ def test_an_agent_is_drained_taken_back_and_removed(opened: Opened, url: str) ->
         line.get_by_role("button", name="Remove").click()
         page.get_by_role("button", name="Remove it").click()
         expect(line).to_have_count(0)
-        assert agent_id not in {one.id for one in client.agents().items}
+        assert agent_id not in {one.id for one in client.agents.page().items}
 
 
 def test_hostile_device_names_and_log_lines_do_nothing(opened: Opened, url: str) -> None:
     with Client(url, owner_token(url)) as client:
         agent_id = enrolled(client, "evil", HOSTILE)
-        made = client.submit(Submission(text=RECIPE + f"description: {json.dumps(HOSTILE)}\n"))
-        lease = client.lease(LeaseRequest(agent_id=agent_id, incarnation="i1", wait_s=5))
+        made = client.experiments.submit(Submission(text=RECIPE + f"description: {json.dumps(HOSTILE)}\n"))
+        lease = client.leases.lease(LeaseRequest(agent_id=agent_id, incarnation="i1", wait_s=5))
         assert lease is not None
-        client.progress(lease.id, Progress(log=f"{HOSTILE}\n"))
+        client.leases.progress(lease.id, Progress(log=f"{HOSTILE}\n"))
         page = opened(url)
         for path, place in (
             ("/fleet", page.get_by_role("row", name="evil")),
@@ -191,4 +191,4 @@ def test_hostile_device_names_and_log_lines_do_nothing(opened: Opened, url: str)
             expect(place).to_contain_text("window.fooled=1")
             assert page.evaluate("window.fooled") is None
             assert page.locator("img[src=x]").count() == 0
-        client.cancel_experiment(made.experiment.id)
+        client.experiments.cancel(made.experiment.id)

@@ -14,23 +14,19 @@ from typing import TYPE_CHECKING, Self
 
 from prony.app import dossiers, results
 from prony.app.check_target import check_target
+from prony.app.local_experiments import LocalAnalyses, LocalExperiments
 from prony.app.scripts import anchored_script, check_containers, check_script
 from prony.app.services import anchored_service, check_alone, check_service
-from prony.errors import ConflictError
 from prony.instruments.device import detect
 from prony.load.processes import Clients
 from prony.model.calibration import Calibration
-from prony.model.comparison import Comparison, Terms
 from prony.model.device import EngineReport
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
-from prony.model.gate_outcome import GateReport
 from prony.model.job import Job
-from prony.model.matrix import MatrixReport, MatrixTerms
 from prony.model.recipe import ServiceWorkload
 from prony.model.script import ScriptWorkload
-from prony.model.sweep import SweepReport
 from prony.ports import plugins
 from prony.ports.clock import SystemClock
 from prony.ports.models import scheme_of
@@ -40,18 +36,22 @@ from prony.store.result_rows import outcome
 from prony.store.store import Store
 
 if TYPE_CHECKING:
-    from prony.app.histories import Histories
-    from prony.model.analysed_experiment import AnalysedExperiment
+    from prony.app.local_alarms import LocalAlarms
+    from prony.app.local_histories import LocalHistories
+    from prony.app.local_schedules import LocalSchedules, LocalScripts
     from prony.model.device import State
     from prony.model.estimate import Estimate
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _EPOCH_S = 1_735_689_600  # 2025-01-01: ids stay short for decades
-REPORT = "report.html"
 
 
 class Bench:
-    """Everything a person can do on this machine without a server."""
+    """Everything a person can do on this machine without a server. Open it as a block.
+
+    It has the use cases of `prony.ports.use_cases.UseCases`, as a server's `Client` has them, and what only this
+    machine can do besides: run a recipe here, look at its engines, calibrate.
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -59,6 +59,7 @@ class Bench:
 
     @classmethod
     def open(cls, home: Home | None = None) -> Self:
+        """Return the bench of a home: the one that PRONY_HOME names, or else the usual one."""
         return cls(Store.open(home))
 
     def __enter__(self) -> Self:
@@ -70,15 +71,50 @@ class Bench:
 
     @property
     def home(self) -> Home:
+        """The folder in which everything is kept."""
         return self.store.home
 
+    # Use cases that a server has too
+
     @property
-    def histories(self) -> Histories:
-        from prony.app.histories import Histories
+    def experiments(self) -> LocalExperiments:
+        """Experiments that ran here, or were brought here."""
+        return LocalExperiments(self.store)
 
-        return Histories(self.store)
+    @property
+    def analyses(self) -> LocalAnalyses:
+        """What analysis says of several results together."""
+        return LocalAnalyses(self.store)
 
-    # Experiments
+    @property
+    def histories(self) -> LocalHistories:
+        """Results over time."""
+        from prony.app.local_histories import LocalHistories
+
+        return LocalHistories(self.store)
+
+    @property
+    def schedules(self) -> LocalSchedules:
+        """What a server on this home runs again and again."""
+        from prony.app.local_schedules import LocalSchedules
+
+        return LocalSchedules(self.store.engine, self.home)
+
+    @property
+    def alarms(self) -> LocalAlarms:
+        """What a server on this home watches, and who is told."""
+        from prony.app.local_alarms import LocalAlarms
+
+        return LocalAlarms(self.store.engine)
+
+    @property
+    def scripts(self) -> LocalScripts:
+        """Folders of scripts that the recipes of schedules name."""
+        from prony.app.local_schedules import LocalScripts
+
+        return LocalScripts(self.home)
+
+    # Runs on this machine
 
     def run(
         self,
@@ -174,79 +210,6 @@ class Bench:
         loaded = replace(loaded, dialect=earlier.dialect, notes=earlier.notes)
         return self.run(loaded, base=Path(earlier.base), on_start=on_start, on_event=on_event, rerun_of=earlier.id)
 
-    def dossier(self, text: str) -> ExperimentData:
-        return dossiers.dossier_of(self.store, self.store.resolve_id(text))
-
-    def report(self, text: str, report_format: str, *, strict: bool = False) -> str | bytes:
-        from prony.report import render
-
-        return render(self.account(self.dossier(text)), report_format, strict=strict)
-
-    def account(self, dossier: ExperimentData) -> AnalysedExperiment:
-        """Return it with all that analysis says; new results are judged first."""
-        from prony.app.accounts import account_of
-
-        self.histories.judge()
-        return account_of(self.store, dossier)
-
-    def compare(self, names: Sequence[str], terms: Terms) -> Comparison:
-        """Say how later experiments or jobs stand against the first."""
-        from prony.app.compare import compare
-
-        return compare(self.store, names, terms)
-
-    def gates(self, text: str, *, strict: bool = False, more: Sequence[str] = ()) -> GateReport:
-        """Judge the gates of an experiment's recipe, and more of them."""
-        from prony.app.gates import gate_report
-
-        return gate_report(self.store, self.dossier(text), strict=strict, more=more)
-
-    def sweep_report(self, texts: Sequence[str], slo: Mapping[str, float] | None = None) -> SweepReport:
-        """Say what several loads show together: knee, limit of throughput, highest load that holds the SLO."""
-        from prony.app.sweeps import sweep_over
-
-        return sweep_over(dossiers.entries_of(self.store, [self.store.resolve_id(text) for text in texts]), slo)
-
-    def matrix(self, texts: Sequence[str], terms: MatrixTerms) -> MatrixReport:
-        """Compare the jobs of several experiments in rows and columns."""
-        from prony.app.matrix import matrix_over
-
-        return matrix_over(self.store, [self.store.resolve_id(text) for text in texts], terms)
-
-    def write_report(self, dossier: ExperimentData, *, strict: bool = False) -> Path:
-        """Write the HTML report beside the results and return its path."""
-        from prony.report import render
-
-        path = self.home.experiment_folder(dossier.experiment.id) / REPORT
-        content = render(self.account(dossier), "html", strict=strict)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    def delete(self, text: str, *, force: bool = False) -> str:
-        experiment_id = self.store.resolve_id(text)
-        self.store.delete_experiment(experiment_id, force=force)
-        return experiment_id
-
-    def export(self, text: str, to: Path, *, overwrite: bool = False) -> Path:
-        from prony.store import transfer
-
-        experiment_id = self.store.resolve_id(text)
-        if self.store.experiment(experiment_id).state is ExperimentState.RUNNING:
-            raise ConflictError(f"experiment {experiment_id} is running", hint="wait for it, or stop it")
-        transfer.export(self.store, experiment_id, to, overwrite=overwrite)
-        return to
-
-    def export_requests(self, text: str, export_format: str, to: Path) -> tuple[Path, ...]:
-        """Write the requests of an experiment's loads into a folder, in a format of other programs."""
-        from prony.app.exports import export_loads
-
-        return export_loads(self.dossier(text), export_format, to)
-
-    def import_(self, path: Path) -> Experiment:
-        from prony.store import transfer
-
-        return transfer.import_(self.store, path, summarise=results.summary_of)
-
     # The machine
 
     def engines(self, names: Sequence[str] = ()) -> list[EngineReport]:
@@ -285,6 +248,7 @@ class Bench:
         return look(home=self.home.root)
 
     def calibrate(self, *, repeats: int, progress: Callable[[int, int], None]) -> Calibration:
+        """Measure what this machine's clock, processes and engines cost, and keep it for later runs."""
         from prony.runner.calibration import calibrate
 
         with tempfile.TemporaryDirectory(prefix="prony-") as scratch:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 from prony.app import notify
 from prony.app.fleet import alarm_outbox
-from prony.app.local_store import database, whoever
+from prony.app.local_store import whoever
 from prony.model.alarm import Alarm, Delivery, Incident, MadeAlarm, NewAlarm, TestAnswer
 from prony.model.queue import Page
 from prony.ports.clock import SystemClock
@@ -20,39 +19,39 @@ from prony.store.writer import Transaction
 T = TypeVar("T")
 
 
-@contextmanager
-def open_alarms() -> Iterator[LocalAlarms]:
-    with database() as engine:
-        yield LocalAlarms(engine)
-
-
 class LocalAlarms:
-    """What the client has for a server, under the same names."""
+    """Alarms; each is named by its id or its name. See `prony.ports.use_cases.AlarmUseCases`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._clock = SystemClock()
 
-    def add_alarm(self, alarm: NewAlarm) -> MadeAlarm:
+    def add(self, alarm: NewAlarm) -> MadeAlarm:
+        """Make one; the secret that signs its webhooks is in this answer and never again."""
         made, source = alarm_outbox.build_alarm(alarm, now=self._clock.now(), who=whoever())
         self._write(lambda desk: rows.add(desk.connection, made.alarm, source))
         return made
 
-    def alarms(self, *, limit: int = 100, cursor: str | None = None) -> Page[Alarm]:
+    def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Alarm]:
+        """Return alarms, a page at a time."""
         return self._read(lambda connection: rows.page(connection, limit, cursor))
 
-    def alarm(self, alarm_id: str) -> Alarm:
+    def get(self, alarm_id: str) -> Alarm:
+        """Return one alarm."""
         return self._read(lambda connection: rows.find(connection, alarm_id))
 
     def incidents(self, alarm_id: str, *, limit: int = 100, cursor: str | None = None) -> Page[Incident]:
+        """Return what it found, the newest first."""
         return self._read(lambda connection: rows.incidents(connection, rows.find(connection, alarm_id), limit, cursor))
 
     def deliveries(self, alarm_id: str, *, limit: int = 100, cursor: str | None = None) -> Page[Delivery]:
+        """Return the messages that it sent, the newest first."""
         return self._read(
             lambda connection: notices.deliveries(connection, rows.find(connection, alarm_id), limit, cursor)
         )
 
-    def test_alarm(self, alarm_id: str) -> TestAnswer:
+    def test(self, alarm_id: str) -> TestAnswer:
+        """Really send a message to each of its addresses."""
         now = self._clock.now()
         alarm, notice_id, letters = self._write(lambda desk: alarm_outbox.try_out(desk, alarm_id, now=now, link=""))
         for one in letters:
@@ -63,7 +62,8 @@ class LocalAlarms:
         now = self._clock.now()
         self._write(lambda desk: alarm_outbox.settle(desk, posted, outcome, now=now, is_last=True))
 
-    def remove_alarm(self, alarm_id: str) -> None:
+    def remove(self, alarm_id: str) -> None:
+        """Forget an alarm."""
         self._write(lambda desk: alarm_outbox.remove(desk, alarm_id))
 
     def _read(self, question: Callable[[Connection], T]) -> T:

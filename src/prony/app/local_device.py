@@ -21,7 +21,11 @@ Inspection = Callable[[Sequence[str]], Sequence[EngineReport]]
 
 
 def check_place(place: Place, cache: Path, inspect: Inspection) -> None:
-    """Refuse a recipe that asks for another machine than this one."""
+    """Refuse a recipe that asks for another machine than this one.
+
+    Raises:
+        CapacityError: This machine lacks what `place.where` asks for, with the code `no_device`.
+    """
     found = lacks(Demand(where=place.where), facts_here(place.where, cache, inspect))
     if found:
         told = "; ".join(map(str, found))

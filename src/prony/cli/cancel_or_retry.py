@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from prony.cli.output import print_json, print_text
 from prony.client import Client
-from prony.client.resolve_id import experiment_named, job_named
 from prony.errors import NotFoundError
 from prony.model.queue import ExperimentView, JobState, QueuedJob
 from prony.report.escaping import one_line
@@ -45,10 +44,10 @@ class _Meant(NamedTuple):
 def _meant(client: Client, text: str) -> _Meant:
     """Return what an abbreviation stands for."""
     try:
-        return _Meant(experiment_named(client, text), is_job=False)
+        return _Meant(client.experiments.find(text), is_job=False)
     except NotFoundError as exc:
         if "-" in text:
-            return _Meant(job_named(client, text), is_job=True)
+            return _Meant(client.jobs.find(text), is_job=True)
         if text == "last":
             raise
         raise NotFoundError(f"no job and no experiment {text!r}", hint=exc.hint) from exc

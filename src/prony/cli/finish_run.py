@@ -72,24 +72,21 @@ def _is_strict(options: Namespace) -> bool:
 
 def finish_there(ended: Ended, options: Namespace, *, beside: Mapping[str, Any] | None = None) -> int:
     """Show what came out on a server, as `finish` does; one that is away just then is waited for."""
-    from prony.cli.remote import again, connect, keep_report
+    from prony.cli.remote import again, connect
     from prony.cli.watch import why_ended
     from prony.model.queue import JobState
 
     with connect(options, attempts=_PATIENT) as client:
-        dossier = client.results(ended.view.experiment.id)
-        document = client.report(dossier.experiment.id, "html") if options.report and dossier.entries else None
+        dossier = client.experiments.results(ended.view.experiment.id)
+        kept = client.experiments.keep_report(dossier.experiment.id) if options.report and dossier.entries else None
     measured = {entry.job.id for entry in dossier.entries}
     failed = [job for job in ended.jobs.values() if job.state is JobState.FAILED and job.id not in measured]
     with suppress(BrokenPipeError):
         for job in failed:
             print_note(one_line(f"{job.title}: failed and left no result: {why_ended(job)}"))
 
-    def report(_: ExperimentData) -> Path:
-        return keep_report(dossier.experiment.id, document or b"")
-
-    wanted = report if document else None
-    return finish(dossier, options, report=wanted, again=again(options), failed=len(failed), beside=beside)
+    report = None if kept is None else lambda _: kept
+    return finish(dossier, options, report=report, again=again(options), failed=len(failed), beside=beside)
 
 
 def exit_code_there(view: ExperimentView) -> int:

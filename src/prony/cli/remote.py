@@ -1,23 +1,22 @@
-"""Options and the environment in, a client of the server that they mean out.
+"""Open the bench that a command's options mean: this machine's home, or a server.
 
-Standard library only until a client is made: commands that work without a server pass through here first.
+Standard library only until one is opened: every command that has --server passes through here first.
 """
 
 from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from prony.errors import InputError
 
 if TYPE_CHECKING:
     from prony.client import Client
-
-Local = TypeVar("Local")
+    from prony.ports.use_cases import UseCases
 
 
 def address(options: Namespace) -> str | None:
@@ -43,16 +42,16 @@ def connect(options: Namespace, *, attempts: int = 4) -> Client:
 
 
 @contextmanager
-def open_server_or_home(
-    options: Namespace, here: Callable[[], AbstractContextManager[Local]]
-) -> Iterator[Client | Local]:
-    """Open what a server keeps: that of the server that was named, or `here` the home's own."""
+def open_bench(options: Namespace) -> Iterator[UseCases]:
+    """Open the server that was named, or else this machine's own home; both have the same use cases."""
     if address(options):
         with connect(options) as client:
             yield client
     else:
-        with here() as local:
-            yield local
+        from prony.app.api import Bench
+
+        with Bench.open() as bench:
+            yield bench
 
 
 def is_served() -> bool:
@@ -88,13 +87,3 @@ def _token(options: Namespace) -> str | None:
     if not token:
         raise InputError(f"{path} holds no token", hint="put there what `prony tokens add` printed, and nothing else")
     return token
-
-
-def keep_report(experiment_id: str, document: bytes) -> Path:
-    """Put an HTML report of a server's experiment into this home; the server's own files may be out of reach."""
-    from prony.store.home import home, safe_id
-
-    path = home().root / "reports" / f"{safe_id(experiment_id)}.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(document)
-    return path

@@ -30,7 +30,7 @@ def run_here(loaded: LoadedRecipe, options: Namespace, *, base: Path | None = No
                 dossier = bench.run(
                     loaded, base=base, on_start=follower.start, on_event=follower.event, clients=clients
                 )
-            return finish(dossier, options, report=bench.write_report if options.report else None)
+            return finish(dossier, options, report=bench.experiments.write_report if options.report else None)
 
 
 def tell_notes(notes: Sequence[str]) -> None:

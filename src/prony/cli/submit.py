@@ -12,7 +12,7 @@ from prony.cli.finish_run import finish_there
 from prony.cli.output import print_json, print_note, print_text
 from prony.cli.remote import again, connect
 from prony.cli.run_here import tell_notes
-from prony.cli.upload_scripts import brought
+from prony.cli.upload_scripts import upload_scripts
 from prony.cli.watch import follow
 from prony.errors import InputError
 from prony.model.queue import ExperimentView, Submission
@@ -32,8 +32,8 @@ def submit(loaded: LoadedRecipe, options: Namespace) -> int:
     if options.priority is not None and not -_MOST <= options.priority <= _MOST:
         raise InputError(f"--priority {options.priority} lies outside -{_MOST} to {_MOST}")
     with connect(options) as client:
-        overrides = [*options.set, *brought(client, loaded)]
-        view = client.submit(submission_of(loaded, overrides, priority=options.priority))
+        overrides = [*options.set, *upload_scripts(client, loaded)]
+        view = client.experiments.submit(submission_of(loaded, overrides, priority=options.priority))
         tell_notes((*view.experiment.notes, *unused_image_notes(loaded.jobs("run"), AGENTS_MACHINE)))
         if not options.detach:
             return see_through(client, view, options)
@@ -65,7 +65,7 @@ def note_schedule(client: Client, view: ExperimentView, options: Namespace) -> d
     """Say which schedule was made with an experiment, where one was; return it as `--json` tells it."""
     if view.experiment.schedule_id is None:
         return {}
-    made = client.schedule(view.experiment.schedule_id)
+    made = client.schedules.get(view.experiment.schedule_id)
     print_note(
         f"note: schedule {made.name} ({made.id}) runs it again at {made.timing.cron!r}{format_next(made)}: "
         f"prony schedule show {made.name}{again(options)}"

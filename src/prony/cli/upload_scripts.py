@@ -1,4 +1,4 @@
-"""A recipe in, its folder of scripts with the server or in the home, and the override that names it there, out."""
+"""Bring the folder of scripts that a recipe names to where it will run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from prony.errors import InputError
 from prony.model.script import ScriptWorkload
 
 if TYPE_CHECKING:
-    from prony.app.local_schedules import LocalSchedules
-    from prony.client import Client
+    from prony.ports.use_cases import UseCases
     from prony.recipe import LoadedRecipe
 
 _PIECE = 2**20
 
 
-def brought(keeper: Client | LocalSchedules, loaded: LoadedRecipe) -> list[str]:
+def upload_scripts(bench: UseCases, loaded: LoadedRecipe) -> list[str]:
     """Bring the folder that a script's recipe names; return what to set in the recipe, or nothing."""
     from prony.app.scripts import directory_of
     from prony.runner.scripts.packing import REFERENCE, pack_folder
@@ -37,7 +36,7 @@ def brought(keeper: Client | LocalSchedules, loaded: LoadedRecipe) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="prony-scripts-") as scratch:
         tar = Path(scratch) / "scripts.tar"
         sha256 = pack_folder(folder, tar)
-        keeper.keep_scripts(sha256, _pieces(tar if tar.exists() else folder))
+        bench.scripts.keep(sha256, _pieces(tar if tar.exists() else folder))
     return [f"workload.directory=sha256:{sha256}"]
 
 

@@ -114,7 +114,7 @@ def follow(client: Client, experiment_id: str, *, cancels: bool) -> Ended:
 
         while True:
             try:
-                for update in client.watch(experiment_id, on_lost=lost):
+                for update in client.experiments.watch(experiment_id, on_lost=lost):
                     watcher.take(update)
                     stop.try_again()
                 if watcher.view is not None:
@@ -152,7 +152,7 @@ class _Stop:
         if not self.is_asked or self._is_heard:
             return
         try:
-            self._client.cancel_experiment(self._experiment_id)
+            self._client.experiments.cancel(self._experiment_id)
         except (ConflictError, NotFoundError):  # it ended by itself meanwhile
             self._is_heard = True
         except PronyError as exc:

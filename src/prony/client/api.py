@@ -1,4 +1,4 @@
-"""An address in, all operations of the server there out: what the commands call, and what a program may call too."""
+"""The client of a server: what the commands call, and what a program may call too."""
 
 from __future__ import annotations
 
@@ -7,27 +7,25 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from prony.client.agents import Agents, Leases
-from prony.client.alarms import Alarms
-from prony.client.comparisons import Comparisons
+from prony.client.agents import RemoteAgents, RemoteLeases
+from prony.client.alarms import RemoteAlarms
+from prony.client.analyses import RemoteAnalyses
 from prony.client.connection import Connection
-from prony.client.experiments import Experiments
-from prony.client.history import Histories
-from prony.client.jobs import Jobs
-from prony.client.recipes import Recipes
-from prony.client.schedules import Schedules
-from prony.client.scripts import Scripts
-from prony.client.server_ops import House
-from prony.client.sweeps import Sweeps
+from prony.client.experiments import RemoteExperiments
+from prony.client.histories import RemoteHistories
+from prony.client.jobs import RemoteJobs
+from prony.client.recipes import RemoteRecipes, RemoteScripts
+from prony.client.request_shapes import Requests
+from prony.client.schedules import RemoteSchedules
+from prony.client.server_ops import RemoteServer, RemoteTokens
 
 
-class Client(
-    Experiments, Comparisons, Sweeps, Jobs, Recipes, Scripts, Schedules, Alarms, Agents, Leases, Histories, House
-):
-    """Open it as a block. Every method is one operation of the API, under its name there.
+class Client:
+    """All operations of one server, by noun: `client.experiments.submit(...)`, `client.jobs.logs(...)`.
 
-    Errors are those that the server raised, or a TransportError where it cannot be reached. What may be done twice
-    without harm is tried `attempts` times: everything that only reads, and creations, which carry a key of their own.
+    Open it as a block. It has the use cases of `prony.ports.use_cases.UseCases`, as this machine's own `Bench` has
+    them, and what only a server has besides: jobs, agents, leases, tokens. Errors are those that the server raised, or
+    a TransportError where it cannot be reached.
     """
 
     def __init__(
@@ -39,10 +37,34 @@ class Client(
         attempts: int = 4,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        super().__init__(Connection(url, token, timeout_s=timeout_s, attempts=attempts, sleep=sleep))
+        """Prepare a connection; nothing is asked yet.
+
+        Args:
+            url: Where the server is, as `http://127.0.0.1:7337`.
+            token: The secret that says who asks; None where the server asks for none.
+            timeout_s: How long the server may be silent within one answer.
+            attempts: How often a request is tried that may be done twice without harm: everything that only reads,
+                and creations, which carry a key of their own.
+            sleep: How to wait between two attempts.
+        """
+        self._connection = Connection(url, token, timeout_s=timeout_s, attempts=attempts, sleep=sleep)
+        requests = Requests(self._connection)
+        self.experiments = RemoteExperiments(requests)
+        self.analyses = RemoteAnalyses(requests, self.experiments)
+        self.jobs = RemoteJobs(requests, self.experiments)
+        self.histories = RemoteHistories(requests)
+        self.recipes = RemoteRecipes(requests)
+        self.scripts = RemoteScripts(requests)
+        self.schedules = RemoteSchedules(requests)
+        self.alarms = RemoteAlarms(requests)
+        self.agents = RemoteAgents(requests)
+        self.leases = RemoteLeases(requests)
+        self.tokens = RemoteTokens(requests)
+        self.server = RemoteServer(requests)
 
     @property
     def url(self) -> str:
+        """The server's address."""
         return self._connection.base
 
     def __enter__(self) -> Self:
@@ -52,4 +74,5 @@ class Client(
         self.close()
 
     def close(self) -> None:
+        """Close the connection; leaving the block does it too."""
         self._connection.close()

@@ -63,6 +63,7 @@ class Connection:
         self._attempts = attempts
 
     def close(self) -> None:
+        """Close what is open; a request opens it again."""
         if "_http" in vars(self):
             self._http.close()
 
@@ -85,6 +86,7 @@ class Connection:
         return self._try(call, _whole)
 
     def read(self, noun: type[N], call: Call) -> N:
+        """Return the answer as a noun, or raise the error that it stands for."""
         return wire.read(noun, self.send(call).content, self.base)
 
     def knows(self, secret: str, *, nonce: str) -> bool:
@@ -99,7 +101,11 @@ class Connection:
         return self._try(asked, is_proven)
 
     def download(self, call: Call, to: Path) -> Path:
-        """Write the answer's body to a file that appears when it is whole; begin again when the connection breaks."""
+        """Write the answer's body to a file that appears when it is whole; begin again when the connection breaks.
+
+        Raises:
+            StoreError: The file cannot be written.
+        """
         fresh = to.with_name(f".{to.name}.{uuid.uuid4().hex}.part")
 
         def write(response: httpx.Response) -> None:

@@ -1,27 +1,65 @@
-"""An experiment on a server in, the folder that `prony export` would write there out: checked, whole or not at all."""
+"""Bring an experiment from a server to this machine, whole and verified, as `prony export` writes it there."""
 
 from __future__ import annotations
 
 import shutil
 import tarfile
 import tempfile
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
-from prony.client.api import Client
 from prony.errors import ConflictError, StoreError, TransportError
 from prony.store.bundle import EXPERIMENT, read_bundle
+from prony.store.home import Home, home, safe_id
 from prony.store.manifest import MANIFEST
 
+# Writes the tar of an export to a file.
+Download = Callable[[Path], Path]
 
-def carry_export(client: Client, experiment_id: str, to: Path, *, overwrite: bool = False) -> Path:
-    """Bring an experiment to the folder `to` and verify every checksum; return where it is."""
+
+def keep_report(name: str, document: bytes) -> Path:
+    """Write an HTML report of what a server has into this home, and return where it is."""
+    path = home().root / "reports" / f"{safe_id(name)}.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(document)
+    return path
+
+
+def export_carried_requests(download: Download, export_format: str, to: Path) -> tuple[Path, ...]:
+    """Take an experiment along into a home that is gone afterwards, and write its requests as from any home."""
+    from prony.app.api import Bench
+    from prony.report.exports.formats import check_format
+
+    check_format(export_format)
+    with tempfile.TemporaryDirectory(prefix="prony-export-") as scratch:
+        folder = carry_export(download, Path(scratch) / "export")
+        with Bench.open(Home(Path(scratch) / "home")) as bench:
+            experiments = bench.experiments
+            return experiments.export_requests(experiments.import_(folder).id, export_format, to)
+
+
+def carry_export(download: Download, to: Path, *, overwrite: bool = False) -> Path:
+    """Bring an experiment to the folder `to` and verify every checksum.
+
+    Args:
+        download: Fetches the tar of the export.
+        to: The folder to make.
+        overwrite: Replace a folder that is an export already.
+
+    Returns:
+        Where it is, as an absolute path.
+
+    Raises:
+        StoreError: The folder cannot be written.
+        ConflictError: The folder exists, and is not to be overwritten.
+    """
     to = to.absolute()
     _check_target(to, overwrite=overwrite)
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{to.name}.", dir=to.parent, ignore_cleanup_errors=True) as scratch:
             folder = Path(scratch)
-            tar = client.export(experiment_id, folder / "export.tar")
+            tar = download(folder / "export.tar")
             fresh = _unpack(tar, folder / "export")
             read_bundle(fresh)
             _put(fresh, to, aside=folder / "before")

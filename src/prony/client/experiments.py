@@ -1,4 +1,4 @@
-"""Operations on experiments: submit one, list, change, stop, watch, and take home what came out."""
+"""Experiments of a server: submit one, list, change, stop, watch, and fetch what came out."""
 
 from __future__ import annotations
 
@@ -6,23 +6,52 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from prony.client.connection import Asked, Call
-from prony.client.request_shapes import Asking
+from prony.client.download_experiment import carry_export, export_carried_requests, keep_report
+from prony.client.request_shapes import Requests
+from prony.client.resolve_id import exists, only_match
 from prony.client.watching import Update, updates
-from prony.errors import PronyError
+from prony.errors import NotFoundError, PronyError
 from prony.model.experiment import ExperimentState
 from prony.model.experiment_data import ExperimentData
 from prony.model.listing import Filters, Glance, Listing, Sort
 from prony.model.queue import ExperimentView, Modification, Page, Submission
+from prony.ports.use_cases import iterate_pages
 
 _ALL = Filters()
 
 
-class Experiments(Asking):
-    def submit(self, submission: Submission, *, key: str | None = None) -> ExperimentView:
-        """Hand in a recipe; with the same `key` again, the answer is the experiment that it made the first time."""
-        return self._create(ExperimentView, "experiments", body=submission, key=key)
+class RemoteExperiments:
+    """Experiments and their results. See `prony.ports.use_cases.ExperimentUseCases`."""
 
-    def experiments(
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+        self._connection = requests.connection
+
+    def find(self, text: str) -> str:
+        """Return the id of the experiment that a person means.
+
+        Args:
+            text: An id, the beginning of one, or `last`.
+
+        Raises:
+            NotFoundError: There is no such experiment.
+            InputError: Several begin like that, with the code `ambiguous`.
+        """
+        if text == "last":
+            newest = self.page(limit=1).items
+            if not newest:
+                raise NotFoundError("there is no experiment yet", hint="`prony run RECIPE --server URL` makes one")
+            return newest[0].experiment.id
+        if exists(self.get, text):
+            return text
+        ids = [view.experiment.id for view in iterate_pages(self.page)]
+        return only_match([one for one in ids if text and one.startswith(text)], text, "experiment", "prony list")
+
+    def submit(self, submission: Submission, *, key: str | None = None) -> ExperimentView:
+        """Submit a recipe; with the same `key` again, the answer is the experiment that it made the first time."""
+        return self._requests.create(ExperimentView, "experiments", body=submission, key=key)
+
+    def page(
         self,
         *,
         state: ExperimentState | None = None,
@@ -32,41 +61,44 @@ class Experiments(Asking):
         cursor: str | None = None,
     ) -> Page[ExperimentView]:
         """Return the newest first, a page at a time."""
-        return self._get(
+        return self._requests.get(
             Page[ExperimentView], "experiments", state=state, name=name, schedule=schedule, limit=limit, cursor=cursor
         )
 
-    def listing(
+    def search(
         self, filters: Filters = _ALL, *, sort: Sort = "newest", limit: int = 100, cursor: str | None = None
     ) -> Listing:
         """Search experiments: light rows, with a headline each."""
         asked = filters.model_dump(mode="json")
-        return self._get(Listing, "listing", **asked, sort=sort, limit=limit, cursor=cursor)
+        return self._requests.get(Listing, "listing", **asked, sort=sort, limit=limit, cursor=cursor)
 
     def overview(self) -> Glance:
         """Return what to look at first."""
-        return self._get(Glance, "overview")
+        return self._requests.get(Glance, "overview")
 
-    def experiment(self, experiment_id: str) -> ExperimentView:
-        return self._get(ExperimentView, "experiments", experiment_id)
+    def get(self, experiment_id: str) -> ExperimentView:
+        """Return one experiment, with how its jobs stand."""
+        return self._requests.get(ExperimentView, "experiments", experiment_id)
 
     def modify(self, experiment_id: str, modification: Modification) -> ExperimentView:
-        return self._send(ExperimentView, "PATCH", "experiments", experiment_id, body=modification)
+        """Change its priority or its labels."""
+        return self._requests.send(ExperimentView, "PATCH", "experiments", experiment_id, body=modification)
 
     def delete(self, experiment_id: str, *, force: bool = False) -> None:
-        self._do("DELETE", "experiments", experiment_id, force=force)
+        """Delete an experiment and its results; one that is marked as running only by `force`."""
+        self._requests.do("DELETE", "experiments", experiment_id, force=force)
 
-    def cancel_experiment(self, experiment_id: str) -> ExperimentView:
+    def cancel(self, experiment_id: str) -> ExperimentView:
         """Stop every job that has not ended; what was measured is kept."""
-        return self._send(ExperimentView, "POST", "experiments", experiment_id, "cancel")
+        return self._requests.send(ExperimentView, "POST", "experiments", experiment_id, "cancel")
 
-    def retry_experiment(self, experiment_id: str) -> ExperimentView:
+    def retry(self, experiment_id: str) -> ExperimentView:
         """Have every failed, partial or cancelled job wait again."""
-        return self._send(ExperimentView, "POST", "experiments", experiment_id, "retry")
+        return self._requests.send(ExperimentView, "POST", "experiments", experiment_id, "retry")
 
     def rerun(self, experiment_id: str, *, key: str | None = None) -> ExperimentView:
         """Submit the recipe of an earlier experiment again."""
-        return self._create(ExperimentView, "experiments", experiment_id, "rerun", key=key)
+        return self._requests.create(ExperimentView, "experiments", experiment_id, "rerun", key=key)
 
     def watch(
         self, experiment_id: str, *, on_lost: Callable[[PronyError, float], None] = lambda *_: None
@@ -80,13 +112,26 @@ class Experiments(Asking):
 
     def results(self, experiment_id: str) -> ExperimentData:
         """Return all numbers there are; the folders of its entries are on the server and have no path here."""
-        return self._get(ExperimentData, "experiments", experiment_id, "results")
+        return self._requests.get(ExperimentData, "experiments", experiment_id, "results")
 
     def report(self, experiment_id: str, report_format: str = "html", *, strict: bool = False) -> bytes:
+        """Return the report of an experiment as a document; `strict` fails gates that cannot be judged."""
         query: dict[str, Asked] = {"format": report_format, "strict": strict}
         call = Call("GET", ("experiments", experiment_id, "report"), query, is_safe=True)
         return self._connection.send(call).content
 
-    def export(self, experiment_id: str, to: Path, export_format: str = "folder") -> Path:
+    def keep_report(self, experiment_id: str, *, strict: bool = False) -> Path:
+        """Write the HTML report into this machine's home: the server's own files may be out of reach."""
+        return keep_report(experiment_id, self.report(experiment_id, "html", strict=strict))
+
+    def download(self, experiment_id: str, to: Path, export_format: str = "folder") -> Path:
         """Write a tar of what `prony export` writes to the file `to`."""
-        return self._fetch(to, "experiments", experiment_id, "export", format=export_format)
+        return self._requests.fetch(to, "experiments", experiment_id, "export", format=export_format)
+
+    def export(self, experiment_id: str, to: Path, *, overwrite: bool = False) -> Path:
+        """Write an experiment with its results and checksums into the folder `to`, every checksum verified."""
+        return carry_export(lambda tar: self.download(experiment_id, tar), to, overwrite=overwrite)
+
+    def export_requests(self, experiment_id: str, export_format: str, to: Path) -> tuple[Path, ...]:
+        """Write the requests of an experiment's loads into the folder `to`, in a format of other programs."""
+        return export_carried_requests(lambda tar: self.download(experiment_id, tar), export_format, to)

@@ -1,4 +1,4 @@
-"""Operations on jobs: list, look at one, stop it, try it again, read its log, take home its samples."""
+"""Jobs of a server: list, look at one, stop it, try it again, read its log, fetch its samples."""
 
 from __future__ import annotations
 
@@ -7,23 +7,59 @@ from typing import NamedTuple
 
 from prony.client import wire
 from prony.client.connection import Call
-from prony.client.request_shapes import Asking
-from prony.errors import TransportError
+from prony.client.experiments import RemoteExperiments
+from prony.client.request_shapes import Requests
+from prony.client.resolve_id import exists
+from prony.errors import InputError, NotFoundError, TransportError
 from prony.model.experiment_data import Entry
 from prony.model.picture import Counters, Distribution, Starts, Timeline
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
 
 
 class LogPiece(NamedTuple):
-    """`next_offset` is where the log goes on; `ended`: nothing will follow."""
+    """A piece of a log. `next_offset` is where the log goes on; `ended`: nothing will follow."""
 
     text: bytes
     next_offset: int
     ended: bool
 
 
-class Jobs(Asking):
-    def jobs(
+class RemoteJobs:
+    """Jobs, with their results and what charts are drawn from."""
+
+    def __init__(self, requests: Requests, experiments: RemoteExperiments) -> None:
+        self._requests = requests
+        self._connection = requests.connection
+        self._experiments = experiments
+
+    def find(self, text: str) -> str:
+        """Return the id of the job that a person means.
+
+        Args:
+            text: A job's id, of which the experiment's part may be abbreviated, or an experiment that has one job.
+
+        Raises:
+            NotFoundError: There is no such job.
+            InputError: Several may be meant.
+        """
+        if exists(self.get, text):
+            return text
+        begin, dash, number = text.rpartition("-")
+        if not (dash and begin):
+            return self._only_job(self._experiments.find(text))
+        wanted = f"{self._experiments.find(begin)}-{number}"
+        if exists(self.get, wanted):
+            return wanted
+        raise NotFoundError(f"no job {wanted!r}", hint=f"`prony jobs --experiment {begin}` lists them")
+
+    def _only_job(self, experiment_id: str) -> str:
+        found = self.page(experiment=experiment_id, limit=2)
+        if len(found.items) == 1:
+            return found.items[0].id
+        hint = f"`prony jobs --experiment {experiment_id}` lists them"
+        raise InputError(f"experiment {experiment_id} has not one job but several, or none", hint=hint)
+
+    def page(
         self,
         *,
         state: JobState | None = None,
@@ -35,7 +71,7 @@ class Jobs(Asking):
     ) -> Page[QueuedJob]:
         """Return the jobs that all filters leave, a page at a time."""
         written = None if label is None else "=".join(label)
-        return self._get(
+        return self._requests.get(
             Page[QueuedJob],
             "jobs",
             state=state,
@@ -46,51 +82,61 @@ class Jobs(Asking):
             cursor=cursor,
         )
 
-    def job(self, job_id: str) -> JobDetail:
-        return self._get(JobDetail, "jobs", job_id)
+    def get(self, job_id: str) -> JobDetail:
+        """Return one job, with every attempt."""
+        return self._requests.get(JobDetail, "jobs", job_id)
 
     def cancel(self, job_id: str) -> QueuedJob:
-        return self._send(QueuedJob, "POST", "jobs", job_id, "cancel")
+        """Stop a job; what was measured is kept."""
+        return self._requests.send(QueuedJob, "POST", "jobs", job_id, "cancel")
 
     def retry(self, job_id: str) -> QueuedJob:
-        return self._send(QueuedJob, "POST", "jobs", job_id, "retry")
+        """Have a failed, partial or cancelled job wait again."""
+        return self._requests.send(QueuedJob, "POST", "jobs", job_id, "retry")
 
     def batch(self, batch: JobBatch) -> JobBatchAnswer:
-        return self._send(JobBatchAnswer, "POST", "jobs", "batch", body=batch)
+        """Cancel or retry many jobs at once."""
+        return self._requests.send(JobBatchAnswer, "POST", "jobs", "batch", body=batch)
 
     def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, wait_s: float = 0.0) -> LogPiece:
-        """Return the log from `offset` on; where there is nothing yet, the server waits up to `wait_s` for more."""
+        """Return the log from `offset` on; where there is nothing yet, the server waits up to `wait_s` for more.
+
+        Raises:
+            TransportError: The answer does not say where the log goes on.
+        """
         query = {"attempt": attempt, "offset": offset, "wait_s": wait_s}
         call = Call("GET", ("jobs", job_id, "logs"), query, wait_s=wait_s, is_safe=True)
         response = self._connection.send(call)
-        told = response.headers.get(wire.NEXT_OFFSET, "")
-        if not told.isdecimal():
+        next_offset = response.headers.get(wire.NEXT_OFFSET, "")
+        if not next_offset.isdecimal():
             raise TransportError(f"{self._connection.base} does not say where the log goes on")
         ended = response.headers.get(wire.ENDED, "").lower() == "true"
-        return LogPiece(response.content, int(told), ended)
+        return LogPiece(response.content, int(next_offset), ended)
 
     def result(self, job_id: str) -> Entry:
-        return self._get(Entry, "jobs", job_id, "result")
+        """Return a job's result, with its summary."""
+        return self._requests.get(Entry, "jobs", job_id, "result")
 
     def distribution(self, job_id: str, *, metric: str | None = None, bins: int = 60) -> Distribution:
         """Return every sample that counts in bins, run by run."""
-        return self._get(Distribution, "jobs", job_id, "distribution", metric=metric, bins=bins)
+        return self._requests.get(Distribution, "jobs", job_id, "distribution", metric=metric, bins=bins)
 
     def timeline(self, job_id: str, *, buckets: int = 200) -> Timeline:
-        return self._get(Timeline, "jobs", job_id, "timeline", buckets=buckets)
+        """Return how the samples went over time, in so many buckets."""
+        return self._requests.get(Timeline, "jobs", job_id, "timeline", buckets=buckets)
 
     def starts(self, job_id: str) -> Starts:
         """Return cold against warm."""
-        return self._get(Starts, "jobs", job_id, "starts")
+        return self._requests.get(Starts, "jobs", job_id, "starts")
 
     def counters(self, job_id: str, *, most: int = 12, points: int = 400) -> Counters:
         """Return what the machine did beside the run, thinned."""
-        return self._get(Counters, "jobs", job_id, "counters", most=most, points=points)
+        return self._requests.get(Counters, "jobs", job_id, "counters", most=most, points=points)
 
     def samples(self, job_id: str, to: Path) -> Path:
         """Write every raw sample to the Parquet file `to`."""
-        return self._fetch(to, "jobs", job_id, "samples")
+        return self._requests.fetch(to, "jobs", job_id, "samples")
 
     def telemetry(self, job_id: str, to: Path) -> Path:
         """Write what the machine did beside the run to the Parquet file `to`."""
-        return self._fetch(to, "jobs", job_id, "telemetry")
+        return self._requests.fetch(to, "jobs", job_id, "telemetry")

@@ -1,24 +1,39 @@
-"""Operations on recipes that are not submitted: check one, get the schema, the examples, the names to use."""
+"""Recipes that are not submitted, and the folders of scripts that travel with some of them."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from prony.client.connection import Call
-from prony.client.request_shapes import Asking
+from prony.client.connection import Call, Content
+from prony.client.request_shapes import Requests
 from prony.errors import TransportError
 from prony.model.check import Catalogue, Examples, RecipeCheck
-from prony.model.queue import Submission
+from prony.model.queue import Compatibility, Submission
 
 
-class Recipes(Asking):
+class RemoteRecipes:
+    """Recipes: check one, see who could run it, get the schema, the examples, the names to use."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+        self._connection = requests.connection
+
     def check(self, submission: Submission) -> RecipeCheck:
         """Say what is wrong with a recipe, or what it becomes and who could run it; nothing is submitted."""
-        return self._send(RecipeCheck, "POST", "recipes", "check", body=submission)
+        return self._requests.send(RecipeCheck, "POST", "recipes", "check", body=submission)
+
+    def compatibility(self, submission: Submission) -> Compatibility:
+        """Say which agents could run a recipe, and what each of the others lacks; nothing is submitted."""
+        return self._requests.send(Compatibility, "POST", "compatibility", body=submission)
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the recipes that the server takes."""
+        """Return the JSON Schema of the recipes that the server takes.
+
+        Raises:
+            TransportError: The answer is no JSON.
+        """
         content = self._connection.send(Call("GET", ("recipes", "schema"), is_safe=True)).content
         try:
             found: dict[str, Any] = json.loads(content)
@@ -27,8 +42,25 @@ class Recipes(Asking):
         return found
 
     def examples(self) -> Examples:
-        return self._get(Examples, "recipes", "examples")
+        """Return the example recipes of the server."""
+        return self._requests.get(Examples, "recipes", "examples")
 
     def catalogue(self) -> Catalogue:
         """Return the names that a recipe may use there."""
-        return self._get(Catalogue, "recipes", "names")
+        return self._requests.get(Catalogue, "recipes", "names")
+
+
+class RemoteScripts:
+    """Folders of scripts, each packed as a tar. See `prony.ports.use_cases.ScriptUseCases`."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+
+    def keep(self, sha256: str, content: Content) -> None:
+        """Bring the tar of a folder, by its own SHA-256; one that is there already is not kept twice."""
+        headers = {"Content-Type": "application/x-tar"}
+        self._requests.connection.send(Call("PUT", ("scripts", sha256), headers=headers, content=content))
+
+    def fetch(self, sha256: str, to: Path) -> Path:
+        """Write the tar to the file `to`."""
+        return self._requests.fetch(to, "scripts", sha256)

@@ -1,4 +1,4 @@
-"""The few shapes that operations come in: ask for a noun, make one, send one, do something, fetch a file."""
+"""The few shapes that requests come in: ask for a noun, create one, send one, do something, fetch a file."""
 
 from __future__ import annotations
 
@@ -14,30 +14,34 @@ from prony.model.base import Noun
 N = TypeVar("N", bound=Noun)
 
 
-class Asking:
-    """What the parts of the client have in common: the connection, and how a request is made from nouns."""
+class Requests:
+    """Makes requests of nouns, over one connection; each part of the client has one."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
 
-    def _get(self, noun: type[N], *parts: str, **query: Asked) -> N:
-        return self._connection.read(noun, Call("GET", parts, query, is_safe=True))
+    def get(self, noun: type[N], *parts: str, **query: Asked) -> N:
+        """Ask for a noun; safe to repeat, so it is repeated where the connection breaks."""
+        return self.connection.read(noun, Call("GET", parts, query, is_safe=True))
 
-    def _create(self, noun: type[N], *parts: str, body: Noun | None = None, key: str | None = None) -> N:
+    def create(self, noun: type[N], *parts: str, body: Noun | None = None, key: str | None = None) -> N:
         """Make something once, however often it must be asked for: the server knows the key again."""
         named = wire.headers(None, key=key or uuid.uuid4().hex)
         call = Call("POST", parts, headers={**named, **_type(body)}, content=_content(body), is_safe=True)
-        return self._connection.read(noun, call)
+        return self.connection.read(noun, call)
 
-    def _send(self, noun: type[N], method: str, *parts: str, body: Noun | None = None, wait_s: float = 0.0) -> N:
+    def send(self, noun: type[N], method: str, *parts: str, body: Noun | None = None, wait_s: float = 0.0) -> N:
+        """Send a noun, or nothing, and read the noun that is the answer; it is not repeated."""
         call = Call(method, parts, headers=_type(body), content=_content(body), wait_s=wait_s)
-        return self._connection.read(noun, call)
+        return self.connection.read(noun, call)
 
-    def _do(self, method: str, *parts: str, **query: Asked) -> None:
-        self._connection.send(Call(method, parts, query))
+    def do(self, method: str, *parts: str, **query: Asked) -> None:
+        """Ask for something that has no answer but that it was done."""
+        self.connection.send(Call(method, parts, query))
 
-    def _fetch(self, to: Path, *parts: str, **query: Asked) -> Path:
-        return self._connection.download(Call("GET", parts, query, is_safe=True), to)
+    def fetch(self, to: Path, *parts: str, **query: Asked) -> Path:
+        """Write the body of an answer to the file `to`, whole or not at all."""
+        return self.connection.download(Call("GET", parts, query, is_safe=True), to)
 
 
 def _content(body: Noun | None) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Operations on the server itself: what waits, who could run it, how it is, who may use it."""
+"""The server itself: what waits there, how it is, what changes; and the tokens of those who may use it."""
 
 from __future__ import annotations
 
@@ -6,26 +6,29 @@ from collections.abc import Iterator
 
 from prony.client import wire
 from prony.client.connection import Call
-from prony.client.request_shapes import Asking
+from prony.client.request_shapes import Requests
 from prony.client.watching import changes
 from prony.model.about import About
 from prony.model.access import AuditEntry, LoginLink, MadeToken, NewToken, Token
 from prony.model.event import Changed
 from prony.model.gang import ClockReading
-from prony.model.queue import Compatibility, Health, Page, Queue, Stats, Submission
+from prony.model.queue import Health, Page, Queue, Stats
 
 
-class House(Asking):
-    def compatibility(self, submission: Submission) -> Compatibility:
-        """Say which agents could run a recipe, and what each of the others lacks; nothing is submitted."""
-        return self._send(Compatibility, "POST", "compatibility", body=submission)
+class RemoteServer:
+    """The server as a whole."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+        self._connection = requests.connection
 
     def events(self) -> Iterator[Changed | None]:
         """Yield what changes anywhere, until the connection is lost; None: anything may have changed."""
         return changes(self._connection)
 
     def queue(self) -> Queue:
-        return self._get(Queue, "queue")
+        """Return what waits, and why."""
+        return self._requests.get(Queue, "queue")
 
     def health(self) -> Health:
         """Say which parts of the server work; an answer of one that fails is an answer too."""
@@ -34,28 +37,39 @@ class House(Asking):
 
     def clock(self) -> ClockReading:
         """Return what the server's monotonic clock says."""
-        return self._get(ClockReading, "clock")
+        return self._requests.get(ClockReading, "clock")
 
     def about(self) -> About:
         """Return what the server is, and who we are to it."""
-        return self._get(About, "about")
+        return self._requests.get(About, "about")
 
     def stats(self) -> Stats:
-        return self._get(Stats, "stats")
-
-    def add_token(self, token: NewToken) -> MadeToken:
-        """Make a token; its secret is in this answer and never again."""
-        return self._send(MadeToken, "POST", "tokens", body=token)
-
-    def tokens(self, *, limit: int = 100, cursor: str | None = None) -> Page[Token]:
-        return self._get(Page[Token], "tokens", limit=limit, cursor=cursor)
-
-    def revoke_token(self, token_id: str) -> None:
-        self._do("DELETE", "tokens", token_id)
+        """Return how many jobs, agents and experiments there are."""
+        return self._requests.get(Stats, "stats")
 
     def login_link(self) -> LoginLink:
         """Make a link that logs a browser in, one time."""
-        return self._send(LoginLink, "POST", "login-links")
+        return self._requests.send(LoginLink, "POST", "login-links")
+
+
+class RemoteTokens:
+    """Tokens, by which a server knows who asks, and the trail of what they did."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+
+    def add(self, token: NewToken) -> MadeToken:
+        """Make a token; its secret is in this answer and never again."""
+        return self._requests.send(MadeToken, "POST", "tokens", body=token)
+
+    def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Token]:
+        """Return tokens without their secrets, the newest first."""
+        return self._requests.get(Page[Token], "tokens", limit=limit, cursor=cursor)
+
+    def revoke(self, token_id: str) -> None:
+        """End a token."""
+        self._requests.do("DELETE", "tokens", token_id)
 
     def audit(self, *, limit: int = 100, cursor: str | None = None) -> Page[AuditEntry]:
-        return self._get(Page[AuditEntry], "audit", limit=limit, cursor=cursor)
+        """Return who did what, the newest first."""
+        return self._requests.get(Page[AuditEntry], "audit", limit=limit, cursor=cursor)

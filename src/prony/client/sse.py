@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 
 class Message(NamedTuple):
+    """One message of an event stream: its kind, and what it says."""
+
     event: str
     data: str
 

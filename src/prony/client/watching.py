@@ -40,6 +40,7 @@ def kind_of(update: Update) -> str:
 
 
 def has_ended(view: ExperimentView) -> bool:
+    """Whether nothing of an experiment waits or runs any more."""
     return view.experiment.state not in (ExperimentState.PENDING, ExperimentState.RUNNING)
 
 

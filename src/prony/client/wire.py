@@ -45,7 +45,11 @@ _BY_STATUS: dict[int, type[PronyError]] = {
 
 
 def base_of(url: str) -> str:
-    """Return a server's address as it is kept: scheme and host, the path that it lives under, no slash at the end."""
+    """Return a server's address as it is kept: scheme and host, the path that it lives under, no slash at the end.
+
+    Raises:
+        InputError: It is no address of a server, or has a user, a query or a fragment.
+    """
     text = url.strip()
     hint = "an address looks like http://127.0.0.1:7337 or https://prony.example.org"
     try:
@@ -145,6 +149,7 @@ def _stranger(status: int, body: bytes, where: str, location: str) -> TransportE
 
 
 def unreachable(base: str, reason: str) -> TransportError:
+    """Return the error for a server that does not answer, with what to do."""
     return TransportError(
         f"cannot reach the server at {base}: {reason or 'no reason given'}",
         hint="is it running there? `prony server` starts one; --server or PRONY_SERVER says where it is",

@@ -1,4 +1,4 @@
-"""The seam for time: asked for, never taken."""
+"""The port for time: asked for, never taken."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    def monotonic_ns(self) -> int: ...
+    """Tells the time to whoever is given one."""
 
-    def now(self) -> datetime: ...
+    def monotonic_ns(self) -> int:
+        """Return nanoseconds from an arbitrary beginning, for durations; it never goes back."""
+
+    def now(self) -> datetime:
+        """Return the present instant, aware, in UTC."""
 
 
 class SystemClock:
     """The machine's own clocks; `perf_counter` because it is the one that the engine's child stamps with."""
 
     def monotonic_ns(self) -> int:
+        """Return nanoseconds from an arbitrary beginning."""
         return time.perf_counter_ns()
 
     def now(self) -> datetime:
+        """Return the present instant in UTC."""
         return datetime.now(UTC)

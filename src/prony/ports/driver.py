@@ -158,10 +158,22 @@ class Driver(Protocol):
     Options: ClassVar[type[Any]]  # a Noun: what stands under workload.options
 
     def prepare(self, wants: Wants) -> Prepared:
-        """Make every request; it may speak to the endpoint (tables, keys, collections), and clears up in `finish`."""
+        """Make every request; it may speak to the endpoint (tables, keys, collections), and clears up in `finish`.
+
+        Args:
+            wants: Where requests go, how many at most, and what the recipe's options say.
+
+        Returns:
+            The requests in the order in which they are sent, and the wire that frames their replies.
+        """
 
     def digest(self, request: Request, reply: Reply) -> Digest:
-        """Say what a reply was. Only called for whole replies of a wire that keeps them."""
+        """Say what a reply was. Only called for whole replies of a wire that keeps them.
+
+        Args:
+            request: The request that was sent, as `prepare` made it.
+            reply: What came back, with when each piece of it arrived.
+        """
 
     def finish(self) -> None:
         """Remove what `prepare` made at the endpoint."""
@@ -176,6 +188,12 @@ class Task(Protocol):
     def prompts(
         self, options: Any, *, count: int, seeds: Mapping[str, int], base: Path, lengths: Stamps | None = None
     ) -> Sequence[Prompt]:
-        """Return so many prompts, the same for the same seeds (`prompts`, `lengths`); fewer where sets end.
+        """Return so many prompts, the same for the same seeds; fewer where a set ends.
 
-        `lengths` are those of a trace: a row of input and output tokens for each prompt; 0 or less where untold."""
+        Args:
+            options: An instance of the task's Options.
+            count: How many prompts are wanted.
+            seeds: A seed for what is asked (`prompts`) and one for how long it is (`lengths`).
+            base: What relative paths in the recipe are relative to.
+            lengths: Those of a trace: a row of input and output tokens for each prompt; 0 or less where not known.
+        """

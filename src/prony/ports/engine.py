@@ -93,8 +93,12 @@ class Session(Protocol):
     def bind(self, inputs: Mapping[str, Array]) -> Callable[[], Any]:
         """Do all that may be done beforehand (conversion, copies to the device) and return the call to be timed.
 
-        The call takes nothing, blocks until the outputs are ready on the host, and returns them in whatever form is
-        cheapest; `outputs` makes arrays of them outside the timer.
+        Args:
+            inputs: An array for each name of `signature`.
+
+        Returns:
+            A call that takes nothing, blocks until the outputs are ready on the host, and returns them in whatever form
+            is cheapest; `outputs` makes arrays of them outside the timer.
         """
 
     def outputs(self, raw: Any) -> dict[str, Array]:
@@ -120,7 +124,15 @@ class Engine(Protocol):
         """Look for units. Runs in a child of its own, so it may initialise devices."""
 
     def load(self, path: str, options: LoadOptions) -> Session:
-        """Load and compile. Raise CapacityError(code="unit_unavailable") for a unit that is not there: no fallback."""
+        """Load and compile a model.
+
+        Args:
+            path: The model's main file.
+            options: The unit, precision and threads that the recipe asks for.
+
+        Raises:
+            CapacityError: The unit is not there, with the code `unit_unavailable`; there is no fallback.
+        """
 
 
 # The endings whose float32 reference is computed by which engine: the plainest reader of each format.

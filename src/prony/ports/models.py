@@ -42,7 +42,11 @@ class ModelPolicy:
     folders: tuple[Path, ...] | None = None
 
     def variables(self) -> dict[str, str]:
-        """Return the environment that hands this policy to `prony exec`; what is not restricted is not in it."""
+        """Return the environment that hands this policy to `prony exec`; what is not restricted is not in it.
+
+        Raises:
+            InputError: A folder's name cannot be written in a list of folders.
+        """
         folders = None if self.folders is None else [str(folder.absolute()) for folder in self.folders]
         if folders and any(os.pathsep in folder for folder in folders):
             raise InputError(f"a folder with {os.pathsep!r} in its name cannot be allowed", hint="rename it")
@@ -55,7 +59,11 @@ class ModelPolicy:
         return {name: value for name, value in given.items() if value is not None}
 
     def check_scheme(self, reference: str) -> None:
-        """Refuse a reference of a kind that is not allowed."""
+        """Refuse a reference of a kind that is not allowed.
+
+        Raises:
+            InputError: It is refused, with the code `model_refused`.
+        """
         scheme = scheme_of(reference)
         if self.schemes is not None and scheme not in self.schemes:
             shown = " and ".join(self.schemes) or "nothing"
@@ -64,7 +72,15 @@ class ModelPolicy:
             )
 
     def check_path(self, path: Path, named: str) -> None:
-        """Refuse a path that lies outside every allowed folder, links followed, in the same words whether it exists."""
+        """Refuse a path that lies outside every allowed folder, links followed, in the same words whether it exists.
+
+        Args:
+            path: Where it leads from here.
+            named: The path as the recipe has it, for the message.
+
+        Raises:
+            InputError: It is refused, with the code `path_refused`.
+        """
         if self.folders is None:
             return
         try:
@@ -91,7 +107,11 @@ AGENT_POLICY = ModelPolicy(schemes=("zoo", "https"), private=False, max_bytes=20
 
 
 def policy_of(environment: Mapping[str, str]) -> ModelPolicy:
-    """Read the policy that `ModelPolicy.variables` wrote; what cannot be understood is refused, never passed over."""
+    """Read the policy that `ModelPolicy.variables` wrote; what cannot be understood is refused, never passed over.
+
+    Raises:
+        InputError: A variable is not written as `ModelPolicy.variables` writes it.
+    """
     schemes = environment.get("PRONY_MODEL_SCHEMES")
     private = environment.get("PRONY_MODEL_PRIVATE", "allow")
     most = environment.get("PRONY_MODEL_MAX_BYTES")
@@ -146,4 +166,14 @@ class ModelSource(Protocol):
     scheme: ClassVar[str]
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
-        """Return the files, from the cache where possible. A damaged or wrong file is never returned."""
+        """Return the files, from the cache where possible. A damaged or wrong file is never returned.
+
+        Args:
+            reference: The model as the recipe names it, with its scheme.
+            options: Where the cache is, which endings the engine loads, and what may be fetched.
+            progress: Called while something long happens.
+
+        Raises:
+            InputError: The reference is wrong, or the policy refuses it.
+            NotFoundError: There is no such model.
+        """

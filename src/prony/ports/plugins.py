@@ -25,7 +25,15 @@ def find_plugins(group: str) -> dict[str, EntryPoint]:
 
 
 def target(group: str, name: str) -> str:
-    """Return where a plug-in lives, as `module:attribute`."""
+    """Return where a plug-in lives, as `module:attribute`.
+
+    Args:
+        group: The kind of plug-in, as an entry point names it: `prony.engines`.
+        name: The plug-in's own name.
+
+    Raises:
+        NotFoundError: No plug-in of this kind has the name; the nearest one is in the hint.
+    """
     known = find_plugins(group)
     if name in known:
         return known[name].value

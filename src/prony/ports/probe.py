@@ -23,6 +23,11 @@ class Probe(Protocol):
         """Read every counter once; must take well under a millisecond for what is read often."""
 
     def watch(self, pids: Collection[int]) -> None:
-        """Say whose share is wanted from now on, for counters that can be told apart by process."""
+        """Say whose share is wanted from now on, for counters that can be told apart by process.
 
-    def close(self) -> None: ...
+        Args:
+            pids: The processes that belong to the run.
+        """
+
+    def close(self) -> None:
+        """Let go of what it holds open; nothing is read afterwards."""

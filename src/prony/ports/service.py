@@ -80,8 +80,13 @@ class Service(Protocol):
         """Write what the server needs into the folder and say how it is started."""
 
     def ready(self, endpoint: Endpoint, options: Any) -> str | None:
-        """Ask the server once whether it really serves (a PING, a query, a model that is loaded); None when it does,
-        else what it still lacks. Called again and again until then; must take at most a second."""
+        """Ask the server once whether it really serves (a PING, a query, a model that is loaded).
+
+        Called again and again until it does; must take at most a second.
+
+        Returns:
+            None when it serves, else what it still lacks.
+        """
 
     def facts(self, endpoint: Endpoint, options: Any) -> Mapping[str, str]:
         """Return version and settings as the server itself tells them, for the result: configuration read back."""

@@ -9,7 +9,7 @@ from store.nouns import experiment, jobs, write_folder
 
 from prony.app.accounts import account_of
 from prony.app.dossiers import dossier_of
-from prony.app.histories import Histories
+from prony.app.local_histories import LocalHistories
 from prony.app.results import summary_of
 from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.cost import Cost
@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def _account(store: Store, name: str) -> AnalysedExperiment:
-    Histories(store).judge()
+    LocalHistories(store).judge()
     return account_of(store, dossier_of(store, name))
 
 
@@ -61,7 +61,7 @@ def test_what_a_million_costs_is_told_from_the_recipes_price(store: Store) -> No
 
 def test_a_pinned_result_is_what_this_one_is_held_against(store: Store) -> None:
     series = _account(store, "bbb222").histories[0].series.id
-    Histories(store).set_baseline(series, NewBaseline(job_id=None))
+    LocalHistories(store).set_baseline(series, NewBaseline(job_id=None))
     pinned = _account(store, "bbb222").histories[0].baseline
     assert pinned is not None
     told = findings(_account(store, "aaa111"))

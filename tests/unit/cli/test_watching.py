@@ -86,6 +86,7 @@ class Server:
         self.streams = list(streams)
         self.cancelled = 0
         self.refusals: list[PronyError] = []
+        self.experiments = self
 
     def watch(self, _: str, *, on_lost: Any) -> Iterator[Update]:
         for update in self.streams.pop(0):
@@ -97,7 +98,7 @@ class Server:
                 assert not callable(update)
                 yield update
 
-    def cancel_experiment(self, _: str) -> None:
+    def cancel(self, _: str) -> None:
         self.cancelled += 1
         if self.refusals:
             raise self.refusals.pop(0)

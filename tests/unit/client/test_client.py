@@ -25,7 +25,7 @@ GONE = Answer(hang_up=True)
 
 def test_a_recipe_is_handed_in_and_comes_back_as_an_experiment(server: Canned, client: Client) -> None:
     server.says(document(view().model_dump_json(), 201))
-    assert client.submit(SUBMISSION) == view()
+    assert client.experiments.submit(SUBMISSION) == view()
     (request,) = server.requests
     assert (request.method, request.path) == ("POST", "/api/v1/experiments")
     assert request.headers["Authorization"] == "Bearer secret"
@@ -34,34 +34,34 @@ def test_a_recipe_is_handed_in_and_comes_back_as_an_experiment(server: Canned, c
 
 def test_filters_that_are_not_given_do_not_travel(server: Canned, client: Client) -> None:
     server.says(document(page(job(), following="c2")))
-    found = client.jobs(state=JobState.WAITING, label=("who", "me"), limit=5)
+    found = client.jobs.page(state=JobState.WAITING, label=("who", "me"), limit=5)
     assert found == Page[QueuedJob](items=(job(),), next="c2")
     assert server.requests[0].query == {"state": ["waiting"], "label": ["who=me"], "limit": ["5"]}
 
 
 def test_a_yes_or_no_is_written_as_the_api_reads_it(server: Canned, client: Client) -> None:
     server.says(Answer(status=204))
-    client.delete("e1", force=True)
+    client.experiments.delete("e1", force=True)
     assert server.requests[0].query == {"force": ["true"]}
 
 
 def test_no_job_within_the_wait_is_none(server: Canned, client: Client) -> None:
     server.says(Answer(status=204))
-    assert client.lease(LeaseRequest(agent_id="a1", incarnation="i", wait_s=0)) is None
+    assert client.leases.lease(LeaseRequest(agent_id="a1", incarnation="i", wait_s=0)) is None
 
 
 def test_a_piece_of_a_log_says_where_it_goes_on(server: Canned, client: Client) -> None:
     server.says(Answer(b"line\n", headers={"Prony-Next-Offset": "12", "Prony-Ended": "true"}))
-    assert client.logs("e1-001", offset=7, wait_s=0) == (b"line\n", 12, True)
+    assert client.jobs.logs("e1-001", offset=7, wait_s=0) == (b"line\n", 12, True)
     server.says(Answer(b"line\n"))
     with pytest.raises(TransportError, match="where the log goes on"):
-        client.logs("e1-001")
+        client.jobs.logs("e1-001")
 
 
 def test_a_server_that_is_not_well_answers_all_the_same(server: Canned, client: Client) -> None:
     parts = [{"name": "store", "ok": False, "detail": "disk full"}]
     server.says(document({"ok": False, "version": "1", "parts": parts}, 503))
-    assert client.health().parts[0].detail == "disk full"
+    assert client.server.health().parts[0].detail == "disk full"
     assert len(server.requests) == 1
 
 
@@ -71,7 +71,7 @@ def test_a_server_that_is_not_well_answers_all_the_same(server: Canned, client: 
 def test_the_server_s_errors_are_raised_here(server: Canned, client: Client) -> None:
     server.says(problem("conflict", 409, "experiment e1 is running", hint="cancel it first"))
     with pytest.raises(ConflictError, match="is running") as caught:
-        client.delete("e1")
+        client.experiments.delete("e1")
     assert caught.value.hint == "cancel it first"
 
 
@@ -81,7 +81,7 @@ def test_a_server_that_is_not_there_is_named_with_what_to_do(server: Canned) -> 
         Client("http://127.0.0.1:9", attempts=3, sleep=pauses.append) as client,
         pytest.raises(TransportError) as caught,
     ):
-        client.cancel("e1-001")
+        client.jobs.cancel("e1-001")
     assert "http://127.0.0.1:9" in caught.value.message
     assert "prony server" in caught.value.hint
     assert len(pauses) == 2  # nothing had been sent, so it was tried again although it changes something
@@ -93,7 +93,7 @@ def test_a_server_that_does_not_answer_in_time_is_told_as_that() -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
         with Client(url, timeout_s=0.1, attempts=1) as client, pytest.raises(TransportError, match="in time"):
-            client.queue()
+            client.server.queue()
 
 
 # Repeats
@@ -103,7 +103,7 @@ def test_what_only_reads_is_asked_again_when_the_connection_breaks_or_the_server
     server: Canned, client: Client, pauses: list[float]
 ) -> None:
     server.says(GONE, problem("store_busy", 503), Answer(b"<html>", 502), document(view().model_dump_json()))
-    assert client.experiment("e1") == view()
+    assert client.experiments.get("e1") == view()
     assert len(server.requests) == 4
     assert len(pauses) == 3
 
@@ -111,30 +111,30 @@ def test_what_only_reads_is_asked_again_when_the_connection_breaks_or_the_server
 def test_it_gives_up_after_a_few(server: Canned, client: Client) -> None:
     server.says(problem("store_busy", 503))
     with pytest.raises(StoreError):
-        client.experiment("e1")
+        client.experiments.get("e1")
     assert len(server.requests) == 4
 
 
 def test_a_submission_is_repeated_under_the_same_key(server: Canned, client: Client) -> None:
     server.says(GONE, document(view().model_dump_json(), 201))
-    client.submit(SUBMISSION)
+    client.experiments.submit(SUBMISSION)
     first, second = (request.headers["Idempotency-Key"] for request in server.requests)
     assert first == second
-    client.submit(SUBMISSION)
+    client.experiments.submit(SUBMISSION)
     assert server.requests[2].headers["Idempotency-Key"] != first
 
 
 def test_what_changes_something_is_never_sent_twice(server: Canned, client: Client) -> None:
     server.says(GONE)
     with pytest.raises(TransportError):
-        client.retry("e1-001")
+        client.jobs.retry("e1-001")
     assert len(server.requests) == 1
 
 
 def test_the_caller_s_mistake_is_told_at_once(server: Canned, client: Client) -> None:
     server.says(problem("unauthorized", 401))
     with pytest.raises(AccessError):
-        client.agents()
+        client.agents.page()
     assert len(server.requests) == 1
 
 
@@ -143,7 +143,7 @@ def test_the_caller_s_mistake_is_told_at_once(server: Canned, client: Client) ->
 
 def watched(client: Client, lost: list[PronyError] | None = None) -> list[object]:
     told = [] if lost is None else lost
-    return list(client.watch("e1", on_lost=lambda error, _: told.append(error)))
+    return list(client.experiments.watch("e1", on_lost=lambda error, _: told.append(error)))
 
 
 def test_a_stream_gives_nouns_until_the_experiment_has_ended(server: Canned, client: Client) -> None:
@@ -213,7 +213,7 @@ def test_a_download_appears_whole_and_begins_again_when_it_breaks(
     server: Canned, client: Client, tmp_path: Path
 ) -> None:
     server.says(Answer(b"x" * 100_000, cut=70_000), Answer(b"y" * 100_000))
-    target = client.samples("e1-001", tmp_path / "new" / "samples.parquet")
+    target = client.jobs.samples("e1-001", tmp_path / "new" / "samples.parquet")
     assert target.read_bytes() == b"y" * 100_000
     assert list(target.parent.iterdir()) == [target]
 
@@ -223,7 +223,7 @@ def test_a_download_that_fails_leaves_what_was_there(server: Canned, client: Cli
     target.write_text("before")
     server.says(Answer(b"x" * 100, cut=7))
     with pytest.raises(TransportError):
-        client.export("e1", target)
+        client.experiments.download("e1", target)
     assert target.read_text() == "before"
     assert list(tmp_path.glob(".*")) == []
 
@@ -232,4 +232,4 @@ def test_a_place_that_cannot_be_written_is_named(server: Canned, client: Client,
     (tmp_path / "file").touch()
     server.says(Answer(b"x"))
     with pytest.raises(StoreError, match="cannot write"):
-        client.export("e1", tmp_path / "file" / "export.tar")
+        client.experiments.download("e1", tmp_path / "file" / "export.tar")

@@ -27,7 +27,7 @@ def job_id(house: House) -> str:
 
 def test_every_sample_of_a_run_lies_in_one_bin(house: House, job_id: str) -> None:
     with Client(house.url) as client:
-        found = client.distribution(job_id, bins=20)
+        found = client.jobs.distribution(job_id, bins=20)
     assert (found.metric, found.unit, found.better, found.metrics) == ("inference_ms", "ms", "lower", ("inference_ms",))
     assert len(found.edges) == len(found.counts) + 1 == 21
     assert len(found.runs) >= 3  # one that was disturbed is repeated, and shown too
@@ -39,7 +39,7 @@ def test_every_sample_of_a_run_lies_in_one_bin(house: House, job_id: str) -> Non
 
 def test_shares_rise_and_lie_between_the_runs(house: House, job_id: str) -> None:
     with Client(house.url) as client:
-        found = client.distribution(job_id)
+        found = client.jobs.distribution(job_id)
     assert (found.ecdf[0].share, found.ecdf[-1].share) == (0.0, 1.0)
     values = [point.value for point in found.ecdf]
     assert values == sorted(values)
@@ -49,7 +49,7 @@ def test_shares_rise_and_lie_between_the_runs(house: House, job_id: str) -> None
 
 def test_a_timeline_counts_every_sample_and_shows_the_part_that_counts(house: House, job_id: str) -> None:
     with Client(house.url) as client:
-        found = client.timeline(job_id, buckets=50)
+        found = client.jobs.timeline(job_id, buckets=50)
     assert [run.repetition for run in found.runs] == sorted(run.repetition for run in found.runs)
     for run in found.runs:
         assert len(run.buckets) <= 51
@@ -62,7 +62,7 @@ def test_a_timeline_counts_every_sample_and_shows_the_part_that_counts(house: Ho
 
 def test_starts_tell_cold_from_warm(house: House, job_id: str) -> None:
     with Client(house.url) as client:
-        found = client.starts(job_id)
+        found = client.jobs.starts(job_id)
     assert len(found.runs) >= 4
     assert all(run.load is not None and run.first is not None for run in found.runs)
     assert [run.warm is not None for run in found.runs] == [run.kind == "measure" for run in found.runs]
@@ -71,7 +71,7 @@ def test_starts_tell_cold_from_warm(house: House, job_id: str) -> None:
 
 def test_counters_are_thinned_and_break_between_runs(house: House, job_id: str) -> None:
     with Client(house.url) as client:
-        found = client.counters(job_id, most=3, points=2)
+        found = client.jobs.counters(job_id, most=3, points=2)
     assert 0 < len(found.series) <= 3
     assert len(found.measured) >= 3
     for line in found.series:
@@ -82,9 +82,9 @@ def test_counters_are_thinned_and_break_between_runs(house: House, job_id: str) 
 def test_a_metric_without_samples_is_refused_with_those_that_have_some(house: House, job_id: str) -> None:
     with Client(house.url) as client:
         with pytest.raises(InputError, match="no samples of ttft_ms") as caught:
-            client.distribution(job_id, metric="ttft_ms")
+            client.jobs.distribution(job_id, metric="ttft_ms")
         with pytest.raises(NotFoundError):
-            client.timeline("nobody-001")
+            client.jobs.timeline("nobody-001")
     assert caught.value.hint == "it has inference_ms"
 
 

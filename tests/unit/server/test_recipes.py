@@ -28,7 +28,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 def test_a_mistake_is_told_with_its_place_and_the_nearest_right_key(house: House) -> None:
     text = 'name: x\nworkload:\n  kind: model\n  model: "zoo:tiny"\n  engin: onnxruntime\n'
     with Client(house.url) as client:
-        found = client.check(Submission(text=text))
+        found = client.recipes.check(Submission(text=text))
     first = found.problems[0]
     assert (first.line, first.column, first.path) == (5, 3, "workload.engin")
     assert "engine" in first.hint
@@ -38,14 +38,14 @@ def test_a_mistake_is_told_with_its_place_and_the_nearest_right_key(house: House
 @pytest.mark.parametrize("text", ["", "a: [", "name: x\nworkload: {kind: model, model: 'zoo:tiny', engine: nobody}"])
 def test_whatever_is_written_is_answered_with_problems(house: House, text: str) -> None:
     with Client(house.url) as client:
-        assert client.check(Submission(text=text)).problems
+        assert client.recipes.check(Submission(text=text)).problems
 
 
 def test_a_good_recipe_is_told_with_its_jobs_and_who_lacks_what(own: House) -> None:
     own.enrol("fits")
     own.enrol("lacks", capabilities={"facts": FACTS | {"engine": "onnxruntime"}})
     with Client(own.url) as client:
-        found = client.check(Submission(text=GOOD))
+        found = client.recipes.check(Submission(text=GOOD))
         assert own.client.get("/api/v1/experiments").json()["items"] == []
     assert (found.problems, found.name, found.kind, found.jobs) == ((), "looked-at", "model", 3)
     assert [one.title for one in found.planned] == ["batch_size=1", "batch_size=2", "batch_size=4"]
@@ -56,7 +56,7 @@ def test_a_good_recipe_is_told_with_its_jobs_and_who_lacks_what(own: House) -> N
 
 def test_the_schema_is_that_of_the_command_and_the_examples_say_what_they_are(house: House) -> None:
     with Client(house.url) as client:
-        schema, found = client.schema(), client.examples().items
+        schema, found = client.recipes.schema(), client.recipes.examples().items
     assert found[0].name == "quickstart"
     assert {one.kind for one in found} >= {"model", "service"}
     assert all(one.summary and one.text for one in found)
@@ -65,13 +65,13 @@ def test_the_schema_is_that_of_the_command_and_the_examples_say_what_they_are(ho
 
 def test_every_example_is_good(house: House) -> None:
     with Client(house.url) as client:
-        for one in client.examples().items:
-            assert client.check(Submission(text=one.text, name=one.file)).problems == (), one.file
+        for one in client.recipes.examples().items:
+            assert client.recipes.check(Submission(text=one.text, name=one.file)).problems == (), one.file
 
 
 def test_the_names_for_a_recipe_are_told(house: House) -> None:
     with Client(house.url) as client:
-        found = client.catalogue()
+        found = client.recipes.catalogue()
     assert {"zoo:tiny", "zoo:mobilenet-v2"} <= {one.name for one in found.models}
     assert {"onnxruntime", "openvino"} <= {one.name for one in found.engines}
     assert {"redis", "vllm"} <= {one.name for one in found.services}

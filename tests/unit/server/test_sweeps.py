@@ -7,6 +7,7 @@ import pytest
 from prony.app.api import Bench
 from prony.client import Client
 from prony.errors import InputError
+from prony.model.matrix import MatrixTerms
 from prony.recipe import loads
 
 from .house import House
@@ -37,29 +38,29 @@ def test_gates_are_judged_on_every_job(house: House, experiment_id: str) -> None
 
 def test_more_gates_may_be_asked_and_a_wrong_one_is_refused(house: House, experiment_id: str) -> None:
     with Client(house.url) as client:
-        found = client.gates(experiment_id, strict=True, gate=["inference_ms <= 1000", "load_ms <= 1000"])
+        found = client.analyses.gates(experiment_id, strict=True, more=["inference_ms <= 1000", "load_ms <= 1000"])
         assert (found.strict, len(found.outcomes)) == (True, 8)
         with pytest.raises(InputError, match="there is no metric 'nothing'"):
-            client.gates(experiment_id, gate=["nothing <= 3"])
+            client.analyses.gates(experiment_id, more=["nothing <= 3"])
 
 
 def test_a_matrix_has_the_price_of_its_recipe(house: House, experiment_id: str) -> None:
     with Client(house.url) as client:
-        found = client.matrix([experiment_id], rows="batch", columns="engine")
+        found = client.analyses.matrix([experiment_id], MatrixTerms(rows="batch", columns="engine"))
         with pytest.raises(InputError, match="no job has anything under 'colour'"):
-            client.matrix([experiment_id], rows="colour", columns="engine")
+            client.analyses.matrix([experiment_id], MatrixTerms(rows="colour", columns="engine"))
     assert (found.rows, found.columns, found.metric) == (("1", "2"), ("onnxruntime",), "inference_ms.p50")
     assert {worth.price.source for cell in found.cells for worth in cell.worths if worth.price} == {"the recipe"}
 
 
 def test_models_make_no_sweep(house: House, experiment_id: str) -> None:
     with Client(house.url) as client, pytest.raises(InputError, match="no job loads a service"):
-        client.sweep_report([experiment_id])
+        client.analyses.sweep([experiment_id])
 
 
 def test_the_reports_show_the_gates_first(house: House, experiment_id: str) -> None:
     bench = Bench(house.fleet.context.store)
-    assert str(bench.report(experiment_id, "github")).splitlines()[2].startswith("> [!")
-    assert b'classname="judged.gates"' in bytes(bench.report(experiment_id, "junit"))  # type: ignore[arg-type]
-    assert "## Gates" in str(bench.report(experiment_id, "md"))
-    assert "<h2>Gates</h2>" in str(bench.report(experiment_id, "html"))
+    assert bench.experiments.report(experiment_id, "github").decode().splitlines()[2].startswith("> [!")
+    assert b'classname="judged.gates"' in bench.experiments.report(experiment_id, "junit")
+    assert "## Gates" in bench.experiments.report(experiment_id, "md").decode()
+    assert "<h2>Gates</h2>" in bench.experiments.report(experiment_id, "html").decode()

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, select
 
 from prony.app import history as steps
-from prony.app.histories import Histories
+from prony.app.local_histories import LocalHistories
 from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.calibration import Calibration
 from prony.model.estimate import Estimate, Grade
@@ -24,9 +24,9 @@ from .nouns import NOW, summary
 
 def only(store: Store) -> History:
     """Return the only history there is, judged."""
-    own = Histories(store)
-    (series,) = own.series()
-    return own.history(series.id)
+    own = LocalHistories(store)
+    (series,) = own.page().items
+    return own.get(series.id)
 
 
 def test_a_regression_is_told_with_all_that_is_known_of_it(store: Store) -> None:
@@ -58,7 +58,7 @@ def test_a_result_between_others_has_them_judged_again(store: Store) -> None:
     values = numbers(40, change=25)
     late = 27
     fill(store, values, [place for place in range(40) if place != late])
-    own = Histories(store)
+    own = LocalHistories(store)
     own.judge()
     record(store, late, values[late])
     own.judge()
@@ -105,24 +105,24 @@ def test_nothing_but_zeros_is_an_explicit_state(store: Store) -> None:
 def test_other_parameters_are_another_series(store: Store) -> None:
     record(store, 0, 2.5)
     record(store, 1, 4.0, batch=8)
-    assert len(Histories(store).series()) == 2
-    assert len(Histories(store).series("quick")) == 2
+    assert len(LocalHistories(store).page().items) == 2
+    assert len(LocalHistories(store).find("quick")) == 2
 
 
 def test_an_acknowledged_change_is_told_no_more_and_its_level_is_held(store: Store) -> None:
     values = numbers(40, change=26) + numbers(12, change=0, size=0.25, seed=2)
     fill(store, values[:40])
-    own = Histories(store)
-    (change,) = own.changes()
-    said = own.ack(change.id[:6], Acknowledgement(reason="the new kernel", expected=True))
+    own = LocalHistories(store)
+    (change,) = own.changes().items
+    said = own.ack(own.find_change(change.id[:6]), Acknowledgement(reason="the new kernel", expected=True))
     assert said.state is ChangeState.ACKNOWLEDGED
-    assert own.changes() == ()
+    assert own.changes().items == ()
     assert only(store).series.state is SeriesState.STEADY
     with pytest.raises(ConflictError, match="acknowledged already"):
         own.ack(change.id, Acknowledgement())
     for place in range(40, 52):
         record(store, place, values[place])
-    (next_change,) = own.changes()
+    (next_change,) = own.changes().items
     assert next_change.id != change.id
     assert next_change.job_id == "run0040b1-0"
     assert [one.state for one in only(store).changes] == [ChangeState.ACKNOWLEDGED, ChangeState.FOUND]
@@ -134,7 +134,7 @@ def test_a_regression_whose_level_came_back_is_resolved(store: Store) -> None:
     fill(store, values)
     states = [(one.kind, one.state) for one in only(store).changes]
     assert states == [("regression", ChangeState.RESOLVED), ("improvement", ChangeState.FOUND)]
-    assert [one.kind for one in Histories(store).changes()] == ["improvement"]
+    assert [one.kind for one in LocalHistories(store).changes().items] == ["improvement"]
 
 
 def test_a_canary_that_moved_too_takes_the_blame_from_the_code(store: Store) -> None:
@@ -153,8 +153,8 @@ def test_a_canary_that_moved_too_takes_the_blame_from_the_code(store: Store) -> 
 
 def test_pairs_side_by_side_confirm_or_reject(store: Store) -> None:
     fill(store, numbers(change=26))
-    own = Histories(store)
-    (change,) = own.changes()
+    own = LocalHistories(store)
+    (change,) = own.changes().items
     with reading(store.engine) as connection:
         assert [one.id for one in confirmations.wanting(connection, 5)] == [change.id]
     promising = [(2.5, new) for new in (2.62, 2.6, 2.47, 2.58, 2.61, 2.48, 2.62)]
@@ -176,18 +176,18 @@ def test_pairs_side_by_side_confirm_or_reject(store: Store) -> None:
 
 def test_what_was_rejected_by_pairs_is_no_change_any_more(store: Store) -> None:
     fill(store, numbers(change=26))
-    own = Histories(store)
-    (change,) = own.changes()
+    own = LocalHistories(store)
+    (change,) = own.changes().items
     with writing(store.engine) as connection:
         steps.confirm(connection, change.id, [(2.5, 2.5), (2.5, 2.49)] * 4)
-    assert own.changes() == ()
+    assert own.changes().items == ()
     assert only(store).series.state is SeriesState.STEADY
 
 
 def test_a_baseline_is_set_shown_compared_with_and_cleared(store: Store) -> None:
     made = fill(store, numbers(22))
-    own = Histories(store)
-    (series,) = own.series()
+    own = LocalHistories(store)
+    (series,) = own.page().items
     with pytest.raises(NotFoundError, match="no baseline"):
         own.baseline(series.id)
     own.set_baseline(series.id, NewBaseline(job_id=made[3].id, reason="release"))
@@ -204,7 +204,7 @@ def test_a_baseline_is_set_shown_compared_with_and_cleared(store: Store) -> None
 
 def test_a_history_goes_with_its_experiments_and_is_judged_anew_without_them(store: Store) -> None:
     made = fill(store, numbers(30))
-    Histories(store).judge()
+    LocalHistories(store).judge()
     for job in made[:5]:
         store.delete_experiment(job.experiment_id)
     record(store, 40, 2.5)
@@ -213,8 +213,8 @@ def test_a_history_goes_with_its_experiments_and_is_judged_anew_without_them(sto
 
 def test_histories_can_be_made_again_from_the_folders(store: Store) -> None:
     fill(store, numbers(change=26))
-    own = Histories(store)
-    (change,) = own.changes()
+    own = LocalHistories(store)
+    (change,) = own.changes().items
     own.ack(change.id, Acknowledgement(reason="known"))
     before = only(store)
     with writing(store.engine) as connection:
@@ -227,23 +227,23 @@ def test_histories_can_be_made_again_from_the_folders(store: Store) -> None:
 
 def test_another_metric_is_judged_for_the_answer_alone(store: Store) -> None:
     fill(store, numbers(25))
-    own = Histories(store)
-    (series,) = own.series()
+    own = LocalHistories(store)
+    (series,) = own.page().items
     with pytest.raises(InputError, match=r"no 'inference_ms\.p99'"):
-        own.history(series.id, "inference_ms.p99")
-    assert own.history(series.id, "inference_ms.p50") == own.history(series.id)
+        own.get(series.id, metric="inference_ms.p99")
+    assert own.get(series.id, metric="inference_ms.p50") == own.get(series.id)
 
 
 def test_a_name_that_nobody_knows_is_told(store: Store) -> None:
     with pytest.raises(NotFoundError, match="no series 'nope'"):
-        Histories(store).series("nope")
+        LocalHistories(store).find("nope")
     with pytest.raises(NotFoundError, match="no change"):
-        Histories(store).ack("nope", Acknowledgement())
+        LocalHistories(store).find_change("nope")
 
 
 def test_every_point_is_judged_once(store: Store) -> None:
     fill(store, numbers(25))
-    Histories(store).judge()
+    LocalHistories(store).judge()
     query = select(func.count()).select_from(history_tables.point).where(~history_tables.point.c.judged)
     with reading(store.engine) as connection:
         assert connection.execute(query).scalar_one() == 0

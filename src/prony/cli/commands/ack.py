@@ -17,10 +17,11 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.histories import histories
     from prony.cli.output import print_answer
+    from prony.cli.remote import open_bench
     from prony.model.history import Acknowledgement
 
-    with histories(options) as source:
-        change = source.ack(options.change, Acknowledgement(reason=options.reason, expected=options.expected))
+    words = Acknowledgement(reason=options.reason, expected=options.expected)
+    with open_bench(options) as bench:
+        change = bench.histories.ack(bench.histories.find_change(options.change), words)
     return print_answer(change, f"{change.id} is acknowledged. {change.sentence}", as_json=options.json)

@@ -65,11 +65,11 @@ def _list(client: Client, options: Namespace) -> int:
 
     from prony.cli.columns import AGENT, agent_cells
     from prony.cli.output import print_listed
-    from prony.client.resolve_id import iterate_pages
     from prony.model.agent import AgentState
+    from prony.ports.use_cases import iterate_pages
 
     state = AgentState(options.state) if options.state else None
-    agents = list(iterate_pages(partial(client.agents, state=state)))
+    agents = list(iterate_pages(partial(client.agents.page, state=state)))
     none = "no agent is like that" if state else f"no agent yet: prony agent start --server {client.url}"
     return print_listed(agents, AGENT, agent_cells, none=none, as_json=options.json)
 
@@ -78,9 +78,8 @@ def _show(client: Client, options: Namespace) -> int:
     from prony.cli.abilities import show_abilities, show_facts
     from prony.cli.columns import AGENT, agent_cells
     from prony.cli.output import print_columns, print_json, print_note, print_text
-    from prony.client.resolve_id import agent_named
 
-    agent = client.agent(agent_named(client, options.agent))
+    agent = client.agents.get(client.agents.find(options.agent))
     if options.json:
         print_json(agent.model_dump(mode="json"))
         return 0
@@ -98,14 +97,13 @@ def _show(client: Client, options: Namespace) -> int:
 
 def _act(client: Client, options: Namespace) -> int:
     from prony.cli.output import print_answer
-    from prony.client.resolve_id import agent_named
     from prony.report.escaping import one_line
 
-    agent_id = agent_named(client, options.agent)
+    agent_id = client.agents.find(options.agent)
     if options.action == "remove":
-        client.remove(agent_id)
+        client.agents.remove(agent_id)
         return print_answer({"removed": agent_id}, f"removed {agent_id}", as_json=options.json)
-    agent = client.drain(agent_id) if options.action == "drain" else client.reset(agent_id)
+    agent = client.agents.drain(agent_id) if options.action == "drain" else client.agents.reset(agent_id)
     return print_answer(agent, one_line(f"{agent.name} ({agent.id}) is {agent.state}"), as_json=options.json)
 
 
@@ -116,7 +114,7 @@ def _check(client: Client, options: Namespace) -> int:
     from prony.cli.submit import submission_of
     from prony.recipe import load
 
-    found = client.compatibility(submission_of(load(options.recipe, options.set), options.set))
+    found = client.recipes.compatibility(submission_of(load(options.recipe, options.set), options.set))
     if options.json:
         print_json(found.model_dump(mode="json"))
     else:

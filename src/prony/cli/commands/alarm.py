@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 from prony.cli.arguments import add_actions, end_actions, noun_of
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from prony.app.local_alarms import LocalAlarms
-    from prony.client import Client
-
-    Book = Client | LocalAlarms
+    from prony.ports.use_cases import UseCases
 
 _ACTIONS = {
     "add": "make an alarm; the secret of its webhooks is printed this one time",
@@ -56,27 +51,21 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import open_server_or_home
+    from prony.cli.remote import open_bench
 
     acts = {"add": _add, "list": _list, "show": _show, "test": _test, "remove": _remove}
-    with open_server_or_home(options, _here) as book:
-        return acts[options.action](book, options)
+    with open_bench(options) as bench:
+        return acts[options.action](bench, options)
 
 
-def _here() -> AbstractContextManager[LocalAlarms]:
-    from prony.app.local_alarms import open_alarms
-
-    return open_alarms()
-
-
-def _add(book: Book, options: Namespace) -> int:
+def _add(bench: UseCases, options: Namespace) -> int:
     from prony.cli.output import print_json, print_note, print_text
     from prony.cli.remote import note_unserved
     from prony.model.alarm import NewAlarm
 
     given = {key: value for key in _KEYS if (value := getattr(options, key)) is not None}
     given |= {"labels": dict(map(_label, options.label))}
-    made = book.add_alarm(noun_of(NewAlarm, given, hints=_HINTS, words=("name",)))
+    made = bench.alarms.add(noun_of(NewAlarm, given, hints=_HINTS, words=("name",)))
     if options.json:
         print_json(made.model_dump(mode="json"))
         return 0
@@ -100,25 +89,25 @@ def _label(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _list(book: Book, options: Namespace) -> int:
+def _list(bench: UseCases, options: Namespace) -> int:
     from prony.cli.columns import ALARM, alarm_cells
     from prony.cli.output import print_listed
-    from prony.client.resolve_id import iterate_pages
+    from prony.ports.use_cases import iterate_pages
 
     none = "no alarm yet: prony alarm add NAME --when 'experiment failed' --to URL makes one"
-    return print_listed(list(iterate_pages(book.alarms)), ALARM, alarm_cells, none=none, as_json=options.json)
+    return print_listed(list(iterate_pages(bench.alarms.page)), ALARM, alarm_cells, none=none, as_json=options.json)
 
 
-def _show(book: Book, options: Namespace) -> int:
+def _show(bench: UseCases, options: Namespace) -> int:
     from functools import partial
 
     from prony.cli.columns import ALARM, DELIVERY, INCIDENT, alarm_cells, delivery_cells, incident_cells
     from prony.cli.output import print_columns, print_json, print_note
-    from prony.client.resolve_id import iterate_pages
+    from prony.ports.use_cases import iterate_pages
 
-    found = book.alarm(options.alarm)
-    incidents = list(iterate_pages(partial(book.incidents, options.alarm), options.limit))
-    deliveries = list(iterate_pages(partial(book.deliveries, options.alarm), options.limit))
+    found = bench.alarms.get(options.alarm)
+    incidents = list(iterate_pages(partial(bench.alarms.incidents, options.alarm), options.limit))
+    deliveries = list(iterate_pages(partial(bench.alarms.deliveries, options.alarm), options.limit))
     if options.json:
         told = {
             "alarm": found.model_dump(mode="json"),
@@ -137,12 +126,12 @@ def _show(book: Book, options: Namespace) -> int:
     return 0
 
 
-def _test(book: Book, options: Namespace) -> int:
+def _test(bench: UseCases, options: Namespace) -> int:
     """Exit with 1 where somebody was not reached, or there is nobody to reach."""
     from prony.cli.columns import DELIVERY, delivery_cells
     from prony.cli.output import print_columns, print_json, print_note
 
-    answer = book.test_alarm(options.alarm)
+    answer = bench.alarms.test(options.alarm)
     if options.json:
         print_json(answer.model_dump(mode="json"))
     elif answer.deliveries:
@@ -152,8 +141,8 @@ def _test(book: Book, options: Namespace) -> int:
     return 0 if answer.ok else 1
 
 
-def _remove(book: Book, options: Namespace) -> int:
+def _remove(bench: UseCases, options: Namespace) -> int:
     from prony.cli.output import print_answer
 
-    book.remove_alarm(options.alarm)
+    bench.alarms.remove(options.alarm)
     return print_answer({"removed": options.alarm}, f"removed {options.alarm}", as_json=options.json)

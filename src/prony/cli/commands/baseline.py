@@ -24,20 +24,21 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.histories import histories, one_series
+    from prony.cli.histories import one_series
     from prony.cli.output import print_answer
+    from prony.cli.remote import open_bench
     from prony.model.history import NewBaseline
     from prony.report.number import plain
 
-    with histories(options) as source:
-        series = one_series(source, options.name)
+    with open_bench(options) as bench:
+        series = one_series(bench, options.name)
         if options.action == "clear":
-            source.clear_baseline(series.id)
+            bench.histories.clear_baseline(series.id)
             return print_answer({"cleared": series.id}, f"{series.id} has no baseline any more", as_json=options.json)
         if options.action == "set":
-            found = source.set_baseline(series.id, NewBaseline(job_id=options.job, reason=options.reason))
+            found = bench.histories.set_baseline(series.id, NewBaseline(job_id=options.job, reason=options.reason))
         else:
-            found = source.baseline(series.id)
+            found = bench.histories.baseline(series.id)
     value = "-" if found.value is None else plain(found.value, series.unit, 4)
     why = f" ({found.reason})" if found.reason else ""
     told = f"{series.id} {series.title}: job {found.job_id}, {series.metric} {value}, set {found.set_at:%Y-%m-%d}{why}"

@@ -19,4 +19,4 @@ def command(options: Namespace) -> int:
     from prony.cli.remote import connect
 
     with connect(options) as client:
-        return change(options, "cancelled", client, job=client.cancel, experiment=client.cancel_experiment)
+        return change(options, "cancelled", client, job=client.jobs.cancel, experiment=client.experiments.cancel)

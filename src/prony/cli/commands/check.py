@@ -71,7 +71,7 @@ def _there(options: Namespace) -> RecipeCheck:
 
     loaded = load(options.recipe, options.set)
     with connect(options) as client:
-        found = client.check(submission_of(loaded, options.set))
+        found = client.recipes.check(submission_of(loaded, options.set))
     if found.problems:  # what is right here and wrong there: another version, or a plug-in that it lacks
         first = found.problems[0]
         raise InputError(f"the server says: {first.message}", hint=first.hint, code="recipe")

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_json, add_server
-
-if TYPE_CHECKING:
-    from prony.model.comparison import Comparison, Terms
 
 _FAILING = ("regression", "inconclusive", "insufficient", "different")
 
@@ -36,12 +32,13 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.cli.comparison import show_comparison, terms_of
     from prony.cli.output import print_note
-    from prony.cli.remote import address
+    from prony.cli.remote import open_bench
     from prony.model.comparison import Conclusion
     from prony.report.html import comparison
 
     terms = terms_of(options)
-    found = _there(options, terms) if address(options) else _here(options, terms)
+    with open_bench(options) as bench:
+        found = bench.analyses.compare(options.names, terms)
     if options.html is not None:
         options.html.parent.mkdir(parents=True, exist_ok=True)
         options.html.write_text(comparison.render(found), encoding="utf-8")
@@ -49,24 +46,3 @@ def command(options: Namespace) -> int:
     show_comparison(found, as_json=options.json, markdown=options.markdown)
     failing = [Conclusion(word) for word in options.fail_on or ["regression"] if word != "never"]
     return 1 if found.has(*failing) else 0
-
-
-def _here(options: Namespace, terms: Terms) -> Comparison:
-    from prony.app.api import Bench
-
-    with Bench.open() as bench:
-        return bench.compare(options.names, terms)
-
-
-def _there(options: Namespace, terms: Terms) -> Comparison:
-    from prony.cli.remote import connect
-    from prony.client.resolve_id import experiment_named
-
-    with connect(options) as client:
-        ids = []
-        for name in options.names:
-            experiment, dash, number = name.rpartition("-")
-            is_job = bool(dash) and number.isdigit()
-            whole = experiment_named(client, experiment if is_job else name)
-            ids.append(f"{whole}-{number}" if is_job else whole)
-        return client.comparison(ids, terms)

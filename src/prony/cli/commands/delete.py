@@ -17,24 +17,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.output import print_answer
-    from prony.cli.remote import address
+    from prony.cli.remote import open_bench
 
-    deleted = _there(options) if address(options) else _here(options)
+    with open_bench(options) as bench:
+        deleted = bench.experiments.find(options.experiment)
+        bench.experiments.delete(deleted, force=options.force)
     return print_answer({"deleted": deleted}, f"deleted {deleted}", as_json=options.json)
-
-
-def _here(options: Namespace) -> str:
-    from prony.app.api import Bench
-
-    with Bench.open() as bench:
-        return bench.delete(options.experiment, force=options.force)
-
-
-def _there(options: Namespace) -> str:
-    from prony.cli.remote import connect
-    from prony.client.resolve_id import experiment_named
-
-    with connect(options) as client:
-        experiment_id = experiment_named(client, options.experiment)
-        client.delete(experiment_id, force=options.force)
-    return experiment_id

@@ -96,26 +96,26 @@ def _here(loaded: LoadedRecipe, options: Namespace) -> int:
         with following() as follower:
             dossier = bench.run(loaded, on_start=follower.start, on_event=follower.event)
         if options.json:
-            return _print_comparison(bench.compare([dossier.experiment.id], terms), options)
-        code = finish(dossier, options, report=bench.write_report if options.report else None)
-        return code or _print_comparison(bench.compare([dossier.experiment.id], terms), options)
+            return _print_comparison(bench.analyses.compare([dossier.experiment.id], terms), options)
+        code = finish(dossier, options, report=bench.experiments.write_report if options.report else None)
+        return code or _print_comparison(bench.analyses.compare([dossier.experiment.id], terms), options)
 
 
 def _there(loaded: LoadedRecipe, options: Namespace) -> int:
     from prony.cli.comparison import terms_of
     from prony.cli.remote import connect
     from prony.cli.submit import see_through, submission_of
-    from prony.cli.upload_scripts import brought
+    from prony.cli.upload_scripts import upload_scripts
     from prony.cli.watch import follow
 
     terms = terms_of(options)
     with connect(options) as client:
-        view = client.submit(submission_of(loaded, [*options.set, *brought(client, loaded)]))
+        view = client.experiments.submit(submission_of(loaded, [*options.set, *upload_scripts(client, loaded)]))
         if options.json:
             follow(client, view.experiment.id, cancels=True)
         elif code := see_through(client, view, options):
             return code
-        return _print_comparison(client.comparison([view.experiment.id], terms), options)
+        return _print_comparison(client.analyses.compare([view.experiment.id], terms), options)
 
 
 def _print_comparison(found: Comparison, options: Namespace) -> int:

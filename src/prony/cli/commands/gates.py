@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_experiment, add_gates, add_json, add_server
-
-if TYPE_CHECKING:
-    from prony.model.gate_outcome import GateReport
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -26,35 +22,21 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.cli.github import add_summary, check_summary
     from prony.cli.output import print_json, terminal
-    from prony.cli.remote import address
+    from prony.cli.remote import open_bench
 
     check_summary(options)
     strict = options.gates == "strict"
-    found, document = _from_there(options, strict=strict) if address(options) else _from_here(options, strict=strict)
+    with open_bench(options) as bench:
+        experiment_id = bench.experiments.find(options.experiment)
+        found = bench.analyses.gates(experiment_id, strict=strict, more=options.gate)
+        if options.github_summary:
+            document = bench.experiments.report(experiment_id, "github", strict=strict)
     if options.json:
         print_json(found.model_dump(mode="json") | {"passed": found.passed})
     else:
         from prony.report.terminal.experiment import print_gates
 
         print_gates(found.outcomes, terminal())
-    if document is not None:
+    if options.github_summary:
         add_summary(document)
     return 0 if found.passed else 1
-
-
-def _from_here(options: Namespace, *, strict: bool) -> tuple[GateReport, str | bytes | None]:
-    from prony.app.api import Bench
-
-    with Bench.open() as bench:
-        found = bench.gates(options.experiment, strict=strict, more=options.gate)
-        return found, bench.report(options.experiment, "github", strict=strict) if options.github_summary else None
-
-
-def _from_there(options: Namespace, *, strict: bool) -> tuple[GateReport, str | bytes | None]:
-    from prony.cli.remote import connect
-    from prony.client.resolve_id import experiment_named
-
-    with connect(options) as client:
-        experiment_id = experiment_named(client, options.experiment)
-        found = client.gates(experiment_id, strict=strict, gate=options.gate)
-        return found, client.report(experiment_id, "github", strict=strict) if options.github_summary else None

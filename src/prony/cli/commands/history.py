@@ -12,6 +12,7 @@ from prony.errors import InputError
 
 if TYPE_CHECKING:
     from prony.model.history import History, Series
+    from prony.ports.use_cases import UseCases
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -25,19 +26,28 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.histories import histories
+    from prony.cli.remote import open_bench
+    from prony.ports.use_cases import iterate_pages
 
     if options.plot is not None and options.plot.suffix not in (".svg", ".png", ".html"):
         raise InputError(f"{options.plot}: a plot is .svg, .png or .html", hint="as in --plot history.html")
     if (options.metric or options.plot) and not options.name:
         raise InputError("which series?", hint="prony history NAME; prony history lists them")
-    with histories(options) as source:
+    with open_bench(options) as bench:
         if options.rebuild:
-            source.rebuild()
-        found = source.series(options.name)
+            _rebuild(bench)
+        found = bench.histories.find(options.name) if options.name else list(iterate_pages(bench.histories.page))
         if options.name and len(found) == 1:
-            return _show(source.history(found[0].id, options.metric), options)
+            return _show(bench.histories.get(found[0].id, metric=options.metric), options)
     return _list(found, options)
+
+
+def _rebuild(bench: UseCases) -> None:
+    from prony.cli.histories import show_progress
+    from prony.cli.output import print_note
+
+    count = bench.histories.rebuild(show_progress)
+    print_note(f"{count} results are in their histories again")
 
 
 def _show(history: History, options: Namespace) -> int:

@@ -37,14 +37,14 @@ def _list(client: Client, options: Namespace) -> int:
 
     from prony.cli.columns import JOB, job_cells
     from prony.cli.output import print_listed
-    from prony.client.resolve_id import agent_named, experiment_named, iterate_pages
     from prony.model.queue import JobState
+    from prony.ports.use_cases import iterate_pages
 
     wanted = partial(
-        client.jobs,
+        client.jobs.page,
         state=JobState(options.state) if options.state else None,
-        experiment=experiment_named(client, options.experiment) if options.experiment else None,
-        agent=agent_named(client, options.agent) if options.agent else None,
+        experiment=client.experiments.find(options.experiment) if options.experiment else None,
+        agent=client.agents.find(options.agent) if options.agent else None,
         label=_label(options.label) if options.label else None,
     )
     jobs = list(iterate_pages(wanted, options.limit))
@@ -63,10 +63,9 @@ def _label(text: str) -> tuple[str, str]:
 def _show(client: Client, options: Namespace) -> int:
     from prony.cli.columns import ATTEMPT, attempt_cells
     from prony.cli.output import print_columns, print_json, print_text
-    from prony.client.resolve_id import job_named
     from prony.report.escaping import one_line
 
-    detail = client.job(job_named(client, options.job))
+    detail = client.jobs.get(client.jobs.find(options.job))
     if options.json:
         print_json(detail.model_dump(mode="json"))
         return 0

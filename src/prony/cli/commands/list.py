@@ -52,12 +52,12 @@ def _there(options: Namespace) -> tuple[tuple[str, ...], list[dict[str, Any]], l
 
     from prony.cli.columns import EXPERIMENT, experiment_cells, experiment_row
     from prony.cli.remote import connect
-    from prony.client.resolve_id import iterate_pages
     from prony.model.experiment import ExperimentState
+    from prony.ports.use_cases import iterate_pages
 
     state = ExperimentState(options.state) if options.state else None
     with connect(options) as client:
-        ask = partial(client.experiments, state=state, name=options.name, schedule=options.schedule)
+        ask = partial(client.experiments.page, state=state, name=options.name, schedule=options.schedule)
         views = list(iterate_pages(ask, options.limit))
     return EXPERIMENT, [experiment_row(view) for view in views], [experiment_cells(view) for view in views]
 

@@ -30,10 +30,8 @@ def command(options: Namespace) -> int:
 
     if address(options) is None and not is_served():
         return _here(options)
-    from prony.client.resolve_id import job_named
-
     with connect(options) as client:
-        job_id = job_named(client, options.job)
+        job_id = client.jobs.find(options.job)
         offset, show = 0, _Printer()
         while True:
             piece = _piece(client, job_id, offset, options)
@@ -71,7 +69,7 @@ def _piece(client: Client, job_id: str, offset: int, options: Namespace) -> LogP
     wait_s = _WAIT_S if options.follow else 0.0
     for pause_s in delays():
         try:
-            return client.logs(job_id, attempt=options.attempt, offset=offset, wait_s=wait_s)
+            return client.jobs.logs(job_id, attempt=options.attempt, offset=offset, wait_s=wait_s)
         except TransportError:
             if not options.follow:
                 raise

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_experiments, add_json, add_server
 from prony.cli.documents import Faces, add_format, show
-
-if TYPE_CHECKING:
-    from prony.model.matrix import MatrixReport
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -26,33 +22,14 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import address
+    from prony.cli.remote import open_bench
+    from prony.model.matrix import MatrixTerms
     from prony.report.html import matrix
     from prony.report.markdown import matrix as matrix_markdown
     from prony.report.terminal.matrix import print_matrix
 
-    found = _from_there(options) if address(options) else _from_here(options)
+    terms = MatrixTerms(rows=options.rows, columns=options.columns, metric=options.metric, against=options.against)
+    with open_bench(options) as bench:
+        found = bench.analyses.matrix([bench.experiments.find(text) for text in options.experiments], terms)
     faces = Faces(print_matrix, matrix.render, matrix_markdown.render)
     return show(found, options, f"matrix-{found.experiments[0]}", faces)
-
-
-def _from_here(options: Namespace) -> MatrixReport:
-    from prony.app.api import Bench
-    from prony.model.matrix import MatrixTerms
-
-    terms = MatrixTerms(
-        rows=options.rows, columns=options.columns, metric=options.metric, against=options.against
-    )  # fmt: skip
-    with Bench.open() as bench:
-        return bench.matrix(options.experiments, terms)
-
-
-def _from_there(options: Namespace) -> MatrixReport:
-    from prony.cli.remote import connect
-    from prony.client.resolve_id import experiment_named
-
-    with connect(options) as client:
-        ids = [experiment_named(client, text) for text in options.experiments]
-        return client.matrix(
-            ids, rows=options.rows, columns=options.columns, metric=options.metric, against=options.against
-        )

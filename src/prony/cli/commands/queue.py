@@ -19,7 +19,7 @@ def command(options: Namespace) -> int:
     from prony.cli.remote import connect
 
     with connect(options) as client:
-        queue = client.queue()
+        queue = client.server.queue()
     if options.json:
         print_json(queue.model_dump(mode="json"))
         return 0

@@ -6,8 +6,12 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_experiment, add_gates, add_server
+
+if TYPE_CHECKING:
+    from prony.ports.use_cases import UseCases
 
 _PDF = "pdf"
 
@@ -28,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.output import print_note
-    from prony.cli.remote import address
+    from prony.cli.remote import open_bench
 
     wanted = (options.format or _by_name(options.out)).lower()
     if wanted == _PDF:
@@ -36,17 +40,17 @@ def command(options: Namespace) -> int:
 
         find_browser()  # said before anything is gathered and drawn
     options.format = "html" if wanted == _PDF else wanted
-    content = _from_there(options) if address(options) else _from_here(options)
+    with open_bench(options) as bench:
+        content = _write_report(bench, options)
     if wanted == _PDF:
         content = _print_pdf(content)
     if isinstance(content, Path):
         print_note(f"report: {content}")
         return 0
-    data = content if isinstance(content, bytes) else content.encode()
     if options.out is None or str(options.out) == "-":
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.write(content)
         return 0
-    _write(options.out, data)
+    _write(options.out, content)
     print_note(f"report: {options.out}")
     return 0
 
@@ -57,12 +61,12 @@ def _by_name(out: Path | None) -> str:
     return suffixes.get(out.suffix.lower(), "html") if out is not None else "html"
 
 
-def _print_pdf(content: str | bytes | Path) -> bytes | Path:
+def _print_pdf(content: bytes | Path) -> bytes | Path:
     """Return the page as PDF, beside the page where that has a place of its own."""
     from prony.report.pdf import print_pdf
 
     if not isinstance(content, Path):
-        return print_pdf(content if isinstance(content, bytes) else content.encode())
+        return print_pdf(content)
     beside = content.with_suffix(".pdf")
     _write(beside, print_pdf(content.read_bytes()))
     return beside
@@ -82,26 +86,10 @@ def _write(path: Path, data: bytes) -> None:
         part.unlink(missing_ok=True)
 
 
-def _from_here(options: Namespace) -> str | bytes | Path:
+def _write_report(bench: UseCases, options: Namespace) -> bytes | Path:
     """Return the document, or where it lies where nobody said where to put it."""
-    from prony.app.api import Bench
-
-    with Bench.open() as bench:
-        if options.format == "html" and options.out is None:
-            return bench.write_report(bench.dossier(options.experiment), strict=_is_strict(options))
-        return bench.report(options.experiment, options.format, strict=_is_strict(options))
-
-
-def _is_strict(options: Namespace) -> bool:
-    return bool(options.gates == "strict")
-
-
-def _from_there(options: Namespace) -> str | bytes | Path:
-    from prony.cli.remote import connect, keep_report
-    from prony.client.resolve_id import experiment_named
-
-    with connect(options) as client:
-        experiment_id = experiment_named(client, options.experiment)
-        document = client.report(experiment_id, options.format, strict=_is_strict(options))
-    is_kept = options.format == "html" and options.out is None
-    return keep_report(experiment_id, document) if is_kept else document
+    strict = options.gates == "strict"
+    experiment_id = bench.experiments.find(options.experiment)
+    if options.format == "html" and options.out is None:
+        return bench.experiments.keep_report(experiment_id, strict=strict)
+    return bench.experiments.report(experiment_id, options.format, strict=strict)

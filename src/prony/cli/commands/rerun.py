@@ -21,10 +21,9 @@ def command(options: Namespace) -> int:
 
     if address(options):
         from prony.cli.submit import see_through
-        from prony.client.resolve_id import experiment_named
 
         with connect(options) as client:
-            view = client.rerun(experiment_named(client, options.experiment))
+            view = client.experiments.rerun(client.experiments.find(options.experiment))
             return see_through(client, view, options)
 
     from prony.app.api import Bench
@@ -34,4 +33,4 @@ def command(options: Namespace) -> int:
     with Bench.open() as bench:
         with following() as follower:
             dossier = bench.rerun(options.experiment, on_start=follower.start, on_event=follower.event)
-        return finish(dossier, options, report=bench.write_report if options.report else None)
+        return finish(dossier, options, report=bench.experiments.write_report if options.report else None)

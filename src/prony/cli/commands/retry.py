@@ -19,4 +19,4 @@ def command(options: Namespace) -> int:
     from prony.cli.remote import connect
 
     with connect(options) as client:
-        return change(options, "retried", client, job=client.retry, experiment=client.retry_experiment)
+        return change(options, "retried", client, job=client.jobs.retry, experiment=client.experiments.retry)

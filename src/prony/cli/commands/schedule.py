@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING
 from prony.cli.arguments import add_actions, end_actions, noun_of
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from prony.app.local_schedules import LocalSchedules
-    from prony.client import Client
     from prony.model.schedule import NewSchedule
-
-    Book = Client | LocalSchedules
+    from prony.ports.use_cases import UseCases
 
 _ACTIONS = {
     "add": "run a recipe at these times from now on",
@@ -46,74 +41,70 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import open_server_or_home
+    from prony.cli.remote import open_bench
 
     acts = {
         "add": _add, "list": _list, "show": _show, "pause": _move, "resume": _move, "run-now": _run_now,
         "remove": _remove,
     }  # fmt: skip
-    with open_server_or_home(options, _here) as book:
-        return acts[options.action](book, options)
+    with open_bench(options) as bench:
+        return acts[options.action](bench, options)
 
 
-def _here() -> AbstractContextManager[LocalSchedules]:
-    from prony.app.local_schedules import open_schedules
-
-    return open_schedules()
-
-
-def _add(book: Book, options: Namespace) -> int:
+def _add(bench: UseCases, options: Namespace) -> int:
     from prony.cli.columns import format_next
     from prony.cli.output import print_answer
     from prony.cli.remote import note_unserved
 
-    made = book.add_schedule(_build_schedule(options, book))
+    made = bench.schedules.add(_build_schedule(options, bench))
     print_answer(made, f"{made.name} ({made.id}) is {made.state}{format_next(made)}", as_json=options.json)
     note_unserved(options)
     return 0
 
 
-def _build_schedule(options: Namespace, book: Book) -> NewSchedule:
+def _build_schedule(options: Namespace, bench: UseCases) -> NewSchedule:
     from prony.cli.submit import submission_of
-    from prony.cli.upload_scripts import brought
+    from prony.cli.upload_scripts import upload_scripts
     from prony.model.schedule import NewSchedule
     from prony.recipe import load
 
     loaded = load(options.recipe, options.set)
-    scripts = brought(book, loaded)
+    scripts = upload_scripts(bench, loaded)
     submission = submission_of(loaded, [*options.set, *scripts], priority=options.priority)
     given = {name: getattr(options, name) for name in ("name", "cron", "zone", "missed")}
     hints = {"": "as in --cron '0 3 * * *' --zone Europe/Paris", "name": "letters, digits, '.', '_' and '-'"}
     return noun_of(NewSchedule, {"submission": submission, **given}, hints=hints)
 
 
-def _list(book: Book, options: Namespace) -> int:
+def _list(bench: UseCases, options: Namespace) -> int:
     from prony.cli.columns import SCHEDULE, schedule_cells
     from prony.cli.output import print_listed
-    from prony.client.resolve_id import iterate_pages
+    from prony.ports.use_cases import iterate_pages
 
     none = "no schedule yet: prony schedule add RECIPE --cron '0 3 * * *' makes one"
-    return print_listed(list(iterate_pages(book.schedules)), SCHEDULE, schedule_cells, none=none, as_json=options.json)
+    return print_listed(
+        list(iterate_pages(bench.schedules.page)), SCHEDULE, schedule_cells, none=none, as_json=options.json
+    )
 
 
-def _move(book: Book, options: Namespace) -> int:
+def _move(bench: UseCases, options: Namespace) -> int:
     from prony.cli.columns import format_next
     from prony.cli.output import print_answer
 
-    act = book.pause_schedule if options.action == "pause" else book.resume_schedule
+    act = bench.schedules.pause if options.action == "pause" else bench.schedules.resume
     found = act(options.schedule)
     return print_answer(found, f"{found.name} is {found.state}{format_next(found)}", as_json=options.json)
 
 
-def _show(book: Book, options: Namespace) -> int:
+def _show(bench: UseCases, options: Namespace) -> int:
     from functools import partial
 
     from prony.cli.columns import FIRE, SCHEDULE, fire_cells, schedule_cells
     from prony.cli.output import print_columns, print_json, print_note
-    from prony.client.resolve_id import iterate_pages
+    from prony.ports.use_cases import iterate_pages
 
-    found = book.schedule(options.schedule)
-    fires = list(iterate_pages(partial(book.fires, options.schedule), options.limit))
+    found = bench.schedules.get(options.schedule)
+    fires = list(iterate_pages(partial(bench.schedules.fires, options.schedule), options.limit))
     if options.json:
         told = [fire.model_dump(mode="json") for fire in fires]
         print_json({"schedule": found.model_dump(mode="json"), "fires": told})
@@ -126,18 +117,18 @@ def _show(book: Book, options: Namespace) -> int:
     return 0
 
 
-def _run_now(book: Book, options: Namespace) -> int:
+def _run_now(bench: UseCases, options: Namespace) -> int:
     from prony.cli.output import print_answer
     from prony.cli.remote import note_unserved
 
-    fire = book.run_schedule(options.schedule)
+    fire = bench.schedules.run(options.schedule)
     print_answer(fire, str(fire.experiment_id), as_json=options.json)
     note_unserved(options)
     return 0
 
 
-def _remove(book: Book, options: Namespace) -> int:
+def _remove(bench: UseCases, options: Namespace) -> int:
     from prony.cli.output import print_answer
 
-    book.remove_schedule(options.schedule)
+    bench.schedules.remove(options.schedule)
     return print_answer({"removed": options.schedule}, f"removed {options.schedule}", as_json=options.json)

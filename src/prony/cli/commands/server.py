@@ -75,7 +75,7 @@ def _link(options: Namespace) -> int:
     from prony.cli.remote import connect
 
     with connect(options) as client:
-        made = client.login_link()
+        made = client.server.login_link()
         url = client.url + made.path
     if options.json:
         print_json({"url": url, "expires_at": made.expires_at.isoformat()})

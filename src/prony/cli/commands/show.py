@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_experiment, add_json, add_server
+
+if TYPE_CHECKING:
+    from prony.ports.use_cases import UseCases
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -16,21 +20,19 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.finish_run import show
-    from prony.cli.remote import address, connect
+    from prony.cli.remote import address, open_bench
 
-    if address(options):
-        from prony.client.resolve_id import experiment_named
+    with open_bench(options) as bench:
+        experiment_id = bench.experiments.find(options.experiment)
+        show(bench.experiments.results(experiment_id), as_json=options.json)
+        return 0 if address(options) else _report_damages(bench, experiment_id)
 
-        with connect(options) as client:
-            dossier = client.results(experiment_named(client, options.experiment))
-        show(dossier, as_json=options.json)
-        return 0
 
+def _report_damages(bench: UseCases, experiment_id: str) -> int:
+    """Look at the sample files, which lie here; a server's lie elsewhere."""
     from prony.app.api import Bench
     from prony.app.damages import damages_of
     from prony.cli.damages import report_damages
 
-    with Bench.open() as bench:
-        dossier = bench.dossier(options.experiment)
-        show(dossier, as_json=options.json)
-        return report_damages(damages_of(bench.store, dossier.experiment.id))
+    assert isinstance(bench, Bench)  # it is this machine's where no server is named
+    return report_damages(damages_of(bench.store, experiment_id))

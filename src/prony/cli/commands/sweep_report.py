@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_experiments, add_json, add_server
 from prony.cli.documents import Faces, add_format, show
-
-if TYPE_CHECKING:
-    from prony.model.sweep import SweepReport
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -25,29 +21,13 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import address
+    from prony.cli.remote import open_bench
     from prony.report.html import sweep
     from prony.report.markdown import sweep as sweep_markdown
     from prony.report.terminal.load import print_sweep
 
     options.experiments = [word for text in options.experiments for word in text.split(",") if word]
-    found = _from_there(options) if address(options) else _from_here(options)
+    with open_bench(options) as bench:
+        found = bench.analyses.sweep([bench.experiments.find(text) for text in options.experiments], slo=options.slo)
     faces = Faces(print_sweep, sweep.render, sweep_markdown.render)
     return show(found, options, f"sweep-{found.experiments[0]}", faces)
-
-
-def _from_here(options: Namespace) -> SweepReport:
-    from prony.app.api import Bench
-    from prony.app.sweeps import slo_of
-
-    with Bench.open() as bench:
-        return bench.sweep_report(options.experiments, slo_of(options.slo))
-
-
-def _from_there(options: Namespace) -> SweepReport:
-    from prony.cli.remote import connect
-    from prony.client.resolve_id import experiment_named
-
-    with connect(options) as client:
-        ids = [experiment_named(client, text) for text in options.experiments]
-        return client.sweep_report(ids, slo=options.slo)

@@ -21,10 +21,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.remote import connect
-    from prony.client.resolve_id import experiment_named
 
     with connect(options) as client:
-        experiment_id = experiment_named(client, options.experiment)
+        experiment_id = client.experiments.find(options.experiment)
         if options.json:
             return _print_updates(client, experiment_id)
         from prony.cli.finish_run import finish_there
@@ -44,7 +43,7 @@ def _print_updates(client: Client, experiment_id: str) -> int:
     from prony.model.queue import ExperimentView
 
     code = 0
-    for update in client.watch(experiment_id):
+    for update in client.experiments.watch(experiment_id):
         line = {"kind": kind_of(update), "data": update.model_dump(mode="json")}
         sys.stdout.write(json.dumps(line, ensure_ascii=False).translate(CONTROLS) + "\n")
         sys.stdout.flush()

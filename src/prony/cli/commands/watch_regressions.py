@@ -30,18 +30,19 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.histories import histories
     from prony.cli.output import print_text
+    from prony.cli.remote import open_bench
+    from prony.ports.use_cases import iterate_pages
 
     if options.follow and options.json:
         raise InputError("--follow tells one sentence after the other", hint="leave out --json, or ask again and again")
-    with histories(options) as source:
-        found = source.changes()
+    with open_bench(options) as bench:
+        found = list(iterate_pages(bench.histories.changes))
         _print(found, as_json=options.json)
         known = {one.id for one in found}
         while options.follow:
             time.sleep(_PAUSE_S)
-            for change in source.changes():
+            for change in iterate_pages(bench.histories.changes):
                 if change.id not in known:
                     known.add(change.id)
                     print_text(f"{change.noticed_at:%Y-%m-%d %H:%M} {change.kind} {change.id}: {change.sentence}")

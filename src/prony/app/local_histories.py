@@ -1,4 +1,4 @@
-"""The histories of one machine's own store: each use case is one transaction, and whatever waits is judged first."""
+"""Histories of this machine's home: each use case is one transaction, and new results are judged first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from getpass import getuser
 from prony.app import history as steps
 from prony.errors import InputError, StoreError
 from prony.model.estimate import Summary
-from prony.model.history import OPEN, Acknowledgement, Baseline, Change, ChangeState, History, NewBaseline, Series
+from prony.model.history import Acknowledgement, Baseline, Change, History, NewBaseline, Series
+from prony.model.queue import Page
 from prony.ports.clock import SystemClock
 from prony.store import result_rows
 from prony.store import series as rows
@@ -20,7 +21,9 @@ from prony.store.store import Store
 _AT_ONCE = 100
 
 
-class Histories:
+class LocalHistories:
+    """Histories of results. See `prony.ports.use_cases.HistoryUseCases`."""
+
     def __init__(self, store: Store) -> None:
         self.store = store
         self.clock = SystemClock()
@@ -38,48 +41,63 @@ class Histories:
                 for judgement in judgements:
                     found += steps.keep(connection, judgement)
 
-    def series(self, name: str | None = None) -> tuple[Series, ...]:
-        """Return every series, or those of a recipe or of the beginning of an id."""
+    def find(self, text: str) -> tuple[Series, ...]:
+        """Return the series of a recipe's name, or of the beginning of an id; at least one."""
         self.judge()
         with reading(self.store.engine) as connection:
-            if name is not None:
-                return steps.series_named(connection, name)
-            return rows.page(connection, limit=100_000).items
+            return steps.series_named(connection, text)
 
-    def history(self, series_id: str, metric: str | None = None) -> History:
+    def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Series]:
+        """Return series by name, a page at a time."""
+        self.judge()
+        with reading(self.store.engine) as connection:
+            return rows.page(connection, limit=limit, cursor=cursor)
+
+    def get(self, series_id: str, *, metric: str | None = None) -> History:
+        """Return one series with its points, levels and changes; of its headline metric, or of another."""
         with reading(self.store.engine) as connection:
             return steps.history(connection, series_id, metric)
 
-    def changes(self, *, every: bool = False) -> tuple[Change, ...]:
-        """Return the changes that are open, the newest first, or every one."""
+    def changes(self, *, limit: int = 100, cursor: str | None = None) -> Page[Change]:
+        """Return the changes that are open, the newest first, a page at a time."""
         self.judge()
         with reading(self.store.engine) as connection:
-            states = tuple(ChangeState) if every else OPEN
-            return rows.change_page(connection, states=states, limit=100_000).items
+            return rows.change_page(connection, limit=limit, cursor=cursor)
 
-    def ack(self, text: str, words: Acknowledgement) -> Change:
-        """Acknowledge the change that a person means by its id or the beginning of it."""
+    def find_change(self, text: str) -> str:
+        """Return the id of the change that a person means by it, or by the beginning of it.
+
+        Raises:
+            InputError: Several begin like that, with the code `ambiguous`.
+        """
         self.judge()
-        with writing(self.store.engine) as connection:
+        with reading(self.store.engine) as connection:
             matches = rows.changes_named(connection, text)
             if len(matches) > 1 and text not in matches:
                 raise InputError(
                     f"{text!r} may be any of {len(matches)} changes", hint="write more of it", code="ambiguous"
                 )
-            change_id = matches[0] if len(matches) == 1 else text
-            change = steps.acknowledge(connection, change_id, words, who=_me(), at=self.clock.now())
+            return matches[0] if len(matches) == 1 else rows.change(connection, text).id
+
+    def ack(self, change_id: str, acknowledgement: Acknowledgement) -> Change:
+        """Note that a person knows of a change."""
+        with writing(self.store.engine) as connection:
+            change = steps.acknowledge(connection, change_id, acknowledgement, who=_me(), at=self.clock.now())
         self.judge()
         return change
 
     def baseline(self, series_id: str) -> Baseline:
+        """Return the result that a series is held against."""
         with reading(self.store.engine) as connection:
             return steps.baseline(connection, series_id)
 
-    def set_baseline(self, series_id: str, wanted: NewBaseline) -> Baseline:
+    def set_baseline(self, series_id: str, baseline: NewBaseline) -> Baseline:
+        """Hold a series against a result from now on."""
         with writing(self.store.engine) as connection:
-            return steps.set_baseline(connection, series_id, wanted, who=_me(), at=self.clock.now())
+            return steps.set_baseline(connection, series_id, baseline, who=_me(), at=self.clock.now())
 
     def clear_baseline(self, series_id: str) -> None:
+        """Hold a series against no result; the result itself stays."""
         with writing(self.store.engine) as connection:
             steps.clear_baseline(connection, series_id)
 
