@@ -16,6 +16,8 @@ PROBES = "prony.probes"
 DRIVERS = "prony.drivers"
 TASKS = "prony.tasks"
 SERVICES = "prony.services"
+DIALECTS = "prony.dialects"
+SHIMS = "prony.shims"
 
 
 @cache
