@@ -18,6 +18,9 @@ TASKS = "prony.tasks"
 SERVICES = "prony.services"
 DIALECTS = "prony.dialects"
 SHIMS = "prony.shims"
+EXPORTERS = "prony.exporters"
+IMPORTERS = "prony.importers"
+COMPARISON_RULES = "prony.comparison_rules"
 
 
 @cache
@@ -34,7 +37,7 @@ def target(group: str, name: str) -> str:
     kind = group.removeprefix("prony.").removesuffix("s")
     near = nearest(name, known)
     hint = f"did you mean {near}?" if near else f"known: {', '.join(known) or 'none'}"
-    noun = "source of models" if group == MODELS else kind
+    noun = "source of models" if group == MODELS else kind.replace("_", " ")
     raise NotFoundError(f"no {noun} is called {name!r}", hint=hint, code=f"unknown_{kind}")
 
 
