@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prony.app.ai_factory import bring_in
 from prony.app.api import Bench
 from prony.app.dossiers import resolve_reference
+from prony.app.imports import bring_in
+from prony.compat.ai_factory.request_summary import summary_of
+from prony.compat.ai_factory.result_files import read_benchmark
 from prony.errors import InputError
 from prony.model.estimate import Grade
 from prony.model.experiment import Experiment
 from prony.model.experiment_data import Entry
-from prony.report.ai_factory_summary import summary_of
-from prony.store.ai_factory import read_benchmark
 from prony.store.home import Home
 
 EPOCH = 1_767_000_000

@@ -11,10 +11,10 @@ import yaml
 from prony.app.api import check_names
 from prony.app.check_target import check_target
 from prony.cli.main import main
+from prony.compat.ai_factory.dialect_clients import CLIENTS
+from prony.compat.ai_factory.dialect_nouns import SERVICES
 from prony.errors import InputError, RecipeError
 from prony.recipe import LoadedRecipe, load, loads
-from prony.recipe.dialects.ai_factory_clients import CLIENTS
-from prony.recipe.dialects.ai_factory_nouns import SERVICES
 from servers.ai_factory import recipes, sweep
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "recipes" / "ai-factory").glob("*.yaml"))

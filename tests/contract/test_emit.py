@@ -246,7 +246,7 @@ def shim(monkeypatch: pytest.MonkeyPatch, **environment: str) -> Any:
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    spec = importlib.util.find_spec("prony.shims.benchmarkai")
+    spec = importlib.util.find_spec("prony.compat.benchmark_ai.shim")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -20,12 +20,12 @@ def export_loads(dossier: ExperimentData, export_format: str, to: Path) -> tuple
     for entry in dossier.entries:
         check_damage(entry.folder, entry.job, entry.result)
     written = written_recipe(dossier.experiment)
-    return export(dossier, export_format, to, lambda entry: _read_load(entry, written))
+    return export(dossier, export_format, to, lambda entry: _read_load(entry, written, dossier.experiment.dialect))
 
 
 def written_recipe(experiment: Experiment) -> Mapping[str, Any]:
-    """Return the document of an AI Factory recipe as it was written; empty where it is none."""
-    if experiment.dialect != "ai-factory":
+    """Return the document of a recipe in another program's dialect as it was written; empty where it is Prony's."""
+    if not experiment.dialect:
         return {}
     for form in dict.fromkeys(SUFFIXES.values()):  # which of them the text was is not kept
         try:
@@ -35,9 +35,9 @@ def written_recipe(experiment: Experiment) -> Mapping[str, Any]:
     return {}
 
 
-def _read_load(entry: Entry, written: Mapping[str, Any]) -> ExportedLoad:
+def _read_load(entry: Entry, written: Mapping[str, Any], dialect: str) -> ExportedLoad:
     from prony.analyse.bottleneck import bottleneck_of
     from prony.app.sweeps import load_entry
 
     job = load_entry(entry, {})
-    return ExportedLoad(entry, written, bottleneck_of([(job.entry, job.telemetry)]))
+    return ExportedLoad(entry, written, bottleneck_of([(job.entry, job.telemetry)]), dialect)

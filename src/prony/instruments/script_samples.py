@@ -10,22 +10,20 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from prony.instruments.samples import SAMPLE_PHASES
 from prony.model.metric import publish_name
 from prony.model.script import Reduce, ScriptWorkload
+from prony.ports.plugins import SHIMS, find_plugins
 
 if TYPE_CHECKING:
     import polars as pl
 
-Origin = Literal["emit", "benchmarkai", "json", "pattern", "prony"]
 WALL = "wall_s"
 CPU = "cpu_s"
-ORIGINS = ("emit", "benchmarkai", "json", "pattern", "prony")
-
 
 _Rank = tuple[int | None, int | None]  # node and rank
 _Row = tuple[int, _Rank, float, str | None]
@@ -38,7 +36,7 @@ class EmittedValue:
     at_ns: int
     name: str
     value: float
-    origin: Origin
+    origin: str
     unit: str | None = None
     step: float | None = None
     rank: int | None = None
@@ -57,6 +55,11 @@ class Series:
     runs: Mapping[int, float]
 
 
+def known_origins() -> tuple[str, ...]:
+    """Return the ways by which a number can come, those of modules that scripts may import among them."""
+    return ("emit", *find_plugins(SHIMS), "json", "pattern", "prony")
+
+
 def told_frame(repetition: int, phase: str, rows: Sequence[EmittedValue], node: int | None = None) -> pl.DataFrame:
     """Return the rows of one run, on one node of several or on one machine."""
     import polars as pl
@@ -65,7 +68,7 @@ def told_frame(repetition: int, phase: str, rows: Sequence[EmittedValue], node: 
     schema: Any = {
         "repetition": pl.Int32, "index": pl.Int32, "phase": pl.Enum(SAMPLE_PHASES), "node": pl.Int32, "at_ns": pl.Int64,
         "name": pl.String, "value": pl.Float64, "unit": pl.String, "step": pl.Float64, "rank": pl.Int32,
-        "labels": pl.String, "timestamp": pl.Float64, "origin": pl.Enum(ORIGINS),
+        "labels": pl.String, "timestamp": pl.Float64, "origin": pl.Enum(known_origins()),
     }  # fmt: skip
     columns = {
         "repetition": [repetition] * count, "index": range(count), "phase": [phase] * count,

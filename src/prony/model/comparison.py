@@ -13,7 +13,7 @@ from prony.model.metric import Better
 from prony.model.quantity import Share
 from prony.model.recipe import Scalar
 
-Rule = Literal["prony", "ai-factory"]
+OWN_RULE = "prony"
 
 
 class Conclusion(StrEnum):
@@ -35,7 +35,7 @@ class Terms(Noun):
     metrics: tuple[str, ...] = Field(default=(), description="what decides; default: the headlines of each workload")
     across: tuple[str, ...] = Field(default=(), description="settings that may differ, such as engine")
     anyway: bool = Field(default=False, description="compare what is not comparable, and say what differs")
-    rule: Rule = Field(default="prony", description="ai-factory: fixed limits, one number against one")
+    rule: str = Field(default=OWN_RULE, description="how to decide: prony, or another program's way")
     level: float = Field(default=0.01, gt=0, le=0.01, description="of one test; less on a machine of many false alarms")
 
 

@@ -16,6 +16,11 @@ PROBES = "prony.probes"
 DRIVERS = "prony.drivers"
 TASKS = "prony.tasks"
 SERVICES = "prony.services"
+DIALECTS = "prony.dialects"
+SHIMS = "prony.shims"
+EXPORTERS = "prony.exporters"
+IMPORTERS = "prony.importers"
+COMPARISON_RULES = "prony.comparison_rules"
 
 
 @cache
@@ -40,7 +45,7 @@ def target(group: str, name: str) -> str:
     kind = group.removeprefix("prony.").removesuffix("s")
     near = nearest(name, known)
     hint = f"did you mean {near}?" if near else f"known: {', '.join(known) or 'none'}"
-    noun = "source of models" if group == MODELS else kind
+    noun = "source of models" if group == MODELS else kind.replace("_", " ")
     raise NotFoundError(f"no {noun} is called {name!r}", hint=hint, code=f"unknown_{kind}")
 
 

@@ -33,7 +33,8 @@ class LoadedRecipe:
     """A valid recipe: `text` as it was written, `document` as it was read, with the overrides set.
 
     `dialect` is whose format the text is in, where it is not Prony's own; `notes` say what of it was not honoured, and
-    `users_of_client` how many users one client of that format is.
+    `users_of_client` how many users one client of that format is. `keeps_folder_name`: a folder of scripts is laid out
+    under its own name, as the program whose format it is does.
     """
 
     recipe: Recipe
@@ -44,6 +45,7 @@ class LoadedRecipe:
     dialect: str = ""
     notes: tuple[str, ...] = ()
     users_of_client: int = 1
+    keeps_folder_name: bool = False
 
     def jobs(self, experiment_id: str, *, apart: bool = False) -> list[Job]:
         """Return the jobs of one submission of this recipe; `apart` where each run of a duet is handed out alone."""
@@ -64,7 +66,7 @@ def loads(text: str, format: Format = "yaml", name: str = "<text>", overrides: S
 
 def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> LoadedRecipe:
     written = parse(text, form, name)
-    dialect = recognise(written.document)
+    name_of_dialect, dialect = recognise(written.document) or ("", None)
     translation = dialect.translate(sound(written)) if dialect is not None else Translation(written)
     parsed = fill_from_matrix(sound(overridden(flatten_nests(translation.parsed), overrides)))
     recipe, problems = _check_document(parsed)
@@ -74,8 +76,8 @@ def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> Loade
         raise recipe_error(map(translation.as_written, problems), f"it was read as {dialect.title}")
     notes = tuple(note.as_line for note in translation.notes)
     return LoadedRecipe(
-        recipe, text, None, parsed.document, parsed.marks, dialect.name if dialect else "", notes,
-        translation.users_of_client,
+        recipe, text, None, parsed.document, parsed.marks, name_of_dialect, notes, translation.users_of_client,
+        keeps_folder_name=dialect is not None and dialect.keeps_folder_name,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prony.model.comparison import Comparison, Conclusion, Contrast, Difference, Match
+from prony.model.comparison import OWN_RULE, Comparison, Conclusion, Contrast, Difference, Match
 from prony.model.estimate import Estimate
 from prony.report import number
 
@@ -56,7 +56,7 @@ def unlike(comparison: Comparison, *, allowed: bool) -> list[Difference]:
 def method(comparison: Comparison) -> str:
     """Say how it was decided."""
     terms, effects = comparison.terms, [one.effect for one in comparison.headlines if one.effect is not None]
-    if terms.rule != "prony":
+    if terms.rule != OWN_RULE:
         return f"Fixed limits of {terms.rule}: one number against one, without a test."
     used = "; or ".join(dict.fromkeys(one.method for one in effects)) or "nothing could be tested"
     return (

@@ -12,9 +12,10 @@ from prony.model.sweep import Bottleneck
 
 @dataclass(frozen=True)
 class ExportedLoad:
-    """`written` is an AI Factory recipe as its author wrote it, empty where the recipe is none; `bottleneck` is what
-    limited the load, where that was looked for."""
+    """`written` is a recipe in another program's dialect as its author wrote it, empty where it is Prony's own;
+    `bottleneck` is what limited the load, where that was looked for."""
 
     entry: Entry
     written: Mapping[str, Any] = field(default_factory=dict)
     bottleneck: Bottleneck | None = None
+    dialect: str = ""

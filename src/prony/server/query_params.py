@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import parse_qsl
 
 from fastapi import Path
@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from prony.model.agent import AgentState
 from prony.model.base import Noun
-from prony.model.comparison import Rule, Terms
+from prony.model.comparison import OWN_RULE, Terms
 from prony.model.estimate import Grade
 from prony.model.experiment import ExperimentState
 from prony.model.gate_outcome import GateState
@@ -20,6 +20,7 @@ from prony.model.listing import Filters, Sort
 from prony.model.matrix import Against, MatrixTerms
 from prony.model.quantity import Share
 from prony.model.queue import JobState
+from prony.ports.plugins import COMPARISON_RULES, find_plugins
 from prony.server.body import header
 from prony.server.problems import RequestError, invalid
 
@@ -160,6 +161,12 @@ class MatrixAsked(ExperimentsNamed):
         return MatrixTerms(rows=self.rows, columns=self.columns, metric=self.metric, against=self.against)
 
 
+if TYPE_CHECKING:
+    Rule = str
+else:
+    Rule = Literal[(OWN_RULE, *find_plugins(COMPARISON_RULES))]
+
+
 class ComparisonAsked(QueryParams):
     of: str = Field(
         max_length=2000, pattern=r"^[A-Za-z0-9][A-Za-z0-9._,-]*$",
@@ -169,7 +176,7 @@ class ComparisonAsked(QueryParams):
     metric: Plain = Field(default="", description="what decides, with commas between; default: the headlines")
     across: Plain = Field(default="", description="settings that may differ, with commas between")
     anyway: bool = Field(default=False, description="compare what is not comparable, and say what differs")
-    rule: Rule = Field(default="prony", description="ai-factory: fixed limits, one number against one")
+    rule: Rule = Field(default=OWN_RULE, description="how to decide: prony, or another program's way")
 
     @property
     def names(self) -> tuple[str, ...]:

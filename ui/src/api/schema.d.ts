@@ -6917,11 +6917,10 @@ export interface components {
             metrics: string[];
             /**
              * Rule
-             * @description ai-factory: fixed limits, one number against one
+             * @description how to decide: prony, or another program's way
              * @default prony
-             * @enum {string}
              */
-            rule: "prony" | "ai-factory";
+            rule: string;
             /**
              * Threshold
              * @description the smallest change that matters
@@ -9127,7 +9126,7 @@ export interface operations {
                 metric?: string;
                 /** @description experiments or jobs, with commas between; the first is the baseline */
                 of: string;
-                /** @description ai-factory: fixed limits, one number against one */
+                /** @description how to decide: prony, or another program's way */
                 rule?: "prony" | "ai-factory";
                 /** @description the smallest change that matters; a percent sign is `%25` */
                 threshold?: string;

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 from prony.analyse.compare.differences import check_across, differences
 from prony.analyse.compare.duet_sides import duet_sides, is_duet
-from prony.analyse.compare.fixed import fixed_contrasts
 from prony.analyse.compare.matching import Side, match
 from prony.analyse.compare.pairwise import contrast, drafts, title_of
 from prony.errors import InputError
 from prony.model.calibration import Calibration
-from prony.model.comparison import Compared, Comparison, Conclusion, Contrast, Difference, Match, Terms
+from prony.model.comparison import OWN_RULE, Compared, Comparison, Conclusion, Contrast, Difference, Match, Terms
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry
+from prony.ports import plugins
+from prony.ports.comparison_rule import ComparisonRule
 from prony.stats.discovery import adjust_probabilities
 
 _MOST_NAMED = 12
@@ -46,7 +47,7 @@ def compare(sides: Sequence[Side], terms: Terms, calibration: Calibration | None
     unlike = [differences(*pair, terms.across) for pair in found.pairs]
     if not terms.anyway:
         _refuse(unlike)
-    judged = _apply_fixed_limits(found.pairs) if terms.rule == "ai-factory" else _judge_pairs(found.pairs, terms)
+    judged = _judge_pairs(found.pairs, terms) if terms.rule == OWN_RULE else _apply_rule(terms.rule, found.pairs)
     matches = tuple(
         Match(
             title=title_of(*pair), baseline=_describe_entry(pair[0]), candidate=_describe_entry(pair[1]),
@@ -90,8 +91,9 @@ def _judge_pairs(pairs: Sequence[Pair], terms: Terms) -> list[list[Contrast]]:
     ]
 
 
-def _apply_fixed_limits(pairs: Sequence[Pair]) -> list[list[Contrast]]:
-    return [list(fixed_contrasts(*pair)) for pair in pairs]
+def _apply_rule(name: str, pairs: Sequence[Pair]) -> list[list[Contrast]]:
+    rule: ComparisonRule = plugins.load(plugins.COMPARISON_RULES, name)
+    return [list(rule(*pair)) for pair in pairs]
 
 
 def _describe_entry(entry: Entry) -> Compared:

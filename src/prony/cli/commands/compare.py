@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from prony.cli.arguments import add_json, add_server
+from prony.ports.plugins import COMPARISON_RULES, find_plugins
 
 _FAILING = ("regression", "inconclusive", "insufficient", "different")
 
@@ -18,7 +19,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--metric", metavar="KEY", action="append", default=[], help="what decides; may be repeated")
     parser.add_argument("--across", metavar="NAME", action="append", default=[], help="a setting that may differ")
     parser.add_argument("--anyway", action="store_true", help="compare what is not comparable")
-    parser.add_argument("--rule", choices=("prony", "ai-factory"), default="prony", help="how to decide (prony)")
+    rules = ("prony", *find_plugins(COMPARISON_RULES))
+    parser.add_argument("--rule", choices=rules, default="prony", help="how to decide (prony)")
     parser.add_argument(
         "--fail-on", metavar="WORD", action="append", choices=(*_FAILING, "never"),
         help="which conclusion of a headline gives exit code 1; may be repeated (regression)",

@@ -6,15 +6,17 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from prony.cli.arguments import add_experiment, add_server
+from prony.ports.plugins import EXPORTERS, find_plugins
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Copy an experiment with its recipe, results and checksums; `prony import` brings it back anywhere."""
     add_experiment(parser, required=True)
     parser.add_argument("--to", type=Path, required=True, help="folder to make")
+    formats = ("requests-jsonl", "csv", "hdr", "mlperf", *find_plugins(EXPORTERS))
     parser.add_argument(
         "--format", default="folder", metavar="FORMAT",
-        help="folder (all of it), or of a load's requests: requests-jsonl, csv, hdr, mlperf or ai-factory",
+        help=f"folder (all of it), or of a load's requests: {', '.join(formats[:-1])} or {formats[-1]}",
     )  # fmt: skip
     parser.add_argument("--overwrite", action="store_true", help="replace a folder that exists")
     add_server(parser)

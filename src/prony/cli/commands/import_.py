@@ -6,19 +6,19 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from prony.cli.arguments import add_json
+from prony.ports.plugins import IMPORTERS, find_plugins
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Bring in results made elsewhere; their checksums are verified and their numbers computed again."""
-    parser.add_argument(
-        "path", type=Path, help="an exported folder, a result folder, or a results folder of AI Factory"
-    )
+    others = ", ".join(find_plugins(IMPORTERS))
+    parser.add_argument("path", type=Path, help=f"an exported folder, a result folder, or a results folder of {others}")
     add_json(parser)
 
 
 def command(options: Namespace) -> int:
-    from prony.app.ai_factory import bring_in
     from prony.app.api import Bench
+    from prony.app.imports import bring_in
     from prony.cli.output import print_json, print_text
 
     with Bench.open() as bench:

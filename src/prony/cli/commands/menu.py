@@ -7,9 +7,9 @@ from argparse import ArgumentParser, Namespace
 
 from prony.cli.arguments import add_server
 from prony.cli.menu import Back, Choice, Terminal, ask_option, choose, experiments, recipe, serve
+from prony.ports.plugins import EXPORTERS, IMPORTERS, find_plugins
 
 _REPORTS = ("html", "md", "pdf", "json", "csv", "junit")
-_EXPORTS = ("folder", "ai-factory", "requests-jsonl", "csv")
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -62,7 +62,8 @@ def _stop(terminal: Terminal) -> list[str]:
 
 def _collect(terminal: Terminal) -> list[str]:
     (chosen,) = experiments(terminal, "Which experiment?")
-    form = _EXPORTS[_number(choose(terminal, "As what?", _EXPORTS))]
+    formats = ("folder", *find_plugins(EXPORTERS), "requests-jsonl", "csv")
+    form = formats[_number(choose(terminal, "As what?", formats))]
     to = terminal.ask(f"Into which folder? (Enter: {chosen})") or chosen
     return ["export", chosen, "--format", form, "--to", to, *terminal.server]
 
@@ -96,7 +97,8 @@ def _sweep(terminal: Terminal) -> list[str]:
 
 
 def _import(terminal: Terminal) -> list[str]:
-    path = terminal.ask("Which folder? (an export, a result folder, or AI Factory's results)")
+    others = ", ".join(find_plugins(IMPORTERS))
+    path = terminal.ask(f"Which folder? (an export, a result folder, or results of {others})")
     if not path:
         raise Back
     return ["import", path]

@@ -47,9 +47,7 @@ def command(options: Namespace) -> int:
     options.set = [*options.set, *on]
     loaded = load(options.recipe, options.set)
     if options.script is not None:
-        # Benchmark AI lays a folder of scripts down under the folder's own name.
-        named = loaded.dialect == "benchmark-ai"
-        options.set = [*_script(options.script, is_named=named), *options.set]
+        options.set = [*_script(options.script, is_named=loaded.keeps_folder_name), *options.set]
         loaded = load(options.recipe, options.set)
     if options.clients is not None:
         options.set = [*options.set, *_clients(options.clients, loaded.users_of_client)]

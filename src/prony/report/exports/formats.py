@@ -1,4 +1,4 @@
-"""An experiment in, files of its requests out: JSON lines, CSV, and the formats of other programs."""
+"""Write the requests of an experiment's loads: as JSON lines, CSV, HDR, MLPerf, or by an exporter that is installed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 from prony.errors import InputError
 from prony.model.experiment_data import Entry, ExperimentData
+from prony.ports import plugins
+from prony.ports.exporter import Exporter
 from prony.report import entry_fields
 from prony.report.exported import ExportedLoad
 
@@ -18,16 +20,21 @@ EXPORTS: dict[str, str] = {
     "csv": "prony.report.exports.requests_csv",
     "hdr": "prony.report.exports.hdr",
     "mlperf": "prony.report.exports.mlperf",
-    "ai-factory": "prony.report.ai_factory",
 }
+
+
+def known_formats() -> tuple[str, ...]:
+    """Return the names of all formats, those of exporters that are installed last."""
+    return (*EXPORTS, *plugins.find_plugins(plugins.EXPORTERS))
 
 
 def check_format(written: str) -> str:
     """Return the name of a format as it is known here."""
     name = written.lower()
-    if name not in EXPORTS:
-        near = get_close_matches(name, EXPORTS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(EXPORTS)}"
+    known = known_formats()
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise InputError(f"requests cannot be exported as {written!r}", hint=hint, code="unknown_format")
     return name
 
@@ -47,5 +54,13 @@ def export(
         hint = "a load is a job whose workload is of kind service"
         raise InputError("no job of this experiment is a load, so there are no requests", hint=hint)
     to.mkdir(parents=True, exist_ok=True)
-    module = import_module(EXPORTS[name])
-    return tuple(path for entry in loads for path in module.write(complete(entry), to))
+    write = _load_exporter(name)
+    return tuple(path for entry in loads for path in write(complete(entry), to))
+
+
+def _load_exporter(name: str) -> Exporter:
+    if name not in EXPORTS:
+        exporter: Exporter = plugins.load(plugins.EXPORTERS, name)
+        return exporter
+    own: Exporter = import_module(EXPORTS[name]).write
+    return own

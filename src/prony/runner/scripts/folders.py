@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from prony.errors import InputError
+from prony.ports.plugins import SHIMS, find_plugins
 from prony.runner.checksum import sha256_of
 
 MOST_FILES = 20_000
@@ -16,7 +17,6 @@ MOST_BYTES = 512 * 2**20
 # Nobody's input: what tools leave beside the files that people write.
 LEFT_OUT = {".git", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache", ".ruff_cache", "node_modules"}
 _OFFERED = {
-    "benchmarkai/__init__.py": "prony.shims.benchmarkai",
     "prony/__init__.py": "prony.shims.package",
     "prony/emit.py": "prony.emit",
 }
@@ -105,7 +105,8 @@ def copy_files(folder: Path, files: list[Path], to: Path) -> None:
 
 def offer(place: Path) -> Path:
     """Lay out what a script may import without installing it; return the folder for PYTHONPATH."""
-    for name, module in _OFFERED.items():
+    shims = {f"{name}/__init__.py": entry.module for name, entry in find_plugins(SHIMS).items()}
+    for name, module in (_OFFERED | shims).items():
         spec = find_spec(module)
         assert spec is not None
         assert spec.origin is not None

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from prony.instruments.script_samples import EmittedValue, Origin, labels_text
+from prony.instruments.script_samples import EmittedValue, labels_text
 from prony.model.result import Refusal
 from prony.model.script import ScriptMetric
+from prony.ports.plugins import SHIMS, find_plugins
 from prony.runner.scripts.plan import Stream
 
 _LONGEST_LINE = 2**20
@@ -113,7 +114,8 @@ class Reading:
         if not isinstance(record, dict):
             self._refuse("(a record)", "was cut off, or is none")
             return
-        origin: Origin = "benchmarkai" if record.get("origin") == "benchmarkai" else "emit"
+        said = record.get("origin")
+        origin = said if isinstance(said, str) and said in find_plugins(SHIMS) else "emit"
         told_ns = record.get("at_ns")
         self._take(record, told_ns if isinstance(told_ns, int) else at_ns, origin)
 
@@ -140,7 +142,7 @@ class Reading:
                 return
         self._take({"rank": rank} | told, at_ns, "json")
 
-    def _take(self, record: Mapping[str, Any], at_ns: int, origin: Origin) -> None:
+    def _take(self, record: Mapping[str, Any], at_ns: int, origin: str) -> None:
         for name, reason in _pairs(record.get("refused")):
             self._refuse(str(name), str(reason))
         step, timestamp = _optional(record.get("step")), _optional(record.get("timestamp"))

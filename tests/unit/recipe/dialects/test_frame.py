@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from prony.errors import RecipeError
@@ -29,11 +32,20 @@ def _translate(parsed: Parsed) -> Translation:
     return draft.translation()
 
 
+class _PlainDialect:
+    title = "a plain note"
+    keeps_folder_name = False
+
+    def fits(self, document: Mapping[str, Any]) -> bool:
+        return "subject" in document
+
+    def translate(self, parsed: Parsed) -> Translation:
+        return _translate(parsed)
+
+
 @pytest.fixture(autouse=True)
 def dialect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        dialects, "DIALECTS", (dialects.Dialect("plain", "a plain note", lambda one: "subject" in one, _translate),)
-    )
+    monkeypatch.setattr(dialects, "known_dialects", lambda: {"plain": _PlainDialect()})
 
 
 def test_a_document_with_a_workload_is_never_a_dialect() -> None:

@@ -1,14 +1,15 @@
-"""A Benchmark AI descriptor in, the recipe of a script that does the same out; both of its forms are understood."""
+"""Translate a Benchmark AI descriptor, in either of its forms, into the recipe of a script that does the same."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Any
+from typing import Any, ClassVar
 
+from prony.compat.benchmark_ai.descriptor import Descriptor, Metric, Output, Probe, Server, Source
+from prony.compat.benchmark_ai.ec2 import gpus_of
 from prony.model.cron import parse as parse_cron
-from prony.recipe.dialects.descriptor import Descriptor, Metric, Output, Probe, Server, Source
-from prony.recipe.dialects.ec2 import gpus_of
 from prony.recipe.dialects.strict import read_strictly
 from prony.recipe.dialects.translated_document import Draft, Translation
 from prony.recipe.positions import Keys, Parsed, format_path, mark_of
@@ -28,9 +29,23 @@ _SCRIPTS = {"BAI_SCRIPTS_PATH": "$(PRONY_DIRECTORY)"}
 _SHELL = re.compile(r"[\n|&;<>(){}$`*?~#\\]")
 
 
-def translate(parsed: Parsed) -> Translation:
+class BenchmarkAiDialect:
+    """Descriptors of Benchmark AI."""
+
+    title: ClassVar[str] = "a Benchmark AI descriptor"
+    keeps_folder_name: ClassVar[bool] = True
+
+    def fits(self, document: Mapping[str, Any]) -> bool:
+        # Two of them, so that a descriptor which lacks one is still told what it lacks.
+        return len({"spec_version", "info", "hardware", "env", "ml"} & document.keys()) > 1
+
+    def translate(self, parsed: Parsed) -> Translation:
+        return _translate(parsed, self.title)
+
+
+def _translate(parsed: Parsed, title: str) -> Translation:
     """Return the recipe; whatever is wrong with the descriptor is raised at once, each with its line."""
-    found = read_strictly(Descriptor, parsed, _HINTS, "a Benchmark AI descriptor")
+    found = read_strictly(Descriptor, parsed, _HINTS, title)
     draft = Draft(parsed)
     _info(draft, found)
     _machine(draft, found)

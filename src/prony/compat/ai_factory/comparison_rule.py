@@ -1,4 +1,4 @@
-"""Two entries in, the fixed limits of AI Factory applied to them out: one number against one, and no noise considered.
+"""Apply AI Factory's fixed limits to two entries: one number against one, and no noise considered.
 
 Mean, 95th and 99th percentile of the latency may rise by at most 10 %, throughput may fall by 10 % and the share of
 successes by 1 %, each relative to the baseline.

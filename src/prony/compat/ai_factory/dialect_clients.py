@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from prony.recipe.dialects import ai_factory_nouns as nouns
+from prony.compat.ai_factory import dialect_nouns as nouns
 
 _MOST_KEYS = 100_000
 _PGBENCH = {"tpcb-like": "tpcb", "simple-update": "simple_update", "select-only": "select_only"}

@@ -1,4 +1,4 @@
-"""A folder of results in, experiments in the store out: of AI Factory's each request is a sample, with a verdict."""
+"""Import AI Factory's folders of results: each benchmark is an experiment of one job, each request a sample."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from pydantic import ValidationError
 
 from prony import __version__
 from prony.app import results
+from prony.compat.ai_factory.exporter import ORIGIN
+from prony.compat.ai_factory.request_summary import summary_of
+from prony.compat.ai_factory.result_files import Benchmark, benchmarks_in, read_benchmark
 from prony.errors import InputError
 from prony.instruments.request_lines import Log, frame_of, place_requests
 from prony.model.clients import ServiceFacts
@@ -28,11 +31,8 @@ from prony.model.place import Place
 from prony.model.recipe import Recipe, ServiceWorkload
 from prony.model.result import Failure, Origin, Phase, Repetition, Reported, ResultState
 from prony.recipe import LoadedRecipe, loads
-from prony.report.ai_factory import ORIGIN
-from prony.report.ai_factory_summary import summary_of
 from prony.runner.folder import ResultFolder, write_frame, write_noun
 from prony.store import transfer
-from prony.store.ai_factory import Benchmark, benchmarks_in, read_benchmark
 from prony.store.bundle import EXPERIMENT, JOBS
 from prony.store.store import Store
 
@@ -51,13 +51,15 @@ _LATENCIES = {
 }
 
 
-def bring_in(store: Store, path: Path) -> tuple[Experiment, ...]:
-    """Keep what a folder holds: an export or a result of ours, or each benchmark of AI Factory's as an experiment of
-    one job. All are read before the first is kept, and the same again changes nothing."""
-    folders = benchmarks_in(path)
-    if not folders:
-        return (transfer.import_(store, path, summarise=results.summary_of),)
-    return tuple(_import_benchmark(store, found) for found in [read_benchmark(folder) for folder in folders])
+class AiFactoryImporter:
+    """All benchmarks of a folder are read before the first is kept."""
+
+    def fits(self, path: Path) -> bool:
+        return bool(benchmarks_in(path))
+
+    def bring_in(self, store: Store, path: Path) -> tuple[Experiment, ...]:
+        found = [read_benchmark(folder) for folder in benchmarks_in(path)]
+        return tuple(_import_benchmark(store, benchmark) for benchmark in found)
 
 
 def _import_benchmark(store: Store, found: Benchmark) -> Experiment:

@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import Any
 
-from prony.recipe.dialects import ai_factory_nouns as nouns
+from prony.compat.ai_factory import dialect_nouns as nouns
 from prony.recipe.dialects.translated_document import Draft
 
 PLACE = ("service", "settings")

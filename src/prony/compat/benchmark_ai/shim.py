@@ -1,4 +1,4 @@
-"""`from benchmarkai import emit` in, the same numbers in Prony's result out, for scripts written for Benchmark AI.
+"""What `from benchmarkai import emit` imports in a script that was written for Benchmark AI.
 
 It keeps that library's contract: numbers by name, TypeError for what is no mapping, ValueError for an empty one, and
 outside of Prony the environment variable BENCHMARK_AI says where they go (`stdout` or `fifo`). Written so that Python

@@ -1,4 +1,4 @@
-"""A load in, AI Factory's two folders out: `results/ID` with what was measured, `reports/ID` with what is said of it.
+"""Write a load as AI Factory's two folders: `results/ID` with what was measured, `reports/ID` with what is said of it.
 
 Its format holds one run, so each run of a job is a benchmark of its own there: `ID` is the job's id, and the number of
 the run behind it where there are several. What it has no word for stands under `prony`.
@@ -16,18 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from prony import __version__
+from prony.compat.ai_factory.exporter_metrics import logs_summary, metrics_text
+from prony.compat.ai_factory.exporter_pages import write_report
+from prony.compat.ai_factory.request_summary import summary_of
 from prony.errors import NotFoundError
 from prony.instruments.request_lines import Log, read_log
 from prony.instruments.requests import OK
 from prony.model.experiment_data import Entry
 from prony.model.result import Repetition
-from prony.report.ai_factory_metrics import logs_summary, metrics_text
-from prony.report.ai_factory_pages import write_report
-from prony.report.ai_factory_summary import summary_of
 from prony.report.exported import ExportedLoad
 from prony.report.plots.load_series import requests_of
 
 ORIGIN = "origin"  # of a result folder that was imported: its files as they came
+DIALECT = "ai-factory"
 _MOST_CLIENTS = 10_000
 _TYPES = {
     "openai-chat": "vllm", "openai-completions": "vllm", "openai-embeddings": "vllm", "s3": "minio", "http": "nginx",
@@ -168,9 +169,14 @@ def _run_of(load: ExportedLoad, run: Repetition, identity: str) -> dict[str, Any
     }  # fmt: skip
 
 
+def _written_recipe(load: ExportedLoad) -> Mapping[str, Any]:
+    """Return the recipe where it is one of AI Factory's; empty where it is another's."""
+    return load.written if load.dialect == DIALECT else {}
+
+
 def _section(load: ExportedLoad, name: str) -> Mapping[str, Any]:
     """Return a section of the recipe as it was written; empty where there is none."""
-    found = load.written.get(name)
+    found = _written_recipe(load).get(name)
     return found if isinstance(found, Mapping) else {}
 
 
@@ -187,10 +193,10 @@ def _recipe_of(load: ExportedLoad) -> dict[str, Any]:
     job, workload = load.entry.job, load.entry.job.service
     kept = job.model_dump(mode="json", include={"name", "workload", "load", "limits", "labels"}, exclude_defaults=True)
     kept["workload"]["kind"] = workload.kind
-    if load.written:
+    if written := _written_recipe(load):
         sections = {name: dict(_section(load, name)) for name in ("configuration", "service", "client", "benchmarks")}
         sections["benchmarks"]["num_clients"] = _clients(load)
-        return sections | {"raw_data": dict(load.written), "prony": kept}
+        return sections | {"raw_data": dict(written), "prony": kept}
     return {
         "configuration": {"target": "local"},
         "service": {"type": service_type(load.entry), "name": job.name, "settings": workload.settings},

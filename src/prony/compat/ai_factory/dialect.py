@@ -1,14 +1,14 @@
-"""An AI Factory recipe in, a recipe of Prony's out: a service, a driver instead of its clients, and a closed load."""
+"""Translate an AI Factory recipe: a service, a driver instead of its clients, and a closed load."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from prony.recipe.dialects import ai_factory_nouns as nouns
-from prony.recipe.dialects.ai_factory_clients import CLIENTS, Asking
-from prony.recipe.dialects.ai_factory_services import model_of, set_service
+from prony.compat.ai_factory import dialect_nouns as nouns
+from prony.compat.ai_factory.dialect_clients import CLIENTS, Asking
+from prony.compat.ai_factory.dialect_services import model_of, set_service
 from prony.recipe.dialects.translated_document import Draft, Translation
 from prony.recipe.positions import Keys, Parsed, mark_of
 from prony.recipe.problems import recipe_error
@@ -24,7 +24,22 @@ _CONTAINER = ("image", "volumes")
 _WAITING = ("warmup_delay", "max_retries")
 
 
-def translate(parsed: Parsed) -> Translation:
+class AiFactoryDialect:
+    """Recipes of AI Factory."""
+
+    title: ClassVar[str] = "an AI Factory recipe"
+    keeps_folder_name: ClassVar[bool] = False
+
+    def fits(self, document: Mapping[str, Any]) -> bool:
+        """Has it two of the four sections, a service or benchmarks among them?"""
+        sections = set(SECTIONS) & document.keys()
+        return len(sections) > 1 and bool({"service", "benchmarks"} & sections)
+
+    def translate(self, parsed: Parsed) -> Translation:
+        return _translate(parsed, self.title)
+
+
+def _translate(parsed: Parsed, title: str) -> Translation:
     """Translate it whole, or raise every problem that it has."""
     draft = Draft(parsed)
     document = parsed.document
@@ -40,7 +55,7 @@ def translate(parsed: Parsed) -> Translation:
     if service is not None and client is not None and benchmarks is not None:
         _client(service, client, benchmarks, draft)
     if draft.problems or parsed.problems:
-        raise recipe_error([*parsed.problems, *draft.problems], "it was read as an AI Factory recipe")
+        raise recipe_error([*parsed.problems, *draft.problems], f"it was read as {title}")
     draft.notes.sort(key=lambda note: note.line or 0)
     return draft.translation()
 

@@ -1,0 +1,1 @@
+"""Benchmark AI: its descriptors as recipes, and its library for scripts."""
