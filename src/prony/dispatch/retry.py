@@ -1,4 +1,4 @@
-"""How an attempt ended in, whether and when its job is tried again out; and when an agent is not to be trusted."""
+"""Decide whether and when a job is tried again."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from prony.model.result import Failure
 
 FIRST_PAUSE_S = 2.0
 LONGEST_PAUSE_S = 300.0
-# So many jobs that failed here and were done elsewhere, without one success between them.
-STRIKES = 3
 
 
 def is_tried_again(failure: Failure | None) -> bool:

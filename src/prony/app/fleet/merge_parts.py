@@ -13,6 +13,7 @@ from prony.app.fleet.result_intake import ResultIntake
 from prony.app.fleet.state import FleetState
 from prony.app.fleet.transitions import Transitions
 from prony.app.fleet.unpack_result import Brought, MergeOrder
+from prony.dispatch.gangs import find_cause
 from prony.errors import InputError, NotFoundError
 from prony.model.job import Job
 from prony.model.queue import JobState
@@ -20,9 +21,6 @@ from prony.model.result import Failure
 from prony.store import parts, queue
 from prony.store.database import Connection, Row
 from prony.store.writer import Transaction
-
-# How a member's lease ended, where that is why the job came to no end; the others were stopped because of it.
-_CAUSES = ("failed", "lost", "returned")
 
 
 class GangResults:
@@ -51,7 +49,7 @@ class GangResults:
             self._settling.discard(job_id)
 
     async def _settle(self, whole: Row[Any], members: Sequence[Row[Any]], job: Job) -> None:
-        cause = _cause(members)
+        cause = find_cause(members, lambda row: (row.attempt_state, row.ended_at))
         brought = [
             Brought(self._name_of(row.agent_id), place)
             for row in members
@@ -118,10 +116,3 @@ def _look(connection: Connection, job_id: str) -> tuple[Row[Any], Sequence[Row[A
     if not members or whole.state != JobState.LEASED or any(row.state == JobState.LEASED for row in members):
         return None
     return whole, members, Job.read_json(queue.document(connection, job_id))
-
-
-def _cause(members: Sequence[Row[Any]]) -> Row[Any] | None:
-    """Return the member that was the first to come to no end of its own. One that vanished comes before any that
-    failed: without it the others could not do better, and it is only missed when its lease has run out."""
-    bad = [row for row in members if row.attempt_state in _CAUSES]
-    return min(bad, key=lambda row: (row.attempt_state == "failed", row.ended_at), default=None)

@@ -17,7 +17,8 @@ from prony.app.fleet.principals import check_self
 from prony.app.fleet.state import FleetState, HeldLease, KnownAgent
 from prony.app.fleet.transitions import Transitions
 from prony.app.fleet.unpack_result import UnpackedResult, UnpackOrder, summarise_written
-from prony.dispatch.retry import STRIKES, is_tried_again
+from prony.dispatch.outcomes import after_late_result, after_result
+from prony.dispatch.strikes import agents_to_strike, is_faulty, may_be_the_agent
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.access import Principal
 from prony.model.agent import AgentState
@@ -31,12 +32,6 @@ from prony.store.database import Connection, Row
 from prony.store.folder import FolderContents
 from prony.store.home import safe_id
 from prony.store.writer import Transaction
-
-_ENDS = {
-    ResultState.COMPLETE: JobState.COMPLETE,
-    ResultState.PARTIAL: JobState.PARTIAL,
-    ResultState.FAILED: JobState.FAILED,
-}
 
 
 class ResultIntake:
@@ -252,43 +247,29 @@ class ResultIntake:
         return row, claimed
 
     def _end_current(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
-        state, now, failure = _ENDS[arrived.state], self._context.clock.now(), arrived.failure
+        now, failure, left = self._context.clock.now(), arrived.failure, row.tries_left - 1
         reason = failure.message if failure else ""
-        may_do_better = arrived.state is ResultState.PARTIAL or (
-            arrived.state is ResultState.FAILED and is_tried_again(failure)
-        )
-        left = row.tries_left - 1
-        if row.cancel_asked and state is not JobState.COMPLETE:
-            queue.end(desk.connection, row.number, JobState.CANCELLED, at=now, reason="cancelled")
-        elif may_do_better and left > 0:
-            pause = self._transitions.pause_after(desk, row.experiment_id, left)
-            queue.put_back(
-                desk.connection,
-                row.number,
-                tries_left=left,
-                not_before=now.timestamp() + pause,
-                avoid=row.agent_id,
-                reason=reason,
-            )
-            desk.tell("later", row.lot_id, round(pause * 1000))
+        state = after_result(arrived.state, failure, tries_left=left, is_cancelled=row.cancel_asked)
+        if state is JobState.WAITING:
+            self._transitions.try_again(desk, row, tries_left=left, reason=reason)
+        elif state is JobState.CANCELLED:
+            queue.end(desk.connection, row.number, state, at=now, reason="cancelled")
         else:
             queue.end(desk.connection, row.number, state, at=now, reason=reason, failure=failure)
 
     def _end_late(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
-        """A result of a lease that was lost: a whole one still counts, and whoever runs the job again may stop.
-
-        Part of one is better than nothing, where the job has failed for good.
-        """
+        """Record what a result changes whose lease was lost before it came."""
         now, failure = self._context.clock.now(), arrived.failure
-        if arrived.state is ResultState.PARTIAL and row.state == JobState.FAILED:
+        state = after_late_result(JobState(row.state), arrived.state)
+        if state is JobState.PARTIAL:
             reason = failure.message if failure else ""
-            queue.end(desk.connection, row.number, JobState.PARTIAL, at=now, reason=reason, failure=failure)
-        if arrived.state is not ResultState.COMPLETE or row.state in (JobState.COMPLETE, JobState.CANCELLED):
+            queue.end(desk.connection, row.number, state, at=now, reason=reason, failure=failure)
+        if state is not JobState.COMPLETE:
             return
         if row.state == JobState.LEASED:
             queue.end_attempt(desk.connection, row.lease_id, "cancelled", at=now, reason="an earlier attempt came in")
             desk.tell("freed", row.lease_id)
-        queue.end(desk.connection, row.number, JobState.COMPLETE, at=now)
+        queue.end(desk.connection, row.number, state, at=now)
 
     def _judge(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
         """Count it against an agent when a job that failed there is done elsewhere; three in a row and it is faulty."""
@@ -298,14 +279,11 @@ class ResultIntake:
                 agent_rows.change(desk.connection, card.id, strikes=0)
                 desk.tell("agent", card.id)
             if row.attempt_number > 1 and row.state != JobState.COMPLETE:
-                tried = queue.attempts(desk.connection, row.job_id)
-                failed = {one.agent_id for one in tried if one.state in ("failed", "lost")}
-                for agent_id in sorted(failed - {row.attempt_agent}):
+                attempts = queue.attempts(desk.connection, row.job_id)
+                for agent_id in agents_to_strike(attempts, done_by=row.attempt_agent):
                     self._strike(desk, agent_id)
-        elif (
-            arrived.failure is not None
-            and arrived.failure.whose == "sut"
-            and queue.is_done_elsewhere(desk.connection, row.experiment_id, row.lot_id, row.attempt_agent)
+        elif may_be_the_agent(arrived.failure) and queue.is_done_elsewhere(
+            desk.connection, row.experiment_id, row.lot_id, row.attempt_agent
         ):
             self._strike(desk, row.attempt_agent)
 
@@ -320,7 +298,7 @@ class ResultIntake:
 
     def _strike(self, desk: Transaction, agent_id: str) -> None:
         count = agent_rows.strike(desk.connection, agent_id)
-        if count >= STRIKES:
+        if is_faulty(count):
             reason = f"{count} jobs in a row failed here and were done elsewhere"
             agent_rows.change(desk.connection, agent_id, state=AgentState.FAULTY.value, reason=reason)
         desk.tell("agent", agent_id)

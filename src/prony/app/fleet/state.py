@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from prony.dispatch import fairness
+from prony.dispatch.gangs import choose_offers, pick_gang
 from prony.dispatch.matching import lacks
 from prony.model.agent import AgentState, Capabilities
 from prony.model.place import Demand, Lack
@@ -139,36 +140,22 @@ class FleetState:
                 tray.lot = tray.lot.model_copy(update={"priority": priority})
 
     def offers(self, card: KnownAgent) -> list[tuple[PendingLot, tuple[KnownAgent, ...]]]:
-        """Return the lots to ask for this agent, in order, each with those who would be lent it together: nobody but
-        this agent, or a gang of which all are free.
-
-        A gang that cannot be had yet, but could be when others have ended what they do, keeps this agent free for it:
-        else small jobs would never let a large one begin. All agents see the lots in one order, so no two gangs hold
-        half of each other's."""
-        found: list[tuple[PendingLot, tuple[KnownAgent, ...]]] = []
-        for tray in self.candidates(card):
-            if tray.lot.demand.agents == 1:
-                found.append((tray, ()))
-                continue
-            members = self.gang(card, tray)
-            if members:
-                found.append((tray, members))
-            elif self.staff(tray) >= tray.lot.demand.agents:
-                break
-        return found
+        """Return the lots to ask for this agent, in order, each with those who would be lent it together."""
+        return choose_offers(
+            self.candidates(card),
+            size=lambda tray: tray.lot.demand.agents,
+            find_gang=lambda tray: self.gang(card, tray),
+            count_devices=self.staff,
+        )
 
     def gang(self, card: KnownAgent, tray: PendingLot) -> tuple[KnownAgent, ...]:
         """Return as many agents as the lot wants, all of them waiting, this one first; none where they are too few."""
-        found = {card.device_key: card}
-        for agent_id in self.waiters:
-            other = self.agents.get(agent_id)
-            if other is None or other.state in IDLE_ONLY or other.device_key in self.devices:
-                continue
-            if other.device_key not in found and self.could(other, tray):
-                found[other.device_key] = other
-            if len(found) == tray.lot.demand.agents:
-                return tuple(found.values())
-        return ()
+        waiting = (self.agents[agent_id] for agent_id in self.waiters if agent_id in self.agents)
+        free = (other for other in waiting if self._is_free(other) and self.could(other, tray))
+        return pick_gang(card, free, tray.lot.demand.agents, lambda one: one.device_key)
+
+    def _is_free(self, card: KnownAgent) -> bool:
+        return card.state not in IDLE_ONLY and card.device_key not in self.devices
 
     def staff(self, tray: PendingLot) -> int:
         """Return how many devices there are on which a part of the lot could run, busy or not."""

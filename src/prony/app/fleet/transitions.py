@@ -8,11 +8,13 @@ from prony.app.fleet.alarm_engine import AlarmEngine
 from prony.app.fleet.alarm_events import experiment_ended
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState
+from prony.dispatch.outcomes import after_loss
 from prony.dispatch.retry import pause_s
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState
 from prony.model.result import Failure
-from prony.model.states import OVER, outcome
+from prony.model.states import OVER
+from prony.model.states import outcome as experiment_outcome
 from prony.store import confirmations, parts, queue, result_rows
 from prony.store.database import Row
 from prony.store.writer import Transaction
@@ -41,7 +43,7 @@ class Transitions:
         counts = queue.counts(desk.connection, [experiment_id])[experiment_id]
         if not counts:  # it was deleted, or is run without a server
             return
-        state, now = outcome(counts), self._context.clock.now()
+        state, now = experiment_outcome(counts), self._context.clock.now()
         was = [before.value for before in ExperimentState if before is not state]
         if queue.set_state(desk.connection, experiment_id, state.value, was=was, ended_at=now):
             desk.tell("job", f"{experiment_id}/")
@@ -98,26 +100,34 @@ class Transitions:
         now = self._context.clock.now()
         queue.end_attempt(desk.connection, lease_id, state, at=now, reason=reason)
         left = row.tries_left - counts
-        if row.cancel_asked:
-            queue.end(desk.connection, row.number, JobState.CANCELLED, at=now, reason="cancelled")
-            self.close_if_done(desk, row.experiment_id)
-        elif left <= 0:
-            failure = Failure(code="lease_lost", message=reason, hint="`prony retry ID` tries again", whose="prony")
-            queue.end(desk.connection, row.number, JobState.FAILED, at=now, reason=reason, failure=failure)
-            self.close_if_done(desk, row.experiment_id)
+        outcome = after_loss(tries_left=left, is_cancelled=row.cancel_asked)
+        if outcome is JobState.WAITING and counts:
+            self.try_again(desk, row, tries_left=left, reason=reason)
+        elif outcome is JobState.WAITING:
+            queue.put_back(desk.connection, row.number, tries_left=left, not_before=0.0, avoid=None, reason=reason)
+            desk.tell("later", row.lot_id, 0)
         else:
-            pause = self.pause_after(desk, row.experiment_id, left) if counts else 0.0
-            due = now.timestamp() + pause if pause else 0.0
-            avoid = row.agent_id if counts else None
-            queue.put_back(desk.connection, row.number, tries_left=left, not_before=due, avoid=avoid, reason=reason)
-            desk.tell("later", row.lot_id, round(pause * 1000))
+            self._end_lost(desk, row, outcome, reason)
+            self.close_if_done(desk, row.experiment_id)
         desk.tell("freed", lease_id)
         desk.tell("job", f"{row.experiment_id}/{row.job_id}")
 
-    def pause_after(self, desk: Transaction, experiment_id: str, tries_left: int) -> float:
-        """Return how long a job waits that failed for as many times as it has tries less."""
-        tries = result_rows.experiment(desk.connection, experiment_id).recipe.place.attempts
-        return pause_s(tries - tries_left)
+    def _end_lost(self, desk: Transaction, row: Row[Any], state: JobState, reason: str) -> None:
+        now, failure = self._context.clock.now(), None
+        if state is JobState.FAILED:
+            failure = Failure(code="lease_lost", message=reason, hint="`prony retry ID` tries again", whose="prony")
+        told = "cancelled" if state is JobState.CANCELLED else reason
+        queue.end(desk.connection, row.number, state, at=now, reason=told, failure=failure)
+
+    def try_again(self, desk: Transaction, row: Row[Any], *, tries_left: int, reason: str) -> None:
+        """Let a job wait whose attempt was spent: for a while, and rather for another agent."""
+        tries = result_rows.experiment(desk.connection, row.experiment_id).recipe.place.attempts
+        pause = pause_s(tries - tries_left)
+        due = self._context.clock.now().timestamp() + pause
+        queue.put_back(
+            desk.connection, row.number, tries_left=tries_left, not_before=due, avoid=row.agent_id, reason=reason
+        )
+        desk.tell("later", row.lot_id, round(pause * 1000))
 
     def end_part(self, desk: Transaction, row: Row[Any], attempt_state: str, reason: str) -> None:
         """Note how one member of a gang ended. One that did not come to its end ends the others; the last one ends
