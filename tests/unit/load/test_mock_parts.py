@@ -65,7 +65,7 @@ def test_the_wheel_turns_by_the_loops_timer_where_there_is_no_alarm(monkeypatch:
         def __init__(self) -> None:
             self.fd = -1
 
-    monkeypatch.setattr(timer, "Alarm", NoAlarm)
+    monkeypatch.setattr(timer, "Timer", NoAlarm)
     assert all(now >= due for due, now in asyncio.run(turned()))
 
 
