@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 from prony.client import wire
 from prony.client.connection import Call, Connection
-from prony.client.sse import Message, messages
 from prony.errors import InputError, PronyError, TransportError
 from prony.model.base import Noun
 from prony.model.event import Changed, Event
+from prony.model.event_stream import StreamMessage, stream_messages
 from prony.model.experiment import ExperimentState
 from prony.model.queue import ExperimentView, QueuedJob
 
@@ -100,13 +100,13 @@ def _has_ended(update: Update, before: bool) -> bool:
             return before
 
 
-def _messages(connection: Connection, *path: str) -> Iterator[Message]:
+def _messages(connection: Connection, *path: str) -> Iterator[StreamMessage]:
     headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity", "Cache-Control": "no-store"}
     call = Call("GET", path, headers=headers)
-    return messages(connection.stream(call, silence_s=_SILENCE_S))
+    return stream_messages(connection.stream(call, silence_s=_SILENCE_S))
 
 
-def _read(message: Message, where: str) -> Update | None:
+def _read(message: StreamMessage, where: str) -> Update | None:
     """Return the noun of a message, or None for one that only a newer server sends."""
     noun = _NOUNS.get(message.event)
     return None if noun is None else wire.read(noun, message.data, where)

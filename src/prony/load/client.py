@@ -45,8 +45,7 @@ class Client:
         site = ConnectionPool(order.address, self.poll, wire, order.wire_options)
         site.keeps = order.keeps
         content_of, count = orders.content_of(Path(order.folder))
-        kind = OpenLoop if order.is_open else ClosedLoop
-        self.sender: Sender = kind(order, site, content_of, count)
+        self.sender = Sender(order, site, content_of, count, OpenLoop if order.is_open else ClosedLoop)
         self.sender.is_real_time = is_real_time
         self._heard = b""
         self._was_left = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from itertools import accumulate
 from time import perf_counter_ns as clock
-from typing import Any
 
 from prony.load.connection import CLOSED, IDLE, Connection
 from prony.load.orders import sessions_of
@@ -33,12 +32,17 @@ class User:
         self.was_refused = False
 
 
-class ClosedLoop(Sender):
+class ClosedLoop:
     """Users come and go in steps."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        order = self.order
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._order = order = sender.order
+        self._poll = sender.poll
+        self._lines = sender.lines
+        self._spool = sender.spool
+        self._content_of = sender.content_of
+        self._requests = sender.requests
         self._next = order.process
         self._stride = order.processes
         self._limit = _NEVER if order.count is None else order.count
@@ -58,21 +62,21 @@ class ClosedLoop(Sender):
         self._opening = 0
         self._until_ns = _NEVER
         self._answered_lines: list[Connection] = []  # in flight still, because what follows leaves at once
-        self._add = self.records.add
+        self._add = sender.records.add
         self._together = min(max(order.most_lines // 8, 1), _MOST_TOGETHER)
-        self.poll.after = self._send_again
+        self._poll.after = self._send_again
         # Then nothing but the next request follows a reply.
         self._is_plain = not (order.think_ns or order.burst > 1 or order.sessions or order.at_least)
 
     # The hot path
 
     def request_done(self, line: Connection) -> None:
-        if line.cause and self.was_stale(line):
+        if line.cause and self._sender.was_stale(line):
             self._ask_again(line)
             return
         if line.cause:
-            self.failed += 1
-        self._add(line, -1 if self.spool is None else self.spool.add(line))
+            self._sender.failed += 1
+        self._add(line, -1 if self._spool is None else self._spool.add(line))
         index = self._next
         if (
             self._is_plain
@@ -90,7 +94,7 @@ class ClosedLoop(Sender):
             if len(lines) >= self._together:
                 self._send_again()
         else:
-            self.in_flight -= 1
+            self._sender.in_flight -= 1
             self._send_next(line.user, line)
 
     def _send_again(self) -> None:
@@ -103,8 +107,8 @@ class ClosedLoop(Sender):
         if not lines:
             return
         self._answered_lines = []
-        self.sent += len(lines)
-        content_of, requests = self.content_of, self.requests
+        self._sender.sent += len(lines)
+        content_of, requests = self._content_of, self._requests
         for line in lines:
             number = line.index % requests
             line.begin(line.index, number, 0, content_of(number))
@@ -112,21 +116,21 @@ class ClosedLoop(Sender):
     # Users
 
     def on_start(self) -> None:
-        order = self.order
-        self._spare = self.lines[::-1]
+        order = self._order
+        self._spare = self._lines[::-1]
         if order.duration_ns is not None and not order.at_least:
-            self._until_ns = self.begin_ns + order.duration_ns
+            self._until_ns = self._sender.begin_ns + order.duration_ns
         for at_ns, users in order.steps:
             if at_ns <= 0:
                 self._step(users)
             else:
-                self.poll.at(self.begin_ns + at_ns, partial(self._step, users))
+                self._poll.at(self._sender.begin_ns + at_ns, partial(self._step, users))
 
     def _step(self, users: int) -> None:
         """From now on so many users, of all processes together; those who are too many stop when they are answered."""
-        if not self.is_sending:
+        if not self._sender.is_sending:
             return
-        before, self._wanted = self._wanted, len(range(self.order.process, users, self._stride))
+        before, self._wanted = self._wanted, len(range(self._order.process, users, self._stride))
         self._users += [User(number, self._each) for number in range(len(self._users), self._wanted)]
         for user in self._users[before : self._wanted]:
             if not user.lines:
@@ -134,21 +138,21 @@ class ClosedLoop(Sender):
 
     def _enter(self, user: User) -> None:
         self._active += 1
-        for _ in range(self.order.burst):
-            line = self._spare.pop() if self._spare else self.new_line()
+        for _ in range(self._order.burst):
+            line = self._spare.pop() if self._spare else self._sender.new_line()
             line.user = user
             user.lines.append(line)
         self._turn(user)
 
     def _leave(self, user: User) -> None:
-        if not user.unsent and not self.full_until_ns:
-            self.full_until_ns = clock()
+        if not user.unsent and not self._sender.full_until_ns:
+            self._sender.full_until_ns = clock()
         for line in user.lines:
-            self.drop_line(line)
+            self._sender.drop_line(line)
         user.lines = []
         self._active -= 1
         if not self._active and self._is_spent():
-            self.end()
+            self._sender.end()
 
     def _is_spent(self) -> bool:
         has_sent = self._each < _NEVER and len(self._users) >= self._most_users
@@ -156,9 +160,9 @@ class ClosedLoop(Sender):
 
     def _has_least(self) -> bool:
         """Have the time passed and the least count been sent, where both were asked for?"""
-        order = self.order
-        is_late = order.duration_ns is not None and clock() >= self.begin_ns + order.duration_ns
-        return bool(order.at_least) and is_late and self.sent * self._stride >= order.at_least
+        order = self._order
+        is_late = order.duration_ns is not None and clock() >= self._sender.begin_ns + order.duration_ns
+        return bool(order.at_least) and is_late and self._sender.sent * self._stride >= order.at_least
 
     # Turns
 
@@ -191,9 +195,9 @@ class ClosedLoop(Sender):
             line.open()
 
     def _ask_again(self, line: Connection) -> None:
-        self.in_flight -= 1
-        self.sent -= 1
-        self.asked_again += 1
+        self._sender.in_flight -= 1
+        self._sender.sent -= 1
+        self._sender.asked_again += 1
         self._issue(line, (line.index, line.request))
 
     def _take(self, user: User) -> tuple[int, int] | None:
@@ -206,7 +210,7 @@ class ClosedLoop(Sender):
                 return None
             user.unsent -= 1
             self._next += self._stride
-            return index, index % self.requests
+            return index, index % self._requests
         if not user.left:
             user.left, user.index = self._sessions[self._next_session % len(self._sessions)], index
             self._next_session += self._stride
@@ -224,9 +228,9 @@ class ClosedLoop(Sender):
         return rounds * self._begins[-1] + self._begins[number]
 
     def _send(self, line: Connection) -> None:
-        self.in_flight += 1
-        self.sent += 1
-        line.begin(line.index, line.request, 0, self.content_of(line.request))
+        self._sender.in_flight += 1
+        self._sender.sent += 1
+        line.begin(line.index, line.request, 0, self._content_of(line.request))
 
     def _send_next(self, user: User, line: Connection) -> None:
         if line.cause == Cause.RESET and not line.reads and user.fresh == line.index:
@@ -238,13 +242,13 @@ class ClosedLoop(Sender):
         user.pending -= 1
         if user.pending:
             return
-        if self.end_ns:
+        if self._sender.end_ns:
             self._leave(user)
-            self.look_whether_over()
+            self._sender.look_whether_over()
             return
-        pause_ns = PAUSE_NS if user.was_refused else self.order.think_ns
+        pause_ns = PAUSE_NS if user.was_refused else self._order.think_ns
         # Never from here: a server that answers at once would have the calls pile up.
-        self.poll.at(clock() + pause_ns if pause_ns else 0, partial(self._turn, user))
+        self._poll.at(clock() + pause_ns if pause_ns else 0, partial(self._turn, user))
 
     # What lines tell
 
@@ -258,7 +262,7 @@ class ClosedLoop(Sender):
         user = line.user
         if user is not None:
             self._opening -= 1
-            self.record_unsent(line.index, line.request, line.due_ns, line.cause)
+            self._sender.record_unsent(line.index, line.request, line.due_ns, line.cause)
             user.was_refused = True
             self._one_less(user)
 
@@ -267,6 +271,9 @@ class ClosedLoop(Sender):
 
     def on_end(self) -> None:
         self._wanted = 0
+
+    def on_cut(self) -> None:
+        """Nobody's request is due before its turn: there is none to cut."""
 
     def is_waiting(self) -> bool:
         return self._opening > 0

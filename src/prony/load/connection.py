@@ -12,12 +12,15 @@ import socket
 from collections.abc import Callable, Mapping
 from functools import partial
 from time import perf_counter_ns as clock
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from prony.load.poll import READ, WRITE, Poll
 from prony.load.stamps import ROOM, ClockOffset, ask_kernel, unpack
 from prony.load.wire import Wire
 from prony.ports.driver import Cause
+
+if TYPE_CHECKING:
+    from prony.load.tls import Secrets, TlsLayer
 
 # What a line is doing.
 CLOSED, CONNECTING, GREETING, IDLE, BUSY = range(5)
@@ -51,6 +54,7 @@ class ConnectionPool:
         self.wire = wire
         self.options = options
         self.axis = ClockOffset()
+        self.secrets: Secrets | None = None  # where TLS is spoken
         self.keeps = False
         self.opened = 0  # connections that stood, each one
 
@@ -58,6 +62,7 @@ class ConnectionPool:
         """Return the same place for lines of another protocol; their connections are counted apart."""
         other = ConnectionPool(self.address, self.poll, wire, self.options)
         other.axis = self.axis
+        other.secrets = self.secrets
         return other
 
 
@@ -66,9 +71,9 @@ class Connection:
 
     __slots__ = (
         "_axis", "_finished", "_is_calm", "_most", "_out", "_owner", "_raw", "_receive", "_received", "_rest", "_send",
-        "_site", "_sock", "bytes_in", "cause", "due_ns", "end_ns", "first_ns", "index", "is_last", "keeps", "lag_ns",
-        "pieces", "place", "reads", "request", "sent_ns", "served", "since_ns", "stamps", "state", "status", "user",
-        "wire",
+        "_site", "_sock", "_tls", "bytes_in", "cause", "due_ns", "end_ns", "first_ns", "index", "is_last", "keeps",
+        "lag_ns", "pieces", "place", "reads", "request", "sent_ns", "served", "since_ns", "stamps", "state", "status",
+        "user", "wire",
     )  # fmt: skip
 
     def __init__(self, site: ConnectionPool, owner: Owner) -> None:
@@ -78,6 +83,7 @@ class Connection:
         self._finished = owner.request_done
         self.keeps = site.keeps
         self._sock: socket.socket | None = None
+        self._tls: TlsLayer | None = None
         self._send: Callable[[bytes], int] = _nothing
         self._raw: Callable[[bytes], int] = _nothing
         self._receive: Receive = _nothing
@@ -102,7 +108,7 @@ class Connection:
 
     def beside(self, wire: type[Wire], owner: Owner) -> Connection:
         """Return another line to the same place, which speaks otherwise and belongs to somebody else."""
-        return type(self)(self._site.with_wire(wire), owner)
+        return Connection(self._site.with_wire(wire), owner)
 
     # The hot path
 
@@ -150,7 +156,7 @@ class Connection:
                 end = now
         size = len(data)
         if not size:
-            self._eof(end)
+            self.eof(end)
             return
         self.end_ns = end
         if self.reads:
@@ -180,6 +186,8 @@ class Connection:
             return
         self.status = status
         self.cause = cause
+        if self._tls is not None:
+            self._tls.keep_session()
         if self.is_last or self._rest:
             self.close()
         else:
@@ -235,11 +243,16 @@ class Connection:
         # A wire that only writes is passed by.
         self._out = self.write if self._site.wire.send is Wire.send else self.wire.send
         self._site.poll.rewatch(sock.fileno(), self.readable, READ)
-        self._stands()
+        if self._site.secrets is None:
+            self.wire.connection_made()
+        else:
+            self._tls = self._site.secrets.layer(self, self._site.wire)
+            self._tls.begin()
 
-    def _stands(self) -> None:
-        """The connection stands; what a TLS line must do first, it does before."""
-        self.wire.connection_made()  # type: ignore[union-attr]
+    def wrap(self, received: Callable[[bytes], None], send: Callable[[bytes], int] | None = None) -> None:
+        """From now on what was read, and what is sent, goes through these."""
+        self._received = received
+        self._send = send or self._send
 
     def ready(self) -> None:
         """The wire has greeted: requests may be sent."""
@@ -279,14 +292,15 @@ class Connection:
             self.wire.connection_lost()
         self.state = CLOSED
         # The wire knows the line and the line the wire: nothing collects circles while a load runs.
-        self._sock = self.wire = None
+        self._sock = self.wire = self._tls = None
         self._rest = b""
         self._received = self._out = self._send = self._raw = self._receive = _nothing
 
     def _broken(self) -> None:
         self.fail(Cause.RESET)
 
-    def _eof(self, end_ns: int) -> None:
+    def eof(self, end_ns: int) -> None:
+        """The other side says no more."""
         if self.state != BUSY or self.wire is None:
             self.fail(Cause.RESET)
             return
@@ -299,6 +313,23 @@ class Connection:
             self.fail(cause)
 
     # Short writes
+
+    def push(self, content: bytes) -> None:
+        """Hand bytes to the kernel behind those that still wait for it."""
+        if not content or self._sock is None:
+            return
+        if self._rest:
+            self._rest += content
+            return
+        try:
+            count = self._raw(content)
+        except BlockingIOError:
+            count = 0
+        except OSError:
+            self.fail(Cause.RESET)
+            return
+        if count < len(content):
+            self._later(content[count:])
 
     def _later(self, rest: bytes) -> None:
         waits = bool(self._rest)

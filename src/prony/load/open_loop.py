@@ -6,7 +6,6 @@ import os
 from array import array
 from collections import deque
 from time import perf_counter_ns as clock
-from typing import Any
 
 from prony.load.connection import CLOSED, IDLE, Connection
 from prony.load.orders import numbers
@@ -31,12 +30,16 @@ _AWAKE_SHARE = 10
 Issue = tuple[int, int, int]  # index, request, due
 
 
-class OpenLoop(Sender):
+class OpenLoop:
     """Lines that are idle wait in `_idle`, the last used on top: it is the least likely to have been closed."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        order = self.order
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._order = order = sender.order
+        self._poll = sender.poll
+        self._lines = sender.lines
+        self._content_of = sender.content_of
+        self._requests = sender.requests
         self._indices = numbers(order.file("indices"))
         self._dues = numbers(order.file("dues"))
         self._at = 0
@@ -51,33 +54,33 @@ class OpenLoop(Sender):
         # When a turn was answered whose next one has not been due yet.
         self._followed = frozenset(self._after or ())
         self._answered_ns: dict[int, int] = {}
-        self.poll.on_due = self._pace
-        self.poll.awake_ns = _awake_ns(self._dues)
+        self._poll.on_due = self._pace
+        self._poll.awake_ns = _awake_ns(self._dues)
 
     def on_start(self) -> None:
-        for line in list(self.lines):
+        for line in list(self._lines):
             if line.state == IDLE:
                 self._idle[line] = None
             elif line.state == CLOSED:
-                self.drop_line(line)
+                self._sender.drop_line(line)
             else:
                 self._connecting += 1
         if len(self._dues):
             # A client that is hopelessly late is not left to send until tomorrow.
-            patience_ns = max(self.order.drain_ns, _PATIENCE_NS)
-            self.poll.at(self.begin_ns + self._dues[-1] + patience_ns, self._give_up)
+            patience_ns = max(self._order.drain_ns, _PATIENCE_NS)
+            self._poll.at(self._sender.begin_ns + self._dues[-1] + patience_ns, self._give_up)
         self._pace()
 
     def _give_up(self) -> None:
-        if self.is_sending:
-            self._cut()
+        if self._sender.is_sending:
+            self._sender.cut()
 
     def _pace(self) -> None:
         """Send what is due, and come again when the next is.
 
         Where no line is idle one request is enough: the replies that wait to be read may free some.
         """
-        dues, total, begin_ns = self._dues, len(self._dues), self.begin_ns
+        dues, total, begin_ns = self._dues, len(self._dues), self._sender.begin_ns
         at = self._at
         last = min(at + _AT_ONCE, total)
         now = clock() - begin_ns
@@ -88,13 +91,13 @@ class OpenLoop(Sender):
             if not self._idle:
                 break
         if self._at < total:
-            self.poll.due_ns = begin_ns + dues[at]
+            self._poll.due_ns = begin_ns + dues[at]
         else:
-            self.poll.due_ns = NEVER
-            self.end()
+            self._poll.due_ns = NEVER
+            self._sender.end()
 
     def _issue(self, index: int, due_ns: int) -> None:
-        number = index % self.requests
+        number = index % self._requests
         if self._after is not None:
             before = self._after[number]
             self._unanswered.add(index)
@@ -106,8 +109,8 @@ class OpenLoop(Sender):
         self._dispatch((index, number, due_ns))
 
     def _dispatch(self, issue: Issue) -> None:
-        most = self.order.most_in_flight
-        if most is not None and self.in_flight + len(self._pending) >= most:
+        most = self._order.most_in_flight
+        if most is not None and self._sender.in_flight + len(self._pending) >= most:
             self._unsent(issue, _DROPPED)
             return
         if self._idle:
@@ -123,26 +126,26 @@ class OpenLoop(Sender):
                 self._open_one()
         # One in reserve, more where many are under way: opening takes a while, and nothing may wait for it.
         reserve = len(self._idle) + self._connecting - len(self._pending)
-        if now - issue[2] < _LATE_NS and reserve < 1 + (self.in_flight >> 3):
+        if now - issue[2] < _LATE_NS and reserve < 1 + (self._sender.in_flight >> 3):
             self._open_spare()
 
     def _open_spare(self) -> None:
-        most = self.order.most_in_flight
-        if clock() >= self._refused_until_ns and (most is None or len(self.lines) < most):
+        most = self._order.most_in_flight
+        if clock() >= self._refused_until_ns and (most is None or len(self._lines) < most):
             self._open_one()
 
     def _open_one(self) -> None:
         self._connecting += 1
-        self.new_line().open()
+        self._sender.new_line().open()
 
     def _send(self, line: Connection, issue: Issue) -> None:
-        self.in_flight += 1
-        self.sent += 1
+        self._sender.in_flight += 1
+        self._sender.sent += 1
         index, number, due_ns = issue
-        line.begin(index, number, due_ns, self.content_of(number))
+        line.begin(index, number, due_ns, self._content_of(number))
 
     def _unsent(self, issue: Issue, cause: int) -> None:
-        self.record_unsent(*issue, cause)
+        self._sender.record_unsent(*issue, cause)
         self._release(issue[0])
 
     def _release(self, index: int) -> None:
@@ -153,29 +156,29 @@ class OpenLoop(Sender):
         held = self._held.pop(index, None)
         if held is not None:
             self._dispatch((held[0], held[1], max(held[2], clock())))
-        elif index % self.requests in self._followed:
+        elif index % self._requests in self._followed:
             self._answered_ns[index] = clock()
 
     # What lines tell
 
     def request_done(self, line: Connection) -> None:
-        if line.cause and self.was_stale(line):
-            self.in_flight -= 1
-            self.sent -= 1
-            self.asked_again += 1
+        if line.cause and self._sender.was_stale(line):
+            self._sender.in_flight -= 1
+            self._sender.sent -= 1
+            self._sender.asked_again += 1
             issue = (line.index, line.request, line.due_ns)
-            self.drop_line(line)
+            self._sender.drop_line(line)
             self._dispatch(issue)
             return
-        self.record(line)
+        self._sender.record(line)
         index = line.index
         if line.state == IDLE:
             self._free(line)
         else:
-            self.drop_line(line)
+            self._sender.drop_line(line)
         self._release(index)
-        if self.end_ns:
-            self.look_whether_over()
+        if self._sender.end_ns:
+            self._sender.look_whether_over()
 
     def _free(self, line: Connection) -> None:
         if self._pending:
@@ -192,16 +195,16 @@ class OpenLoop(Sender):
     def on_refused(self, line: Connection) -> None:
         self._connecting -= 1
         cause = line.cause
-        self.drop_line(line)
+        self._sender.drop_line(line)
         self._refused_until_ns = clock() + PAUSE_NS
         while len(self._pending) > self._connecting:
             self._unsent(self._pending.popleft(), cause)
-        if self.end_ns:
-            self.look_whether_over()
+        if self._sender.end_ns:
+            self._sender.look_whether_over()
 
     def lost(self, line: Connection) -> None:
         self._idle.pop(line, None)
-        self.drop_line(line)
+        self._sender.drop_line(line)
 
     # The end
 
@@ -210,20 +213,20 @@ class OpenLoop(Sender):
 
     def on_end(self) -> None:
         self._at = len(self._dues)
-        self.poll.due_ns = NEVER
+        self._poll.due_ns = NEVER
 
     def on_cut(self) -> None:
-        begin_ns = self.begin_ns
+        begin_ns = self._sender.begin_ns
         for at in range(self._at, len(self._dues)):
             index = self._indices[at]
-            self.record_unsent(index, index % self.requests, begin_ns + self._dues[at], _CUT)
+            self._sender.record_unsent(index, index % self._requests, begin_ns + self._dues[at], _CUT)
         self._at = len(self._dues)
-        self.poll.due_ns = NEVER
+        self._poll.due_ns = NEVER
         waiting = [*self._pending, *self._held.values()]
         self._pending.clear()
         self._held.clear()
         for issue in waiting:
-            self.record_unsent(*issue, _CUT)
+            self._sender.record_unsent(*issue, _CUT)
 
 
 def _awake_ns(dues: array[int]) -> int:

@@ -1,4 +1,4 @@
-"""What both ways of sending share: lines kept open, a row for every request, limits of time, facts of the process."""
+"""One client process's sending: lines kept open, a row for every request, limits of time, facts of the process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter_ns as clock
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from prony.load.connection import BUSY, CLOSED, CONNECTING, GREETING, Connection, ConnectionPool
 from prony.load.orders import ClientOrder
@@ -33,11 +33,37 @@ _STALE_NS = 100_000_000
 _CUT, _RESET, _TIMEOUT = int(Cause.CUT), int(Cause.RESET), int(Cause.TIMEOUT)
 
 
+class Loop(Protocol):
+    """How requests follow one another. It is told what happens to lines once the load has begun."""
+
+    def on_start(self) -> None: ...
+    def on_open(self, line: Connection) -> None: ...
+    def on_refused(self, line: Connection) -> None: ...
+    def request_done(self, line: Connection) -> None: ...
+
+    def lost(self, line: Connection) -> None:
+        """The server closed an idle line."""
+
+    def is_waiting(self) -> bool:
+        """Is anything due that has not been sent?"""
+
+    def on_end(self) -> None:
+        """Sending is over: what still waits to be sent ends here."""
+
+    def on_cut(self) -> None:
+        """The drain is over: what was due and never left is cut."""
+
+
 class Sender:
-    """One client process's sending; how requests follow one another is said by the two that derive from it."""
+    """What sends, by a loop that says what is sent when."""
 
     def __init__(
-        self, order: ClientOrder, site: ConnectionPool, content_of: Callable[[int], bytes], requests: int
+        self,
+        order: ClientOrder,
+        site: ConnectionPool,
+        content_of: Callable[[int], bytes],
+        requests: int,
+        loop: Callable[[Sender], Loop],
     ) -> None:
         self.order = order
         self.site = site
@@ -56,7 +82,7 @@ class Sender:
         self.full_until_ns = 0  # when the first user was done; 0 where none was before the end
         self.is_sending = False
         self.is_real_time = False  # does this process run before ordinary ones?
-        self._secrets = _secrets(order.endpoint, site.wire.tls_protocols)
+        site.secrets = _secrets(order.endpoint, site.wire.tls_protocols)
         self._waiting: list[Connection] = []
         self._unsettled = 0
         self._on_ready: Callable[[], None] | None = None
@@ -66,11 +92,15 @@ class Sender:
         self._lags: array[int] = array("q")
         self._in_flights: array[int] = array("q")
         self._cpu_s = 0.0
+        self._loop = loop(self)
+        # Lines tell the loop itself: a call less for each request.
+        self.request_done = self._loop.request_done
+        self.lost = self._loop.lost
 
     # Lines
 
     def new_line(self) -> Connection:
-        line = Connection(self.site, self) if self._secrets is None else self._secrets.line(self.site, self)
+        line = Connection(self.site, self)
         line.place = len(self.lines)
         self.lines.append(line)
         return line
@@ -135,34 +165,13 @@ class Sender:
         if not self.begin_ns:
             self._connect_again(line, is_open=True)
         else:
-            self.on_open(line)
+            self._loop.on_open(line)
 
     def connection_refused(self, line: Connection) -> None:
         if not self.begin_ns:
             self._connect_again(line, is_open=False)
         else:
-            self.on_refused(line)
-
-    def request_done(self, line: Connection) -> None:
-        raise NotImplementedError
-
-    def lost(self, line: Connection) -> None:
-        raise NotImplementedError
-
-    def on_open(self, line: Connection) -> None:
-        raise NotImplementedError
-
-    def on_refused(self, line: Connection) -> None:
-        raise NotImplementedError
-
-    def on_start(self) -> None:
-        raise NotImplementedError
-
-    def on_end(self) -> None:
-        """Sending is over: what still waits to be sent ends here."""
-
-    def on_cut(self) -> None:
-        """The drain is over: what was due and never left is cut."""
+            self._loop.on_refused(line)
 
     # Rows
 
@@ -200,7 +209,7 @@ class Sender:
     def _begin(self) -> None:
         if not self.end_ns:
             self.is_sending = True
-            self.on_start()
+            self._loop.on_start()
 
     def end(self, drain_ns: int | None = None) -> None:
         """Send no more, let what is in flight come home, and cut off what does not."""
@@ -208,29 +217,26 @@ class Sender:
             return
         self.is_sending = False
         self.end_ns = clock()
-        self.on_end()
-        self.poll.at(self.end_ns + (self.order.drain_ns if drain_ns is None else drain_ns), self._cut)
+        self._loop.on_end()
+        self.poll.at(self.end_ns + (self.order.drain_ns if drain_ns is None else drain_ns), self.cut)
         self.look_whether_over()
 
     def stop(self) -> None:
         """Somebody wants it to end: shortly."""
         if self.end_ns:
-            self.poll.at(clock() + _STOP_DRAIN_NS, self._cut)
+            self.poll.at(clock() + _STOP_DRAIN_NS, self.cut)
         else:
             self.end(min(self.order.drain_ns, _STOP_DRAIN_NS))
 
     def look_whether_over(self) -> None:
-        if self.end_ns and not self.in_flight and not self.is_waiting():
+        if self.end_ns and not self.in_flight and not self._loop.is_waiting():
             self.poll.is_over = True
 
-    def is_waiting(self) -> bool:
-        """Is anything due that has not been sent?"""
-        return False
-
-    def _cut(self) -> None:
+    def cut(self) -> None:
+        """Give up on all that is under way."""
         self.is_sending = False
         self.end_ns = self.end_ns or clock()
-        self.on_cut()
+        self._loop.on_cut()
         for line in list(self.lines):
             if line.state in (BUSY, CONNECTING, GREETING):
                 line.fail(_CUT)
@@ -291,7 +297,7 @@ class Sender:
             "connections_opened": self.site.opened,
             "asked_again": self.asked_again,
             "is_real_time": self.is_real_time,
-            "sessions_resumed": self._secrets.resumed if self._secrets is not None else 0,
+            "sessions_resumed": self.site.secrets.resumed if self.site.secrets is not None else 0,
             "loop_lags_ns": _quantiles(self._lags),
             "in_flight_mean": sum(self._in_flights) / max(len(self._in_flights), 1),
             "in_flight_max": max(self._in_flights, default=0),

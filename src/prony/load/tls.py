@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Sequence
-from typing import Any
 
-from prony.load.connection import GREETING, Connection, ConnectionPool, Owner
+from prony.load.connection import GREETING, Connection
 from prony.load.wire import Wire
 from prony.ports.driver import Cause, Endpoint
 
@@ -37,37 +36,37 @@ class Secrets:
         self.resumed = 0
         self.context = context_of(endpoint, protocols)
 
-    def line(self, site: ConnectionPool, owner: Owner) -> TlsConnection:
-        return TlsConnection(site, owner, self)
+    def layer(self, line: Connection, wire: type[Wire]) -> TlsLayer:
+        return TlsLayer(line, wire, self)
 
 
-class TlsConnection(Connection):
-    """A line whose bytes are wrapped; everything else is a line's."""
+class TlsLayer:
+    """What wraps the bytes of one line, from its connection on; everything else is the line's."""
 
-    __slots__ = ("_inward", "_outward", "_secrets", "_shaken", "_tls")
+    __slots__ = ("_inward", "_is_shaken", "_line", "_outward", "_secrets", "_tls", "_wire")
 
-    def __init__(self, site: ConnectionPool, owner: Owner, secrets: Secrets) -> None:
-        super().__init__(site, owner)
+    def __init__(self, line: Connection, wire: type[Wire], secrets: Secrets) -> None:
+        self._line = line
+        self._wire = wire
         self._secrets = secrets
+        self._is_shaken = False
 
-    def beside(self, wire: type[Wire], owner: Owner) -> TlsConnection:
-        return TlsConnection(self._site.with_wire(wire), owner, self._secrets)
-
-    def _stands(self) -> None:
-        asking = self._site.wire.tls_asking
+    def begin(self) -> None:
+        """Shake hands, or ask the server first whether it may be done."""
+        asking = self._wire.tls_asking
         if not asking:
             self._secure()
             return
-        self._received = self._start_tls
-        self.write(asking)
+        self._line.wrap(self._start)
+        self._line.write(asking)
 
-    def _start_tls(self, data: bytes) -> None:
+    def _start(self, data: bytes) -> None:
         """Go on when the server grants TLS; more than its word may not come before TLS, for anybody could have put it
         there."""
-        if data == self._site.wire.tls_granted:
+        if data == self._wire.tls_granted:
             self._secure()
         else:
-            self.fail(Cause.REFUSED)
+            self._line.fail(Cause.REFUSED)
 
     def _secure(self) -> None:
         self._inward, self._outward = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -75,12 +74,12 @@ class TlsConnection(Connection):
         self._tls = shared.context.wrap_bio(
             self._inward, self._outward, server_hostname=shared.host, session=shared.session
         )
-        self._send = self._encrypt
-        self._received, self._shaken = self._decrypt, False
+        self._line.wrap(self._decrypt, self._encrypt)
         self._shake()
 
     def _shake(self) -> None:
         """Take the handshake as far as the bytes allow."""
+        line = self._line
         try:
             self._tls.do_handshake()
         except ssl.SSLWantReadError:
@@ -88,68 +87,49 @@ class TlsConnection(Connection):
             return
         except (ssl.SSLError, ssl.CertificateError):
             self._flush()
-            self.fail(Cause.REFUSED)
+            line.fail(Cause.REFUSED)
             return
-        self._shaken = True
+        self._is_shaken = True
         self._flush()
-        shared = self._secrets
-        shared.resumed += bool(self._tls.session_reused)
-        wanted = self._site.wire.tls_protocols
+        self._secrets.resumed += bool(self._tls.session_reused)
+        wanted = self._wire.tls_protocols
         if wanted and self._tls.selected_alpn_protocol() not in wanted:
-            self.fail(Cause.REFUSED)
+            line.fail(Cause.REFUSED)
             return
-        if self.state == GREETING and self.wire is not None:
-            self.wire.connection_made()
+        if line.state == GREETING and line.wire is not None:
+            line.wire.connection_made()
 
     def _decrypt(self, data: bytes) -> None:
+        line = self._line
         self._inward.write(data)
-        if not self._shaken:
+        if not self._is_shaken:
             self._shake()
-            if not self._shaken:
+            if not self._is_shaken:
                 return
         try:
-            while self.wire is not None and (plain := self._tls.read(_PLAIN_BYTES)):
-                self.wire.data_received(plain)
+            while line.wire is not None and (plain := self._tls.read(_PLAIN_BYTES)):
+                line.wire.data_received(plain)
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLZeroReturnError:
-            self._eof(self.end_ns)
+            line.eof(line.end_ns)
             return
         except ssl.SSLError:
-            self.fail(Cause.MALFORMED)
+            line.fail(Cause.MALFORMED)
             return
-        if self.wire is not None and self._outward.pending:
+        if line.wire is not None and self._outward.pending:
             self._flush()
 
-    def _encrypt(self, content: Any) -> int:
+    def _encrypt(self, content: bytes) -> int:
         """Take the whole of it, as a socket that is never full."""
         self._tls.write(content)
         self._flush()
         return len(content)
 
     def _flush(self) -> None:
-        wrapped = self._outward.read()
-        if not wrapped or self._sock is None:
-            return
-        if self._rest:
-            self._rest += wrapped
-            return
-        try:
-            count = self._raw(wrapped)
-        except BlockingIOError:
-            count = 0
-        except OSError:
-            self.fail(Cause.RESET)
-            return
-        if count < len(wrapped):
-            self._later(wrapped[count:])
+        self._line.push(self._outward.read())
 
-    def done(self, status: int, cause: int = 0) -> None:
-        # The tickets of TLS 1.3 come with the first reply.
-        if self._secrets.session is None and self.wire is not None:
+    def keep_session(self) -> None:
+        """Keep the session for the next connection; the tickets of TLS 1.3 come with the first reply."""
+        if self._secrets.session is None:
             self._secrets.session = self._tls.session
-        super().done(status, cause)
-
-    def close(self) -> None:
-        super().close()
-        self._inward = self._outward = self._tls = None  # type: ignore[assignment]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from prony.load.connection import Connection
 
 
-class Wire:
+class Wire(ABC):
     """One line's protocol. Made once for each connection, in the client process.
 
     It frames replies and does nothing else: no decoding, no judging. The stamps are the line's: they are taken before
@@ -35,11 +36,11 @@ class Wire:
         """Write one request; a wire that keeps state begins its framing anew here."""
         self.line.write(content)
 
+    @abstractmethod
     def data_received(self, data: bytes) -> None:
         """Frame the bytes of one read. Each whole reply is told by `line.done(status, cause)`."""
-        raise NotImplementedError
 
-    def connection_lost(self) -> None:
+    def connection_lost(self) -> None:  # noqa: B027 - most wires are referred to by nothing
         """The line is closed for good. What refers back to the wire is let go here: nothing collects circles while a
         load runs."""
 

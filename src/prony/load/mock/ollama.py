@@ -5,7 +5,7 @@ Durations are those of the schedule, in nanoseconds; tokens of a prompt are word
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -26,8 +26,10 @@ class _Lines:
     content_type: ClassVar[bytes] = b"application/x-ndjson"
     reasons: ClassVar[bool] = True
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, build_line: Callable[[str, str], dict[str, Any]]) -> None:
+        """`build_line` returns what a line says: of its answer, and of its thinking."""
         self._options = options
+        self._build_line = build_line
 
     def lead(self, ask: Ask, number: int) -> bytes:  # noqa: ARG002 - lines carry no id
         return dumps({"model": ask.model, "created_at": _now()})[:-1] + b","
@@ -72,9 +74,6 @@ class _Lines:
     def error(self, message: str, kind: str) -> bytes:  # noqa: ARG002 - Ollama's errors have no kind
         return dumps({"error": message})
 
-    def _build_line(self, answer: str, thinking: str) -> dict[str, Any]:
-        raise NotImplementedError
-
 
 def _rest(value: dict[str, Any]) -> bytes:
     return dumps(value)[1:] + b"\n"
@@ -83,22 +82,30 @@ def _rest(value: dict[str, Any]) -> bytes:
 class Generate(_Lines):
     """POST /api/generate."""
 
-    def _build_line(self, answer: str, thinking: str) -> dict[str, Any]:
-        return {"response": answer, "thinking": thinking} if thinking else {"response": answer}
+    def __init__(self, options: Options) -> None:
+        super().__init__(options, _generated)
 
 
 class Chat(_Lines):
     """POST /api/chat."""
 
-    def _build_line(self, answer: str, thinking: str) -> dict[str, Any]:
-        message = {"role": "assistant", "content": answer}
-        return {"message": {**message, "thinking": thinking} if thinking else message}
+    def __init__(self, options: Options) -> None:
+        super().__init__(options, _message)
 
     def _calls(self, ask: Ask) -> list[bytes]:  # noqa: ARG002 - the same call for every request
         if not self._options.tools:
             return []
         call = {"function": {"name": "note", "arguments": {"text": "done"}}}
         return [_rest({"message": {"role": "assistant", "content": "", "tool_calls": [call]}, "done": False})]
+
+
+def _generated(answer: str, thinking: str) -> dict[str, Any]:
+    return {"response": answer, "thinking": thinking} if thinking else {"response": answer}
+
+
+def _message(answer: str, thinking: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": answer}
+    return {"message": {**message, "thinking": thinking} if thinking else message}
 
 
 def tags(name: str) -> bytes:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streams import DONE, chunk, cut_at, event, in_pieces, steps, usage
 
 from prony.plugins.drivers.answer import Asked, Said
-from prony.plugins.drivers.openai.chat import OpenAiChat
+from prony.plugins.drivers.openai.chat import CHAT, OpenAiChat
 from prony.plugins.drivers.openai.chunks import read_stream
 from prony.plugins.drivers.openai.completions import OpenAiCompletions
 from prony.plugins.drivers.openai.messages import said_in
@@ -92,8 +92,7 @@ def test_chunks_known_by_their_shape_say_exactly_what_reading_them_says(
     texts = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=escaped) for one in chunks]
     body = b"".join(event(text) for text in texts) + DONE
     body = body.replace(b"o", b"\xff", 1) if invalid else body
-    driver = OpenAiChat()
-    assert read_stream(body, driver.says, "content") == read_stream(body, driver.says, "no such key")
+    assert read_stream(body, CHAT.says, "content") == read_stream(body, CHAT.says, "no such key")
 
 
 def test_reasoning_is_a_token_and_no_answer() -> None:

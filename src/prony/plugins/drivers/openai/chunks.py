@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from prony.model.event_stream import is_event_stream, split_events
 from prony.plugins.drivers.answer import Answer, Said, complaint, parse_object, read_count
-from prony.plugins.drivers.sse import is_event_stream, split_events
 from prony.ports.driver import Cause
 
 Says = Callable[[dict[str, Any]], Said]  # of one choice

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -70,38 +72,43 @@ def model_of(options: OpenAiOptions, endpoint: Endpoint) -> str:
     return only_model([name for name in known if isinstance(name, str)], "the server")
 
 
+@dataclass(frozen=True)
+class TextApi:
+    """One way to ask for text: where the prompt goes in, and where the text comes out.
+
+    `content` returns the fields that carry the prompt, `says` what one choice of a chunk, or of a whole reply, says;
+    `text_key` is the name of the text in chunks.
+    """
+
+    path: str
+    operation: str
+    text_key: str
+    content: Callable[[Prompt], dict[str, Any]]
+    says: Callable[[dict[str, Any]], Said]
+
+
 class OpenAiText:
-    """A driver that generates text: its kinds differ in where the prompt goes in and where the text comes out."""
+    """What the drivers that generate text have in common."""
 
     schemes: ClassVar[tuple[str, ...]] = ("http", "https", "unix")
     asks: ClassVar[bool] = True
     makes: ClassVar[bool] = False
     Options: ClassVar[type[Any]] = TextOptions
     name: ClassVar[str]
-    path: ClassVar[str]
-    operation: ClassVar[str]
-    text_key: ClassVar[str]
 
-    def __init__(self) -> None:
+    def __init__(self, api: TextApi) -> None:
+        self._api = api
         self._count: Counts | None = None
-
-    def content(self, prompt: Prompt) -> dict[str, Any]:
-        """Return the fields that carry the prompt."""
-        raise NotImplementedError
-
-    def says(self, choice: dict[str, Any]) -> Said:
-        """Return what one choice of a chunk, or of a whole reply, says."""
-        raise NotImplementedError
 
     def prepare(self, wants: Wants) -> Prepared:
         options: TextOptions = wants.options
         self._count = counting(options.tokenizer, wants)
         require_prompts(wants.prompts, self.name)
         call = Call(
-            under_v1(wants.endpoint, self.path),
+            under_v1(wants.endpoint, self._api.path),
             headers_of(options, wants.endpoint),
             model_of(options, wants.endpoint),
-            self.operation,
+            self._api.operation,
             streamed=options.stream,
             version=options.http,
         )
@@ -111,14 +118,15 @@ class OpenAiText:
         if reply.status >= 400:
             return digest_refusal(reply)
         about = request.about if isinstance(request.about, Asked) else Asked()
-        read = read_stream(reply.body, self.says, self.text_key) if about.streamed else whole(reply.body, self.says)
+        says = self._api.says
+        read = read_stream(reply.body, says, self._api.text_key) if about.streamed else whole(reply.body, says)
         return read.digest(request, reply, self._count)
 
     def finish(self) -> None:
         """Nothing was made at the endpoint."""
 
     def _body(self, prompt: Prompt, model: str, options: TextOptions) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": model, **self.content(prompt)}
+        body: dict[str, Any] = {"model": model, **self._api.content(prompt)}
         if prompt.max_tokens is not None:
             body[options.max_tokens_field] = prompt.max_tokens
             if prompt.exact_tokens and options.extensions:

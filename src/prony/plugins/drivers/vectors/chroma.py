@@ -11,7 +11,7 @@ from pydantic import Field
 
 from prony.plugins.drivers.http.keys import key_header
 from prony.plugins.drivers.http.session import HttpSession
-from prony.plugins.drivers.vectors.driver import Call, Store, VectorDriver, VectorOptions
+from prony.plugins.drivers.vectors.driver import Call, VectorDriver, VectorOptions
 
 _SPACES = {"l2": "l2", "cosine": "cosine", "dot": "ip"}
 
@@ -32,8 +32,8 @@ class ChromaDriver(VectorDriver):
     name: ClassVar[str] = "chroma"
     Options: ClassVar[type[Any]] = ChromaOptions
 
-    def store(self, options: Any) -> Store:
-        return _Collection(options)
+    def __init__(self) -> None:
+        super().__init__(_Collection)
 
 
 class _Collection:

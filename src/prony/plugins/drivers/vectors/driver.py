@@ -7,7 +7,7 @@ where the same load inserts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -76,20 +76,18 @@ class VectorDriver:
     makes: ClassVar[bool] = True
     Options: ClassVar[type[Any]] = VectorOptions
 
-    def __init__(self) -> None:
+    def __init__(self, store_for: Callable[[Any], Store]) -> None:
+        """`store_for` returns the collection that is to be made, by the driver's options."""
+        self._store_for = store_for
         self._endpoint = Endpoint()
         self._store: Store | None = None
         self._answers = 0
-
-    def store(self, options: Any) -> Store:
-        """Return the collection that is to be made; each driver's own."""
-        raise NotImplementedError
 
     def prepare(self, wants: Wants) -> Prepared:
         options: VectorOptions = wants.options
         self.finish()
         vectors = Vectors(wants.seed, options.dim, options.clusters)
-        store = self.store(options)
+        store = self._store_for(options)
         self._endpoint = wants.endpoint
         filled = 0 if options.operation == "insert" else options.count
         with clean_up_on_failure(self.finish), HttpSession(wants.endpoint, {**_JSON, **store.headers}) as session:

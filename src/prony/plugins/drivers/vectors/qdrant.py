@@ -14,7 +14,7 @@ from pydantic import Field
 from prony.errors import SutError
 from prony.plugins.drivers.http.keys import key_header
 from prony.plugins.drivers.http.session import HttpSession
-from prony.plugins.drivers.vectors.driver import Call, Store, VectorDriver, VectorOptions
+from prony.plugins.drivers.vectors.driver import Call, VectorDriver, VectorOptions
 
 _DISTANCES = {"l2": "Euclid", "cosine": "Cosine", "dot": "Dot"}
 _UNIVERSAL = (1, 10)  # the version from which one path answers every kind of query
@@ -41,8 +41,8 @@ class QdrantDriver(VectorDriver):
     name: ClassVar[str] = "qdrant"
     Options: ClassVar[type[Any]] = QdrantOptions
 
-    def store(self, options: Any) -> Store:
-        return _Collection(options)
+    def __init__(self) -> None:
+        super().__init__(_Collection)
 
 
 class _Collection:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prony.plugins.drivers.sse import framed_by_lines, is_event_stream, split_events
+from prony.model.event_stream import (
+    StreamMessage,
+    framed_by_lines,
+    is_event_stream,
+    split_events,
+    stream_messages,
+)
 from prony.plugins.drivers.stream_times import arrivals_ns
 from prony.ports.driver import Reply
 
@@ -81,3 +89,32 @@ def test_a_place_has_the_stamp_of_the_read_that_brought_its_last_byte() -> None:
 
 def test_without_stamps_nobody_knows_when() -> None:
     assert arrivals_ns(Reply(200, np.array([], dtype=np.int64), [], b"abc"), [1]) is None
+
+
+# As it arrives
+
+STREAM = (
+    ": beat\n\n"
+    'event: job\r\ndata: {"title": "a\u2028b\x85c"}\r\n\r\n'
+    "data: one\ndata: two\nid: 7\nretry: 3\n\n"
+    "event: nothing\n\n"
+    "event: torn\ndata: half"
+).encode()
+
+
+@given(st.lists(st.integers(0, len(STREAM)), max_size=20))
+def test_messages_are_the_same_however_the_bytes_are_cut(cuts: list[int]) -> None:
+    places = [0, *sorted(cuts), len(STREAM)]
+    pieces = [STREAM[begin:end] for begin, end in pairwise(places)]
+    assert list(stream_messages(pieces)) == [
+        StreamMessage("job", '{"title": "a\u2028b\x85c"}'),
+        StreamMessage("message", "one\ntwo"),
+    ]
+
+
+@settings(deadline=None)
+@given(st.lists(PARTS.filter(lambda part: part != b"\xef\xbb\xbf"), max_size=25))
+def test_what_arrives_in_pieces_is_what_the_whole_has(pieces: list[bytes]) -> None:
+    found = split_events(b"".join(pieces))
+    data = [message.data for message in stream_messages(pieces)]
+    assert data == [one.decode(errors="replace") for one in found.data]

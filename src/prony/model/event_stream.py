@@ -1,4 +1,4 @@
-"""The body of an event stream in, its events out, each with the place where it ended.
+"""Split a stream of server-sent events into its events: a whole body, or bytes as they arrive.
 
 Lines end in LF, CR or CRLF; a blank line ends an event; comments and unknown fields are passed over; an event without
 data is none. What the stream breaks off in the middle of is no event: `unfinished` says so.
@@ -7,12 +7,14 @@ data is none. What the stream breaks off in the middle of is no event: `unfinish
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 _BOM = b"\xef\xbb\xbf"
 _LINE = re.compile(rb"([^\r\n]*)(\r\n|\n|\r|\Z)")
+_BLANK = re.compile(rb"(?>\r\n|\n|\r)(?:\r\n|\n|\r)")  # the end of a line, and a line with nothing in it
+_LONGEST_BLANK = 4
 _FIELD = re.compile(rb"\s*(data|event|id|retry|error)?:")
 
 
@@ -27,6 +29,28 @@ class Events(NamedTuple):
     ends: list[int]
     names: dict[int, str]
     unfinished: bytes
+
+
+class StreamMessage(NamedTuple):
+    """One event of a stream that is read while it comes."""
+
+    event: str
+    data: str
+
+
+def stream_messages(chunks: Iterable[bytes]) -> Iterator[StreamMessage]:
+    """Yield every whole event as its last byte arrives; one that has no name is a `message`, a torn end is dropped."""
+    pending = bytearray()
+    for chunk in chunks:
+        seen = max(0, len(pending) - _LONGEST_BLANK)
+        pending += chunk
+        blanks = [match.end() for match in _BLANK.finditer(pending, seen)]
+        if not blanks:
+            continue
+        found = framed_by_lines(bytes(pending[: blanks[-1]]))
+        del pending[: blanks[-1]]
+        for number, data in enumerate(found.data):
+            yield StreamMessage(found.names.get(number, "message"), data.decode(errors="replace"))
 
 
 def split_events(body: bytes) -> Events:
