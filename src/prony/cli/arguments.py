@@ -1,11 +1,12 @@
-"""Arguments that several commands share, said once."""
+"""Arguments that several commands share: how they are written, and what those of a run's end mean."""
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction
+import os
+from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -68,6 +69,36 @@ def add_gates(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--gates", choices=("lenient", "strict"), default="lenient", help="strict: a gate that cannot be told fails too"
     )
+
+
+class Ending(NamedTuple):
+    """How the end of a run is shown: what --json, --report, --gates and --github-summary say of it."""
+
+    as_json: bool = False
+    report: bool = False
+    strict: bool = False
+    github: bool = False
+
+    @classmethod
+    def of(cls, options: Namespace) -> Self:
+        """Read it from the options of a command, which need not have all of them.
+
+        Raises:
+            InputError: There is no place for a summary, which is said before anything is measured.
+        """
+        from prony.errors import InputError
+
+        given = vars(options)
+        found = cls(
+            as_json=options.json,
+            report=given.get("report", False),
+            strict=given.get("gates") == "strict",
+            github=given.get("github_summary", False),
+        )
+        if found.github and not os.environ.get("GITHUB_STEP_SUMMARY"):
+            hint = "GitHub sets it in its jobs; elsewhere use prony report --format github"
+            raise InputError("--github-summary: GITHUB_STEP_SUMMARY names no file", hint=hint)
+        return found
 
 
 def add_experiment(parser: ArgumentParser, *, required: bool = False) -> None:

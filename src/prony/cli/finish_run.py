@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from prony.report.gate_tables import summarise_gates
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from prony.cli.arguments import Ending
     from prony.cli.watch import Ended
     from prony.model.queue import ExperimentView
 
@@ -27,66 +29,68 @@ _PATIENT = 12  # tries: more than half a minute
 _EARLY = (ExperimentState.PARTIAL, ExperimentState.CANCELLED)
 
 
+def add_summary(document: str | bytes) -> None:
+    """Add a summary to the page of a GitHub job, below what other steps wrote there."""
+    data = document if isinstance(document, bytes) else document.encode()
+    with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("ab") as file:
+        file.write(data + b"\n")
+
+
 def finish(
     dossier: ExperimentData,
-    options: Namespace,
+    ending: Ending,
     *,
-    report: Callable[[ExperimentData], Path] | None,
+    write_report: Callable[[ExperimentData], Path],
     again: str = "",
     failed: int = 0,
     beside: Mapping[str, Any] | None = None,
 ) -> int:
     """Show what came out; return 0 where every job has its numbers and passes its gates, else 1, 130 where stopped.
 
-    `report` writes one where it is wanted; `again` is what a command needs to reach the same server; `failed` are the
-    jobs that failed and left no result; `beside` is added to what `--json` prints.
+    `write_report` is called where a report is wanted; `again` is what a command needs to reach the same server;
+    `failed` are the jobs that failed and left no result; `beside` is added to what `--json` prints.
     """
     with suppress(BrokenPipeError):  # a reader who has gone changes nothing about how the run ended
-        show(dossier, as_json=options.json, beside=beside)
-    written = report(dossier) if report is not None and dossier.entries else None
+        show(dossier, as_json=ending.as_json, beside=beside)
+    written = write_report(dossier) if ending.report and dossier.entries else None
     with suppress(BrokenPipeError):
         if written is not None:
             print_note(f"report: {written}")
         if dossier.experiment.state in _EARLY:
             print_note(f"stopped early; what was measured is kept: prony show {dossier.experiment.id}{again}")
-    if getattr(options, "github_summary", False):
-        from prony.cli.github import add_summary
+    if ending.github:
         from prony.report import render
 
-        add_summary(render(dossier, "github", strict=_is_strict(options)))
+        add_summary(render(dossier, "github", strict=ending.strict))
     code = _exit_code(dossier, failed)
-    return code or (0 if gates_pass(dossier, options) else 1)
+    return code or (0 if gates_pass(dossier, strict=ending.strict) else 1)
 
 
-def gates_pass(dossier: ExperimentData, options: Namespace) -> bool:
-    """Say in one line how the gates stand; `--gates strict` fails those that cannot be told too."""
-    found = GateReport(experiment_id=dossier.experiment.id, strict=_is_strict(options), outcomes=dossier.gates)
+def gates_pass(dossier: ExperimentData, *, strict: bool) -> bool:
+    """Say in one line how the gates stand; `strict` fails those that cannot be judged too."""
+    found = GateReport(experiment_id=dossier.experiment.id, strict=strict, outcomes=dossier.gates)
     if found.outcomes:
         print_note(f"{summarise_gates(found.outcomes)[:-1]}: {'good' if found.passed else 'exit code 1'}")
     return found.passed
 
 
-def _is_strict(options: Namespace) -> bool:
-    return getattr(options, "gates", "lenient") == "strict"
-
-
-def finish_there(ended: Ended, options: Namespace, *, beside: Mapping[str, Any] | None = None) -> int:
-    """Show what came out on a server, as `finish` does; one that is away just then is waited for."""
+def finish_there(ended: Ended, ending: Ending, options: Namespace, *, beside: Mapping[str, Any] | None = None) -> int:
+    """Show what came out on the server that the options name; one that is away just then is waited for."""
     from prony.cli.remote import again, connect
     from prony.cli.watch import why_ended
     from prony.model.queue import JobState
 
     with connect(options, attempts=_PATIENT) as client:
         dossier = client.experiments.results(ended.view.experiment.id)
-        kept = client.experiments.keep_report(dossier.experiment.id) if options.report and dossier.entries else None
+        wanted = ending.report and dossier.entries
+        kept = client.experiments.keep_report(dossier.experiment.id) if wanted else Path()
     measured = {entry.job.id for entry in dossier.entries}
     failed = [job for job in ended.jobs.values() if job.state is JobState.FAILED and job.id not in measured]
     with suppress(BrokenPipeError):
         for job in failed:
             print_note(one_line(f"{job.title}: failed and left no result: {why_ended(job)}"))
 
-    report = None if kept is None else lambda _: kept
-    return finish(dossier, options, report=report, again=again(options), failed=len(failed), beside=beside)
+    return finish(dossier, ending, write_report=lambda _: kept, again=again(options), failed=len(failed), beside=beside)
 
 
 def exit_code_there(view: ExperimentView) -> int:

@@ -1,22 +1,22 @@
-"""A recipe that was read in, its experiment on this machine out: shown while it runs, and its exit code returned."""
+"""Run a recipe on this machine, and show it while it runs."""
 
 from __future__ import annotations
 
 import gc
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from prony.cli.arguments import Ending
     from prony.load.processes import Clients
     from prony.model.recipe import Recipe
     from prony.recipe import LoadedRecipe
 
 
-def run_here(loaded: LoadedRecipe, options: Namespace, *, base: Path | None = None) -> int:
-    """Run a recipe to its end; relative paths in it are relative to `base`, or else to its own folder."""
+def run_here(loaded: LoadedRecipe, ending: Ending, *, base: Path | None = None) -> int:
+    """Run a recipe to its end and show it; relative paths in it are relative to `base`, or else to its own folder."""
     tell_notes(loaded.notes)
     _note_server_only(loaded)
     _note_containers(loaded)
@@ -30,7 +30,7 @@ def run_here(loaded: LoadedRecipe, options: Namespace, *, base: Path | None = No
                 dossier = bench.run(
                     loaded, base=base, on_start=follower.start, on_event=follower.event, clients=clients
                 )
-            return finish(dossier, options, report=bench.experiments.write_report if options.report else None)
+            return finish(dossier, ending, write_report=bench.experiments.write_report)
 
 
 def tell_notes(notes: Sequence[str]) -> None:

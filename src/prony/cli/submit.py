@@ -1,4 +1,4 @@
-"""A recipe in, an experiment on a server out, followed to its end like one that runs here."""
+"""Submit a recipe to a server, and follow it to its end like one that runs here."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from prony.app.scripts import unused_image_notes
+from prony.cli.arguments import Ending
 from prony.cli.columns import format_next
 from prony.cli.finish_run import finish_there
 from prony.cli.output import print_json, print_note, print_text
@@ -27,18 +28,18 @@ _MOST = 100
 AGENTS_MACHINE = "the agent's machine"
 
 
-def submit(loaded: LoadedRecipe, options: Namespace) -> int:
-    """Submit a recipe that was read here; follow it, unless --detach is given."""
+def submit(loaded: LoadedRecipe, overrides: Sequence[str], ending: Ending, options: Namespace) -> int:
+    """Submit a recipe that was read here to the server that the options name; follow it, unless --detach is given."""
     if options.priority is not None and not -_MOST <= options.priority <= _MOST:
         raise InputError(f"--priority {options.priority} lies outside -{_MOST} to {_MOST}")
     with connect(options) as client:
-        overrides = [*options.set, *upload_scripts(client, loaded)]
-        view = client.experiments.submit(submission_of(loaded, overrides, priority=options.priority))
+        every = [*overrides, *upload_scripts(client, loaded)]
+        view = client.experiments.submit(submission_of(loaded, every, priority=options.priority))
         tell_notes((*view.experiment.notes, *unused_image_notes(loaded.jobs("run"), AGENTS_MACHINE)))
         if not options.detach:
-            return see_through(client, view, options)
+            return see_through(client, view, ending, options)
         schedule = note_schedule(client, view, options)
-    if options.json:
+    if ending.as_json:
         print_json(view.model_dump(mode="json") | schedule)
     else:
         print_text(view.experiment.id)
@@ -52,13 +53,13 @@ def submission_of(loaded: LoadedRecipe, overrides: Sequence[str], *, priority: i
     return Submission(text=loaded.text, name=name, overrides=tuple(overrides), priority=priority)
 
 
-def see_through(client: Client, view: ExperimentView, options: Namespace) -> int:
+def see_through(client: Client, view: ExperimentView, ending: Ending, options: Namespace) -> int:
     """Follow an experiment that was just made to its end; return the exit code."""
     schedule = note_schedule(client, view, options)
     for model in _paths(view):
         print_note(f"note: {model} is a path: it must lie on the agents too, and they must allow it; zoo: and https:// "
                    "work everywhere")  # fmt: skip
-    return finish_there(follow(client, view.experiment.id, cancels=True), options, beside=schedule)
+    return finish_there(follow(client, view.experiment.id, cancels=True), ending, options, beside=schedule)
 
 
 def note_schedule(client: Client, view: ExperimentView, options: Namespace) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prony.cli.arguments import add_json, add_report, add_server
+from prony.cli.arguments import Ending, add_json, add_report, add_server
 
 if TYPE_CHECKING:
     from prony.app.api import Bench
@@ -97,7 +97,7 @@ def _here(loaded: LoadedRecipe, options: Namespace) -> int:
             dossier = bench.run(loaded, on_start=follower.start, on_event=follower.event)
         if options.json:
             return _print_comparison(bench.analyses.compare([dossier.experiment.id], terms), options)
-        code = finish(dossier, options, report=bench.experiments.write_report if options.report else None)
+        code = finish(dossier, Ending.of(options), write_report=bench.experiments.write_report)
         return code or _print_comparison(bench.analyses.compare([dossier.experiment.id], terms), options)
 
 
@@ -113,7 +113,7 @@ def _there(loaded: LoadedRecipe, options: Namespace) -> int:
         view = client.experiments.submit(submission_of(loaded, [*options.set, *upload_scripts(client, loaded)]))
         if options.json:
             follow(client, view.experiment.id, cancels=True)
-        elif code := see_through(client, view, options):
+        elif code := see_through(client, view, Ending.of(options), options):
             return code
         return _print_comparison(client.analyses.compare([view.experiment.id], terms), options)
 

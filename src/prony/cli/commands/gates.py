@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from prony.cli.arguments import add_experiment, add_gates, add_json, add_server
+from prony.cli.arguments import Ending, add_experiment, add_gates, add_json, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -20,23 +20,22 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.github import add_summary, check_summary
+    from prony.cli.finish_run import add_summary
     from prony.cli.output import print_json, terminal
     from prony.cli.remote import open_bench
 
-    check_summary(options)
-    strict = options.gates == "strict"
+    ending = Ending.of(options)
     with open_bench(options) as bench:
         experiment_id = bench.experiments.find(options.experiment)
-        found = bench.analyses.gates(experiment_id, strict=strict, more=options.gate)
-        if options.github_summary:
-            document = bench.experiments.report(experiment_id, "github", strict=strict)
-    if options.json:
+        found = bench.analyses.gates(experiment_id, strict=ending.strict, more=options.gate)
+        if ending.github:
+            document = bench.experiments.report(experiment_id, "github", strict=ending.strict)
+    if ending.as_json:
         print_json(found.model_dump(mode="json") | {"passed": found.passed})
     else:
         from prony.report.terminal.experiment import print_gates
 
         print_gates(found.outcomes, terminal())
-    if options.github_summary:
+    if ending.github:
         add_summary(document)
     return 0 if found.passed else 1

@@ -1,11 +1,15 @@
-"""`prony run`: a recipe in, numbers and a report out."""
+"""`prony run`: run a recipe here or on a server, and show its numbers."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_gates, add_json, add_no_container, add_report, add_server
+from prony.cli.arguments import Ending, add_gates, add_json, add_no_container, add_report, add_server
+
+if TYPE_CHECKING:
+    from prony.recipe import LoadedRecipe
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -33,30 +37,36 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.github import check_summary
     from prony.cli.remote import address
-    from prony.cli.run_here import pause_garbage_collection, run_here
+    from prony.cli.run_here import run_here
 
-    check_summary(options)
+    ending = Ending.of(options)
     is_remote = address(options) is not None
     if not is_remote:
         _check_here(options)
-    with pause_garbage_collection():
-        from prony.recipe import load
-    on = [f"place.on={options.on}"] if options.on else []
-    options.set = [*options.set, *on]
-    loaded = load(options.recipe, options.set)
-    if options.script is not None:
-        options.set = [*_script(options.script, is_named=loaded.keeps_folder_name), *options.set]
-        loaded = load(options.recipe, options.set)
-    if options.clients is not None:
-        options.set = [*options.set, *_clients(options.clients, loaded.users_of_client)]
-        loaded = load(options.recipe, options.set)
+    loaded, overrides = _load(options)
     if is_remote:
         from prony.cli.submit import submit
 
-        return submit(loaded, options)
-    return run_here(loaded, options)
+        return submit(loaded, overrides, ending, options)
+    return run_here(loaded, ending)
+
+
+def _load(options: Namespace) -> tuple[LoadedRecipe, list[str]]:
+    """Return the recipe as the options change it, and the overrides that they stand for."""
+    from prony.cli.run_here import pause_garbage_collection
+
+    with pause_garbage_collection():
+        from prony.recipe import load
+    overrides = [*options.set, *([f"place.on={options.on}"] if options.on else [])]
+    loaded = load(options.recipe, overrides)
+    if options.script is not None:
+        overrides = [*_script(options.script, is_named=loaded.keeps_folder_name), *overrides]
+        loaded = load(options.recipe, overrides)
+    if options.clients is not None:
+        overrides = [*overrides, *_clients(options.clients, loaded.users_of_client)]
+        loaded = load(options.recipe, overrides)
+    return loaded, overrides
 
 
 def _clients(text: str, users_of_client: int) -> list[str]:

@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_experiment, add_json, add_server
+from prony.cli.arguments import Ending, add_experiment, add_json, add_server
 
 if TYPE_CHECKING:
     from prony.client import Client
@@ -29,8 +29,7 @@ def command(options: Namespace) -> int:
         from prony.cli.finish_run import finish_there
         from prony.cli.watch import follow
 
-        options.report = False
-        return finish_there(follow(client, experiment_id, cancels=False), options)
+        return finish_there(follow(client, experiment_id, cancels=False), Ending(), options)
 
 
 def _print_updates(client: Client, experiment_id: str) -> int:

@@ -1,0 +1,55 @@
+"""The walks that the architecture page draws are those that the code takes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from .house import PACKAGE, modules, page, tree
+
+MOST_ROOMS = 10
+BEGINS = ("prony.cli.main", "prony.cli.commands.run")
+# How options travel: as they were parsed, as what they mean for the end of a run, and as overrides of the recipe.
+KINDS = ("ArgumentParser", "Namespace", "Ending")
+NAMES = ("overrides",)
+
+
+def test_the_options_of_a_run_pass_few_modules_and_the_page_names_each() -> None:
+    walk = page("architecture").partition("### The options of `prony run`")[2].partition("\n#")[0]
+    drawn = {name.removesuffix(".py") for name in re.findall(r"\b(?:cli|recipe)/[a-z_/]+\.py", walk)}
+    passed = {name.removeprefix("prony.").replace(".", "/") for name in rooms()}
+    assert passed == drawn
+    assert len(passed) <= MOST_ROOMS
+
+
+def rooms() -> set[str]:
+    """Return the modules that `prony run` leads to and that take options from another."""
+    known = modules()
+    seen, waiting = set(BEGINS), list(BEGINS)
+    while waiting:
+        for found in imported(known[waiting.pop()]):
+            if found in known and found not in seen and found.startswith(("prony.cli.", "prony.recipe")):
+                seen.add(found)
+                waiting.append(found)
+    return {name for name in seen if name in BEGINS or takes_options(known[name])}
+
+
+def imported(path: Path) -> set[str]:
+    nodes = (node for node in ast.walk(tree(path)) if isinstance(node, ast.ImportFrom) and node.module)
+    return {name for node in nodes for name in (str(node.module), *(f"{node.module}.{one.name}" for one in node.names))}
+
+
+def takes_options(path: Path) -> bool:
+    functions = [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef)]
+    arguments = [one for function in functions for one in (*function.args.args, *function.args.kwonlyargs)]
+    return any(
+        one.arg in NAMES or (isinstance(one.annotation, ast.Name) and one.annotation.id in KINDS) for one in arguments
+    )
+
+
+def test_the_page_names_files_that_are_there() -> None:
+    found = page("architecture").partition("## Where to look")[2].partition("\n## ")[0]
+    named = re.findall(r"`([a-z_]+(?:/[a-z_]+)*\.py)`", found)
+    assert len(named) > 10
+    assert [name for name in named if not (PACKAGE / name).is_file()] == []
