@@ -1,4 +1,4 @@
-"""This device as Prony sees it in, the worker that a SARK orchestrator is told of out."""
+"""Describe this device as a SARK orchestrator wants it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lists of a SARK's Redis in, one job at a time out, and results back into them.
+"""Take jobs from the lists of a SARK's Redis one at a time, and put results into them.
 
 A plain pop would lose a job with whoever dies after it. So a job is moved, in one step, to a list beside its queue that
 only this worker looks into, and stays there until its result is in the list of results: a worker that comes back finds

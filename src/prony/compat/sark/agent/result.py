@@ -1,4 +1,4 @@
-"""A packed result of Prony's in, what a SARK worker reports of the job out."""
+"""Read from a packed result what a SARK worker reports of its job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fleet's queue and the lists that workers look into, kept alike: jobs out, results in, what got lost again out.
+"""Keep the fleet's queue and the lists that workers look into alike.
 
 The store alone is true. Whatever the lists lost, with a Redis that was restarted or a worker that died, is put there
 again; whatever they hold that is not wanted any more is taken out.

@@ -1,4 +1,4 @@
-"""A campaign as somebody asks for it in, an experiment with its jobs and lots out; nothing stored yet."""
+"""Plan a campaign as an experiment with its jobs and lots; nothing is stored yet."""
 
 from __future__ import annotations
 

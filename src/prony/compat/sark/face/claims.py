@@ -1,4 +1,4 @@
-"""Who asked for which job and who says to be busy in, which worker has which job out.
+"""Guess which worker has taken which job, by who asked for it and who says to be busy.
 
 A Dumont takes a job's id from a list without a word, asks for the job without its name, and then says under its name
 that it is busy. This joins the two. A wrong guess does no harm: results name their job, and a lease that brings none

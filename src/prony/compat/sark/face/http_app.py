@@ -56,14 +56,14 @@ def _table(sark: Orchestrator) -> list[tuple[str, str, str, Call]]:
         return _INDEX
 
     async def register(request: Request) -> Answer:
-        return await sark.staff.register(await _body(request))
+        return await sark.workers.register(await _body(request))
 
     async def create(request: Request) -> Answer:
         return await sark.create(await _body(request))
 
     async def set_status(request: Request) -> Answer:
         asked = request.path_params["id"], await _body(request)
-        return await sark.staff.set_status(*asked, address=address_of(request.scope))
+        return await sark.workers.set_status(*asked, address=address_of(request.scope))
 
     async def job(request: Request) -> Answer:
         return await sark.job(request.path_params["id"], address=address_of(request.scope))
@@ -73,13 +73,13 @@ def _table(sark: Orchestrator) -> list[tuple[str, str, str, Call]]:
         ("GET", "/api/health", "health", plain(sark.health)),
         ("POST", "/api/reset", "reset", plain(sark.reset)),
         ("POST", "/api/register", "register", register),
-        ("GET", "/api/workers", "workers", plain(sark.staff.workers)),
-        ("GET", "/api/workers/{id}", "worker", with_id(sark.staff.worker)),
+        ("GET", "/api/workers", "workers", plain(sark.workers.workers)),
+        ("GET", "/api/workers/{id}", "worker", with_id(sark.workers.worker)),
         ("PUT", "/api/workers/{id}/status", "set_status", set_status),
-        ("POST", "/api/workers/{id}/heartbeat", "heartbeat", with_id(sark.staff.heartbeat)),
-        ("GET", "/api/workers/{id}/health", "worker_health", with_id(sark.staff.worker_health)),
-        ("GET", "/api/health/workers", "workers_health", plain(sark.staff.workers_health)),
-        ("PUT", "/api/workers/{id}/reset", "reset_worker", with_id(sark.staff.reset_worker)),
+        ("POST", "/api/workers/{id}/heartbeat", "heartbeat", with_id(sark.workers.heartbeat)),
+        ("GET", "/api/workers/{id}/health", "worker_health", with_id(sark.workers.worker_health)),
+        ("GET", "/api/health/workers", "workers_health", plain(sark.workers.workers_health)),
+        ("PUT", "/api/workers/{id}/reset", "reset_worker", with_id(sark.workers.reset_worker)),
         ("POST", "/api/campaigns", "create", create),
         ("GET", "/api/campaigns", "campaigns", plain(sark.campaigns)),
         ("GET", "/api/campaigns/{id}", "campaign", with_id(sark.campaign)),

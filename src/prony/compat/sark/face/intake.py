@@ -1,4 +1,4 @@
-"""Reports from the results list in, results of the fleet out: each once, and none is lost that a job waits for."""
+"""Record the reports of the results list as results of the fleet: each once, and none is lost that a job waits for."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from prony.compat.sark.face.csv_files import CampaignFiles
 from prony.compat.sark.face.routes import every_queue
 from prony.compat.sark.face.settings import WHO
 from prony.compat.sark.face.shown import Around, shown_campaign, shown_job, shown_result
-from prony.compat.sark.face.staff import Staff
+from prony.compat.sark.face.worker_registry import WorkerRegistry
 from prony.compat.sark.nouns import RESULTS_QUEUE, capability_queue, held_queue, worker_queue
 from prony.errors import TransportError
 from prony.model.queue import JobState
@@ -34,7 +34,7 @@ class Orchestrator:
         self.bridge = bridge
         self.fleet = bridge.fleet
         self.settings = bridge.settings
-        self.staff = Staff(bridge)
+        self.workers = WorkerRegistry(bridge)
         self.files = CampaignFiles(bridge.fleet)
         self._last_number = 0
 
@@ -88,7 +88,7 @@ class Orchestrator:
         return await self.fleet.read(ask)
 
     def _around(self) -> Around:
-        return Around(self.staff.names(), cache(self.fleet.why))  # the same for all jobs of a lot
+        return Around(self.workers.names(), cache(self.fleet.why))  # the same for all jobs of a lot
 
     # Jobs
 
@@ -102,7 +102,7 @@ class Orchestrator:
     # The whole
 
     async def queue_status(self) -> dict[str, Any]:
-        workers = await self.staff.workers_known()
+        workers = await self.workers.workers_known()
         words = list(dict.fromkeys(word for one in workers for word in one["capabilities"]))
         named = {one["worker_id"]: one["device_name"] for one in workers}
         queues = [*map(capability_queue, words), *map(worker_queue, named), RESULTS_QUEUE]
@@ -145,11 +145,11 @@ class Orchestrator:
     async def reset(self) -> dict[str, Any]:
         """Delete what came by this way, and nothing else that the server keeps."""
         queues = [*every_queue(self.fleet.floor.cards.values()), RESULTS_QUEUE]
-        queues += [held_queue(name, worker_id) for worker_id in self.staff.names() for name in queues[:-1]]
+        queues += [held_queue(name, worker_id) for worker_id in self.workers.names() for name in queues[:-1]]
         for row in await self.fleet.read(campaigns.every):
             await self.fleet.delete(row.id, force=True, who=WHO)
-        for worker in await self.staff.workers_known():
-            await self.staff.dismiss(worker["worker_id"])
+        for worker in await self.workers.workers_known():
+            await self.workers.dismiss(worker["worker_id"])
         try:
             await self.bridge.queues.clear(queues)
         except TransportError as exc:  # what is left there names jobs that nobody knows

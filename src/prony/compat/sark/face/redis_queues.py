@@ -1,4 +1,4 @@
-"""A Redis's URL in, the lists that Dumont workers look into out."""
+"""The lists that Dumont workers look into, kept in a Redis."""
 
 from __future__ import annotations
 

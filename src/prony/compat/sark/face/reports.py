@@ -1,4 +1,4 @@
-"""What a Dumont worker reports of a job in, a result folder out that says who measured, and what is not known."""
+"""Write what a Dumont worker reports as a result folder that says who measured, and what is not known."""
 
 from __future__ import annotations
 

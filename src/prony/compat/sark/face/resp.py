@@ -1,4 +1,4 @@
-"""A connection that speaks Redis's protocol in, its commands on the lists answered out.
+"""Answer connections that speak Redis's protocol, from the lists of this process.
 
 As much of Redis as workers use: Dumont pings, pops and pushes, Prony's own agent moves jobs between lists.
 """

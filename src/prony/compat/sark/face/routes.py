@@ -1,4 +1,4 @@
-"""A job of a campaign in, the list that it waits in out; and a worker in, the lists that it looks into."""
+"""Which list a job of a campaign waits in, and which lists a worker looks into."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of campaigns in, what SARK's clients are shown of them out."""
+"""Show campaigns, jobs and results as SARK's clients know them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that registers in, an agent's enrolment out; and an agent back, as SARK shows a worker."""
+"""Translate between a worker that registers and an agent of the fleet."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from prony.store.writer import Transaction
 _PAGE = 500
 
 
-class Staff:
+class WorkerRegistry:
     """`_said` is what each said of itself, and `_dismissed` who was deleted and may still be there."""
 
     def __init__(self, bridge: Bridge) -> None:
