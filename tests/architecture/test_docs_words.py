@@ -117,6 +117,13 @@ def test_the_result_folder_page_names_every_field_of_a_job() -> None:
         ("prony.drivers", "## Drivers"),
         ("prony.tasks", "## Tasks"),
         ("prony.services", "## Services"),
+        ("prony.dialects", "### Dialects"),
+        ("prony.shims", "### Modules for scripts"),
+        ("prony.exporters", "### Exporters"),
+        ("prony.importers", "### Importers"),
+        ("prony.comparison_rules", "### Comparison rules"),
+        ("prony.faces", "### Faces"),
+        ("prony.agent_links", "### Agent links"),
     ],
 )
 def test_the_page_about_plugins_has_a_line_for_each(kind: str, heading: str) -> None:

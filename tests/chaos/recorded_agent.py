@@ -14,8 +14,8 @@ from pathlib import Path
 
 from prony.agent import capabilities, process
 from prony.cli.main import main
+from prony.compat.sark.nouns import word_of
 from prony.model.device import EngineReport, EngineUnit
-from prony.model.sark import word_of
 from prony.store.home import Home
 
 _RUNNER = Path(__file__).with_name("recorded_runner.py")

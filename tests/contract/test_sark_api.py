@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from prony.model.sark import CSV_COLUMNS
+from prony.compat.sark.nouns import CSV_COLUMNS
 from servers.sark import CPU, DUMONT, MODEL, Sark, complete, served_sark
 
 JOB_KEYS = {"job_id", "campaign_id", "model_url", "compute_unit", "worker_id", "num_inference_runs", "submitted_at",

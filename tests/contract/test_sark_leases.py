@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from prony.app.sark.settings import WHO
+from prony.compat.sark.face.settings import WHO
 from servers.redis import redis_server
 from servers.sark import DUMONT, Sark, complete, connect_redis, served_sark
 from servers.shared import Shared

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dumont.crew import Crew, Hand, crew
-from prony.model.sark import WorkerResult
+from prony.compat.sark.nouns import WorkerResult
 from servers.binaries import AbsentError
 from servers.canned import Canned, canned, document
 from servers.needs import lack

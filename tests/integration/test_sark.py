@@ -22,7 +22,7 @@ import pytest
 from chaos.work import record
 from dumont.faults import NO_DOWNLOAD
 from dumont.house import House, house
-from prony.model.sark import CSV_COLUMNS
+from prony.compat.sark.nouns import CSV_COLUMNS
 from servers.binaries import AbsentError
 from servers.needs import lack
 from servers.redis import redis_server

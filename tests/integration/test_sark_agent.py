@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from chaos.work import record
-from prony.model.sark import WorkerResult
+from prony.compat.sark.nouns import WorkerResult
 from servers.binaries import AbsentError
 from servers.canned import Canned, canned, document
 from servers.needs import lack

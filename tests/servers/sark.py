@@ -18,8 +18,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from prony.app.fleet import Fleet, FleetSettings
-from prony.app.sark import Bridge, SarkSettings
-from prony.server.sark.server import SarkOptions, opened_face, sark_served
+from prony.compat.sark.face.bridge import Bridge
+from prony.compat.sark.face.server import SarkOptions, opened_face, sark_served
+from prony.compat.sark.face.settings import FaceSettings
 from prony.store.home import Home
 
 _LONGEST_S = 120.0
@@ -141,7 +142,7 @@ def served_sark(
     for that time to pass asks for less."""
     kept = FleetSettings(ttl_s=ttl_s, sweep_s=0.1, reconcile_s=0.5)
     fleet = Fleet.open(Home(folder).create(), url=database, settings=kept)
-    quick = SarkSettings(**({"claim_s": 10.0, "report_s": 10.0, "poll_s": 0.02, "look_s": 0.05} | settings))
+    quick = FaceSettings(**({"claim_s": 10.0, "report_s": 10.0, "poll_s": 0.02, "look_s": 0.05} | settings))
     ready, ending = threading.Event(), threading.Event()
     found: list[tuple[asyncio.AbstractEventLoop, Bridge]] = []
     options = SarkOptions(port=0, redis=redis_url, lists_port=0, settings=quick)

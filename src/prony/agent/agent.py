@@ -12,7 +12,7 @@ from prony.agent.finalize_attempt import salvage
 from prony.agent.heartbeat import Heartbeats
 from prony.agent.identity import Slot
 from prony.agent.logs import Log
-from prony.agent.server_client import Refused, ServerClient, ask_again_for
+from prony.agent.server_client import Refused, ask_again_for
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import LEAST_FREE_BYTES, Spool
 from prony.agent.stopping import cancel_tasks
@@ -21,6 +21,7 @@ from prony.client.wire import delays
 from prony.errors import ConflictError, PronyError, StoreError, TransportError
 from prony.model.agent import AgentState, DiskShortage, Heartbeat, HeartbeatAnswer
 from prony.model.lease import Lease, LeaseRequest
+from prony.ports.agent_link import ServerLink
 from prony.store.home import Home
 
 _WAIT_S = 30.0
@@ -38,7 +39,7 @@ class Agent:
     """One process that offers this device to one server, from `run` until it is asked to stop."""
 
     def __init__(
-        self, slot: Slot, home: Home, link: ServerClient, settings: AgentSettings, *, given: str | None, log: Log
+        self, slot: Slot, home: Home, link: ServerLink, settings: AgentSettings, *, given: str | None, log: Log
     ) -> None:
         self.link = link
         self.log = log

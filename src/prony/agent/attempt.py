@@ -12,11 +12,11 @@ from prony.agent.logs import Log
 from prony.agent.process import GRACE_S, RunnerProcess
 from prony.agent.reporter import Reporter
 from prony.agent.runner_log import RunnerLog
-from prony.agent.server_client import ServerClient
 from prony.agent.spool import Work
 from prony.agent.stopping import cancel_tasks
 from prony.model.event import Event
 from prony.model.lease import Lease
+from prony.ports.agent_link import ServerLink
 from prony.store.home import Home
 
 _FLUSH_S = 2.0
@@ -34,7 +34,7 @@ class Why(StrEnum):
 class Attempt:
     """A lease while its job runs."""
 
-    def __init__(self, lease: Lease, work: Work, link: ServerClient, log: Log) -> None:
+    def __init__(self, lease: Lease, work: Work, link: ServerLink, log: Log) -> None:
         self.lease = lease
         self.work = work
         self.why: Why | None = None

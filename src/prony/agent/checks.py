@@ -10,18 +10,13 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from prony.agent.identity import Slot
 from prony.agent.main_loop import Owner
 from prony.agent.server_client import Refused, ServerClient, server_date
-from prony.agent.settings import SarkSettings
 from prony.agent.spool import LEAST_FREE_BYTES
 from prony.app.engines import inspect_engines
 from prony.errors import PronyError, TransportError
-
-if TYPE_CHECKING:
-    from prony.agent.sark_checks import SarkConnection
 
 _ASKED = 5
 _MOST_OFFSET_S = 5.0
@@ -54,23 +49,9 @@ class Connection:
 def validate(owner: Owner) -> list[Check]:
     """Look at everything that an agent needs here."""
     here = [*_place(owner), _interpreter(), *_engines(owner)]
-    if owner.settings.sark is not None:
-        return [*here, *_sark(sark_connection(owner.settings.sark))]
+    if owner.settings.other_server is not None:
+        return [*here, *owner.settings.other_server.check()]
     return [*here, *asyncio.run(_server(owner))]
-
-
-def sark_connection(sark: SarkSettings) -> SarkConnection:
-    """See whether a SARK orchestrator and its Redis answer; no worker is registered and no job taken."""
-    from prony.agent.sark_checks import check_sark
-
-    return asyncio.run(check_sark(sark))
-
-
-def _sark(found: SarkConnection) -> Iterator[Check]:
-    hint = "--sark says where it is; GET /api/health must answer 200"
-    yield Check("orchestrator", found.is_healthy, f"{found.server}: {found.told}", hint)
-    hint = "--redis-host and --redis-port say where it is"
-    yield Check("redis", found.redis_error is None, f"{found.redis}: {found.redis_error or 'reachable'}", hint)
 
 
 def connection(owner: Owner) -> Connection:

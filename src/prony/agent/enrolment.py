@@ -8,10 +8,11 @@ import secrets
 from prony.agent.capabilities import CapabilityScanner
 from prony.agent.identity import Identity, Slot, agent_name, device_key, new_incarnation
 from prony.agent.logs import Log
-from prony.agent.server_client import Refused, ServerClient, ask_again_for
+from prony.agent.server_client import Refused, ask_again_for
 from prony.agent.settings import AgentSettings
 from prony.errors import TransportError
 from prony.model.agent import Capabilities, Enrolled, Enrolment
+from prony.ports.agent_link import ServerLink
 
 _REFRESH_S = 60.0
 _TTL_S = 30.0
@@ -26,7 +27,7 @@ class AgentEnrolment:
     def __init__(
         self,
         slot: Slot,
-        link: ServerClient,
+        link: ServerLink,
         abilities: CapabilityScanner,
         settings: AgentSettings,
         *,

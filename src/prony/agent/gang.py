@@ -10,12 +10,13 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from prony.agent.logs import Log
-from prony.agent.server_client import Refused, ServerClient
+from prony.agent.server_client import Refused
 from prony.client.wire import delays
 from prony.errors import TransportError
 from prony.instruments.offset import Trip, offset_of
 from prony.model.event import Event
 from prony.model.gang import Meeting, Offset, Told
+from prony.ports.agent_link import ServerLink
 
 T = TypeVar("T")
 
@@ -26,7 +27,7 @@ _WAIT_S = 10.0
 class Messenger:
     """Goes to the server for one runner. `tell` writes a line to it."""
 
-    def __init__(self, link: ServerClient, lease_id: str, *, tell: Callable[[str], None], log: Log) -> None:
+    def __init__(self, link: ServerLink, lease_id: str, *, tell: Callable[[str], None], log: Log) -> None:
         self._link = link
         self._lease_id = lease_id
         self._tell = tell
@@ -86,7 +87,7 @@ def address_towards(server: str) -> str:
         return ""
 
 
-async def clock_of(link: ServerClient) -> Offset:
+async def clock_of(link: ServerLink) -> Offset:
     """Ask for the server's time again and again, and return what the quickest answer says."""
     trips = []
     for _ in range(_TRIPS):

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
-from prony.agent.server_client import Refused, ServerClient
+from prony.agent.server_client import Refused
 from prony.client.wire import delays
 from prony.errors import TransportError
 from prony.model.agent import Heartbeat, HeartbeatAnswer
+from prony.ports.agent_link import ServerLink
 
 _MOST_S = 2.0
 _LONGEST_PAUSE_S = 30.0
@@ -24,7 +25,7 @@ class Heartbeats:
 
     def __init__(
         self,
-        link: ServerClient,
+        link: ServerLink,
         *,
         say: Callable[[], Heartbeat | None],
         hear: Callable[[HeartbeatAnswer], None],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 
 from prony.agent.agent import Agent
@@ -14,10 +14,12 @@ from prony.agent.identity import Slot, hold_slot
 from prony.agent.logs import Log
 from prony.agent.metrics import serve_metrics
 from prony.agent.server_client import Refused, ServerClient
-from prony.agent.settings import DEFAULT_SERVER, AgentSettings, is_sark
+from prony.agent.settings import DEFAULT_SERVER, AgentSettings
 from prony.client.wire import base_of
 from prony.errors import ConflictError
 from prony.model.agent import Enrolled
+from prony.ports import plugins
+from prony.ports.agent_link import AgentLink, ServerLink
 from prony.store.home import Home
 
 
@@ -32,25 +34,25 @@ class Owner:
 
     @property
     def base(self) -> str | None:
-        if self.settings.sark is not None:
-            return self.settings.sark.base
+        if self.settings.other_server is not None:
+            return self.settings.other_server.base
         return None if self.server is None else base_of(self.server)
 
     def server_of(self, slot: Slot) -> str:
         """Return the server that was named, or that the slot belongs to, or the one on this machine."""
         known = slot.identity()
         server = self.base or (known.server if known else DEFAULT_SERVER)
-        if is_sark(server) and self.settings.sark is None:
-            raise ConflictError(f"the agent {slot.name} serves a SARK", hint=f"--sark {server.partition('+')[2]}")
+        name, _, url = server.partition("+")
+        if self.settings.other_server is None and url and name in plugins.find_plugins(plugins.AGENT_LINKS):
+            other: AgentLink = plugins.load(plugins.AGENT_LINKS, name)()
+            raise ConflictError(f"the agent {slot.name} serves {other.title}", hint=f"{other.option} {url}")
         return server
 
 
-def connect_slot(owner: Owner, slot: Slot, log: Log) -> ServerClient:
+def connect_slot(owner: Owner, slot: Slot, log: Log) -> AbstractAsyncContextManager[ServerLink]:
     """Return the link to whom the slot serves."""
-    if owner.settings.sark is not None:
-        from prony.agent.sark_link import SarkLink
-
-        return SarkLink(owner.settings.sark, slot, log)
+    if owner.settings.other_server is not None:
+        return owner.settings.other_server.connect(slot, log)
     return ServerClient(owner.server_of(slot))
 
 

@@ -9,11 +9,12 @@ from contextlib import suppress
 
 from prony.agent.logs import Log
 from prony.agent.runner_log import RunnerLog
-from prony.agent.server_client import Refused, ServerClient
+from prony.agent.server_client import Refused
 from prony.client.wire import delays
 from prony.errors import TransportError
 from prony.model.event import Event
 from prony.model.lease import Progress
+from prony.ports.agent_link import ServerLink
 
 BATCH_S = 0.1
 _LOG_S = 1.0
@@ -26,7 +27,7 @@ class Reporter:
     """Tells the server how one job gets on. `on_cancel` is called with True where the lease is not ours any more."""
 
     def __init__(
-        self, link: ServerClient, lease_id: str, journal: RunnerLog, *, on_cancel: Callable[[bool], None], log: Log
+        self, link: ServerLink, lease_id: str, journal: RunnerLog, *, on_cancel: Callable[[bool], None], log: Log
     ) -> None:
         self._link = link
         self._lease_id = lease_id

@@ -6,16 +6,17 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from prony.agent.server_client import ServerClient, ask_again_for
+from prony.agent.server_client import ask_again_for
 from prony.model.job import Job
 from prony.model.script import ScriptWorkload
+from prony.ports.agent_link import ServerLink
 from prony.runner.scripts.packing import REFERENCE, unpack_scripts
 from prony.store.home import Home
 
 _FETCH_S = 60.0
 
 
-async def fetch_scripts(job: Job, link: ServerClient, home: Home) -> None:
+async def fetch_scripts(job: Job, link: ServerLink, home: Home) -> None:
     """Have the folder of a script here, if it has one that travels; what cannot be had is raised."""
     directory = job.workload.directory if isinstance(job.workload, ScriptWorkload) else None
     found = REFERENCE.fullmatch(directory or "")

@@ -6,39 +6,21 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from prony.client.wire import base_of
 from prony.errors import InputError
 from prony.model.agent import Fact
+from prony.ports.agent_link import OtherServer
 from prony.ports.models import AGENT_POLICY, ModelPolicy, policy_of
 
 # Where `prony server` listens unless it is told otherwise.
 DEFAULT_SERVER = "http://127.0.0.1:7337"
 
 
-DEFAULT_REDIS_PORT = 6379
-_SARK = "sark+"
-
-
-@dataclass(frozen=True)
-class SarkSettings:
-    """A SARK orchestrator to serve instead of a Prony server, and the Redis that its jobs wait in."""
-
-    url: str
-    redis_host: str
-    redis_port: int = DEFAULT_REDIS_PORT
-
-    @property
-    def base(self) -> str:
-        """Return its address as a slot keeps it: never taken for a Prony server's."""
-        return _SARK + self.url
-
-
 @dataclass(frozen=True)
 class AgentSettings:
     """`drain_timeout_s`: how long a job may go on after SIGTERM before it is handed back. `address`: where other agents
-    reach this machine; by default the address that it has towards the server."""
+    reach this machine; by default the address that it has towards the server. `other_server`: another program's
+    orchestrator, served instead of a Prony server."""
 
     name: str | None = None
     address: str | None = None
@@ -51,7 +33,7 @@ class AgentSettings:
     models: ModelPolicy = AGENT_POLICY
     kinds: tuple[str, ...] = ("model",)
     least_free_bytes: int | None = None
-    sark: SarkSettings | None = None
+    other_server: OtherServer | None = None
 
     def policy(self) -> dict[str, Fact]:
         """Return what this device's owner allows, as facts."""
@@ -59,19 +41,6 @@ class AgentSettings:
 
         schemes = tuple(plugins.find_plugins(plugins.MODELS)) if self.models.schemes is None else self.models.schemes
         return {"schemes": schemes, "kinds": self.kinds}
-
-
-def sark_settings(url: str, redis_host: str | None, redis_port: int) -> SarkSettings:
-    """Return whom to serve; where nobody says it, the Redis is on the orchestrator's host."""
-    base = base_of(url).removesuffix("/api")
-    if not 1 <= redis_port <= 65535:
-        raise InputError(f"{redis_port} is no port", hint="--redis-port is a number from 1 to 65535")
-    return SarkSettings(base, redis_host or urlsplit(base).hostname or "localhost", redis_port)
-
-
-def is_sark(server: str) -> bool:
-    """Does a slot that belongs to this server serve a SARK?"""
-    return server.startswith(_SARK)
 
 
 def model_policy(

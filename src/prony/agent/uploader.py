@@ -10,11 +10,12 @@ from pathlib import Path
 from prony.agent.backoff import Backoff
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
-from prony.agent.server_client import Refused, ServerClient
+from prony.agent.server_client import Refused
 from prony.agent.spool import Meta, Spool, Work
 from prony.client.wire import delays
 from prony.errors import PronyError, StoreError, TransportError
 from prony.model.lease import FinishAnswer
+from prony.ports.agent_link import ServerLink
 from prony.store.result_tar import measure_tar
 
 SMALL_BYTES = 2**20
@@ -27,7 +28,7 @@ _MOST_REFUSALS = 5
 class Uploader:
     """Sends what lies in the spool. One at a time: who waits for `settled` finds it done, or the server away."""
 
-    def __init__(self, link: ServerClient, spool: Spool, *, metrics: Metrics, log: Log) -> None:
+    def __init__(self, link: ServerLink, spool: Spool, *, metrics: Metrics, log: Log) -> None:
         self._link = link
         self._spool = spool
         self._metrics = metrics

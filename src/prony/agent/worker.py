@@ -11,7 +11,7 @@ from prony.agent.gang import address_towards
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
 from prony.agent.scripts import fetch_scripts
-from prony.agent.server_client import Refused, ServerClient, ask_again_for
+from prony.agent.server_client import Refused, ask_again_for
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import Meta, Spool, Work
 from prony.agent.stopping import Stopping, cancel_tasks
@@ -20,6 +20,7 @@ from prony.errors import InputError, PronyError, TransportError
 from prony.model.agent import AgentState
 from prony.model.lease import Lease
 from prony.model.result import Failure, Result, ResultState
+from prony.ports.agent_link import ServerLink
 from prony.store.home import Home
 
 _HURRY_S = 2.0
@@ -30,7 +31,7 @@ LEAVING = "the agent is being stopped"
 class Worker:
     """Carries out one lease at a time."""
 
-    def __init__(self, home: Home, link: ServerClient, settings: AgentSettings, spool: Spool, *, log: Log) -> None:
+    def __init__(self, home: Home, link: ServerLink, settings: AgentSettings, spool: Spool, *, log: Log) -> None:
         self.home = home
         self.link = link
         self.settings = settings

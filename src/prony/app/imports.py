@@ -22,4 +22,4 @@ def bring_in(store: Store, path: Path) -> tuple[Experiment, ...]:
 
 def known_importers() -> list[Importer]:
     """Load every importer."""
-    return [plugins.load(plugins.IMPORTERS, name)() for name in plugins.find_plugins(plugins.IMPORTERS)]
+    return list(plugins.create_all(plugins.IMPORTERS).values())

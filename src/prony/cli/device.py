@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from prony.cli.output import print_text
 from prony.model.device import Device, EngineUnit, Gpu
+from prony.ports import plugins
+from prony.ports.agent_link import AgentLink
 
 
 def show_device(device: Device, units: Sequence[EngineUnit], home: str) -> None:
@@ -14,8 +16,9 @@ def show_device(device: Device, units: Sequence[EngineUnit], home: str) -> None:
     for name, value in pairs:
         print_text(f"{name:<{width}}  {value}")
     print_text("\nAvailable Compute Units:")
+    links: list[AgentLink] = list(plugins.create_all(plugins.AGENT_LINKS).values())
     for unit in units:
-        known_as = f"  (in a SARK campaign: {unit.seed_name})" if unit.seed_name else ""
+        known_as = "".join(f"  ({named})" for link in links if (named := link.describe_unit(unit)))
         print_text(f"- {unit.engine} on {unit.unit}: {', '.join(unit.precisions)}{known_as}")
 
 

@@ -106,7 +106,7 @@ class State(Noun):
 
 
 class EngineUnit(Noun):
-    """One engine on one compute unit: an ability of the device. `seed_name` is its name in a SARK campaign."""
+    """One engine on one compute unit: an ability of the device. `seed_name` is its name in campaigns."""
 
     engine: str
     unit: str

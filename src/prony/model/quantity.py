@@ -12,7 +12,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
+
+from prony.errors import InputError
 
 _NUMBER = r"([0-9]{1,20}(?:\.[0-9]{1,20})?)"
 _DURATION_NS = {
@@ -114,3 +116,12 @@ Share = Annotated[
     PlainSerializer(share_text),
     WithJsonSchema({"type": "string", "pattern": _SHARE_PATTERN, "examples": ["2%"]}),
 ]
+
+
+def read_seconds(text: str, option: str, example: str) -> float:
+    """Read the duration that an option says, in seconds."""
+    try:
+        return TypeAdapter[int](DurationNs).validate_python(text) / 10**9
+    except ValidationError as exc:
+        reason = str(exc.errors()[0]["ctx"]["error"])
+        raise InputError(f"{option}: {reason}", hint=f"as in {option} {example}") from exc

@@ -69,7 +69,7 @@ class Unit:
     name: str  # cpu, cuda, tensorrt, directml, coreml-gpu, neural-engine, ...
     description: str
     precisions: tuple[str, ...]
-    seed_name: str | None = None  # its name in a SARK campaign, as "CPU (ONNX)"
+    seed_name: str | None = None  # its name in campaigns of other programs, as "CPU (ONNX)"
 
 
 @dataclass(frozen=True)

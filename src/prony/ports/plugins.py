@@ -21,6 +21,8 @@ SHIMS = "prony.shims"
 EXPORTERS = "prony.exporters"
 IMPORTERS = "prony.importers"
 COMPARISON_RULES = "prony.comparison_rules"
+FACES = "prony.faces"
+AGENT_LINKS = "prony.agent_links"
 
 
 @cache
@@ -59,3 +61,8 @@ def load(group: str, name: str) -> Any:
     """Load one plug-in's class."""
     target(group, name)
     return find_plugins(group)[name].load()
+
+
+def create_all(group: str) -> dict[str, Any]:
+    """Load every plug-in of one kind and make one of each, by name."""
+    return {name: entry.load()() for name, entry in find_plugins(group).items()}

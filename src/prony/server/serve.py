@@ -8,9 +8,9 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -25,12 +25,12 @@ from prony.app.fleet import Fleet, FleetSettings
 from prony.app.owner import ensure_owner_token
 from prony.errors import InputError, StoreError
 from prony.ports.clock import SystemClock
+from prony.ports.face import FaceOptions, OpenFace
 from prony.server.app import create_app
 from prony.server.ending import end_within
 from prony.server.forwarded import Network
 from prony.server.listening import BACKLOG, is_loopback_at, listening_at, url_at
 from prony.server.protocol import count_connections, protocol_for
-from prony.server.sark.server import Face, SarkOptions, opened_face, sark_served
 from prony.store.home import Home, home
 from prony.store.lock import try_file_lock
 from prony.store.serving import running_server, server_file
@@ -43,7 +43,7 @@ _KEEP_ALIVE_S = 75
 _GRACE_S = 5
 _MOST_OPENERS = 4
 _MOST_READERS = 4
-_WARNED = ("lease_lost", "round_failed", "not_delivered", "sark_lease_lost", "sark_result_dropped", "sark_queues")
+_WARNED = ("lease_lost", "round_failed", "not_delivered")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _log = structlog.get_logger("prony.server")
 
@@ -60,7 +60,7 @@ class Options:
     confirm_runs_per_day: int = 100
     scripts_quota_bytes: int = FleetSettings.scripts_quota_bytes
     url: str = ""
-    sark: SarkOptions | None = None
+    faces: tuple[FaceOptions, ...] = ()
     prometheus: str = ""
     grafana: str = ""
 
@@ -69,7 +69,7 @@ class Options:
 class Serving:
     """Where a server is, who may do what there, and the link that logs a browser in; none where nobody is asked.
 
-    `is_local`: only this machine can connect. `sark_is_local`: the same of SARK's face.
+    `is_local`: only this machine can connect. `face_addresses` and `face_lines` tell of the faces beside its own.
     """
 
     url: str
@@ -77,9 +77,8 @@ class Serving:
     is_local: bool
     login_link: str = ""
     trusted_proxies: tuple[Network, ...] = ()
-    sark_url: str = ""
-    sark_lists: str = ""
-    sark_is_local: bool = True
+    face_addresses: Mapping[str, str] = field(default_factory=dict)
+    face_lines: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -102,7 +101,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
         if not options.database.startswith("postgresql"):
             stack.enter_context(_alone(place))
         url = url_at(options.host, listening)
-        face = stack.enter_context(opened_face(options.sark)) if options.sark is not None else None
+        faces = [stack.enter_context(asked.open()) for asked in options.faces]
         settings = FleetSettings(
             ttl_s=options.lease_ttl_s,
             asks_tokens=not options.no_auth,
@@ -116,19 +115,28 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
             grafana=options.grafana,
         )
         fleet = Fleet.open(place, url=options.database, settings=settings)
-        fleet.context.hooks.append(_note)
+        warned = {*_WARNED, *(word for face in faces for word in face.warnings)}
+        fleet.context.hooks.append(partial(_note, warned=warned))
         _raise_limit()
         secret = "" if options.no_auth else ensure_owner_token(place, fleet.access)
         app = create_app(fleet, open_to_all=options.no_auth, owner_token=secret, proxies=options.trusted_proxies)
         link = "" if options.no_auth else url + app.state.logins.make_link(OWNER).path
-        serving = Serving(url, place.root, is_local, link, options.trusted_proxies, *_sark_told(face))
+        serving = Serving(
+            url,
+            place.root,
+            is_local,
+            link,
+            options.trusted_proxies,
+            {name: address for face in faces for name, address in face.addresses.items()},
+            tuple(line for face in faces for line in face.lines),
+        )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             begin = partial(stack.enter_context, _write_address(serving, place, say))
-            return runner.run(_run(fleet, app, listening, begin, face))
+            return runner.run(_run(fleet, app, listening, begin, faces))
 
 
 async def _run(
-    fleet: Fleet, app: FastAPI, listening: socket.socket, on_start: Callable[[], object], face: Face | None
+    fleet: Fleet, app: FastAPI, listening: socket.socket, on_start: Callable[[], object], faces: Sequence[OpenFace]
 ) -> int:
     connections = count_connections()
     config = uvicorn.Config(
@@ -148,8 +156,8 @@ async def _run(
     await fleet.start()
     try:
         async with AsyncExitStack() as stack:
-            if face is not None:
-                await stack.enter_async_context(sark_served(fleet, face, connections))
+            for face in faces:
+                await stack.enter_async_context(face.serve(fleet, connections))
             await server.serve(sockets=[listening])
     finally:
         await fleet.stop()
@@ -206,20 +214,17 @@ def _alone(place: Home) -> Iterator[None]:
         yield
 
 
-def _sark_told(face: Face | None) -> tuple[str, str, bool]:
-    return ("", "", True) if face is None else (face.url, face.lists_url, face.is_local)
-
-
 @contextmanager
 def _write_address(serving: Serving, place: Home, say: Callable[[Serving], None]) -> Iterator[None]:
     """Leave word in the home where this server is, for as long as it is there."""
     path = server_file(place)
-    said = {
+    said: dict[str, object] = {
         "url": serving.url,
         "pid": os.getpid(),
         "started_at": SystemClock().now().isoformat(),
         "version": __version__,
-    } | ({"sark": serving.sark_url, "sark_redis": serving.sark_lists} if serving.sark_url else {})
+        **serving.face_addresses,
+    }
     fresh = path.with_name(f".server.json.{os.getpid()}")
     fresh.write_text(json.dumps(said) + "\n")
     fresh.replace(path)
@@ -231,8 +236,8 @@ def _write_address(serving: Serving, place: Home, say: Callable[[Serving], None]
             path.unlink(missing_ok=True)
 
 
-def _note(happened: str, facts: dict[str, object]) -> None:
-    if happened in _WARNED:
+def _note(happened: str, facts: dict[str, object], *, warned: Set[str]) -> None:
+    if happened in warned:
         _log.warning(happened, **facts)
     elif happened == "finished":  # of which there may be thousands a second
         _log.debug(happened, **facts)

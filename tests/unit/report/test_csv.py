@@ -7,11 +7,11 @@ import io
 
 import pytest
 
+from prony.compat.sark.face.csv_files import sark_csv
+from prony.compat.sark.nouns import CSV_COLUMNS
 from prony.model.experiment_data import ExperimentData
-from prony.model.sark import CSV_COLUMNS
 from prony.report import render
 from prony.report.exports.csv import COLUMNS
-from prony.report.sark_csv import sark_csv
 
 
 def rows(dossier: ExperimentData) -> list[dict[str, str]]:

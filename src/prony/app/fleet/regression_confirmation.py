@@ -116,7 +116,7 @@ class Confirmations:
         if isinstance(case, confirmation_plan.Refusal):
             return case
         if not self._runs_kind(case.agent_id, case.job.workload.kind):
-            # As a SARK's worker, which looks for jobs in lists of its own: what is made for it would wait for ever.
+            # It may be another program's worker, which looks for jobs elsewhere: this one would wait for ever.
             return confirmation_plan.Refusal(
                 f"agent {case.agent_id} is lent no {case.job.workload.kind} jobs by this server"
             )

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_json, add_server
 from prony.errors import InputError
+from prony.ports import plugins
+from prony.ports.agent_link import AgentLink, CommandAnswer
 
 if TYPE_CHECKING:
     from prony.agent.logs import Log
@@ -23,7 +25,7 @@ def arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     start = actions.add_parser("start", help="run an agent until it is stopped", allow_abbrev=False)
     _add_identity(start)
-    _add_sark(start)
+    _add_links(start)
     _add_device(start)
     _add_policy(start)
     start.add_argument("--drain-timeout", metavar="TIME", default="60s", help="how long a job may go on after SIGTERM")
@@ -36,21 +38,22 @@ def arguments(parser: ArgumentParser) -> None:
     info = actions.add_parser("info", help="describe this device as a server sees it", allow_abbrev=False)
     _add_device(info)
     _add_policy(info)
-    info.add_argument("--sark", action="store_true", help="describe it as a SARK orchestrator sees it")
+    for link in _links():
+        link.add_info_options(info)
     add_json(info)
     validate = actions.add_parser("validate", help="check all that an agent needs", allow_abbrev=False)
     _add_identity(validate)
-    _add_sark(validate)
+    _add_links(validate)
     add_json(validate)
     test = actions.add_parser("test", help="see how far away the server is", allow_abbrev=False)
     _add_identity(test)
-    _add_sark(test)
+    _add_links(test)
     add_json(test)
     enroll = actions.add_parser(
         "enroll", help="enrol this device and keep its token, without starting", allow_abbrev=False
     )
     _add_identity(enroll)
-    _add_sark(enroll)
+    _add_links(enroll)
     _add_device(enroll)
     _add_policy(enroll)
     add_json(enroll)
@@ -61,12 +64,18 @@ def _add_identity(parser: ArgumentParser) -> None:
     parser.add_argument("--name", help="the agent's name; each name is an agent of its own")
 
 
-def _add_sark(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--sark", metavar="URL", nargs="?", const="http://localhost:5000", help="serve a SARK orchestrator instead"
-    )
-    parser.add_argument("--redis-host", metavar="HOST", help="of SARK's Redis (the orchestrator's host)")
-    parser.add_argument("--redis-port", metavar="PORT", type=int, default=6379, help="of SARK's Redis (6379)")
+def _add_links(parser: ArgumentParser) -> None:
+    for link in _links():
+        link.add_options(parser)
+
+
+def _links() -> list[AgentLink]:
+    """Load every link to another program's orchestrator."""
+    return list(plugins.create_all(plugins.AGENT_LINKS).values())
+
+
+def _chosen_link(options: Namespace) -> AgentLink | None:
+    return next((link for link in _links() if link.is_chosen(options)), None)
 
 
 def _add_device(parser: ArgumentParser) -> None:
@@ -123,10 +132,10 @@ def _info(options: Namespace) -> int:
 
     place = home().create()
     offered = CapabilityScanner(place, _settings(options)).look()
-    if options.sark:
-        from prony.cli.sark_agent import show_worker
-
-        return show_worker(offered, as_json=options.json)
+    for link in _links():
+        answer = link.describe_device(options, offered)
+        if answer is not None:
+            return _print_answer(answer, as_json=options.json)
     units = [unit for report in offered.engines for unit in report.units if unit.engine != "null"]
     if options.json:
         document = offered.model_dump(mode="json")
@@ -170,10 +179,8 @@ def _test(options: Namespace) -> int:
     from prony.cli.output import print_json, print_text
 
     owner = _owner(options)
-    if owner.settings.sark is not None:
-        from prony.cli.sark_agent import show_connection
-
-        return show_connection(owner.settings.sark, as_json=options.json)
+    if owner.settings.other_server is not None:
+        return _print_answer(owner.settings.other_server.test(), as_json=options.json)
     found = connection(owner)
     if options.json:
         print_json(asdict(found) | {"healthy": found.is_healthy})
@@ -186,6 +193,17 @@ def _test(options: Namespace) -> int:
             offset = f"its clock is {found.offset_s:+.1f} s off ours (give or take {found.uncertainty_s:.1f} s)"
         print_text(f"time        {offset}")
     return 0 if found.is_healthy else 1
+
+
+def _print_answer(answer: CommandAnswer, *, as_json: bool) -> int:
+    from prony.cli.output import print_json, print_text
+
+    if as_json:
+        print_json(dict(answer.document))
+    else:
+        for line in answer.lines:
+            print_text(line)
+    return answer.exit_code
 
 
 def _enroll(options: Namespace) -> int:
@@ -208,19 +226,20 @@ def _owner(options: Namespace) -> Owner:
     from prony.agent.settings import token_from
     from prony.store.home import home
 
-    if options.sark is not None and (options.server or options.token_file):
-        raise InputError("--sark goes without --server and --token-file", hint="an agent serves one of the two")
+    link = _chosen_link(options)
+    if link is not None and (options.server or options.token_file):
+        raise InputError(f"{link.option} goes without --server and --token-file", hint="an agent serves one of the two")
     server = options.server or os.environ.get("PRONY_SERVER") or None
-    token = None if options.sark is not None else token_from(options.token_file)
+    token = None if link is not None else token_from(options.token_file)
     return Owner(home(), _settings(options), server=server, token=token)
 
 
 def _settings(options: Namespace) -> AgentSettings:
     from prony.agent.capabilities import labels_of
-    from prony.agent.settings import AgentSettings, model_policy, sark_settings
+    from prony.agent.settings import AgentSettings, model_policy
 
     given = vars(options)
-    sark = given.get("sark")
+    link = _chosen_link(options)
     most = given.get("model_max_bytes")
     policy = model_policy(
         os.environ,
@@ -243,7 +262,7 @@ def _settings(options: Namespace) -> AgentSettings:
         metrics_port=port,
         models=policy,
         kinds=tuple(filter(None, given.get("kinds", "model").split(","))),
-        sark=sark_settings(sark, options.redis_host, options.redis_port) if isinstance(sark, str) else None,
+        other_server=None if link is None else link.read_options(options),
     )
 
 

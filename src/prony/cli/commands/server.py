@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_json, add_server
 from prony.errors import CapacityError, InputError
+from prony.ports import plugins
+from prony.ports.face import Face
 
 if TYPE_CHECKING:
-    from prony.server.sark.server import SarkOptions
     from prony.server.serve import Serving
 
 
@@ -33,29 +34,8 @@ def arguments(parser: ArgumentParser) -> None:
         "--trusted-proxy", metavar="ADDRESS", action="append", default=[],
         help="a proxy, or a network of them, whose X-Forwarded-For is believed; repeatable (none)",
     )  # fmt: skip
-    sark = parser.add_argument_group("SARK's API, for Dumont workers and SARK's clients")
-    sark.add_argument("--sark", action="store_true", help="serve it too, without tokens, on this machine alone")
-    sark.add_argument("--sark-bind", metavar="ADDRESS", default="127.0.0.1", help="the address (127.0.0.1)")
-    sark.add_argument("--sark-port", metavar="PORT", type=int, default=5000, help="the port (5000); 0: any free one")
-    sark.add_argument("--redis", metavar="URL", default="", help="a Redis for the workers' lists; else its own")
-    sark.add_argument(
-        "--sark-redis-port",
-        metavar="PORT",
-        type=int,
-        default=6379,
-        help="without --redis: the port of its own lists (6379)",
-    )
-    sark.add_argument(
-        "--sark-open-to-anyone", action="store_true",
-        help="let others than this machine in: whoever reaches the port may delete, run and report whatever they like",
-    )  # fmt: skip
-    sark.add_argument(
-        "--sark-claim-timeout", metavar="TIME", default="15s",
-        help="a job that left its list, and that no worker is busy with by then, is put there again (15s)",
-    )  # fmt: skip
-    sark.add_argument(
-        "--sark-job-timeout", metavar="TIME", default="1h", help="how long a worker may take for a job (1h)"
-    )
+    for face in _faces():
+        face.add_options(parser)
     parser.add_argument("--log-format", choices=("console", "json"), default="console", help="how the log is written")
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(info)")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
@@ -85,13 +65,15 @@ def _link(options: Namespace) -> int:
 
 
 def _serve(options: Namespace) -> int:
+    from prony.model.quantity import read_seconds
+
     if not 0 <= options.port <= 65535:
         raise InputError(f"{options.port} is no port", hint="a port is a number from 0 to 65535")
-    ttl_s = _seconds(options.lease_ttl, "--lease-ttl", "30s")
+    ttl_s = read_seconds(options.lease_ttl, "--lease-ttl", "30s")
     if not 1 <= ttl_s <= 3600:
         hint = "from 1s, so that a beat can be late, to 1h"
         raise InputError(f"--lease-ttl {options.lease_ttl} is out of range", hint=hint)
-    window_s = _seconds(options.alarm_window, "--alarm-window", "10s")
+    window_s = read_seconds(options.alarm_window, "--alarm-window", "10s")
     try:
         from prony.server import logs, serve
         from prony.server.forwarded import read_network
@@ -109,39 +91,16 @@ def _serve(options: Namespace) -> int:
         confirm_runs_per_day=_runs_per_day(),
         scripts_quota_bytes=_scripts_quota(),
         url=options.url.rstrip("/"),
-        sark=_sark(options),
+        faces=tuple(asked for face in _faces() if (asked := face.read_options(options)) is not None),
         prometheus=_page("PRONY_PROMETHEUS_URL"),
         grafana=_page("PRONY_GRAFANA_URL"),
     )
     return serve.serve(asked, _say)
 
 
-def _sark(options: Namespace) -> SarkOptions | None:
-    given = [name for name in ("redis", "sark_open_to_anyone") if getattr(options, name)]
-    if not options.sark:
-        if given:
-            raise InputError(f"--{given[0].replace('_', '-')} goes with --sark", hint="add --sark, or leave it away")
-        return None
-    for port in (options.sark_port, options.sark_redis_port):
-        if not 0 <= port <= 65535:
-            raise InputError(f"{port} is no port", hint="a port is a number from 0 to 65535")
-    from prony.app.sark import SarkSettings
-    from prony.server.sark.server import SarkOptions
-
-    claim_s = _seconds(options.sark_claim_timeout, "--sark-claim-timeout", "15s")
-    settings = SarkSettings(
-        claim_s=claim_s,
-        report_s=min(claim_s, SarkSettings.report_s),
-        job_s=_seconds(options.sark_job_timeout, "--sark-job-timeout", "1h"),
-    )
-    return SarkOptions(
-        host=options.sark_bind,
-        port=options.sark_port,
-        redis=options.redis,
-        lists_port=options.sark_redis_port,
-        is_for_anyone=options.sark_open_to_anyone,
-        settings=settings,
-    )
+def _faces() -> list[Face]:
+    """Load every face of another program that can be served beside the server's own."""
+    return list(plugins.create_all(plugins.FACES).values())
 
 
 def _runs_per_day() -> int:
@@ -180,18 +139,6 @@ def _page(name: str) -> str:
     return text
 
 
-def _seconds(text: str, option: str, example: str) -> float:
-    from pydantic import TypeAdapter, ValidationError
-
-    from prony.model.quantity import DurationNs
-
-    try:
-        return TypeAdapter[int](DurationNs).validate_python(text) / 10**9
-    except ValidationError as exc:
-        reason = str(exc.errors()[0]["ctx"]["error"])
-        raise InputError(f"{option}: {reason}", hint=f"as in {option} {example}") from exc
-
-
 def _say(serving: Serving) -> None:
     import sys
 
@@ -213,10 +160,7 @@ def _access(serving: Serving) -> Iterator[str]:
 
     if serving.trusted_proxies:
         yield f"  proxies X-Forwarded-For is believed from {', '.join(map(str, serving.trusted_proxies))}"
-    if serving.sark_url:
-        who = "anyone on this machine" if serving.sark_is_local else "ANYONE who reaches the port"
-        yield f"  SARK    {serving.sark_url}/api: {who} may use it, no token is asked"
-        yield f"          workers' lists at {serving.sark_lists}"
+    yield from serving.face_lines
     reach = "only this machine can connect" if serving.is_local else "other machines can connect"
     if serving.is_open:
         yield f"  access  {reach}; --no-auth: whoever connects is an admin, whoever comes through a proxy too"

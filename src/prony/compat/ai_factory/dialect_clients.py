@@ -1,4 +1,4 @@
-"""The settings of an AI Factory client in, what Prony's own driver is told instead out.
+"""Translate the settings of an AI Factory client for Prony's own driver.
 
 Its clients start a process for each request; a driver here keeps a connection for each user. What a client does in
 phases (all inserts, then all queries) is one load here, with the same shares in an even mix.

@@ -1,4 +1,4 @@
-"""The service of an AI Factory recipe in, the service that Prony starts instead out: by its type, or by its command."""
+"""Translate the service of an AI Factory recipe, by its type or by its command."""
 
 from __future__ import annotations
 

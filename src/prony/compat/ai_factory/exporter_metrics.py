@@ -1,4 +1,4 @@
-"""A benchmark's summary in, AI Factory's `metrics.txt` out; a folder of logs in, `logs_summary.json` out.
+"""Write AI Factory's `metrics.txt` and `logs_summary.json`.
 
 The first has the names that its programs expose to Prometheus, each told once, for what the requests show. Only the
 name of the second is known: it tells of each log how long it is, and how many lines a program itself calls an error.

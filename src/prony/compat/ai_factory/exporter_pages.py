@@ -1,4 +1,4 @@
-"""A benchmark's figures in, AI Factory's report folder out: report.md, report.json and plots, all from its requests."""
+"""Write AI Factory's report folder: report.md, report.json and plots, all from the requests."""
 
 from __future__ import annotations
 

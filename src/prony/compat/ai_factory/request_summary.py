@@ -1,4 +1,4 @@
-"""A log of requests in, its figures by the rules of AI Factory's `summary.json` out.
+"""Compute the figures of a log of requests by the rules of AI Factory's `summary.json`.
 
 Percentiles lie between neighbours, over successes that took some time. Its rate counts every request, failed ones too,
 by the time from the first stamp to the last, and that is at least the longest request. Nothing is left out at the

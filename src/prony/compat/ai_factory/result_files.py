@@ -1,4 +1,4 @@
-"""A folder of AI Factory's in, what the files of each of its benchmarks say out.
+"""Read the files of AI Factory's benchmarks.
 
 A benchmark is a folder with `run.json`, `summary.json` and `requests.jsonl`, or with one `requests_CLIENT.jsonl` for
 each client where they were not merged; any of them may be missing, and the name of the folder is its id.

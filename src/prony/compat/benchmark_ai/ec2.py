@@ -1,4 +1,4 @@
-"""A type of machine of EC2 in, how many GPUs it has out."""
+"""How many GPUs each type of machine of EC2 has."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from prony.errors import CapacityError, InputError, NotFoundError, SutError
 from prony.plugins.engines.precision import of_weights
 from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 
-# Unit -> (what Core ML may use, the device that must be there, how a person calls it, its name in a SARK campaign).
+# Unit -> (what Core ML may use, the device that must be there, how a person calls it, its name in campaigns).
 _UNITS: dict[str, tuple[str, str, str, str | None]] = {
     "cpu": ("CPU_ONLY", "MLCPUComputeDevice", "CPU", None),
     "coreml-gpu": ("CPU_AND_GPU", "MLGPUComputeDevice", "GPU", "GPU (CoreML)"),

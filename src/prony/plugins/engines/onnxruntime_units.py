@@ -30,7 +30,7 @@ def _coreml(name: str, compute_units: str, description: str) -> ProviderUnit:
     return ProviderUnit(name, "CoreMLExecutionProvider", description, options=options)
 
 
-# The seed's names come from sark: a campaign asks for "GPU (ONNX)" and means whichever maker's card is there.
+# The seed's names are those of campaigns: one asks for "GPU (ONNX)" and means whichever maker's card is there.
 KNOWN: tuple[ProviderUnit, ...] = (
     ProviderUnit("cpu", CPU, "CPU", "CPU (ONNX)"),
     ProviderUnit(

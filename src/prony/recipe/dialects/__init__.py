@@ -11,7 +11,7 @@ from prony.ports.dialect import Dialect
 
 def known_dialects() -> dict[str, Dialect]:
     """Load every dialect, by its name."""
-    return {name: plugins.load(plugins.DIALECTS, name)() for name in plugins.find_plugins(plugins.DIALECTS)}
+    return plugins.create_all(plugins.DIALECTS)
 
 
 def recognise(document: Mapping[str, Any]) -> tuple[str, Dialect] | None:

@@ -1,0 +1,1 @@
+"""SARK and Dumont: a server as their clients and workers know it, and an agent that serves a SARK."""

@@ -1,0 +1,1 @@
+"""An agent that serves a SARK orchestrator as a Dumont worker does."""

@@ -1,0 +1,265 @@
+"""Say to a SARK orchestrator and its Redis what an agent says to its server.
+
+The agent is the one that serves a Prony server, with its spool, its runner and its manners; only its link is another.
+A lease is a job that this worker holds in Redis; its id is the name of the folder that the job has in the spool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from prony.agent.identity import Slot, device_key
+from prony.agent.logs import Log
+from prony.agent.server_client import Refused
+from prony.agent.spool import Work
+from prony.compat.sark.agent.device import address_towards, capabilities_of, registration_of
+from prony.compat.sark.agent.orchestrator_client import OrchestratorClient
+from prony.compat.sark.agent.queues import WorkerQueues
+from prony.compat.sark.agent.result import report_unstarted, result_of
+from prony.compat.sark.agent.server import SarkServer
+from prony.compat.sark.nouns import PLAIN_CPU, CampaignJob, WorkerResult, WorkerStatus, measure_of
+from prony.errors import CapacityError, PronyError, TransportError
+from prony.model.agent import Agent, AgentState, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
+from prony.model.gang import ClockReading, Meeting, Met
+from prony.model.job import Job
+from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer
+from prony.model.recipe import ModelWorkload
+from prony.store.home import Home
+
+_POLL_S = 0.5
+# A SARK takes a worker for faulty that it has not heard of for a minute.
+_BEAT_S = 10.0
+_SILENCE_S = 60.0
+_OVER = frozenset({"complete", "completed", "failed", "cancelled"})
+
+
+class SarkLink:
+    """Open it as a block."""
+
+    def __init__(self, sark: SarkServer, slot: Slot, log: Log) -> None:
+        self.base = sark.base
+        self.token: str | None = None  # a SARK knows none
+        self.orchestrator = OrchestratorClient(sark.url)
+        self.queues = WorkerQueues(sark.redis_host, sark.redis_port)
+        self._slot = slot
+        self._log = log
+        known = slot.identity()
+        self._worker_id = known.id or "" if known else ""
+        self.queues.belong(self._worker_id, ())  # what an earlier life left may be sent before this one registers
+        self._enrolment: Enrolment | None = None
+        self._words: dict[str, tuple[str, str]] = {}
+        self._device_name = ""
+        self._beaten_s = float("-inf")
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.orchestrator.close()
+        await self.queues.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    # This worker
+
+    def find_owner_token(self, home: Home) -> str | None:
+        return None
+
+    async def enroll(self, enrolment: Enrolment) -> Enrolled:
+        """Register, with an identity that no other worker has: two on one machine are two."""
+        self._enrolment = enrolment
+        offered, device = enrolment.capabilities, enrolment.capabilities.device
+        self._words = capabilities_of(offered.engines)
+        if device is None or not self._words:
+            raise CapacityError(
+                "nothing works here that SARK has a word for", hint="prony doctor says what is missing: an engine"
+            )
+        self._device_name = device.name
+        udid = device_key(self._slot, is_shared=True)
+        address = address_towards(self.orchestrator.base)
+        self._worker_id = await self.orchestrator.register(
+            registration_of(offered, device, udid=udid, ip_address=address)
+        )
+        self.queues.belong(self._worker_id, tuple(self._words))
+        await self.queues.check()
+        return Enrolled(agent=self._agent(AgentState.ACTIVE), ttl_s=_SILENCE_S)
+
+    async def capabilities(self, agent_id: str, capabilities: Capabilities) -> Agent:
+        """Register again: that is how a SARK is told."""
+        enrolled = await self.enroll(self._build_enrolment().model_copy(update={"capabilities": capabilities}))
+        return enrolled.agent
+
+    async def heartbeat(self, agent_id: str, beat: Heartbeat) -> HeartbeatAnswer:
+        """Give a sign of life, as often as a SARK wants one; see whether a job is wanted no more."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._beaten_s < _BEAT_S:
+            return HeartbeatAnswer()
+        await self.orchestrator.heartbeat(agent_id)
+        self._beaten_s = now_s
+        return HeartbeatAnswer(cancel=tuple([one for one in beat.leases if await self._is_over(_job_id(one))]))
+
+    async def drain(self, agent_id: str) -> Agent:
+        """Say that nothing more is taken, in the word that comes nearest."""
+        await self.orchestrator.say(agent_id, WorkerStatus.CLEANUP)
+        return self._agent(AgentState.DRAINING)
+
+    # Jobs
+
+    async def lease(self, request: LeaseRequest) -> Lease | None:
+        """Wait for a job, for no longer than until the next heartbeat; what cannot be one is settled on the way."""
+        end_s = asyncio.get_running_loop().time() + min(request.wait_s, _BEAT_S)
+        while True:
+            # Who does not wait asks only for what it may have been given already.
+            job_id = await self.queues.take(is_new=request.wait_s > 0)
+            lease = None if job_id is None else await self._find_lease(job_id)
+            if lease is not None and lease.id not in request.holding:
+                await self._say(WorkerStatus.BUSY)
+                return lease
+            if job_id is not None and lease is None:
+                continue
+            if asyncio.get_running_loop().time() >= end_s:
+                return None
+            await asyncio.sleep(_POLL_S)
+
+    async def progress(self, lease_id: str, progress: Progress) -> ProgressAnswer:
+        """Tell nobody: a SARK does not ask how a job gets on."""
+        return ProgressAnswer()
+
+    async def hand_back(self, lease_id: str, reason: str) -> None:
+        """Let others have the job; one that is meant for this worker alone waits for it."""
+        await self.queues.hand_back(_job_id(lease_id))
+        await self._say(WorkerStatus.ACTIVE)
+
+    async def upload_offset(self, lease_id: str) -> int:
+        """Nothing is uploaded: a SARK takes figures, and they are read from the parcel on this disk."""
+        return (await asyncio.to_thread(self._work(lease_id).tar.stat)).st_size
+
+    async def finish(self, lease_id: str, content: bytes, *, sha256: str, ask_next: bool) -> FinishAnswer:
+        """Report the figures of a result, once: where the orchestrator has them already, only its job is let go."""
+        job_id = _job_id(lease_id)
+        await self._say(WorkerStatus.CLEANUP)
+        told = await self.orchestrator.job(job_id)
+        is_wanted = not _has_ended(told)
+        if is_wanted:
+            await self._report(await asyncio.to_thread(self._result, lease_id, told.get("campaign_id")))
+        else:
+            await self.queues.forget(job_id)
+        await self._say(WorkerStatus.ACTIVE)
+        return FinishAnswer(accepted=is_wanted)
+
+    # What a SARK has no word for. No job of its needs it: they are models, each for one worker.
+
+    async def meet(self, lease_id: str, meeting: Meeting) -> Met | None:
+        raise _unknown("a gang")
+
+    async def clock(self) -> ClockReading:
+        raise _unknown("its clock")
+
+    async def upload(self, lease_id: str, offset: int, piece: bytes) -> int:
+        raise _unknown("an upload")
+
+    async def scripts(self, sha256: str, to: Path) -> None:
+        raise _unknown("scripts")
+
+    # Inside
+
+    async def _find_lease(self, job_id: str) -> Lease | None:
+        """Return a job that is held as a lease, None where it is none: unknown, over, another's, or impossible here."""
+        try:
+            told = await self.orchestrator.job(job_id)
+        except Refused as exc:
+            if not exc.is_final:
+                raise TransportError(exc.error.message, hint=exc.error.hint) from exc
+            self._log.warning("a job that the orchestrator does not know", job_id=job_id, reason=exc.error.message)
+            await self.queues.forget(job_id)
+            return None
+        if _has_ended(told) or told.get("worker_id") not in (None, "", self._worker_id):
+            await self.queues.forget(job_id)
+            return None
+        try:
+            job = CampaignJob.read({**_drop_empty(told), "job_id": job_id})
+            attempt = int(told.get("retry_count") or 0) + 1
+            return Lease(id=f"{job_id}.{attempt}", job=self._job(job), attempt=attempt, ttl_s=_SILENCE_S)
+        except (ValidationError, ValueError, PronyError) as exc:
+            remark = exc.message if isinstance(exc, PronyError) else f"the job cannot be read: {exc}"
+            self._log.warning("a job that cannot be run here", job_id=job_id, reason=remark)
+            await self._report(report_unstarted(job_id, told.get("campaign_id"), self._worker_id, remark))
+            return None
+
+    def _job(self, job: CampaignJob) -> Job:
+        """Return the job for the runner. What this device has not is never replaced by something else."""
+        word = "CPU (ONNX)" if job.compute_unit == PLAIN_CPU else job.compute_unit
+        if word not in self._words:
+            offered = ", ".join(self._words)
+            raise CapacityError(f"this device does not offer {word!r}; it offers {offered}")
+        engine, unit = self._words[word]
+        return Job(
+            id=job.job_id,
+            experiment_id=job.campaign_id or job.job_id,
+            name=job.campaign_id or job.job_id,
+            workload=ModelWorkload(kind="model", model=job.model_url, engine=engine, unit=unit),
+            measure=measure_of(job.num_inference_runs),
+        )
+
+    async def _report(self, result: WorkerResult) -> None:
+        await self.queues.report(result.job_id, result.model_dump_json(exclude_none=True))
+
+    def _result(self, lease_id: str, campaign_id: str | None) -> WorkerResult:
+        try:
+            return result_of(self._work(lease_id).tar, self._worker_id, self._device_name)
+        except PronyError as exc:  # damaged on this disk: sent again and again it would get no better
+            return report_unstarted(
+                _job_id(lease_id), campaign_id, self._worker_id, f"the result is lost: {exc.message}"
+            )
+
+    async def _is_over(self, job_id: str) -> bool:
+        """Has the job an end at the orchestrator? One that it does not know is wanted no more."""
+        try:
+            return _has_ended(await self.orchestrator.job(job_id))
+        except Refused as exc:
+            return exc.status == 404
+
+    async def _say(self, status: WorkerStatus) -> None:
+        """Tell the worker's status; it is for people, so nothing waits for it to be heard."""
+        with suppress(TransportError, Refused):
+            await self.orchestrator.say(self._worker_id, status)
+
+    def _build_enrolment(self) -> Enrolment:
+        if self._enrolment is None:
+            raise TransportError("not registered yet", hint="wait until the orchestrator answers")
+        return self._enrolment
+
+    def _agent(self, state: AgentState) -> Agent:
+        """Return what a Prony server would say of this agent."""
+        known, now = self._build_enrolment(), datetime.now(UTC)
+        return Agent(
+            id=self._worker_id, name=known.name, state=state, device_key=known.device_key,
+            incarnation=known.incarnation, capabilities=known.capabilities, created_at=now, seen_at=now,
+        )  # fmt: skip
+
+    def _work(self, lease_id: str) -> Work:
+        return Work(self._slot.spool / lease_id)
+
+
+def _unknown(what: str) -> CapacityError:
+    return CapacityError(f"a SARK knows nothing of {what}", hint="serve a Prony server for such jobs")
+
+
+def _job_id(lease_id: str) -> str:
+    return lease_id.rpartition(".")[0]
+
+
+def _has_ended(told: dict[str, Any]) -> bool:
+    return str(told.get("status", "")).lower() in _OVER
+
+
+def _drop_empty(told: dict[str, Any]) -> dict[str, Any]:
+    """Return what is said of a job; a key without a value says nothing."""
+    return {key: value for key, value in told.items() if value is not None}

@@ -1,0 +1,99 @@
+"""The HTTP calls of a worker to a SARK orchestrator.
+
+A call ends as those of a `ServerLink` do: with an answer, `Refused`, or a TransportError when nobody answered.
+"""
+
+from __future__ import annotations
+
+import time
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from prony import __version__
+from prony.agent.server_client import Refused
+from prony.compat.sark.nouns import Registration, WorkerStatus
+from prony.errors import InputError, NotFoundError, PronyError, TransportError
+from prony.model.loopback import is_loopback_url
+
+_ANSWER_S = 10.0
+_LONGEST_QUOTE = 200
+_HINT = "is a SARK orchestrator running there, and is it reached from here? `prony agent test --sark URL` tells"
+
+
+class OrchestratorClient:
+    """`base` is the address without `/api`. Close it when done."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+        self._http = httpx.AsyncClient(
+            headers={"User-Agent": f"prony-agent/{__version__}"},
+            verify=base.startswith("https:"),
+            trust_env=not is_loopback_url(base),
+            timeout=httpx.Timeout(_ANSWER_S, connect=5.0),
+        )
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def register(self, registration: Registration) -> str:
+        """Introduce a worker; return its id."""
+        answer = await self._ask("POST", "register", body=registration.model_dump(mode="json"))
+        worker_id = answer.get("worker_id")
+        if not isinstance(worker_id, str) or not worker_id:
+            raise TransportError(f"{self.base} registers without giving an id", hint=_HINT)
+        return worker_id
+
+    async def heartbeat(self, worker_id: str) -> None:
+        await self._ask("POST", "workers", worker_id, "heartbeat", body={"timestamp": time.time()})
+
+    async def say(self, worker_id: str, status: WorkerStatus) -> None:
+        await self._ask("PUT", "workers", worker_id, "status", body={"status": status.value})
+
+    async def job(self, job_id: str) -> dict[str, Any]:
+        """Return a job as the orchestrator has it."""
+        found = (await self._ask("GET", "jobs", job_id)).get("job")
+        if not isinstance(found, dict):
+            raise TransportError(f"{self.base} tells nothing of job {job_id}", hint=_HINT)
+        return found
+
+    async def health(self) -> httpx.Response:
+        """Return the answer as it came."""
+        return await self._send("GET", ("health",))
+
+    # Inside
+
+    async def _ask(self, method: str, *parts: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        response = await self._send(method, parts, body=body)
+        if not response.is_success:
+            raise Refused(response.status_code, self._error(response))
+        try:
+            answer = response.json()
+        except ValueError as exc:
+            raise TransportError(f"{self.base} answered what is no JSON", hint=_HINT) from exc
+        if not isinstance(answer, dict):
+            raise TransportError(f"{self.base} answered no object", hint=_HINT)
+        return answer
+
+    async def _send(self, method: str, parts: tuple[str, ...], *, body: dict[str, Any] | None = None) -> httpx.Response:
+        url = "/".join([self.base, "api", *(quote(part, safe="") for part in parts)])
+        try:
+            return await self._http.request(method, url, json=body)
+        except httpx.TimeoutException as exc:
+            raise TransportError(f"the orchestrator at {self.base} does not answer in time", hint=_HINT) from exc
+        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as exc:
+            reason = str(exc) or type(exc).__name__
+            raise TransportError(f"cannot reach the orchestrator at {self.base}: {reason}", hint=_HINT) from exc
+
+    def _error(self, response: httpx.Response) -> PronyError:
+        """Return what a refusal says; an orchestrator says it as `{"error": text}`."""
+        try:
+            said = str(response.json()["error"])
+        except (ValueError, KeyError, TypeError):
+            said = response.text[:_LONGEST_QUOTE] or response.reason_phrase
+        told = f"{self.base} answered {response.status_code}: {' '.join(said.split())}"
+        if response.status_code == HTTPStatus.NOT_FOUND:
+            return NotFoundError(told, hint=_HINT)
+        return InputError(told, hint=_HINT) if response.is_client_error else TransportError(told, hint=_HINT)
