@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from prony.app.fleet import schedule_rows
-from prony.app.fleet.scripts import keep
+from prony.app.fleet import schedules
+from prony.app.fleet.scripts import store_scripts
 from prony.app.fleet.submission import order_for, read_recipe
 from prony.app.local_store import database, whoever
 from prony.model.queue import Page
@@ -36,13 +36,13 @@ class LocalSchedules:
 
     def add_schedule(self, new: NewSchedule) -> Schedule:
         read = read_recipe(order_for(new.submission))
-        found = schedule_rows.build_schedule(new, read, home(), now=self._clock.now(), who=whoever())
+        found = schedules.build_schedule(new, read, home(), now=self._clock.now(), who=whoever())
         self._write(lambda desk: rows.add(desk.connection, found))
         return found
 
     def keep_scripts(self, sha256: str, pieces: Iterable[bytes]) -> None:
         """Keep the folder of a script as it is now: that is what runs when it is due."""
-        keep(home(), sha256, pieces)
+        store_scripts(home(), sha256, pieces)
 
     def schedules(self, *, limit: int = 100, cursor: str | None = None) -> Page[Schedule]:
         with reading(self._engine) as connection:
@@ -57,20 +57,20 @@ class LocalSchedules:
             return rows.fires(connection, rows.find(connection, schedule_id).id, limit, cursor)
 
     def pause_schedule(self, schedule_id: str) -> Schedule:
-        return self._write(lambda desk: schedule_rows.pause(desk, schedule_id))
+        return self._write(lambda desk: schedules.pause_schedule(desk, schedule_id))
 
     def resume_schedule(self, schedule_id: str) -> Schedule:
-        return self._write(lambda desk: schedule_rows.resume(desk, schedule_id, now=self._clock.now()))
+        return self._write(lambda desk: schedules.resume_schedule(desk, schedule_id, now=self._clock.now()))
 
     def run_schedule(self, schedule_id: str) -> Fire:
         """Queue its recipe now; it runs as soon as a server is up in this home."""
         found, now = self.schedule(schedule_id), self._clock.now()
         read = read_recipe(order_for(found.submission))
-        plan = schedule_rows.plan_fire(found, read, dict, now=now)
-        return self._write(lambda desk: schedule_rows.run_now(desk, found, plan, now=now))
+        plan = schedules.plan_fire(found, read, dict, now=now)
+        return self._write(lambda desk: schedules.fire_now(desk, found, plan, now=now))
 
     def remove_schedule(self, schedule_id: str) -> None:
-        self._write(lambda desk: schedule_rows.remove(desk, schedule_id))
+        self._write(lambda desk: schedules.remove_schedule(desk, schedule_id))
 
     def _write(self, operation: Callable[[Transaction], T]) -> T:
         with writing(self._engine) as connection:

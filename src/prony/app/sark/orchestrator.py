@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from prony.app.fleet import save_submission
+from prony.app.fleet.submission import store_plan
 from prony.app.fleet.wait_reasons import explain_wait
 from prony.app.sark.bridge import Bridge
 from prony.app.sark.campaigns import campaign_of, plan_campaign
@@ -46,7 +46,7 @@ class Orchestrator(Staff, Files):
             def keep(desk: Transaction, made: Any = made) -> bool:
                 if campaigns.is_taken(desk.connection, made.experiment.id):
                     return False
-                save_submission.keep(desk, made)
+                store_plan(desk, made)
                 return True
 
             with self.fleet.state.expect_lots(made.lots.values()):
