@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from prony.app import notify
-from prony.app.fleet import alarm_outbox
+from prony.app.fleet.alarms import OutgoingMessage, build_alarm, prepare_test, record_delivery, remove_alarm
 from prony.app.local_store import whoever
 from prony.model.alarm import Alarm, Delivery, Incident, MadeAlarm, NewAlarm, TestAnswer
 from prony.model.queue import Page
@@ -28,7 +28,7 @@ class LocalAlarms:
 
     def add(self, alarm: NewAlarm) -> MadeAlarm:
         """Make one; the secret that signs its webhooks is in this answer and never again."""
-        made, source = alarm_outbox.build_alarm(alarm, now=self._clock.now(), who=whoever())
+        made, source = build_alarm(alarm, now=self._clock.now(), who=whoever())
         self._write(lambda desk: rows.add(desk.connection, made.alarm, source))
         return made
 
@@ -53,18 +53,18 @@ class LocalAlarms:
     def test(self, alarm_id: str) -> TestAnswer:
         """Really send a message to each of its addresses."""
         now = self._clock.now()
-        alarm, notice_id, letters = self._write(lambda desk: alarm_outbox.try_out(desk, alarm_id, now=now, link=""))
+        alarm, notice_id, letters = self._write(lambda desk: prepare_test(desk, alarm_id, now=now, link=""))
         for one in letters:
             self._settle(one, notify.send(one.letter))
         return TestAnswer(deliveries=self._read(lambda connection: notices.of_notice(connection, alarm, notice_id)))
 
-    def _settle(self, posted: alarm_outbox.OutgoingMessage, outcome: notify.DeliveryOutcome) -> None:
+    def _settle(self, posted: OutgoingMessage, outcome: notify.DeliveryOutcome) -> None:
         now = self._clock.now()
-        self._write(lambda desk: alarm_outbox.settle(desk, posted, outcome, now=now, is_last=True))
+        self._write(lambda desk: record_delivery(desk, posted, outcome, now=now, is_last=True))
 
     def remove(self, alarm_id: str) -> None:
         """Forget an alarm."""
-        self._write(lambda desk: alarm_outbox.remove(desk, alarm_id))
+        self._write(lambda desk: remove_alarm(desk, alarm_id))
 
     def _read(self, question: Callable[[Connection], T]) -> T:
         with reading(self._engine) as connection:

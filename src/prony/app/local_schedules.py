@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from prony.app.fleet import schedule_rows
-from prony.app.fleet.scripts import keep
+from prony.app.fleet import schedules
+from prony.app.fleet.scripts import store_scripts
 from prony.app.fleet.submission import order_for, read_recipe
 from prony.app.local_store import whoever
 from prony.model.queue import Page
@@ -26,9 +26,9 @@ class LocalScripts:
     def __init__(self, home: Home) -> None:
         self._home = home
 
-    def keep(self, sha256: str, content: Iterable[bytes]) -> None:
+    def store_scripts(self, sha256: str, content: Iterable[bytes]) -> None:
         """Keep the tar of a folder as it is now: that is what runs when it is due."""
-        keep(self._home, sha256, content)
+        store_scripts(self._home, sha256, content)
 
 
 class LocalSchedules:
@@ -42,7 +42,7 @@ class LocalSchedules:
     def add(self, new: NewSchedule) -> Schedule:
         """Make one; its recipe is checked first."""
         read = read_recipe(order_for(new.submission))
-        found = schedule_rows.build_schedule(new, read, self._home, now=self._clock.now(), who=whoever())
+        found = schedules.build_schedule(new, read, self._home, now=self._clock.now(), who=whoever())
         self._write(lambda desk: rows.add(desk.connection, found))
         return found
 
@@ -63,22 +63,22 @@ class LocalSchedules:
 
     def pause(self, schedule_id: str) -> Schedule:
         """Let nothing fire until it is resumed."""
-        return self._write(lambda desk: schedule_rows.pause(desk, schedule_id))
+        return self._write(lambda desk: schedules.pause_schedule(desk, schedule_id))
 
     def resume(self, schedule_id: str) -> Schedule:
         """Go on with its next time."""
-        return self._write(lambda desk: schedule_rows.resume(desk, schedule_id, now=self._clock.now()))
+        return self._write(lambda desk: schedules.resume_schedule(desk, schedule_id, now=self._clock.now()))
 
     def run(self, schedule_id: str) -> Fire:
         """Queue its recipe now; it runs as soon as a server is up in this home."""
         found, now = self.get(schedule_id), self._clock.now()
         read = read_recipe(order_for(found.submission))
-        plan = schedule_rows.plan_fire(found, read, dict, now=now)
-        return self._write(lambda desk: schedule_rows.run_now(desk, found, plan, now=now))
+        plan = schedules.plan_fire(found, read, dict, now=now)
+        return self._write(lambda desk: schedules.fire_now(desk, found, plan, now=now))
 
     def remove(self, schedule_id: str) -> None:
         """Forget it; its experiments stay."""
-        self._write(lambda desk: schedule_rows.remove(desk, schedule_id))
+        self._write(lambda desk: schedules.remove_schedule(desk, schedule_id))
 
     def _write(self, operation: Callable[[Transaction], T]) -> T:
         with writing(self._engine) as connection:

@@ -9,22 +9,21 @@ from __future__ import annotations
 from prony.app.access import Access
 from prony.app.fleet.agents import Agents
 from prony.app.fleet.alarm_engine import AlarmEngine
-from prony.app.fleet.alarm_use_cases import Alarms
-from prony.app.fleet.check_recipe import Recipes
+from prony.app.fleet.alarms import Alarms
+from prony.app.fleet.confirmations import Confirmations
 from prony.app.fleet.context import FleetContext, FleetSettings
 from prony.app.fleet.events import ChangeNotice, Events
 from prony.app.fleet.experiments import Experiments
-from prony.app.fleet.gang_leases import Gangs
-from prony.app.fleet.gate_results import Gates
-from prony.app.fleet.health import HealthCheck
+from prony.app.fleet.gang_results import GangResults
+from prony.app.fleet.gangs import Gangs
+from prony.app.fleet.gates import Gates
 from prony.app.fleet.histories import Histories
 from prony.app.fleet.jobs import Jobs, LogPiece
 from prony.app.fleet.leases import Leases
 from prony.app.fleet.liveness import Liveness
-from prony.app.fleet.maintenance import Maintenance
-from prony.app.fleet.merge_parts import GangResults
+from prony.app.fleet.maintenance import HealthCheck, Maintenance
 from prony.app.fleet.queries import Queries
-from prony.app.fleet.regression_confirmation import Confirmations
+from prony.app.fleet.recipes import Recipes
 from prony.app.fleet.result_intake import ResultIntake
 from prony.app.fleet.results import Results
 from prony.app.fleet.schedules import Schedules

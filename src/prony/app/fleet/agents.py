@@ -8,10 +8,8 @@ from typing import Any
 
 from prony.app.access import Access
 from prony.app.api import new_id
-from prony.app.fleet.alarm_engine import AlarmEngine
-from prony.app.fleet.alarm_events import agent_found, agent_lost
+from prony.app.fleet.alarm_engine import AlarmEngine, agent_found, agent_lost
 from prony.app.fleet.context import FleetContext
-from prony.app.fleet.principals import check_self
 from prony.app.fleet.state import FleetState, KnownAgent
 from prony.app.fleet.transitions import Transitions
 from prony.errors import AccessError, ConflictError
@@ -276,3 +274,10 @@ class Agents:
             rows.agent_of(row, leases, is_cleaning=card is not None and card.is_cleaning)
             for row, card in zip(found, cards, strict=True)
         ]
+
+
+def check_self(agent_id: str, who: Principal) -> None:
+    """An agent may speak only for itself."""
+    if who.role is Role.AGENT and who.agent_id != agent_id:
+        whose = f"agent {who.agent_id}'s" if who.agent_id else "for enrolling"
+        raise AccessError(f"this token is {whose}, not agent {agent_id}'s", hint="use the agent's own token")

@@ -7,7 +7,7 @@ import shutil
 from functools import partial
 from typing import Any
 
-from prony.app.fleet import alarm_outbox, save_submission, schedule_rows
+from prony.app.fleet import alarms, schedules
 from prony.app.fleet import submission as submissions
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.scripts import check_scripts
@@ -47,7 +47,7 @@ class Experiments:
     async def rerun(self, experiment_id: str, *, key: str | None = None, who: Principal) -> tuple[ExperimentView, bool]:
         """Submit the recipe of an earlier experiment again, as it was after its overrides."""
         earlier = (await self.get(experiment_id)).experiment
-        return await self._submit(submissions.for_again(earlier), key=key, who=who, earlier=earlier)
+        return await self._submit(submissions.resubmission_of(earlier), key=key, who=who, earlier=earlier)
 
     async def _submit(
         self,
@@ -62,7 +62,12 @@ class Experiments:
         rerun_of = earlier.id if earlier is not None else None
         read = await self._context.read_recipe(submissions.order_for(submission))
         made = await self._context.readers.in_thread(
-            submissions.plan, read, save_submission.list_offers(self._state), now=now, who=who.name, rerun_of=rerun_of
+            submissions.plan_experiment,
+            read,
+            submissions.list_offers(self._state),
+            now=now,
+            who=who.name,
+            rerun_of=rerun_of,
         )
         made = made.noted_as(earlier) if earlier is not None else made
         await self._context.readers.in_thread(check_scripts, made.jobs, self._context.store.home)
@@ -73,7 +78,7 @@ class Experiments:
         self, submission: Submission, made: submissions.Plan, *, key: str | None, who: Principal, is_first: bool
     ) -> tuple[ExperimentView, bool]:
         now = made.experiment.created_at
-        digest = submissions.digest(submission, made.experiment.rerun_of)
+        digest = submissions.digest_submission(submission, made.experiment.rerun_of)
 
         def keep(desk: Transaction) -> str | None:
             if key:
@@ -85,10 +90,10 @@ class Experiments:
                     return known
             schedule_id = None
             if is_first:
-                schedule_id = schedule_rows.keep_own(desk, made, submission, now=now)
-                if alarm_outbox.keep_own(desk, made, now=now):
+                schedule_id = schedules.keep_recipe_schedule(desk, made, submission, now=now)
+                if alarms.keep_recipe_alarms(desk, made, now=now):
                     desk.tell("alarms", "")
-            save_submission.keep(desk, made.of_schedule(schedule_id))
+            submissions.store_plan(desk, made.of_schedule(schedule_id))
             return None
 
         with self._state.expect_lots(made.lots.values()):
@@ -121,9 +126,9 @@ class Experiments:
         if modification.submission is not None:
             read = await self._context.read_recipe(submissions.order_for(modification.submission, view.experiment))
             made = await self._context.readers.in_thread(
-                submissions.plan,
+                submissions.plan_experiment,
                 read,
-                save_submission.list_offers(self._state),
+                submissions.list_offers(self._state),
                 now=view.experiment.created_at,
                 who=view.experiment.submitted_by,
                 replaced=view.experiment,
@@ -150,7 +155,7 @@ class Experiments:
         if made is not None:
             queue.clear(connection, experiment_id)
             found = made.experiment
-            save_submission.enqueue(desk, made)
+            submissions.enqueue(desk, made)
         if modification.labels is not None:
             found = found.model_copy(
                 update={"recipe": found.recipe.model_copy(update={"labels": dict(modification.labels)})}

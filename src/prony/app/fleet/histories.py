@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from prony.app import history as steps
-from prony.app.fleet.alarm_engine import AlarmEngine
-from prony.app.fleet.alarm_events import change_happenings
+from prony.app.fleet.alarm_engine import AlarmEngine, change_happenings
 from prony.app.fleet.context import FleetContext
 from prony.model.access import Principal
 from prony.model.history import (

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prony.app.fleet.agents import Agents
+from prony.app.fleet.agents import Agents, check_self
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.events import ChangeNotice, Events
-from prony.app.fleet.gang_leases import Gangs
-from prony.app.fleet.principals import check_self
+from prony.app.fleet.gangs import Gangs
 from prony.app.fleet.state import FleetState, HeldLease, KnownAgent, PendingLot
 from prony.app.fleet.transitions import Transitions
 from prony.dispatch.retry import LONGEST_PAUSE_S

@@ -14,8 +14,8 @@ from typing import Any
 
 from prony.app.fleet.agents import Agents
 from prony.app.fleet.context import FleetContext
+from prony.app.fleet.gang_results import GangResults
 from prony.app.fleet.leases import held_of
-from prony.app.fleet.merge_parts import GangResults
 from prony.app.fleet.state import FleetState
 from prony.app.fleet.transitions import Transitions
 from prony.errors import NotFoundError, PronyError

@@ -1,23 +1,27 @@
-"""What a server does by itself, in rounds: leases, agents, schedules, alarms, gates and histories looked after."""
+"""What a server does by itself, in rounds, and whether every part of it works."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import math
+import os
+import shutil
 from datetime import datetime, timedelta
 from functools import partial
 
 from prony.app.fleet import scripts, uploads
-from prony.app.fleet.alarm_use_cases import Alarms
+from prony.app.fleet.alarms import Alarms
+from prony.app.fleet.confirmations import Confirmations
 from prony.app.fleet.context import FleetContext
-from prony.app.fleet.gate_results import Gates
+from prony.app.fleet.gates import Gates
 from prony.app.fleet.liveness import Liveness
-from prony.app.fleet.regression_confirmation import Confirmations
 from prony.app.fleet.schedules import Schedules
 from prony.errors import PronyError
+from prony.model.queue import Health, HealthPart
 from prony.store import alarms as alarm_rows
 from prony.store import schedules
+from prony.store.database import is_answering
 from prony.store.writer import Transaction
 
 _HISTORY_ROUNDS = 5
@@ -54,7 +58,7 @@ class Maintenance:
         """Look around, and go on doing so; without `sweeping` only when `look_around` is called."""
         self.last_round = self._context.now()
         self._liveness.start()
-        await asyncio.to_thread(uploads.sweep, self._context.home)
+        await asyncio.to_thread(uploads.remove_old_uploads, self._context.home)
         await self._alarms.begin()
         await self._gates.remember_ended()
         await self.look_around()
@@ -107,3 +111,51 @@ def _forget(desk: Transaction, before: datetime) -> None:
     """Forget what ended before then: incidents with what was told of them, and fires of schedules."""
     alarm_rows.prune(desk.connection, before)
     schedules.prune(desk.connection, before)
+
+
+_LEAST_FREE = 100 * 2**20
+
+
+class HealthCheck:
+    """Try the database, the disk and the round that looks after leases."""
+
+    def __init__(self, context: FleetContext, maintenance: Maintenance) -> None:
+        self._context = context
+        self._maintenance = maintenance
+
+    async def check(self) -> Health:
+        """Try every part for real: a read, a write, the disk, the round that looks after leases."""
+        from prony import __version__
+
+        parts = [await self._database_reads(), await self._database_writes(), self._disk(), self._round()]
+        return Health(ok=all(part.ok for part in parts), version=__version__, parts=tuple(parts))
+
+    async def _database_reads(self) -> HealthPart:
+        try:
+            await asyncio.wait_for(self._context.read(is_answering), 5)
+        except (PronyError, TimeoutError) as exc:
+            return HealthPart(name="database", ok=False, detail=str(exc) or "no answer in 5 s")
+        return HealthPart(name="database", ok=True, detail=self._context.engine.dialect.name)
+
+    async def _database_writes(self) -> HealthPart:
+        def touch(desk: object) -> None:
+            """An empty transaction is still one that the writer began and committed."""
+
+        try:
+            await asyncio.wait_for(self._context.write(touch), 5)
+        except (PronyError, TimeoutError) as exc:
+            return HealthPart(name="writer", ok=False, detail=str(exc) or "no answer in 5 s")
+        return HealthPart(name="writer", ok=self._context.writer.lives, detail=f"{self._context.writer.backlog} wait")
+
+    def _disk(self) -> HealthPart:
+        free = shutil.disk_usage(self._context.home.root).free
+        writable = os.access(self._context.home.results, os.W_OK)
+        ok = writable and free >= _LEAST_FREE
+        return HealthPart(
+            name="disk", ok=ok, detail=f"{free / 2**30:.1f} GiB free" + ("" if writable else ", read-only")
+        )
+
+    def _round(self) -> HealthPart:
+        age = self._context.now() - self._maintenance.last_round
+        ok = age < 10 * self._context.settings.sweep_s + 10
+        return HealthPart(name="round", ok=ok, detail=f"{age:.1f} s ago")

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from prony.app.fleet import uploads
+from prony.app.fleet.agents import check_self
 from prony.app.fleet.alarm_engine import AlarmEngine
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.leases import Asked, Claimed, Leases
-from prony.app.fleet.principals import check_self
 from prony.app.fleet.state import FleetState, HeldLease, KnownAgent
 from prony.app.fleet.transitions import Transitions
 from prony.app.fleet.unpack_result import UnpackedResult, UnpackOrder, summarise_written

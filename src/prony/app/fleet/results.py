@@ -1,4 +1,4 @@
-"""Results of a fleet, handed out in every form."""
+"""Results of a fleet, handed out in every form: data, reports, comparisons, plots, exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of scripts on their way: a tar in, kept under its checksum; a checksum in, the tar out."""
+"""Folders of scripts that recipes name, each kept as a tar under its checksum."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _is_old(path: Path) -> bool:
         return False
 
 
-def keep(home: Home, sha256: str, pieces: Iterable[bytes]) -> None:
+def store_scripts(home: Home, sha256: str, pieces: Iterable[bytes]) -> None:
     """Keep a tar of scripts where a server on this home finds it; nobody else sees half of it."""
     place = _place(home, sha256)
     if place.is_file():

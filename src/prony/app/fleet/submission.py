@@ -1,27 +1,33 @@
-"""A submission in, an experiment with its jobs and their lots out; nothing stored yet."""
+"""Plan the experiment that a submitted recipe asks for, and store it with its jobs."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from prony.app.api import check_names, new_id
 from prony.app.check_target import check_target
+from prony.app.fleet.state import FleetState
 from prony.dispatch.matching import demand_of, lacks
-from prony.errors import CapacityError, InputError
+from prony.errors import CapacityError, InputError, PronyError
 from prony.model.agent import Fact
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.place import Demand
 from prony.model.queue import ExperimentView, JobState, Lot, Submission
 from prony.model.recipe import Recipe
+from prony.model.states import IDLE_ONLY
 from prony.recipe import LoadedRecipe, loads
 from prony.recipe.formats import format_of
+from prony.store import experiments, queue
+from prony.store.writer import Transaction
 
 MOST_JOBS = 20_000
 MOST_DEMANDS = 200
@@ -88,7 +94,7 @@ class Plan:
         )
 
 
-def digest(submission: Submission, rerun_of: str | None) -> str:
+def digest_submission(submission: Submission, rerun_of: str | None) -> str:
     text = submission.model_dump_json() + (f" again {rerun_of}" if rerun_of else "")
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -110,7 +116,7 @@ def read_recipe(order: ReadOrder) -> ReadRecipe:
     return ReadRecipe(order, replace(loaded, marks={}, document={}), cells)
 
 
-def plan(
+def plan_experiment(
     read: ReadRecipe,
     offers: Offers,
     *,
@@ -233,8 +239,39 @@ def _check_demands(recipe: Recipe, cells: Sequence[Job]) -> None:
         )
 
 
-def for_again(experiment: Experiment) -> Submission:
+def resubmission_of(experiment: Experiment) -> Submission:
     """Return the submission that makes the same experiment again."""
     from prony.recipe import dump
 
     return Submission(text=dump(experiment.recipe), name=f"{experiment.id}.yaml")
+
+
+T = TypeVar("T")
+
+
+def list_offers(state: FleetState) -> Offers:
+    """Return who could be given work; of several agents of a device, one that is known longer comes first."""
+    agents = tuple(state.agents.values())
+    return lambda: {
+        one.id: Offer(one.device_key, one.capabilities.facts) for one in agents if one.state not in IDLE_ONLY
+    }
+
+
+async def write_plan(state: FleetState, plan: Plan | PronyError | None, writing: Awaitable[T]) -> T:
+    """Write with the plan's lots in mind, so that whoever waits is offered them at once."""
+    with state.expect_lots(plan.lots.values() if isinstance(plan, Plan) else ()):
+        return await writing
+
+
+def store_plan(desk: Transaction, made: Plan) -> None:
+    """Store the experiment and let its jobs wait."""
+    experiments.add_submitted(desk.connection, made.experiment)
+    desk.tell("job", f"{made.experiment.id}/")
+    enqueue(desk, made)
+
+
+def enqueue(desk: Transaction, made: Plan) -> None:
+    """Let its jobs wait; the experiment is stored."""
+    queue.add(desk.connection, made.jobs, made.lots, tries=made.tries, now=made.experiment.created_at)
+    for lot_id, count in Counter(lot.id for lot in made.lots.values()).items():
+        desk.tell("lot", lot_id, count)

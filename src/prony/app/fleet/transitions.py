@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from prony.app.fleet.alarm_engine import AlarmEngine
-from prony.app.fleet.alarm_events import experiment_ended
+from prony.app.fleet.alarm_engine import AlarmEngine, experiment_ended
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState
 from prony.dispatch.outcomes import after_loss

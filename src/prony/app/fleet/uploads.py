@@ -1,4 +1,4 @@
-"""A stream and a place in, a file that holds it out; and rubbish that killed servers left, removed."""
+"""Save a stream as a file, and remove what killed servers left of such files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _open_at(path: Path, start: int) -> IO[bytes]:
     return file
 
 
-def sweep(home: Home) -> None:
+def remove_old_uploads(home: Home) -> None:
     """Remove what nobody can be sending any more."""
     if not home.uploads.is_dir():
         return

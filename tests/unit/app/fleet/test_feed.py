@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from prony.app.fleet.feed import Feed
+from prony.app.fleet.events import Feed
 from prony.model.event import Changed
 from prony.store.writer import ChangeNote
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from prony.app.fleet import save_submission, schedule_rows
+from prony.app.fleet import schedules
 from prony.errors import ConflictError, InputError, NotFoundError, RecipeError, StoreError
 from prony.model.queue import Submission
 from prony.model.schedule import NewSchedule, Schedule
@@ -154,9 +154,9 @@ async def test_a_server_that_comes_up_just_in_time_still_counts_as_in_time(groun
 
 def test_of_a_year_of_missed_minutes_a_hundred_are_made_up_for() -> None:
     timing = Timing(cron="* * * * *", missed="all")
-    found = schedule_rows.turns(timing, NOON, NOON + timedelta(days=365))
-    assert len(found) == schedule_rows.MOST_MADE_UP
-    assert found[0].missed == schedule_rows.MOST_COUNTED - schedule_rows.MOST_MADE_UP
+    found = schedules.list_turns(timing, NOON, NOON + timedelta(days=365))
+    assert len(found) == schedules.MOST_MADE_UP
+    assert found[0].missed == schedules.MOST_COUNTED - schedules.MOST_MADE_UP
     assert [one.next_at for one in found[:-1]] == [two.due_at for two in found[1:]]
     assert found[-1].next_at == NOON + timedelta(days=365, minutes=1)
 
@@ -203,7 +203,7 @@ async def test_what_fails_between_the_fire_and_its_experiment_is_undone_and_done
         raise StoreError("the power went")
 
     with monkeypatch.context() as patched:
-        patched.setattr(save_submission, "keep", fail)
+        patched.setattr(schedules, "store_plan", fail)
         with pytest.raises(StoreError, match="the power went"):
             await pass_to(ground, hours=1)
     assert await fires(ground) == []
@@ -289,7 +289,7 @@ async def test_a_recipe_that_has_become_wrong_is_told_in_the_history(
         raise InputError("no engine is called 'null'")
 
     with monkeypatch.context() as patched:
-        patched.setattr(schedule_rows, "plan", fail)
+        patched.setattr(schedules, "plan_experiment", fail)
         await pass_to(ground, hours=1)
     (fire,) = (await ground.fleet.schedules.fires("small")).items
     assert (fire.cause, fire.reason, fire.experiment_id) == ("failed", "no engine is called 'null'", None)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from prony.app.fleet import save_submission
+from prony.app.fleet.submission import store_plan
 from prony.app.fleet.wait_reasons import explain_wait
 from prony.compat.sark.face.bridge import Bridge
 from prony.compat.sark.face.campaigns import campaign_of, plan_campaign
@@ -51,7 +51,7 @@ class Orchestrator:
             def keep(desk: Transaction, made: Any = made) -> bool:
                 if campaigns.is_taken(desk.connection, made.experiment.id):
                     return False
-                save_submission.keep(desk, made)
+                store_plan(desk, made)
                 return True
 
             with self.fleet.state.expect_lots(made.lots.values()):

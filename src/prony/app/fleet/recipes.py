@@ -1,21 +1,70 @@
-"""A recipe's text in, all that can be said of it before it is submitted out; nothing is stored."""
+"""Say of a recipe, before it is submitted, what is wrong with it, who could run it, and how long that takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from statistics import median
 
 from prony.app.fleet import submission as submissions
 from prony.app.fleet.context import FleetContext
-from prony.app.fleet.estimate_duration import Machine, estimate_duration
 from prony.app.fleet.state import FleetState, KnownAgent
 from prony.dispatch.matching import lacks
 from prony.errors import InputError, RecipeError
-from prony.model.check import Planned, RecipeCheck, RecipeProblem
+from prony.model.check import Expected, Planned, RecipeCheck, RecipeProblem
 from prony.model.job import Job
 from prony.model.place import Demand
 from prony.model.queue import Compatibility, Fit, LotFit, Submission
 from prony.recipe import LoadedRecipe
+from prony.store.database import Connection
+from prony.store.series import durations
+from prony.store.series_points import fingerprint
+
+# Kinds of machine: hardware and operating system.
+Machine = tuple[str, str]
+# A recipe of more jobs is estimated by none: to look for all of them would take longer than anybody waits.
+_MOST_JOBS = 2000
+
+
+def estimate_duration(
+    connection: Connection, jobs: Sequence[Job], machines: Iterable[Machine], *, shared: int
+) -> Expected:
+    """Return how long the jobs take where `shared` devices work on them at the same time."""
+    if not jobs or len(jobs) > _MOST_JOBS:
+        return Expected(basis="too many jobs to look for what they took before")
+    series = {job.id: [fingerprint(job, *machine) for machine in dict.fromkeys(machines)] for job in jobs}
+    took = durations(connection, sorted({one for ids in series.values() for one in ids}))
+    earlier = {job.id: median(known) for job in jobs if (known := _past_durations(series[job.id], took))}
+    seconds = [earlier.get(job.id, _by_load(job)) for job in jobs]
+    unknown = sum(one is None for one in seconds)
+    if unknown == len(jobs):
+        return Expected(basis="nothing like it was measured on these machines before")
+    if unknown:
+        return Expected(basis=f"only of {len(jobs) - unknown} of {len(jobs)} jobs is known how long they take")
+    total = sum(one for one in seconds if one is not None) / max(1, min(shared, len(jobs)))
+    return Expected(seconds=total, basis=_basis(len(earlier), len(jobs)))
+
+
+def _basis(earlier: int, jobs: int) -> str:
+    if earlier == jobs:
+        return "what the same jobs took on these machines before"
+    told = "how long the loads are told to last, without starting what is loaded"
+    return told if not earlier else f"what {earlier} of the jobs took before, and {told}"
+
+
+def _past_durations(series: Iterable[str], took: Mapping[str, Sequence[float]]) -> list[float]:
+    return [median(took[one]) for one in series if one in took]
+
+
+def _by_load(job: Job) -> float | None:
+    """Return how long a load says that it lasts; of a model nobody can say."""
+    if job.workload.kind != "service":
+        return None
+    lasts = job.load.duration_ns
+    if job.load.stages is not None:
+        lasts = sum(stage.duration for stage in job.load.stages)
+    return None if lasts is None else job.load.repeats * lasts / 1e9
+
 
 _MOST_PLANNED = 200
 

@@ -1,4 +1,4 @@
-"""Regressions that a history suspects in, runs that decide them out: made once, judged when they have ended, told.
+"""Runs that decide a regression which a history suspects: planned, begun once, judged when they have ended.
 
 A batch and the experiment that it runs are one transaction, and the batch's key is the change with its number: of
 several servers one makes it, and one that is killed did all or nothing. So is how a batch ended and what the change
@@ -9,29 +9,184 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
-from datetime import timedelta
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 
 from prony.analyse.history.causes import CANARY, canary_moved
+from prony.analyse.history.confirmation import MORE, PAIRS, last_good
 from prony.app import history as steps
-from prony.app.fleet import confirmation_plan, save_submission
+from prony.app.api import new_id
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.experiments import Experiments
 from prony.app.fleet.histories import NOT_YET, Histories
 from prony.app.fleet.state import FleetState
-from prony.app.fleet.submission import Plan
+from prony.app.fleet.submission import Plan, store_plan, write_plan
+from prony.dispatch.matching import demand_of
 from prony.errors import NotFoundError, PronyError
 from prony.model.access import Principal, Role
 from prony.model.estimate import Grade, verdict_on
-from prony.model.experiment import ExperimentState
-from prony.model.history import Change, ChangeState
+from prony.model.experiment import Experiment, ExperimentState
+from prony.model.history import Change, ChangeState, Point
+from prony.model.job import Job
+from prony.model.queue import Lot
+from prony.model.recipe import Duet, Matrix, ModelWorkload, Recipe, Scalar
 from prony.model.states import IDLE_ONLY
-from prony.store import confirmations
-from prony.store import series as rows
+from prony.recipe import dump
+from prony.recipe.expand import expand
+from prony.store import confirmations, queue, result_rows
+from prony.store import series as series_rows
 from prony.store.confirmations import Batch
 from prony.store.database import Connection
 from prony.store.writer import Transaction
+
+# Who made them, and after everybody else's.
+WHO, PRIORITY = "prony", -100
+# So many results of the old level are enough to hold runs of today against; fewer than the first say nothing.
+_LEAST_BEFORE, _MOST_BEFORE = PAIRS, PAIRS + MORE
+_VERSION = "workload.engine_version"
+Side = dict[str, Scalar]
+
+
+@dataclass(frozen=True)
+class Case:
+    """`before`: the results of the old level from the same agent; `sides`: what to set to have the old version, and
+    the new one, where that is known."""
+
+    change: Change
+    job: Job
+    recipe: Recipe
+    agent_id: str
+    before: tuple[float, ...]
+    sides: tuple[Side, Side] | None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why nothing is run; `waits_for` is the agent that may come back, where that is all that is missing."""
+
+    reason: str
+    waits_for: str | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One batch that is to be run; `count` pairs or runs."""
+
+    way: str
+    count: int
+
+    @property
+    def runs(self) -> int:
+        return 2 * self.count if self.way == "duet" else self.count
+
+    def text(self, case: Case) -> str:
+        if self.way == "duet" and case.sides is not None:
+            old, new = (side[_VERSION] for side in case.sides)
+            return f"{self.count} pairs of engine {old} and {new} in turn"
+        return f"the same job {self.count} time{'' if self.count == 1 else 's'} more"
+
+
+def study_change(connection: Connection, change: Change, is_there: Callable[[str], bool | None]) -> Case | Refusal:
+    """Return what can be run for a change, or why nothing can.
+
+    `is_there`: may an agent be given work? None where it is known no more.
+    """
+    points = [one for one in series_rows.points(connection, change.series_id) if _counts(one, change.metric)]
+    position = next((place for place, one in enumerate(points) if one.job_id == change.job_id), 0)
+    if position == 0:
+        return Refusal("the result of the change, or those before it, are gone")
+    earlier = points[max(0, position - change.before.runs) : position]
+    agents = confirmations.agents_of(connection, [one.job_id for one in (*earlier, points[position])])
+    agent_id = agents.get(change.job_id)
+    if agent_id is None:
+        return Refusal("no agent of this server brought the result")
+    if not (standing := is_there(agent_id)):
+        told = f"agent {agent_id}, which brought the result, is {'gone' if standing is None else 'not there'}"
+        return Refusal(told, None if standing is None else agent_id)
+    job = Job.read_json(queue.document(connection, change.job_id))
+    if job.agents > 1:
+        return Refusal("several agents ran it together")
+    old = points[last_good(position, position - len(earlier), is_alone=is_alone(change))]
+    before = [one.values[change.metric] for one in earlier if agents.get(one.job_id) == agent_id]
+    recipe = result_rows.experiment(connection, change.experiment_id).recipe
+    return Case(change, job, recipe, agent_id, tuple(before[-_MOST_BEFORE:]), _sides(job, old, points[position]))
+
+
+def is_alone(change: Change) -> bool:
+    """Is it one result by itself that is suspicious?"""
+    return change.p is None and change.after.runs == 1
+
+
+def _counts(point: Point, metric: str) -> bool:
+    return point.grade is not Grade.VOID and point.values.get(metric, 0.0) > 0
+
+
+def _sides(job: Job, old: Point, new: Point) -> tuple[Side, Side] | None:
+    """Return the engine's versions, where they differ; all else that a history leaves open cannot be set back."""
+    if not isinstance(job.workload, ModelWorkload):
+        return None
+    names, versions = zip(*(_engine(one) for one in (old, new)), strict=True)
+    if names[0] != names[1] or versions[0] == versions[1] or not all(versions):
+        return None
+    return {_VERSION: versions[0]}, {_VERSION: versions[1]}
+
+
+def _engine(point: Point) -> tuple[str, str]:
+    """Return the engine's name and its version as a recipe asks for it, without what a build adds."""
+    name, _, version = point.facts.get("engine", "").partition(" ")
+    return name, version.partition("-")[0].partition("+")[0]
+
+
+def next_trial(case: Case, batches: Sequence[Batch]) -> Trial | Refusal:
+    """Return the batch that comes after these, the first by default; or why there is none."""
+    can_repeat = len(case.before) >= _LEAST_BEFORE
+    if not batches and can_repeat and is_alone(case.change):
+        return Trial("once", 1)  # a spike ends here, and has cost one run
+    has_failed = any(one.way == "duet" and one.outcome == "failed" for one in batches)
+    way = "duet" if case.sides is not None and not has_failed else "again"
+    if way == "again" and not can_repeat:
+        return Refusal(
+            f"nothing can be set back to how it was, and only {len(case.before)} results before it are of this agent "
+            f"({_LEAST_BEFORE} are needed)"
+        )
+    is_second = any(one.way == way and one.outcome == "open" for one in batches)
+    return Trial(way, MORE if is_second else PAIRS)
+
+
+def plan_batch(case: Case, trial: Trial, *, now: datetime) -> Plan:
+    """Return the experiment that runs a batch on the agent of the change, as one lot, in order."""
+    identity = new_id(time.time(), chance=6)
+    recipe = _trial_recipe(case, trial)
+    if trial.way == "duet":
+        jobs = expand(recipe, identity, apart=True)
+    else:
+        numbers = range(1, trial.count + 1)
+        jobs = [case.job.model_copy(update={"id": f"{identity}-{number:03d}"}) for number in numbers]
+    own = {"experiment_id": identity, "confirms": case.change.id}
+    jobs = [job.model_copy(update=own) for job in jobs]
+    demand = demand_of(jobs[0], recipe.place)
+    lot = Lot(id=f"{identity}.0", experiment_id=identity, priority=PRIORITY, created_at=now, demand=demand,
+              agent_id=case.agent_id)  # fmt: skip
+    experiment = Experiment(
+        id=identity, name=recipe.name, recipe=recipe, recipe_text=dump(recipe), state=ExperimentState.PENDING,
+        created_at=now, job_count=len(jobs), submitted_by=WHO, confirms=case.change.id,
+    )  # fmt: skip
+    return Plan(experiment, tuple(jobs), {job.id: lot for job in jobs})
+
+
+def _trial_recipe(case: Case, trial: Trial) -> Recipe:
+    """Return the recipe of the one job: without its matrix, and without what would tell or time other things."""
+    job = case.job
+    duet = None
+    if trial.way == "duet" and case.sides is not None:
+        duet = Duet(a=case.sides[0], b=case.sides[1], pairs=trial.count)
+    own = {"workload": job.workload, "measure": job.measure, "load": job.load, "limits": job.limits}
+    bare = {"matrix": Matrix(), "duet": duet, "gates": (), "schedule": None, "alarms": ()}
+    return case.recipe.model_copy(update=own | bare)
+
 
 # In one look; the next goes on.
 _AT_ONCE = 20
@@ -79,15 +234,13 @@ class Confirmations:
     async def _stop_batch(self, batch: Batch) -> None:
         """End what runs for a change that somebody decided meanwhile: the device has better to do."""
         if batch.experiment_id is not None:
-            await self._experiments.cancel(
-                batch.experiment_id, who=Principal(name=confirmation_plan.WHO, role=Role.SUBMITTER)
-            )
+            await self._experiments.cancel(batch.experiment_id, who=Principal(name=WHO, role=Role.SUBMITTER))
 
     # Begun
 
     async def _begin_batch(self, change: Change) -> None:
         found = await self._context.read(partial(self._study, change))
-        if isinstance(found, confirmation_plan.Refusal):
+        if isinstance(found, Refusal):
             await self._context.write(partial(self._note_refusal, change=change, refusal=found))
             return
         case, trial, number = found
@@ -96,33 +249,26 @@ class Confirmations:
         ):
             return
         try:
-            plan = await asyncio.to_thread(confirmation_plan.plan_batch, case, trial, now=self._context.clock.now())
+            plan = await asyncio.to_thread(plan_batch, case, trial, now=self._context.clock.now())
         except PronyError as exc:
-            await self._context.write(
-                partial(self._note_refusal, change=change, refusal=confirmation_plan.Refusal(exc.message))
-            )
+            await self._context.write(partial(self._note_refusal, change=change, refusal=Refusal(exc.message)))
             return
         batch = Batch(change.id, number, trial.way, plan.experiment.id, trial.runs, self._context.clock.now())
-        is_begun = await save_submission.write_plan(
-            self._context, self._state, plan, lambda desk: self._keep_batch(desk, batch, plan, trial.text(case))
-        )
+        writing = self._context.write(lambda desk: self._keep_batch(desk, batch, plan, trial.text(case)))
+        is_begun = await write_plan(self._state, plan, writing)
         if is_begun:
             self._context.hook("confirming", change=change.id, experiment=plan.experiment.id, runs=trial.runs)
 
-    def _study(
-        self, change: Change, connection: Connection
-    ) -> tuple[confirmation_plan.Case, confirmation_plan.Trial, int] | confirmation_plan.Refusal:
-        case = confirmation_plan.study(connection, change, self._is_there)
-        if isinstance(case, confirmation_plan.Refusal):
+    def _study(self, change: Change, connection: Connection) -> tuple[Case, Trial, int] | Refusal:
+        case = study_change(connection, change, self._is_there)
+        if isinstance(case, Refusal):
             return case
         if not self._runs_kind(case.agent_id, case.job.workload.kind):
             # It may be another program's worker, which looks for jobs elsewhere: this one would wait for ever.
-            return confirmation_plan.Refusal(
-                f"agent {case.agent_id} is lent no {case.job.workload.kind} jobs by this server"
-            )
+            return Refusal(f"agent {case.agent_id} is lent no {case.job.workload.kind} jobs by this server")
         batches = confirmations.of_change(connection, change.id)
-        trial = confirmation_plan.following(case, batches)
-        return trial if isinstance(trial, confirmation_plan.Refusal) else (case, trial, len(batches))
+        trial = next_trial(case, batches)
+        return trial if isinstance(trial, Refusal) else (case, trial, len(batches))
 
     def _is_there(self, agent_id: str) -> bool | None:
         card = self._state.agents.get(agent_id)
@@ -145,7 +291,7 @@ class Confirmations:
             return False
         if not confirmations.add(desk.connection, batch):
             return False
-        save_submission.keep(desk, plan)
+        store_plan(desk, plan)
         self._tell(desk, batch.change_id, f"confirming runs: {text}, in {plan.experiment.id}")
         return True
 
@@ -161,7 +307,7 @@ class Confirmations:
         spent = confirmations.runs_since(connection, self._context.clock.now() - _DAY)
         return spent + runs <= self._context.settings.confirm_runs_per_day
 
-    def _note_refusal(self, desk: Transaction, change: Change, refusal: confirmation_plan.Refusal) -> None:
+    def _note_refusal(self, desk: Transaction, change: Change, refusal: Refusal) -> None:
         if refusal.waits_for is not None:
             self._away[change.id] = refusal.waits_for
             self._tell(desk, change.id, f"{NOT_YET}, {refusal.reason}")
@@ -208,8 +354,8 @@ class Confirmations:
         values = [value for one in alike for value in _values(desk.connection, one, change.metric)]
         if len(values) < min(_LEAST, batch.runs):
             return self._fail(desk, batch, f"only {len(values)} of {batch.runs} runs may be quoted")
-        case = confirmation_plan.study(desk.connection, change, lambda _: True)
-        if isinstance(case, confirmation_plan.Refusal):
+        case = study_change(desk.connection, change, lambda _: True)
+        if isinstance(case, Refusal):
             return self._fail(desk, batch, case.reason)
         if not case.before:
             return self._fail(desk, batch, "the results before are gone")
@@ -226,9 +372,9 @@ class Confirmations:
 
     def _canary(self, connection: Connection, change: Change) -> tuple[bool, str]:
         """Say whether the machine itself changed, as far as its calibrations tell."""
-        series, _ = rows.one(connection, change.series_id)
-        found = rows.canary(connection, series.hardware_id)
-        good = max((one.measured_at for one in rows.points(connection, change.series_id)
+        series, _ = series_rows.one(connection, change.series_id)
+        found = series_rows.canary(connection, series.hardware_id)
+        good = max((one.measured_at for one in series_rows.points(connection, change.series_id)
                     if one.measured_at < change.measured_at), default=change.measured_at)  # fmt: skip
         sung = canary_moved(found, good, self._context.clock.now(), change.effect)
         if sung:
@@ -262,7 +408,7 @@ class Confirmations:
 
     def _find_undecided(self, connection: Connection, change_id: str) -> Change | None:
         try:
-            found = rows.change(connection, change_id)
+            found = series_rows.change(connection, change_id)
         except NotFoundError:
             return None
         return found if found.state in _UNDECIDED and found.kind == "regression" else None

@@ -1,4 +1,4 @@
-"""The parts of a job, when all have ended, put together to the result of its job; or the job given back whole."""
+"""Put the parts of a job together when all have ended, or give the job back whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from prony.app.fleet.context import FleetContext
-from prony.app.fleet.gang_leases import Gangs
+from prony.app.fleet.gangs import Gangs
 from prony.app.fleet.result_intake import ResultIntake
 from prony.app.fleet.state import FleetState
 from prony.app.fleet.transitions import Transitions

@@ -1,23 +1,41 @@
-"""Alarms made, messages written and deliveries arranged, in an open transaction; with a server and without one."""
+"""Alarms of a fleet: made, listed, tested; their messages written and sent until somebody has taken them."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
+from prony.app import notify
 from prony.app.api import new_id
+from prony.app.fleet.alarm_engine import AlarmEngine
+from prony.app.fleet.context import FleetContext
 from prony.app.fleet.submission import Plan
 from prony.app.notify import DeliveryOutcome, Notification, check_address, mask_address
-from prony.model.alarm import Alarm, Happening, MadeAlarm, Message, NewAlarm, RecipeAlarm, Try
+from prony.model.access import Principal
+from prony.model.alarm import (
+    Alarm,
+    Delivery,
+    Happening,
+    Incident,
+    MadeAlarm,
+    Message,
+    NewAlarm,
+    RecipeAlarm,
+    TestAnswer,
+    Try,
+)
+from prony.model.queue import Page
 from prony.store import alarms as rows
 from prony.store import notices
 from prony.store.writer import Transaction
 
 # How long a server may take to send what it has claimed, before another one may.
 CLAIM_S = 60.0
-_TOGETHER = 20
+_MESSAGES_TOGETHER = 20
 _MOST_TRIES = 12
 _FIRST_PAUSE_S = 5.0
 _LONGEST_PAUSE_S = 3600.0
@@ -47,7 +65,7 @@ def build_alarm(new: NewAlarm, *, now: datetime, who: str) -> tuple[MadeAlarm, r
     return MadeAlarm(alarm=alarm, secret=secret), rows.Source(alarm.id, new.to, secret)
 
 
-def keep_own(desk: Transaction, plan: Plan, *, now: datetime) -> bool:
+def keep_recipe_alarms(desk: Transaction, plan: Plan, *, now: datetime) -> bool:
     """Keep the alarms that a submitted recipe brings, each in the place of an earlier one of its name."""
     recipe = plan.experiment.recipe
     for own in recipe.alarms:
@@ -61,7 +79,7 @@ def _of_recipe(own: RecipeAlarm, recipe: str) -> NewAlarm:
     return NewAlarm.model_validate(own.model_dump(exclude={"name", "to"}) | named)
 
 
-def remove(desk: Transaction, text: str) -> str:
+def remove_alarm(desk: Transaction, text: str) -> str:
     """Forget an alarm with all that it found; return its id."""
     found = rows.find(desk.connection, text)
     rows.remove(desk.connection, found.id)
@@ -71,9 +89,9 @@ def remove(desk: Transaction, text: str) -> str:
 # Messages
 
 
-def close_ready(desk: Transaction, now: datetime) -> int:
+def close_ready_messages(desk: Transaction, now: datetime) -> int:
     """Turn what was gathered for long enough into deliveries; return how many messages that were."""
-    found = notices.ready(desk.connection, now.timestamp(), _TOGETHER)
+    found = notices.ready(desk.connection, now.timestamp(), _MESSAGES_TOGETHER)
     for notice in found:
         alarm = rows.find(desk.connection, notice.alarm_id)
         _address(desk, alarm, notice, now)
@@ -91,13 +109,13 @@ def _address(desk: Transaction, alarm: Alarm, notice: notices.GatheredMessages, 
     notices.address(desk.connection, notice, whom, now)
 
 
-def claim(desk: Transaction, *, now: datetime, link: str) -> list[OutgoingMessage]:
+def claim_messages(desk: Transaction, *, now: datetime, link: str) -> list[OutgoingMessage]:
     """Take letters that are to be sent now."""
-    claims = notices.claim(desk.connection, now=now, until_s=now.timestamp() + CLAIM_S, limit=_TOGETHER)
+    claims = notices.claim(desk.connection, now=now, until_s=now.timestamp() + CLAIM_S, limit=_MESSAGES_TOGETHER)
     return _build_messages(desk, claims, now=now, link=link)
 
 
-def try_out(desk: Transaction, text: str, *, now: datetime, link: str) -> tuple[Alarm, str, list[OutgoingMessage]]:
+def prepare_test(desk: Transaction, text: str, *, now: datetime, link: str) -> tuple[Alarm, str, list[OutgoingMessage]]:
     """Return letters that say that this is a test, one for each address."""
     alarm = rows.find(desk.connection, text)
     happening = Happening(
@@ -127,12 +145,12 @@ def _build_messages(
             notices.record(desk.connection, one, Try(at=now, ok=False, said="given up"), again_s=None)
             continue
         alarm = rows.find(desk.connection, one.notice.alarm_id)
-        message = written(alarm, one.notice, at=one.created_at, link=link)
+        message = write_message(alarm, one.notice, at=one.created_at, link=link)
         found.append(OutgoingMessage(one, Notification(one.id, message, source.addresses[one.place], source.secret)))
     return found
 
 
-def settle(
+def record_delivery(
     desk: Transaction, posted: OutgoingMessage, outcome: DeliveryOutcome, *, now: datetime, is_last: bool = False
 ) -> bool:
     """Write down what came of a letter; False where somebody else has taken it over."""
@@ -143,7 +161,7 @@ def settle(
     return notices.record(desk.connection, posted.claim, Try(at=now, ok=outcome.ok, said=outcome.said), again_s=again_s)
 
 
-def written(alarm: Alarm, notice: notices.GatheredMessages, *, at: datetime, link: str) -> Message:
+def write_message(alarm: Alarm, notice: notices.GatheredMessages, *, at: datetime, link: str) -> Message:
     """Return one message for all that was gathered."""
     where = f"{link}/api/v1/alarms/{alarm.id}/incidents" if link else ""
     rest = notice.count - len(notice.items)
@@ -167,3 +185,95 @@ def written(alarm: Alarm, notice: notices.GatheredMessages, *, at: datetime, lin
             "link": where,
         }
     )
+
+
+class Alarms:
+    """Add, list, test and remove alarms, and send what they have to tell."""
+
+    def __init__(self, context: FleetContext, alarm_engine: AlarmEngine) -> None:
+        self._context = context
+        self._alarm_engine = alarm_engine
+
+    async def add(self, new: NewAlarm, *, who: Principal) -> MadeAlarm:
+        made, source = await asyncio.to_thread(build_alarm, new, now=self._context.clock.now(), who=who.name)
+
+        def keep(desk: Transaction) -> None:
+            rows.add(desk.connection, made.alarm, source)
+            desk.tell("alarms", "")
+
+        await self._context.write(keep)
+        await self.load()
+        self._context.hook("alarm_added", alarm=made.alarm.name, who=who.name)
+        return made
+
+    async def page(self, *, limit: int = 50, cursor: str | None = None) -> Page[Alarm]:
+        return await self._context.read(lambda connection: rows.page(connection, limit, cursor))
+
+    async def get(self, alarm_id: str) -> Alarm:
+        return await self._context.read(lambda connection: rows.find(connection, alarm_id))
+
+    async def incidents(self, alarm_id: str, *, limit: int = 50, cursor: str | None = None) -> Page[Incident]:
+        return await self._context.read(
+            lambda connection: rows.incidents(connection, rows.find(connection, alarm_id), limit, cursor)
+        )
+
+    async def deliveries(self, alarm_id: str, *, limit: int = 50, cursor: str | None = None) -> Page[Delivery]:
+        return await self._context.read(
+            lambda connection: notices.deliveries(connection, rows.find(connection, alarm_id), limit, cursor)
+        )
+
+    async def remove(self, alarm_id: str, *, who: Principal) -> None:
+        def act(desk: Transaction) -> None:
+            remove_alarm(desk, alarm_id)
+            desk.tell("alarms", "")
+
+        await self._context.write(act)
+        await self.load()
+        self._context.hook("alarm_removed", alarm=alarm_id, who=who.name)
+
+    async def send_test(self, alarm_id: str, *, who: Principal) -> TestAnswer:
+        """Really send a message to each of its addresses, once, and say what came of it."""
+        begin = partial(prepare_test, text=alarm_id, now=self._context.clock.now(), link=self._context.settings.url)
+        alarm, notice_id, letters = await self._context.write(begin)
+        self._context.hook("alarm_tested", alarm=alarm.name, who=who.name)
+        await asyncio.gather(*(self._deliver(one, is_last=True) for one in letters))
+        found = await self._context.read(lambda connection: notices.of_notice(connection, alarm, notice_id))
+        return TestAnswer(deliveries=found)
+
+    # By itself
+
+    async def load(self, _: str = "") -> None:
+        """Have in mind which alarms there are."""
+        self._alarm_engine.alarms = await self._context.read(rows.every)
+
+    async def begin(self) -> None:
+        """Have the alarms in mind; where this server is the only one, what an earlier one was sending is sent again."""
+        await self.load()
+        if self._alarm_engine.alarms and not self._context.is_shared:
+            await self._context.write(lambda desk: notices.release(desk.connection))
+
+    async def send_ready(self) -> None:
+        """Tell what is ready to be told, and again what lasts."""
+        if not self._alarm_engine.alarms:
+            return
+        now = self._context.clock.now()
+
+        def act(desk: Transaction) -> list[OutgoingMessage]:
+            self._alarm_engine.remind(desk, now)
+            close_ready_messages(desk, now)
+            return claim_messages(desk, now=now, link=self._context.settings.url)
+
+        if await self._context.read(lambda connection: self._alarm_engine.has_work(connection, now)):
+            for posted in await self._context.write(act):
+                self._context.spawn(self._deliver(posted))
+
+    async def _deliver(self, posted: OutgoingMessage, *, is_last: bool = False) -> None:
+        outcome = await asyncio.to_thread(notify.send, posted.letter)
+        now = self._context.clock.now()
+        await self._context.write(lambda desk: record_delivery(desk, posted, outcome, now=now, is_last=is_last))
+        told = {
+            "alarm": posted.letter.message.alarm,
+            "kind": posted.letter.message.kind,
+            "attempt": posted.claim.number,
+        }
+        self._context.hook("delivered" if outcome.ok else "not_delivered", **told, said=outcome.said)

@@ -1,7 +1,7 @@
-"""Experiments that have ended in, what became of their gates kept and told to the alarms out.
+"""Judge the gates of experiments that have ended, keep what became of them and tell the alarms.
 
-Beside the transaction that ends them, because their results are read from the disk. A server that is killed in between
-looks again at those of its last minutes when it starts: to be told twice does no harm.
+Beside the transaction that ends them, because their results are read from the disk. A server that is killed in
+between looks again at those of its last minutes when it starts: to be told twice does no harm.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import asyncio
 from datetime import timedelta
 
 from prony.app import dossiers
-from prony.app.fleet.alarm_engine import AlarmEngine
-from prony.app.fleet.alarm_events import gates_judged, gates_state
+from prony.app.fleet.alarm_engine import AlarmEngine, gates_judged, gates_state
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState
 from prony.errors import NotFoundError
