@@ -52,6 +52,11 @@ def test_importing_it_imports_nothing_slow(module: str) -> None:
     assert imported(["-c", f"import {module}"]) & SLOW == set()
 
 
+def test_the_client_imports_no_database_and_no_arrays() -> None:
+    """An agent and every command that asks a server import it."""
+    assert imported(["-c", "import prony.client"]) & SLOW == {"pydantic"}
+
+
 def test_help_and_list_import_nothing_slow(prony_home: Path) -> None:
     with Store.open(Home(prony_home)) as store:
         recipe = loads(RECIPE).recipe

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from prony.client.connection import Asked, Call
-from prony.client.download_experiment import carry_export, export_carried_requests, keep_report
 from prony.client.request_shapes import Requests
 from prony.client.resolve_id import exists, only_match
 from prony.client.watching import Update, updates
@@ -122,6 +121,8 @@ class RemoteExperiments:
 
     def keep_report(self, experiment_id: str, *, strict: bool = False) -> Path:
         """Write the HTML report into this machine's home: the server's own files may be out of reach."""
+        from prony.client.download_experiment import keep_report
+
         return keep_report(experiment_id, self.report(experiment_id, "html", strict=strict))
 
     def download(self, experiment_id: str, to: Path, export_format: str = "folder") -> Path:
@@ -130,8 +131,12 @@ class RemoteExperiments:
 
     def export(self, experiment_id: str, to: Path, *, overwrite: bool = False) -> Path:
         """Write an experiment with its results and checksums into the folder `to`, every checksum verified."""
+        from prony.client.download_experiment import carry_export
+
         return carry_export(lambda tar: self.download(experiment_id, tar), to, overwrite=overwrite)
 
     def export_requests(self, experiment_id: str, export_format: str, to: Path) -> tuple[Path, ...]:
         """Write the requests of an experiment's loads into the folder `to`, in a format of other programs."""
+        from prony.client.download_experiment import export_carried_requests
+
         return export_carried_requests(lambda tar: self.download(experiment_id, tar), export_format, to)
