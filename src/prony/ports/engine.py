@@ -107,6 +107,9 @@ class Engine(Protocol):
 
     name: ClassVar[str]
     formats: ClassVar[tuple[str, ...]]  # endings of the files it loads: (".onnx",)
+    reference_formats: ClassVar[
+        tuple[str, ...]
+    ]  # those of which it is the plainest reader: the reference
     requirements: ClassVar[tuple[str, ...]]  # what `prony engines add NAME` installs beside numpy
     extra: ClassVar[str]  # the extra of `pip install "prony[...]"`
 
@@ -121,15 +124,3 @@ class Engine(Protocol):
 
     def load(self, path: str, options: LoadOptions) -> Session:
         """Load and compile. Raise CapacityError(code="unit_unavailable") for a unit that is not there: no fallback."""
-
-
-# The endings whose float32 reference is computed by which engine: the plainest reader of each format.
-REFERENCE_ENGINES: Mapping[str, str] = {
-    ".onnx": "onnxruntime",
-    ".tflite": "litert",
-    ".pt2": "torch",
-    ".pt": "torch",
-    ".xml": "openvino",
-    ".mlpackage": "coreml",
-    ".mlmodel": "coreml",
-}
