@@ -19,8 +19,8 @@ from prony.model.estimate import Estimate, Grade
 from prony.model.job import Job
 from prony.model.metric import METRICS, STATISTICS
 from prony.plugins.models.zoo.cards import ZOO
-from prony.ports.engine import REFERENCE_ENGINES
 from prony.runner import engines, exit_decoder
+from prony.runner.reference import reference_engines
 from prony.stats.quantiles import least_count, median_ranks
 
 from .house import PACKAGE, entry_points, files, nodes, page, project, rows, section, tree
@@ -142,7 +142,12 @@ def test_the_page_about_plugins_tells_what_each_engine_loads_and_how_to_install_
 
 def test_the_engine_of_each_reference_is_told() -> None:
     text = section(page("measuring"), "## Are the answers right?")
-    assert [ending for ending in REFERENCE_ENGINES if f"`{ending}`" not in text] == []
+    assert {ending: name for ending, name in reference_engines().items() if not is_told(name, ending, text)} == {}
+
+
+def is_told(engine: str, ending: str, text: str) -> bool:
+    """Does the text say that this engine is the reference of files of this ending?"""
+    return re.search(rf"`{engine}`\s+for\s+(?:`[.\w]+`\s+and\s+)?`{re.escape(ending)}`", text) is not None
 
 
 def test_the_page_about_commands_shows_the_zoo_as_it_is() -> None:

@@ -148,6 +148,7 @@ class FaultySession:
 class Faulty:
     name: ClassVar[str] = "faulty"
     formats: ClassVar[tuple[str, ...]] = (".faulty",)
+    reference_formats: ClassVar[tuple[str, ...]] = ()
     requirements: ClassVar[tuple[str, ...]] = ()
     extra: ClassVar[str] = "faulty"
 

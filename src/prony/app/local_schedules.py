@@ -26,7 +26,7 @@ class LocalScripts:
     def __init__(self, home: Home) -> None:
         self._home = home
 
-    def store_scripts(self, sha256: str, content: Iterable[bytes]) -> None:
+    def keep(self, sha256: str, content: Iterable[bytes]) -> None:
         """Keep the tar of a folder as it is now: that is what runs when it is due."""
         store_scripts(self._home, sha256, content)
 

@@ -111,6 +111,7 @@ class Engine(Protocol):
 
     name: ClassVar[str]
     formats: ClassVar[tuple[str, ...]]  # endings of the files it loads: (".onnx",)
+    reference_formats: ClassVar[tuple[str, ...]]  # those of which it is the plainest reader: the reference
     requirements: ClassVar[tuple[str, ...]]  # what `prony engines add NAME` installs beside numpy
     extra: ClassVar[str]  # the extra of `pip install "prony[...]"`
 
@@ -133,15 +134,3 @@ class Engine(Protocol):
         Raises:
             CapacityError: The unit is not there, with the code `unit_unavailable`; there is no fallback.
         """
-
-
-# The endings whose float32 reference is computed by which engine: the plainest reader of each format.
-REFERENCE_ENGINES: Mapping[str, str] = {
-    ".onnx": "onnxruntime",
-    ".tflite": "litert",
-    ".pt2": "torch",
-    ".pt": "torch",
-    ".xml": "openvino",
-    ".mlpackage": "coreml",
-    ".mlmodel": "coreml",
-}

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from prony.model.result import OutputCheck
-from prony.ports.engine import REFERENCE_ENGINES
+from prony.ports import plugins
 from prony.runner.child.compare import compare
 from prony.runner.child.outputs import read_outputs
 from prony.runner.child.wire import ChildOrder, Message
 
 
+@cache
+def reference_engines() -> Mapping[str, str]:
+    """Return which engine says that it is the reference, by the ending of a model file; the first by name has it."""
+    found: dict[str, str] = {}
+    for name in plugins.find_plugins(plugins.ENGINES):
+        try:
+            engine = plugins.load(plugins.ENGINES, name)
+        except ImportError:  # nothing is compared with an engine that is not whole
+            continue
+        for ending in getattr(engine, "reference_formats", ()):
+            found.setdefault(ending, name)
+    return found
+
+
 def reference_engine(path: Path) -> str | None:
-    return REFERENCE_ENGINES.get(path.suffix.lower())
+    return reference_engines().get(path.suffix.lower())
 
 
 def is_reference(engine: str, unit: str, precision: str, path: Path) -> bool:

@@ -34,6 +34,7 @@ class CoreMl:
 
     name: ClassVar[str] = "coreml"
     formats: ClassVar[tuple[str, ...]] = (".mlpackage", ".mlmodel")
+    reference_formats: ClassVar[tuple[str, ...]] = (".mlpackage", ".mlmodel")
     requirements: ClassVar[tuple[str, ...]] = ("coremltools", "pillow")
     extra: ClassVar[str] = "coreml"
 

@@ -22,6 +22,7 @@ class LiteRt:
 
     name: ClassVar[str] = "litert"
     formats: ClassVar[tuple[str, ...]] = (".tflite",)
+    reference_formats: ClassVar[tuple[str, ...]] = (".tflite",)
     requirements: ClassVar[tuple[str, ...]] = ("ai-edge-litert",)
     extra: ClassVar[str] = "litert"
 

@@ -39,6 +39,7 @@ class NullSession:
 class Null:
     name: ClassVar[str] = "null"
     formats: ClassVar[tuple[str, ...]] = (".null",)
+    reference_formats: ClassVar[tuple[str, ...]] = ()
     requirements: ClassVar[tuple[str, ...]] = ()
     extra: ClassVar[str] = ""
 

@@ -40,6 +40,7 @@ class OnnxRuntime:
 
     name: ClassVar[str] = "onnxruntime"
     formats: ClassVar[tuple[str, ...]] = (".onnx", ".ort")
+    reference_formats: ClassVar[tuple[str, ...]] = (".onnx",)
     requirements: ClassVar[tuple[str, ...]] = ("onnxruntime",)
     extra: ClassVar[str] = "onnx"
 

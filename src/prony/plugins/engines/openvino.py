@@ -52,6 +52,7 @@ class OpenVino:
 
     name: ClassVar[str] = "openvino"
     formats: ClassVar[tuple[str, ...]] = (".onnx", ".xml", ".tflite")
+    reference_formats: ClassVar[tuple[str, ...]] = (".xml",)
     requirements: ClassVar[tuple[str, ...]] = ("openvino",)
     extra: ClassVar[str] = "openvino"
 

@@ -23,6 +23,7 @@ class Torch:
 
     name: ClassVar[str] = "torch"
     formats: ClassVar[tuple[str, ...]] = (".pt2", ".pt", ".ts", ".jit")
+    reference_formats: ClassVar[tuple[str, ...]] = (".pt2", ".pt")
     requirements: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
 
