@@ -3,7 +3,7 @@ import { afterEach, vi } from "vitest";
 
 import { setToken } from "../src/api/token";
 
-vi.mock("../src/charts/echarts", async () => import("./drawn"));
+vi.mock("../src/charts/echarts", async () => import("./fakeCharts"));
 
 configure({
   // A busy machine is slow and not wrong.

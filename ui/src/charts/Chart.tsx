@@ -51,7 +51,7 @@ export function Chart({ option, label, table, height = 260, onPick }: Props) {
     <figure className="chart">
       {asTable ? (
         <div key="table" className="scroll" style={{ maxHeight: height }} tabIndex={0} role="region" aria-label={label}>
-          <Rows label={label} table={table} />
+          <DataRows label={label} table={table} />
         </div>
       ) : (
         // An element of its own: what is drawn in is wiped when the drawing goes, and the table must not go with it.
@@ -66,7 +66,7 @@ export function Chart({ option, label, table, height = 260, onPick }: Props) {
   );
 }
 
-function Rows({ label, table }: { label: string; table: ChartTable }) {
+function DataRows({ label, table }: { label: string; table: ChartTable }) {
   return (
     <table>
       <caption className="unseen">{label}</caption>

@@ -4,11 +4,11 @@ import { useMemo } from "react";
 import type { Counters } from "@/api/schema";
 
 import { Chart } from "./Chart";
-import { telemetryDrawing } from "./options/telemetry";
+import { drawTelemetry } from "./options/telemetry";
 import { useChartTheme } from "./theme";
 
 export function TelemetryChart({ counters }: { counters: Counters }) {
   const theme = useChartTheme();
-  const drawing = useMemo(() => telemetryDrawing(counters, theme), [counters, theme]);
+  const drawing = useMemo(() => drawTelemetry(counters, theme), [counters, theme]);
   return <Chart {...drawing} label={`What the machine did beside ${counters.title}`} />;
 }

@@ -25,7 +25,7 @@ export function Dialog(props: { title: string; onClose: () => void; footer?: Rea
 }
 
 /** A button that asks before it does what cannot be undone. */
-export function Confirmed(props: {
+export function ConfirmButton(props: {
   label: ReactNode;
   title: string;
   question: ReactNode;

@@ -7,8 +7,8 @@ const KEY = "prony.theme";
 const listeners = new Set<() => void>();
 
 export function currentTheme(): Theme {
-  const said = document.documentElement.dataset.theme;
-  return said === "light" || said === "dark" ? said : "auto";
+  const current = document.documentElement.dataset.theme;
+  return current === "light" || current === "dark" ? current : "auto";
 }
 
 export function chooseTheme(theme: Theme): void {

@@ -5,7 +5,7 @@ import { Dialog } from "@/components/Dialog";
 import { Facts } from "@/components/layout";
 import { type Column, Table } from "@/components/Table";
 
-import { valuesOf } from "./abilities";
+import { listValues } from "./abilities";
 
 const COLUMNS: readonly Column<AbilityReport>[] = [
   { key: "kind", heading: "Kind", cell: (one) => one.kind },
@@ -26,7 +26,7 @@ export function AgentDetails({ agent, onClose }: { agent: Agent; onClose: () => 
         <Table rows={abilities} columns={COLUMNS} keyOf={(one) => `${one.kind} ${one.name}`} label="Services, container engines, launchers and probes" />
       )}
       <h3>Facts that a recipe can ask for</h3>
-      <Facts of={Object.entries(facts).map(([name, fact]) => [name, valuesOf(fact).join(", ")])} />
+      <Facts of={Object.entries(facts).map(([name, fact]) => [name, listValues(fact).join(", ")])} />
     </Dialog>
   );
 }

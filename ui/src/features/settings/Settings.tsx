@@ -5,10 +5,10 @@ import { Page } from "@/components/layout";
 import { Tabs } from "@/components/Tabs";
 
 import { About } from "./About";
-import { Look } from "./Look";
+import { ThemeSettings } from "./ThemeSettings";
 import type { Part } from "./search";
 import { Tokens } from "./Tokens";
-import { Trail } from "./Trail";
+import { AuditTrail } from "./AuditTrail";
 
 const TABS = [
   { key: "tokens", label: "Tokens" },
@@ -16,7 +16,7 @@ const TABS = [
   { key: "look", label: "Look" },
   { key: "about", label: "About" },
 ] as const;
-const SHOWN: Record<Part, () => React.ReactNode> = { tokens: Tokens, trail: Trail, look: Look, about: About };
+const SHOWN: Record<Part, () => React.ReactNode> = { tokens: Tokens, trail: AuditTrail, look: ThemeSettings, about: About };
 
 export function Settings() {
   const { part = "tokens" } = useSearch({ from: "/settings" });

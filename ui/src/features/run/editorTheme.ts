@@ -33,4 +33,4 @@ const highlight = HighlightStyle.define([
   { tag: [tags.punctuation, tags.separator, tags.bracket], color: "var(--muted)" },
 ]);
 
-export const look = [theme, syntaxHighlighting(highlight)];
+export const editorTheme = [theme, syntaxHighlighting(highlight)];

@@ -8,7 +8,7 @@ const THEMES: readonly { value: Theme; label: string }[] = [
   { value: "dark", label: "Dark" },
 ];
 
-export function Look() {
+export function ThemeSettings() {
   const theme = useTheme();
   return (
     <Card title="Theme">
