@@ -1,4 +1,4 @@
-// Sources in, the files that `prony server` serves out: hashed, each with its gzip and brotli twin beside it.
+// Build settings: the files that `prony server` serves, hashed, each with gzip and brotli versions beside it.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,4 @@
-// The page in, the application in it out.
+// Starts the application in the page.
 import "./theme/tokens.css";
 import "./theme/base.css";
 import "./theme/components.css";

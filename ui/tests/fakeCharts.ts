@@ -1,4 +1,4 @@
-// What charts are told to draw, kept instead of drawn: there is no canvas here. A test looks at it, and clicks on it.
+// Stands in for ECharts in tests: keeps the options instead of drawing, as there is no canvas, and simulates clicks.
 interface Series {
   data?: readonly unknown[];
 }

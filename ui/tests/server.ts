@@ -1,4 +1,4 @@
-// Answers in, a server that the pages can ask out: `fetch` alone is replaced, all that stands above it is real.
+// A fake server for tests: it replaces `fetch`, and everything above is real.
 import { afterEach, beforeEach, vi } from "vitest";
 
 import type { paths, Problem } from "../src/api/schema";

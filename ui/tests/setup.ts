@@ -1,3 +1,4 @@
+// Set-up for all tests: fake charts, longer timeouts and clean-up after each test.
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach, vi } from "vitest";
 

@@ -1,4 +1,4 @@
-// An address in, the page that stands there out, as a person meets it; or one part of a page alone.
+// Opens a page by its address in a test, or renders one part of a page alone.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createMemoryHistory, createRootRoute, createRouter, RouterProvider } from "@tanstack/react-router";
 import { render } from "@testing-library/react";

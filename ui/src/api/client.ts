@@ -1,4 +1,4 @@
-// A typed request in, what the server answered out; or its refusal, thrown as an `ApiError` that people can read.
+// The typed HTTP client of the server; it throws an `ApiError` with a readable message when a request fails.
 import createClient from "openapi-fetch";
 
 import type { paths, Problem } from "./schema";

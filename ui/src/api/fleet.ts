@@ -1,4 +1,4 @@
-// Questions about agents and the queue, which several pages ask.
+// Queries about agents and the queue that several pages share.
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, readBody } from "./client";

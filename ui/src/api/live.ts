@@ -1,4 +1,4 @@
-// One stream of what changed on the server in, queries made stale out; it comes back by itself and misses nothing.
+// Listens to the server's stream of changes, invalidates the queries that a change makes stale, and reconnects.
 import type { QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 

@@ -1,4 +1,4 @@
-// Questions that several pages ask; the first part of each key is the noun that `live` makes stale.
+// Queries that several pages share; the first part of each key is the noun that `live` invalidates.
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, readBody } from "./client";

@@ -1,4 +1,4 @@
-// The path of an event stream in, its events out, one by one; by fetch, so that the token goes along.
+// Reads an event stream with fetch, so that the token can be sent along.
 import { sendRequest } from "./client";
 
 export interface StreamEvent {

@@ -1,4 +1,4 @@
-// The token of this tab: kept while the tab lives, told to nobody but the server; and whether the server wants a login.
+// The token of this browser tab, and whether the server requires a login.
 import { useSyncExternalStore } from "react";
 
 const KEY = "prony.token";

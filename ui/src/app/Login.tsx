@@ -1,4 +1,4 @@
-// Shown where the server wants to know who asks: the command that prints a link, and a place for a token.
+// The login page: the command that prints a login link, and a field for a token.
 import { type SyntheticEvent, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
 

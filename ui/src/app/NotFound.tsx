@@ -1,3 +1,4 @@
+// The page for an address that does not exist.
 import { Link } from "@tanstack/react-router";
 
 import { EmptyState } from "@/components/states";

@@ -1,4 +1,4 @@
-// The frame around every page: where one can go, whether what is seen is live, light or dark.
+// The frame around every page: navigation, connection status and theme.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { useState } from "react";

@@ -1,4 +1,4 @@
-// Every page and what its URL may hold: the one place where a page is added. The page itself is loaded when it is opened.
+// The routes of all pages and what their URLs may hold; pages are loaded when they are opened. Add new pages here.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 
 import { Failure, Loading } from "@/components/states";

@@ -1,4 +1,4 @@
-// What ECharts is to draw in, a picture with a table beside it out: who cannot see the one reads the other.
+// An ECharts chart with the same numbers as a table beside it, for those who cannot see the chart.
 import type { ECharts, EChartsCoreOption } from "echarts/core";
 import { useEffect, useRef, useState } from "react";
 

@@ -1,4 +1,4 @@
-// Distributions of one metric in, their overlay out; how they are shown is chosen by whoever holds the URL.
+// A chart that overlays distributions of one metric, as a histogram or an ECDF.
 import { useMemo } from "react";
 
 import { Chart } from "./Chart";

@@ -1,4 +1,4 @@
-// Experiments in, a table out: how each stands, the one number that stands for it, and how that number moved.
+// A table of experiments with their state, headline metric, trend and verdict.
 import { Link, useNavigate } from "@tanstack/react-router";
 
 import type { ExperimentRow, Headline } from "@/api/schema";

@@ -1,4 +1,4 @@
-// A matrix in, a table out whose cells are tinted by how much worse they are than the best: numbers first, colour second.
+// A matrix as a table of numbers, with each cell tinted by how much worse it is than the best.
 import "./charts.css";
 
 import { useMemo } from "react";

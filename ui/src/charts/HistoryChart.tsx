@@ -1,4 +1,4 @@
-// One history in, its chart out; a click on a result tells which one it is.
+// The chart of one history; clicking a result calls `onPick` with it.
 import { useCallback, useMemo } from "react";
 
 import type { History } from "@/api/schema";

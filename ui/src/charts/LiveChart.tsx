@@ -1,4 +1,4 @@
-// Ticks of a load that runs in, a chart that grows with them out.
+// A chart of a running load that grows with each tick.
 import { useMemo } from "react";
 
 import { Chart } from "./Chart";

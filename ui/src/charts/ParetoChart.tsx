@@ -1,4 +1,4 @@
-// A matrix in, its Pareto front out.
+// The Pareto front of a matrix as a chart.
 import { useMemo } from "react";
 
 import type { MatrixReport } from "@/api/schema";

@@ -1,4 +1,4 @@
-// A few numbers in, a line as tall as a word out: plain SVG, so that lists need no chart library.
+// A line chart as tall as a word, in plain SVG so that lists do not load the chart library.
 import "./charts.css";
 
 import { drawSparkline } from "./options/sparkline";

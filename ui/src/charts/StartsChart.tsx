@@ -1,4 +1,4 @@
-// The starts of a job's runs in, cold against warm out.
+// A chart that compares cold and warm starts of a job's runs.
 import { useMemo } from "react";
 
 import type { Starts } from "@/api/schema";

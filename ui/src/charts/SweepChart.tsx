@@ -1,4 +1,4 @@
-// One curve of a sweep in, throughput and latency against load out.
+// A chart of throughput and latency against load for one curve of a sweep.
 import { useMemo } from "react";
 
 import type { Curve } from "@/api/schema";

@@ -1,4 +1,4 @@
-// Counters that were read beside a job in, a panel for each out.
+// A chart of the counters that probes read during a job, one panel per counter.
 import { useMemo } from "react";
 
 import type { Counters } from "@/api/schema";

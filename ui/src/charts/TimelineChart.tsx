@@ -1,4 +1,4 @@
-// A job's samples over time in, a chart out.
+// A chart of a job's samples over time.
 import { useMemo } from "react";
 
 import type { Timeline } from "@/api/schema";

@@ -1,4 +1,4 @@
-// The tokens of the page in, the colours that a chart is drawn with out; anew whenever the theme changes.
+// The colours that charts are drawn with, read from the page's CSS and read again when the theme changes.
 import { useSyncExternalStore } from "react";
 
 export interface ChartTheme {

@@ -1,4 +1,4 @@
-// A state or a verdict in, a small mark out: by word and shape first, by colour second.
+// Badges for states and verdicts, told apart by word and shape as well as by colour.
 import type { ReactNode } from "react";
 
 import type { Grade } from "@/api/schema";

@@ -1,4 +1,4 @@
-// A modal question: the browser's own dialog, which keeps the focus and closes by Escape.
+// Modal dialogs, built on the browser's own element, which keeps the focus and closes on Escape.
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 
 import { Failure } from "./states";

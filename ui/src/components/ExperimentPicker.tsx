@@ -1,4 +1,4 @@
-// Experiments, or jobs of them, that a person names in, their ids in an order out; known ones are suggested by name.
+// A field to choose experiments or jobs by id, in order, with recent experiments as suggestions.
 import "./forms.css";
 
 import { useQuery } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-// A question of a form: its name above, what it takes, and help below that is read with it.
+// Form fields with a label, a control and help text.
 import "./forms.css";
 
 import { type ReactNode, useId } from "react";

@@ -1,4 +1,4 @@
-// How many jobs are in which state in, one bar out that says it in words too.
+// A bar of how many jobs are in each state, with the same in words.
 import { stateTone, type Tone } from "./Badge";
 
 // In the order in which they stand in the bar.

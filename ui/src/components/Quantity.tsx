@@ -1,4 +1,4 @@
-// The one way a number is shown: value, unit, interval and, where it is known, the verdict on it.
+// Shows a number with its unit, interval and verdict. All pages show numbers with this component.
 import type { Estimate, Grade } from "@/api/schema";
 
 import { GradeMark } from "./Badge";

@@ -1,4 +1,4 @@
-// Rows of any number in, a table out that only draws those in sight; headings sort where they may.
+// A table with sortable columns that renders only the rows in sight.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useEffect, useRef } from "react";
 

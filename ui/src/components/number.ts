@@ -1,4 +1,4 @@
-// An estimate in, the one way it is written out: digits that its interval supports, in a unit that suits its size.
+// Formats numbers: as many digits as the interval supports, in a unit that suits the size.
 import type { Estimate } from "@/api/schema";
 
 export interface FormattedEstimate {

@@ -1,4 +1,4 @@
-// What stands after the question mark of an address in, what a page may rely on out: text, choices, and yes or no.
+// Parses the search parameters of a URL into text, choices and flags.
 
 export type Search = Record<string, unknown>;
 

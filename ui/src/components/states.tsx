@@ -1,4 +1,4 @@
-// What a page shows instead of its content: nothing yet, not there yet, or why not.
+// What a page shows instead of its content: empty, loading or failed.
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 

@@ -1,4 +1,4 @@
-// The theme that a person chose here: light, dark, or whatever the system says.
+// The theme that the user chose in this browser: light, dark, or the system's.
 import { useSyncExternalStore } from "react";
 
 export type Theme = "auto" | "light" | "dark";

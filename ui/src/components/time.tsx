@@ -1,4 +1,4 @@
-// Instants and durations as people say them; the exact one is a hover away.
+// Formats instants and durations, with the exact time in the tooltip.
 import { useSyncExternalStore } from "react";
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [

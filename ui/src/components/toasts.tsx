@@ -1,4 +1,4 @@
-// What an action came to, told for a moment at the corner; `useAction` runs one and tells.
+// Short messages in the corner about the outcome of an action; `useAction` runs an action and shows one.
 import { useCallback, useSyncExternalStore } from "react";
 
 interface Toast {

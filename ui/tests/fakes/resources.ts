@@ -1,4 +1,4 @@
-// Nouns of the house as a server would send them, whole and typed; each test changes what it is about.
+// Fake experiments, agents, recipes and the like as the server would send them; each test overrides what it is about.
 import type {
   Agent, Alarm, Catalogue, Example, Experiment, ExperimentRow, ExperimentView, Glance, LotFit, QueuedJob, Recipe, RecipeCheck, Schedule,
 } from "../../src/api/schema";

@@ -1,4 +1,4 @@
-// Distributions of one metric in, their overlay out: how often each value came, or the share that lies below it.
+// Builds the chart options for overlaid distributions: a histogram on shared bins, or the ECDF.
 import type { EChartsOption, LineSeriesOption } from "echarts";
 
 import type { Distribution } from "@/api/schema";

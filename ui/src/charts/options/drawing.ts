@@ -1,4 +1,4 @@
-// What every drawing is made of: an option for the chart library, and the same numbers as a table for those who read.
+// What all charts share: axes, legends, colours, and the table that goes with each chart.
 import type { EChartsOption, TooltipComponentOption } from "echarts";
 
 import { chooseScale, formatTick } from "@/components/number";

@@ -1,4 +1,4 @@
-// Results in their order in, what changed of their surroundings out: each place where a fact is no more what it was.
+// Finds where facts about the environment (kernel, driver, library) change between results.
 import type { Point } from "@/api/schema";
 
 /** The code changes with nearly every result, and is told with each. */

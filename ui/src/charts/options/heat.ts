@@ -1,4 +1,4 @@
-// A matrix in, how strongly each of its cells is tinted out: the stronger the worse, on a logarithmic scale.
+// Computes the tint of each cell of a matrix on a logarithmic scale: the worse, the stronger.
 import type { MatrixCell, MatrixReport } from "@/api/schema";
 
 export interface HeatCell {

@@ -1,4 +1,4 @@
-// One history in, its chart out: every result, the levels, the changes where they began, and what else changed there.
+// Builds the chart options for a history: results, levels, change points, and changes of the environment.
 import type { CustomSeriesOption, EChartsOption, ScatterSeriesOption } from "echarts";
 
 import type { Change, History, Point } from "@/api/schema";

@@ -1,4 +1,4 @@
-// Intervals in, series that draw them out: bars through a point, and bands behind a line.
+// Builds the chart series for intervals: bars through a point and bands behind a line.
 import type { CustomSeriesOption, LineSeriesOption } from "echarts";
 
 import type { Estimate } from "@/api/schema";

@@ -1,4 +1,4 @@
-// How a load goes just now in, its rate and latencies over the last minutes out.
+// Builds the chart options for a running load: rate and latencies over the last minutes.
 import type { EChartsOption, LineSeriesOption } from "echarts";
 
 import { DASH, formatCount, formatValue } from "@/components/number";

@@ -1,4 +1,4 @@
-// A matrix in, its Pareto front out: the metric against cost or power, with intervals in both, the front joined.
+// Builds the chart options for a Pareto front: the metric against cost or power, with intervals in both.
 import type { EChartsOption, LineSeriesOption, ScatterSeriesOption, SeriesOption } from "echarts";
 
 import type { MatrixReport, ParetoPoint } from "@/api/schema";

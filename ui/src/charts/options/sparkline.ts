@@ -1,4 +1,4 @@
-// Numbers in, the paths of a small line out; a gap where a number is missing.
+// Computes the SVG paths of a sparkline, with a gap where a number is missing.
 interface PathPoint {
   x: number;
   y: number;

@@ -1,4 +1,4 @@
-// The starts of a job's runs in, cold against warm out: load, first answer and the warm median, run by run.
+// Builds the chart options for cold and warm starts: load, first answer and warm median of each run.
 import type { EChartsOption, ScatterSeriesOption } from "echarts";
 
 import type { Estimate, Starts } from "@/api/schema";

@@ -1,4 +1,4 @@
-// One curve of a sweep in, throughput and latency against load out, with the knee, the limit and what holds the SLO.
+// Builds the chart options for a sweep: throughput and latency against load, with the knee, the limit and the SLO.
 import type { EChartsOption, LineSeriesOption, SeriesOption } from "echarts";
 
 import type { Curve, Estimate } from "@/api/schema";

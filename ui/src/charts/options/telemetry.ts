@@ -1,4 +1,4 @@
-// Counters that were read beside a run in, one chart with a panel for each out; the measured spans are shaded.
+// Builds the chart options for counters read during a run: one panel per counter, measured spans shaded.
 import type { EChartsOption, GridComponentOption, LineSeriesOption, XAXisComponentOption, YAXisComponentOption } from "echarts";
 
 import type { Counters } from "@/api/schema";

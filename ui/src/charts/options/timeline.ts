@@ -1,4 +1,4 @@
-// A job's samples over time in, a chart out: the median of each bucket in a band from its least to its most.
+// Builds the chart options for samples over time: the median of each bucket in a band from its minimum to its maximum.
 import type { EChartsOption, LineSeriesOption } from "echarts";
 
 import type { Timeline } from "@/api/schema";

@@ -1,4 +1,4 @@
-// What to wait for and whom to tell in, an alarm on the server out; its secret is shown this one time.
+// The dialog that adds an alarm and shows its secret once.
 import { useQueryClient } from "@tanstack/react-query";
 import { type SyntheticEvent, useId, useState } from "react";
 
@@ -93,7 +93,7 @@ function AlarmForm({ onClose, onMade, known }: { onClose: () => void; onMade: (m
   );
 }
 
-/** Words of KEY=VALUE in, labels out; a word without a sign is a label whose value is empty. */
+/** Parse words of KEY=VALUE into labels; a word without `=` is a label with an empty value. */
 function parseLabels(text: string): Record<string, string> {
   const words = text.split(/[\s,]+/).filter(Boolean);
   return Object.fromEntries(words.map((word) => [word.split("=")[0] ?? word, word.split("=").slice(1).join("=")]));

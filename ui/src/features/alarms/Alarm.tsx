@@ -1,4 +1,4 @@
-// One alarm: whether what it waits for is so now, what it found before, and what became of the telling.
+// The page of one alarm: its settings, incidents and deliveries.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";

@@ -1,4 +1,4 @@
-// Every alarm: what it waits for, whether that is so now, and whom it tells; and a new one.
+// The list of alarms: condition, current state and recipients; new ones are added here.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";

@@ -1,4 +1,4 @@
-// How bad an alarm is, what it is aimed at, and whether what it waits for is so now.
+// Badges for an alarm's severity and open incidents, and a description of what it watches.
 import type { Alarm, Severity as Word } from "@/api/schema";
 import { Badge, type Tone } from "@/components/Badge";
 

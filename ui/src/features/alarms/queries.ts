@@ -1,4 +1,4 @@
-// What alarms ask of the server, and what an admin may do to them.
+// Queries and actions of the alarm pages.
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, readBody } from "@/api/client";

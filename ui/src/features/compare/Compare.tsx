@@ -1,4 +1,4 @@
-// Two or more results in, how they stand against the first of them out; a duet is compared with itself.
+// The comparison page: candidates against a baseline, or the two sides of a duet.
 import "./compare.css";
 
 import { useQuery } from "@tanstack/react-query";

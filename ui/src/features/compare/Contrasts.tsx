@@ -1,4 +1,4 @@
-// The metrics of one match in, a table out: both numbers, the change with its interval, the conclusion and why.
+// A table of the metrics of one match: both numbers, the change with its interval, the conclusion and its reason.
 import { useMemo, useState } from "react";
 
 import type { Contrast } from "@/api/schema";

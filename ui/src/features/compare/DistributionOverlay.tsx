@@ -1,4 +1,4 @@
-// The two jobs of a match in, their distributions laid over each other out.
+// The distributions of both jobs of a match in one chart.
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";

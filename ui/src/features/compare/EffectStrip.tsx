@@ -1,4 +1,4 @@
-// One effect in, a strip out: its interval about the line of no change, beside the band of what does not matter.
+// A strip that shows an effect's interval around the line of no change and the band of negligible changes.
 import type { Effect } from "@/api/schema";
 import type { Tone } from "@/components/Badge";
 

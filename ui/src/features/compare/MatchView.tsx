@@ -1,4 +1,4 @@
-// Two jobs that were compared in, everything about them out: the metrics, their distributions, and what differs.
+// One pair of compared jobs: metrics, distributions and differences.
 import { Link } from "@tanstack/react-router";
 
 import type { Compared, Difference, Match } from "@/api/schema";

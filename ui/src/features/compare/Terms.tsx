@@ -1,4 +1,4 @@
-// How to compare, as a person chooses it; all of it stands in the address.
+// The settings of a comparison, kept in the URL.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 
 import { DeferredTextField, SelectField } from "@/components/Field";

@@ -1,4 +1,4 @@
-// An effect in, how people write it out: `+5.1 %` with its interval, or points where it is a difference of shares.
+// Formats an effect: `+5.1 %` with its interval, or points for a difference of shares.
 import type { Effect } from "@/api/schema";
 
 export interface FormattedEffect {

@@ -1,4 +1,4 @@
-// What a comparison asks of the server.
+// Queries of the comparison page.
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, readBody } from "@/api/client";

@@ -1,4 +1,4 @@
-// What the address of a comparison may hold.
+// The search parameters of the comparison page.
 import { dropUndefined, parseChoice, parseFlag, parseText, type Search } from "@/components/search";
 
 export interface CompareSearch {

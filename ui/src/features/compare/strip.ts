@@ -1,4 +1,4 @@
-// Effects in, where each is drawn on a common scale out: the middle is no change, the band is what does not matter.
+// Places effects on a common scale: no change in the middle, with the band of negligible changes around it.
 import type { Effect } from "@/api/schema";
 
 export interface Strip {

@@ -1,4 +1,4 @@
-// What can be done with an experiment: again, stop, once more what failed, compare, take along, delete.
+// The actions on an experiment: run again, cancel, retry, compare, export, delete.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";

@@ -1,4 +1,4 @@
-// The machines that the numbers came from, with what may disturb a measurement there.
+// The machines that the results were measured on, with what may disturb a measurement there.
 import { useQuery } from "@tanstack/react-query";
 
 import type { Entry } from "@/api/schema";

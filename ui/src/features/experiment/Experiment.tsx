@@ -1,4 +1,4 @@
-// One experiment: how it stands, its jobs, what it measured, and everything behind the numbers.
+// The page of one experiment: progress, results, jobs, samples, logs and recipe.
 import "./experiment.css";
 
 import { useQuery } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-// What must hold of these numbers in, whether it does out; gates that the recipe does not have can be tried on them.
+// The outcome of the recipe's gates, and a field to try other gates on the same numbers.
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 

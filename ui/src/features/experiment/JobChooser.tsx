@@ -1,4 +1,4 @@
-// The job that a part of the page is about: chosen here, held by the address.
+// Chooses the job that a tab shows and keeps the choice in the URL.
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";

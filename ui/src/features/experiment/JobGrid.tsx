@@ -1,4 +1,4 @@
-// Every job as one small square, and the chosen one in full; a thousand fit on a page.
+// All jobs as a grid of small squares that holds a thousand, with details of the chosen one.
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 

@@ -1,4 +1,4 @@
-// A job's log, followed while it grows; shown as text and as nothing else.
+// A job's log, followed while it grows and shown as plain text.
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 

@@ -1,4 +1,4 @@
-// Entries in, why their numbers are not to be quoted, or only with care, out; what many jobs share is told once.
+// The reasons why numbers are void or suspect, grouped over the jobs that share them.
 import type { Entry, Grade } from "@/api/schema";
 import { VerdictBadge } from "@/components/Badge";
 import { Card } from "@/components/layout";

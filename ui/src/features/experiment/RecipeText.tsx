@@ -1,4 +1,4 @@
-// The recipe as it was written, ready to be taken along.
+// The recipe as it was written, with a button to copy it.
 import { Link } from "@tanstack/react-router";
 
 import type { Experiment } from "@/api/schema";

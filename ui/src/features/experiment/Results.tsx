@@ -1,4 +1,4 @@
-// What was measured so far: every job's numbers with intervals and verdicts, the gates, and why a number is not to be quoted.
+// The results so far: each job's numbers with intervals and verdicts, gates, and reasons for suspect numbers.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 

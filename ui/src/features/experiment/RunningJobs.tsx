@@ -1,4 +1,4 @@
-// What each running job is doing just now, as its runner tells; and where none runs, what they wait for.
+// The progress of each running job, or why jobs are waiting.
 import { useQuery } from "@tanstack/react-query";
 
 import { queueQuery } from "@/api/fleet";

@@ -1,4 +1,4 @@
-// What lies behind a job's numbers: how its samples are spread, how they went over time, cold against warm, the counters.
+// A job's samples: their distribution, their course over time, cold and warm starts, and counters.
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 

@@ -1,4 +1,4 @@
-// A duet in, whether its second side is worse than the first out; the whole comparison is a click away.
+// The conclusion of a duet, with a link to the whole comparison.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 

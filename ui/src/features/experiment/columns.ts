@@ -1,4 +1,4 @@
-// Entries in, which numbers stand in their table out: those that most people look for first, and only where there are any.
+// Chooses the metric columns of the results table: the usual ones first, and only those that have numbers.
 import type { Entry } from "@/api/schema";
 
 const KNOWN: readonly (readonly [string, string])[] = [

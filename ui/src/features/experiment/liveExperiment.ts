@@ -1,4 +1,4 @@
-// An experiment's own stream in, its jobs and what each is doing just now out, for as long as somebody looks.
+// Follows an experiment's event stream and keeps its jobs and their progress up to date.
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 

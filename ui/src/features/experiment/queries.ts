@@ -1,4 +1,4 @@
-// What the page of an experiment asks; every key begins with the experiment's, so that one change makes all stale.
+// Queries of the experiment page; every key begins with the experiment's id, so that one change makes all stale.
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, ApiError, readBody } from "@/api/client";

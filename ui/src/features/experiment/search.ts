@@ -1,4 +1,4 @@
-// What the address of an experiment may hold: the part that is looked at, the job, and how its samples are shown.
+// The search parameters of the experiment page.
 import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
 
 export const PARTS = ["results", "jobs", "samples", "telemetry", "logs", "environment", "recipe"] as const;

@@ -1,4 +1,4 @@
-// Every experiment: searched, filtered and sorted by the server, drawn as far as one looks.
+// The list of experiments; the server searches, filters and sorts it.
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useDeferredValue, useEffect, useMemo, useState } from "react";

@@ -1,4 +1,4 @@
-// What the address of the list may hold: every filter and the order.
+// The search parameters of the list of experiments: filters and order.
 import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
 
 export const STATES = ["pending", "running", "complete", "partial", "failed", "cancelled"] as const;

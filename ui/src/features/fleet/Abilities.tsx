@@ -1,4 +1,4 @@
-// Agents in, the table of who can run what out.
+// A table of which agent can run what.
 import type { Agent } from "@/api/schema";
 import { StateBadge, ToneShape } from "@/components/Badge";
 

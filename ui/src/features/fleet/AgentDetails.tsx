@@ -1,4 +1,4 @@
-// One agent: what it can run besides engines, why not more, and every fact that a recipe can ask for.
+// The details of one agent: what it can run, what it lacks and why, and the facts that recipes can ask for.
 import type { AbilityReport, Agent } from "@/api/schema";
 import { Badge } from "@/components/Badge";
 import { Dialog } from "@/components/Dialog";

@@ -1,4 +1,4 @@
-// Agents in, a table out: state, device, abilities, current job; drained, reset or removed from here.
+// A table of agents with their state, device, abilities and job; agents are drained, reset and removed here.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";

@@ -1,4 +1,4 @@
-// A name in, the command out that makes a device an agent of this server; with a token that enrols one agent, once.
+// The dialog that shows the command to enrol an agent, with a token that works once.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SyntheticEvent, useId, useState } from "react";
 

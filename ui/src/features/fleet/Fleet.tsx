@@ -1,4 +1,4 @@
-// The agents of this server: what each is and does, who can run what, what waits; and how a new one comes.
+// The fleet page: agents, abilities, queue and jobs, and the button to enrol an agent.
 import "./fleet.css";
 
 import { useQuery } from "@tanstack/react-query";

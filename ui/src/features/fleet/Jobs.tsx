@@ -1,4 +1,4 @@
-// The jobs of all experiments in, those in one state out, newest first: where each is, or why it is there no more.
+// The jobs of all experiments by state, newest first.
 import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 

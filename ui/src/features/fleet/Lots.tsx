@@ -1,4 +1,4 @@
-// What waits in, why it waits out, in the order in which it is served.
+// The queue in the order in which it is served, with the reason why each lot waits.
 import { Link } from "@tanstack/react-router";
 
 import type { LotView } from "@/api/schema";

@@ -1,4 +1,4 @@
-// What agents say of themselves in, the table of who can run what out.
+// Builds the matrix of agents and abilities from what the agents report.
 import type { AbilityReport, Agent } from "@/api/schema";
 
 export interface Ability {

@@ -1,4 +1,4 @@
-// Which part of the fleet is shown, and of its jobs which.
+// The search parameters of the fleet page.
 import type { JobState } from "@/api/schema";
 import { dropUndefined, parseChoice, type Search } from "@/components/search";
 

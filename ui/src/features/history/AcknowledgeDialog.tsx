@@ -1,4 +1,4 @@
-// A change in, a person's word that it is known out.
+// The dialog that acknowledges a change.
 import { type SyntheticEvent, useId, useState } from "react";
 
 import type { Change } from "@/api/schema";

@@ -1,4 +1,4 @@
-// The pinned result of a series: shown, set to another, or forgotten.
+// The pinned baseline of a series: show, replace or clear it.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type SyntheticEvent, useId, useState } from "react";

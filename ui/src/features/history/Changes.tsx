@@ -1,4 +1,4 @@
-// Changes in, a list out: what each is, one sentence that says it, what else is known of it, and a way to say "known".
+// A list of changes with their size, explanation and details, and a button to acknowledge each.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";

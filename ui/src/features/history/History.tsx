@@ -1,4 +1,4 @@
-// One series: every result with its levels and changes, a click away from its experiment; and its baseline.
+// The page of one series: results with levels and changes, and the baseline.
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useCallback } from "react";

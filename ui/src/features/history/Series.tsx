@@ -1,4 +1,4 @@
-// Every series and how it stands, below what changed over all of them.
+// The history page: recent changes, then all series with their state.
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";

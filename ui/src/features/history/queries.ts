@@ -1,4 +1,4 @@
-// What histories ask of the server, and what a person may change of them.
+// Queries and actions of the history pages.
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
 import { api, readBody } from "@/api/client";

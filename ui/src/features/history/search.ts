@@ -1,4 +1,4 @@
-// What the addresses of histories may hold.
+// The search parameters of the history pages.
 import type { ChangeState, SeriesState } from "@/api/schema";
 import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
 

@@ -1,4 +1,4 @@
-// How a series stands, or what a change is, in; the tone in which it is told out.
+// The badge colours of series and changes, and the text of a change's size.
 import type { Change, SeriesState } from "@/api/schema";
 import type { Tone } from "@/components/Badge";
 

@@ -1,4 +1,4 @@
-// One curve in: the chart, what may be claimed of it, every level with its intervals, and the bottleneck's evidence out.
+// One load curve: chart, claims (knee, limit, SLO), a table of levels, and evidence for the bottleneck.
 import type { Bottleneck, Claim, Curve } from "@/api/schema";
 import { SweepChart } from "@/charts/SweepChart";
 import { Badge, type Tone, VerdictBadge } from "@/components/Badge";

@@ -1,4 +1,4 @@
-// An experiment that runs in, its loads as they go just now out; nothing where none is sent at the moment.
+// Charts of an experiment's running loads.
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 

@@ -1,4 +1,4 @@
-// Loads in; throughput and latency against load, where they saturate and why out; and how one goes while it runs.
+// The load page: throughput and latency against load, where it saturates and why, and loads that are running.
 import "./load.css";
 
 import { queryOptions, useQuery, type UseQueryResult } from "@tanstack/react-query";

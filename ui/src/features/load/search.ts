@@ -1,4 +1,4 @@
-// Which loads are looked at together, and the limits that they are held against.
+// The search parameters of the load page.
 import { dropUndefined, parseText, type Search } from "@/components/search";
 
 export interface LoadSearch {

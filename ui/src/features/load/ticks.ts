@@ -1,4 +1,4 @@
-// What is told of a job while it runs in, the ticks of its load out; a new run begins anew.
+// Collects the ticks of running loads from progress events, starting again with each run.
 import type { Tick } from "@/charts/options/live";
 
 interface LiveLoad {

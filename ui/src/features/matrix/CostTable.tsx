@@ -1,4 +1,4 @@
-// The cells of a matrix in, what each costs and how many watts it takes out; where nobody knows, why.
+// A table of the cost and power of each cell, or the reason why they are unknown.
 import type { MatrixCell, MatrixReport, Worth } from "@/api/schema";
 import { Card } from "@/components/layout";
 import { Quantity } from "@/components/Quantity";

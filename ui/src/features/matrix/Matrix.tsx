@@ -1,4 +1,4 @@
-// Experiments in, their configurations in rows and columns out: a heat map, what each costs and draws, and the Pareto front.
+// The matrix page: configurations as a heat map, with costs, power and the Pareto front.
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 

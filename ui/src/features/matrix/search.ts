@@ -1,4 +1,4 @@
-// What the address of a matrix may hold.
+// The search parameters of the matrix page.
 import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
 
 export interface MatrixSearch {

@@ -1,4 +1,4 @@
-// How the server itself does: its parts, what waits and runs, who holds what; and where its figures are drawn.
+// The monitoring page: the server's health, jobs, agents and leases, with links to its metrics.
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 

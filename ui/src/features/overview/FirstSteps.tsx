@@ -1,4 +1,4 @@
-// The first visit: what Prony does, what is missing, and the demo by one click.
+// What an empty server shows: what Prony does, the next steps, and a button that runs the demo.
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";

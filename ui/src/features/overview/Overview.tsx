@@ -1,4 +1,4 @@
-// What runs now, what changed, and what was measured last; on an empty server, what to do first.
+// The overview page: running experiments, problems and recent results; first steps on an empty server.
 import "./overview.css";
 
 import { useQuery } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-// What somebody should look at: histories that got worse, gates that failed, agents that went away, alarms that stand.
+// A list of problems: regressions, failed gates, lost agents and open alarms.
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 

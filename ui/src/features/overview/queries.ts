@@ -1,3 +1,4 @@
+// Queries of the overview page.
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, readBody } from "@/api/client";

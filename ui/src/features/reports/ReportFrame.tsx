@@ -1,4 +1,4 @@
-// A page of HTML in, the same in a frame out that can reach nothing: not this page, not the network.
+// Shows a report's HTML in a sandboxed frame that can reach neither this page nor the network.
 import { useEffect, useRef } from "react";
 
 /** The frame has an origin of its own and a policy of its own; it says when it listens, and is then told the text. */

@@ -1,4 +1,4 @@
-// An experiment in, its report out: to look at here, and to take away in every format.
+// The reports page: shows an experiment's report and downloads it in any format.
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 

@@ -1,4 +1,4 @@
-// What the address of a report may hold.
+// The search parameters of the reports page.
 import { dropUndefined, parseText, type Search } from "@/components/search";
 
 export interface ReportsSearch {

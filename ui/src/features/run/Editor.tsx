@@ -1,4 +1,4 @@
-// A recipe's text in, an editor of it out. It lives in a shadow root, so that its styles need no leave of the page's policy.
+// The recipe editor. It lives in a shadow root, so that the page's policy need not allow its styles.
 import { closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";

@@ -1,4 +1,4 @@
-// The common cases as questions; their answers become a recipe's text, to be read and changed.
+// Forms for common recipes; the answers become a recipe's text that the user can read and change.
 import { useQuery } from "@tanstack/react-query";
 import { type SyntheticEvent, useId, useState } from "react";
 

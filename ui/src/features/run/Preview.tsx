@@ -1,4 +1,4 @@
-// What the server says of a recipe in: its mistakes; or its jobs, who could run them, and how long that takes.
+// The server's check of a recipe: its mistakes, or its jobs, the agents that fit and the expected time.
 import { Link } from "@tanstack/react-router";
 
 import type { LotFit, RecipeCheck } from "@/api/schema";

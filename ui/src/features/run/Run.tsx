@@ -1,4 +1,4 @@
-// A recipe is chosen, written or put together, looked at by the server while it is written, and submitted.
+// The run page: choose or write a recipe, see the server's check while typing, and submit it.
 import "./run.css";
 
 import { useQuery } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-// The schema in, an editor's help out: completion of keys and values, and what a key means under the pointer.
+// Editor assistance from the recipe's schema: completion of keys and values, and help on hover.
 import { autocompletion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import type { Extension } from "@codemirror/state";
 import { hoverTooltip } from "@codemirror/view";

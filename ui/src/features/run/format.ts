@@ -1,4 +1,4 @@
-// A recipe's text in, the format that it is written in out: what a pasted text looks like.
+// Detects whether a recipe's text is YAML, TOML or JSON.
 export type Format = "yaml" | "toml" | "json";
 
 export const FORMATS: readonly Format[] = ["yaml", "toml", "json"];

@@ -1,4 +1,4 @@
-// JSON and a place in it in, what is being written there out: under which keys, a key or a value, and its beginning.
+// Finds what is being written at the cursor of a JSON text: the path, a key or a value, and its prefix.
 import type { CursorContext } from "./yaml";
 
 interface Frame {

@@ -1,4 +1,4 @@
-// What the server says is wrong in, where an editor marks it out; with the fix where the hint names one.
+// Marks in the editor for the problems that the server reports, with a fix where the hint names one.
 import type { RecipeProblem } from "@/api/schema";
 
 export interface Mark {

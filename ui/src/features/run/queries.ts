@@ -1,4 +1,4 @@
-// What the Run page asks: the schema, the names, and what the server says of a text.
+// Queries of the run page: the schema, the known names and the check of a draft.
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { api, readBody } from "@/api/client";

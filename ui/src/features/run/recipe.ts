@@ -1,4 +1,4 @@
-// The answers of the form in, a recipe's text out.
+// Builds a recipe's text from the answers of a form.
 export interface ModelForm {
   kind: "model";
   name: string;

@@ -1,4 +1,4 @@
-// The JSON Schema of a recipe and a path in, what may stand there out: keys with their meanings, and values.
+// Looks up the keys, values and descriptions that the recipe's JSON Schema allows at a path.
 export interface SchemaNode {
   $ref?: string;
   $defs?: Record<string, SchemaNode>;

@@ -1,4 +1,4 @@
-// Which example, or which earlier experiment's recipe, the editor begins with.
+// The search parameters of the run page: the example or experiment that the editor starts with.
 import { dropUndefined, parseText, type Search } from "@/components/search";
 
 export function parseRunSearch(search: Search): { example?: string; from?: string } {

@@ -1,4 +1,4 @@
-// YAML and a place in it in, what is being written there out: under which keys, a key or a value, and its beginning.
+// Finds what is being written at the cursor of a YAML text: the path, a key or a value, and its prefix.
 export interface CursorContext {
   /** The keys that lead there, from the outermost on. */
   path: string[];

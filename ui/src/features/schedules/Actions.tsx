@@ -1,4 +1,4 @@
-// What a person may do to a schedule: pause or resume it, run it now, remove it.
+// The actions on a schedule: pause, resume, run now, remove.
 import { useQueryClient } from "@tanstack/react-query";
 
 import type { Schedule } from "@/api/schema";

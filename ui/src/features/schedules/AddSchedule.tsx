@@ -1,4 +1,4 @@
-// A recipe and when to run it in, a schedule on the server out.
+// The dialog that adds a schedule.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SyntheticEvent, useId, useState } from "react";
 

@@ -1,4 +1,4 @@
-// One schedule: when it is due, what it submits, and every time that it fired.
+// The page of one schedule: when it is due, its recipe and its past runs.
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 

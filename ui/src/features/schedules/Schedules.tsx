@@ -1,4 +1,4 @@
-// Every schedule: what it runs, when it is due, what a person may do to it; and a new one.
+// The list of schedules: what each runs and when; new ones are added here.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";

@@ -1,4 +1,4 @@
-// What schedules ask of the server, and what a person may do to them.
+// Queries and actions of the schedule pages.
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, readBody } from "@/api/client";

@@ -1,4 +1,4 @@
-// Which server this is, who asks, and whether its parts are well.
+// Information about the server: version, current user and health.
 import { useQuery } from "@tanstack/react-query";
 
 import { setToken } from "@/api/token";

@@ -1,4 +1,4 @@
-// A name and a role in, a token out; its secret is shown this one time.
+// The dialog that makes a token and shows its secret once.
 import { useQueryClient } from "@tanstack/react-query";
 import { type SyntheticEvent, useId, useState } from "react";
 

@@ -1,4 +1,4 @@
-// Who did what on this server, the newest first.
+// The audit trail: who did what on this server, newest first.
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 

@@ -1,4 +1,4 @@
-// Who may do what here, what was done, how the pages look, and which server this is.
+// The settings page: tokens, audit trail, theme and information about the server.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 
 import { Page } from "@/components/layout";

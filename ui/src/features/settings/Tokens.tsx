@@ -1,4 +1,4 @@
-// The tokens of the server: who has one, made and revoked.
+// A table of the server's tokens; tokens are made and revoked here.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 

@@ -1,4 +1,4 @@
-// What the settings ask of the server.
+// Queries and actions of the settings page.
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
 import { api, readBody } from "@/api/client";

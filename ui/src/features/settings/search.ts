@@ -1,4 +1,4 @@
-// What the address of the settings may hold.
+// The search parameters of the settings page.
 import { dropUndefined, parseChoice, type Search } from "@/components/search";
 
 export const PARTS = ["tokens", "trail", "look", "about"] as const;
