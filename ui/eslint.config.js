@@ -1,4 +1,4 @@
-// The house rules of the UI: layers only import down, features do not know each other, nothing is `any`, files stay short.
+// Lint rules of the web pages: imports only go down the layers, features do not import features, nothing is `any`.
 import { readdirSync } from "node:fs";
 
 import importX, { createNodeResolver } from "eslint-plugin-import-x";

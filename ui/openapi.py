@@ -1,4 +1,4 @@
-"""Nothing in, the server's OpenAPI document out, into the file that is named: the types of the UI are made from it."""
+"""Write the server's OpenAPI document to a file; the types of the web pages are generated from it."""
 
 from __future__ import annotations
 

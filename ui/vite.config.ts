@@ -1,4 +1,4 @@
-// Sources in, the files that `prony server` serves out: hashed, each with its gzip and brotli twin beside it.
+// Build settings: the files that `prony server` serves, hashed, each with gzip and brotli versions beside it.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ import { defineConfig } from "vitest/config";
 const OUT = fileURLToPath(new URL("../src/prony/server/site", import.meta.url));
 const COMPRESSED = /\.(js|css|html|svg|json)$/;
 
-function twins(): Plugin {
+function compressFiles(): Plugin {
   return {
     name: "compressed-twins",
     apply: "build",
@@ -29,7 +29,7 @@ function twins(): Plugin {
 }
 
 export default defineConfig({
-  plugins: [react(), twins()],
+  plugins: [react(), compressFiles()],
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
   build: {
     outDir: OUT,

@@ -1,4 +1,4 @@
-// A report's text in, the report out; no script of it runs, for it is parsed and not loaded, and the policy allows none.
+// Shows a report's HTML in its frame. It is parsed and not loaded, and the policy allows none, so no script in it runs.
 addEventListener("message", (event) => {
   if (event.source !== parent || typeof event.data !== "string") return;
   const read = new DOMParser().parseFromString(event.data, "text/html");

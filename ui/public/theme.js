@@ -1,4 +1,4 @@
-// Before anything is painted: the theme that was chosen here, so that a dark page does not flash white.
+// Sets the chosen theme before the first paint, so that a dark page does not flash white.
 (function () {
   try {
     var chosen = localStorage.getItem("prony.theme");

@@ -1,4 +1,4 @@
-// The page in, the application in it out.
+// Starts the application in the page.
 import "./theme/tokens.css";
 import "./theme/base.css";
 import "./theme/components.css";
@@ -9,8 +9,8 @@ import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
-import { Refusal } from "./api/client";
-import { listen } from "./api/live";
+import { ApiError } from "./api/client";
+import { listenForChanges } from "./api/live";
 import { router } from "./app/routes";
 
 const client = new QueryClient({
@@ -18,11 +18,11 @@ const client = new QueryClient({
     queries: {
       // What changes is told by the stream; a query that is a minute old is asked anew all the same.
       staleTime: 60_000,
-      retry: (count, error) => count < 2 && (!(error instanceof Refusal) || error.status === 0 || error.status >= 500),
+      retry: (count, error) => count < 2 && (!(error instanceof ApiError) || error.status === 0 || error.status >= 500),
     },
   },
 });
-listen(client);
+listenForChanges(client);
 
 const place = document.getElementById("root");
 if (place)

@@ -1,4 +1,4 @@
-// Answers in, a server that the pages can ask out: `fetch` alone is replaced, all that stands above it is real.
+// A fake server for tests: it replaces `fetch`, and everything above is real.
 import { afterEach, beforeEach, vi } from "vitest";
 
 import type { paths, Problem } from "../src/api/schema";
@@ -10,7 +10,7 @@ type Good<O> = O extends { responses: infer R } ? Json<R[Extract<keyof R, 200 | 
 /** What this operation answers with, by the server's own document. */
 export type Answer<M extends Method, P extends Path> = Good<NonNullable<paths[P][Lowercase<M>]>>;
 
-export interface Asked {
+export interface ReceivedRequest {
   method: string;
   path: string;
   query: Record<string, string>;
@@ -18,7 +18,7 @@ export interface Asked {
   body: unknown;
 }
 
-type Reply = (asked: Asked, signal: AbortSignal) => Response;
+type Reply = (asked: ReceivedRequest, signal: AbortSignal) => Response;
 
 interface Route {
   method: string;
@@ -33,7 +33,7 @@ export class FakeStream {
   /** What each of those who came asked for last: an id to go on from, or nothing. */
   readonly since: string[] = [];
 
-  opened(asked: Asked, signal: AbortSignal): Response {
+  open(asked: ReceivedRequest, signal: AbortSignal): Response {
     this.since.push(asked.headers.get("Last-Event-ID") ?? "");
     const body = new ReadableStream<Uint8Array>({
       start: (control) => {
@@ -44,7 +44,7 @@ export class FakeStream {
     return new Response(body, { headers: { "Content-Type": "text/event-stream" } });
   }
 
-  tells(event: string, data: unknown, id = ""): void {
+  send(event: string, data: unknown, id = ""): void {
     this.#control?.enqueue(this.#encoder.encode(`${id ? `id: ${id}\n` : ""}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`));
   }
 
@@ -56,52 +56,52 @@ export class FakeStream {
 }
 
 export class FakeServer {
-  readonly asked: Asked[] = [];
+  readonly requests: ReceivedRequest[] = [];
   #routes: Route[] = [];
   isDown = false;
 
-  answers<M extends Method, P extends Path>(method: M, path: P, answer: Answer<M, P> | ((asked: Asked) => Answer<M, P>)): this {
-    const told = (asked: Asked): unknown => (typeof answer === "function" ? (answer as (asked: Asked) => unknown)(asked) : answer);
-    return this.#add(method, path, (asked) => replied(told(asked)));
+  answer<M extends Method, P extends Path>(method: M, path: P, answer: Answer<M, P> | ((asked: ReceivedRequest) => Answer<M, P>)): this {
+    const resolveAnswer = (asked: ReceivedRequest): unknown => (typeof answer === "function" ? (answer as (asked: ReceivedRequest) => unknown)(asked) : answer);
+    return this.#add(method, path, (asked) => buildResponse(resolveAnswer(asked)));
   }
 
-  refuses(method: Method, path: Path, problem: Partial<Problem> & { status: number }): this {
+  refuse(method: Method, path: Path, problem: Partial<Problem> & { status: number }): this {
     const whole: Problem = { type: "about:blank", title: "", code: "refused", detail: "", hint: "", field: "", problems: [], ...problem };
     return this.#add(method, path, () => new Response(JSON.stringify(whole), { status: problem.status, headers: { "Content-Type": "application/problem+json" } }));
   }
 
-  streams(path: Path): FakeStream {
+  openStream(path: Path): FakeStream {
     const stream = new FakeStream();
-    this.#add("GET", path, (asked, signal) => stream.opened(asked, signal));
+    this.#add("GET", path, (asked, signal) => stream.open(asked, signal));
     return stream;
   }
 
-  logsOut(): this {
-    return this.#add("POST", "/logout", () => replied(undefined));
+  answerLogOut(): this {
+    return this.#add("POST", "/logout", () => buildResponse(undefined));
   }
 
   /** How often, and with what, an operation was asked. */
-  of(method: Method, path: Path): Asked[] {
+  requestsTo(method: Method, path: Path): ReceivedRequest[] {
     const pattern = patternOf(path);
-    return this.asked.filter((one) => one.method === method && pattern.test(one.path));
+    return this.requests.filter((one) => one.method === method && pattern.test(one.path));
   }
 
   readonly fetch = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
     const request = new Request(input, init);
     const url = new URL(request.url);
     const text = await request.text();
-    const asked: Asked = {
+    const asked: ReceivedRequest = {
       method: request.method,
       path: decodeURIComponent(url.pathname),
       query: Object.fromEntries(url.searchParams),
       headers: request.headers,
       body: text === "" ? undefined : JSON.parse(text),
     };
-    this.asked.push(asked);
+    this.requests.push(asked);
     if (this.isDown) throw new TypeError("the connection was refused");
     const route = this.#routes.find((one) => one.method === asked.method && one.path.test(asked.path));
     // Whoever writes a test forgot an answer: let the page say which.
-    if (!route) return replied({ code: "unanswered", detail: `the test answers nothing to ${asked.method} ${asked.path}`, hint: "" }, 501);
+    if (!route) return buildResponse({ code: "unanswered", detail: `the test answers nothing to ${asked.method} ${asked.path}`, hint: "" }, 501);
     return route.reply(asked, request.signal);
   };
 
@@ -116,7 +116,7 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}$`);
 }
 
-function replied(body: unknown, status = 200): Response {
+function buildResponse(body: unknown, status = 200): Response {
   if (body === undefined) return new Response(null, { status: 204 });
   return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json" } });
 }

@@ -1,9 +1,10 @@
+// Set-up for all tests: fake charts, longer timeouts and clean-up after each test.
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach, vi } from "vitest";
 
 import { setToken } from "../src/api/token";
 
-vi.mock("../src/charts/echarts", async () => import("./drawn"));
+vi.mock("../src/charts/echarts", async () => import("./fakeCharts"));
 
 configure({
   // A busy machine is slow and not wrong.

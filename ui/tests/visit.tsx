@@ -1,4 +1,4 @@
-// An address in, the page that stands there out, as a person meets it; or one part of a page alone.
+// Opens a page by its address in a test, or renders one part of a page alone.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createMemoryHistory, createRootRoute, createRouter, RouterProvider } from "@tanstack/react-router";
 import { render } from "@testing-library/react";
@@ -15,7 +15,7 @@ export interface Visit {
   address: () => string;
 }
 
-function freshClient(): QueryClient {
+function createClient(): QueryClient {
   // No answer is asked for twice unless something says that it is stale: each request of a test has a reason.
   return new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: Infinity } } });
 }
@@ -23,7 +23,7 @@ function freshClient(): QueryClient {
 export async function visit(address: string): Promise<Visit> {
   const history = createMemoryHistory({ initialEntries: [address] });
   const router = createRouter({ routeTree, history, defaultPendingComponent: Loading, defaultPendingMinMs: 0 });
-  const client = freshClient();
+  const client = createClient();
   const user = userEvent.setup({ delay: null });
   await router.load();
   render(
@@ -35,11 +35,11 @@ export async function visit(address: string): Promise<Visit> {
 }
 
 /** Show one part, which may hold links: they lead nowhere here, and `address` tells where they would. */
-export async function show(part: ReactNode): Promise<Visit> {
+export async function showPart(part: ReactNode): Promise<Visit> {
   const history = createMemoryHistory({ initialEntries: ["/"] });
   const root = createRootRoute({ component: () => part, notFoundComponent: () => part });
   const router = createRouter({ routeTree: root, history });
-  const client = freshClient();
+  const client = createClient();
   const user = userEvent.setup({ delay: null });
   await router.load();
   render(

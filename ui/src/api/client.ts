@@ -1,10 +1,10 @@
-// A typed request in, what the server answered out; or its refusal, thrown as a `Refusal` that people can read.
+// The typed HTTP client of the server; it throws an `ApiError` with a readable message when a request fails.
 import createClient from "openapi-fetch";
 
 import type { paths, Problem } from "./schema";
-import { currentToken, noteRefused, setToken } from "./token";
+import { currentToken, requireLogin, setToken } from "./token";
 
-export class Refusal extends Error {
+export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly hint: string;
@@ -19,28 +19,28 @@ export class Refusal extends Error {
   }
 }
 
-export function authorised(headers: Headers): Headers {
+export function addAuthorisation(headers: Headers): Headers {
   const token = currentToken();
   if (token) headers.set("Authorization", `Bearer ${token}`);
   return headers;
 }
 
 /** Fetch anything of this server's with the token; a refusal is thrown. */
-export async function asked(input: Request): Promise<Response> {
-  authorised(input.headers);
+export async function sendRequest(input: Request): Promise<Response> {
+  addAuthorisation(input.headers);
   let response: Response;
   try {
     response = await fetch(input);
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Refusal(0, null);
+    throw new ApiError(0, null);
   }
   if (response.ok || response.status === 304) return response;
-  if (response.status === 401) noteRefused();
-  throw new Refusal(response.status, await problemOf(response));
+  if (response.status === 401) requireLogin();
+  throw new ApiError(response.status, await readProblem(response));
 }
 
-async function problemOf(response: Response): Promise<Problem | null> {
+async function readProblem(response: Response): Promise<Problem | null> {
   if (!(response.headers.get("Content-Type") ?? "").includes("json")) return null;
   try {
     return (await response.json()) as Problem;
@@ -50,24 +50,24 @@ async function problemOf(response: Response): Promise<Problem | null> {
 }
 
 
-export const api = createClient<paths>({ baseUrl: location.origin, fetch: asked });
+export const api = createClient<paths>({ baseUrl: location.origin, fetch: sendRequest });
 
-/** Return the body of an answer that is known to be good: `await got(api.GET(...))`. */
-export async function got<T>(answer: Promise<{ data?: T; response: Response }>): Promise<T> {
+/** Return the body of an answer that is known to be good: `await readBody(api.GET(...))`. */
+export async function readBody<T>(answer: Promise<{ data?: T; response: Response }>): Promise<T> {
   const { data, response } = await answer;
-  if (data === undefined && response.status !== 204) throw new Refusal(response.status, null);
+  if (data === undefined && response.status !== 204) throw new ApiError(response.status, null);
   return data as T;
 }
 
 /** End this browser's session and forget the tab's token. */
 export async function logOut(): Promise<void> {
-  await asked(new Request(new URL("/logout", location.origin), { method: "POST" }));
+  await sendRequest(new Request(new URL("/logout", location.origin), { method: "POST" }));
   setToken("");
 }
 
 /** Save an answer as a file: a link cannot carry a token. */
-export async function download(path: string, name: string): Promise<void> {
-  const response = await asked(new Request(new URL(path, location.origin)));
+export async function downloadFile(path: string, name: string): Promise<void> {
+  const response = await sendRequest(new Request(new URL(path, location.origin)));
   const url = URL.createObjectURL(await response.blob());
   const link = document.createElement("a");
   link.href = url;

@@ -1,20 +1,20 @@
-// One stream of what changed on the server in, queries made stale out; it comes back by itself and misses nothing.
+// Listens to the server's stream of changes, invalidates the queries that a change makes stale, and reconnects.
 import type { QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 
-import { streamed } from "./sse";
+import { streamEvents } from "./sse";
 
 export type Connection = "connecting" | "live" | "lost";
 
 /** What the server tells: which nouns changed, with the ids where it knows them. */
-interface Changed {
+interface ChangeNotice {
   experiments?: string[];
   agents?: string[];
   topics?: string[];
 }
 
 // Which queries speak of a noun, by the first part of their keys.
-const SPEAK_OF: Record<string, readonly string[]> = {
+const KEYS_BY_NOUN: Record<string, readonly string[]> = {
   experiments: ["listing", "overview", "stats", "queue", "jobs", "changes", "series", "leases"],
   agents: ["agents", "agent", "overview", "stats", "queue", "monitoring", "leases"],
   alarms: ["alarms", "alarm", "overview"],
@@ -38,39 +38,39 @@ export function useConnection(): Connection {
 }
 
 /** Listen until the returned function is called. */
-export function listen(client: QueryClient): () => void {
+export function listenForChanges(client: QueryClient): () => void {
   const stop = new AbortController();
-  const stale = staler(client);
-  void follow(client, stale, stop.signal);
+  const invalidate = createInvalidator(client);
+  void followChanges(client, invalidate, stop.signal);
   return () => stop.abort();
 }
 
-async function follow(client: QueryClient, stale: (keys: readonly string[]) => void, signal: AbortSignal): Promise<void> {
+async function followChanges(client: QueryClient, invalidate: (keys: readonly string[]) => void, signal: AbortSignal): Promise<void> {
   let lastId = "";
   let pause = FIRST_PAUSE_MS;
   while (!signal.aborted) {
     try {
-      for await (const { id, event, data } of streamed("/api/v1/events", signal, lastId)) {
-        become("live");
+      for await (const { id, event, data } of streamEvents("/api/v1/events", signal, lastId)) {
+        setConnection("live");
         pause = FIRST_PAUSE_MS;
         if (id) lastId = id;
         // Nothing is known of what was missed: everything may be stale.
         if (event === "anew") void client.invalidateQueries();
-        if (event === "changed") stale(keysOf(JSON.parse(data) as Changed));
+        if (event === "changed") invalidate(staleKeys(JSON.parse(data) as ChangeNotice));
       }
     } catch {
       // Cut off, or told to stop: the loop asks which.
     }
-    become("lost");
-    await waited(pause, signal);
+    setConnection("lost");
+    await wait(pause, signal);
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
   }
 }
 
 /** Return the first parts of the keys that a change makes stale; one experiment's own are `experiment:ID`. */
-export function keysOf(changed: Changed): string[] {
+export function staleKeys(changed: ChangeNotice): string[] {
   const found = new Set<string>();
-  const add = (noun: string): void => SPEAK_OF[noun]?.forEach((key) => found.add(key));
+  const add = (noun: string): void => KEYS_BY_NOUN[noun]?.forEach((key) => found.add(key));
   if (changed.experiments?.length) add("experiments");
   if (changed.agents?.length) add("agents");
   changed.topics?.forEach(add);
@@ -79,7 +79,7 @@ export function keysOf(changed: Changed): string[] {
 }
 
 /** Gather what became stale and ask anew at most once a second, however much happens. */
-function staler(client: QueryClient): (keys: readonly string[]) => void {
+function createInvalidator(client: QueryClient): (keys: readonly string[]) => void {
   const waiting = new Set<string>();
   let timer: ReturnType<typeof setTimeout> | null = null;
   let last = 0;
@@ -98,13 +98,13 @@ function staler(client: QueryClient): (keys: readonly string[]) => void {
   };
 }
 
-function become(next: Connection): void {
+function setConnection(next: Connection): void {
   if (state === next) return;
   state = next;
   for (const listener of listeners) listener();
 }
 
-async function waited(ms: number, signal: AbortSignal): Promise<void> {
+async function wait(ms: number, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, ms);
     signal.addEventListener("abort", () => {

@@ -1,17 +1,17 @@
-// Questions that several pages ask; the first part of each key is the noun that `live` makes stale.
+// Queries that several pages share; the first part of each key is the noun that `live` invalidates.
 import { queryOptions } from "@tanstack/react-query";
 
-import { api, got } from "./client";
+import { api, readBody } from "./client";
 
 export function statsQuery() {
-  return queryOptions({ queryKey: ["stats"], queryFn: ({ signal }) => got(api.GET("/api/v1/stats", { signal })) });
+  return queryOptions({ queryKey: ["stats"], queryFn: ({ signal }) => readBody(api.GET("/api/v1/stats", { signal })) });
 }
 
 /** The newest experiments, to choose from. */
 export function recentQuery() {
   return queryOptions({
     queryKey: ["listing", "recent"],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/experiments", { params: { query: { limit: 100 } }, signal })),
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/experiments", { params: { query: { limit: 100 } }, signal })),
   });
 }
 
@@ -19,7 +19,7 @@ export function recentQuery() {
 export function examplesQuery() {
   return queryOptions({
     queryKey: ["examples"],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/recipes/examples", { signal })),
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/recipes/examples", { signal })),
     staleTime: Infinity,
   });
 }

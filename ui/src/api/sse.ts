@@ -1,5 +1,5 @@
-// The path of an event stream in, its events out, one by one; by fetch, so that the token goes along.
-import { asked } from "./client";
+// Reads an event stream with fetch, so that the token can be sent along.
+import { sendRequest } from "./client";
 
 export interface StreamEvent {
   id: string;
@@ -7,10 +7,10 @@ export interface StreamEvent {
   data: string;
 }
 
-export async function* streamed(path: string, signal: AbortSignal, lastId = ""): AsyncGenerator<StreamEvent> {
+export async function* streamEvents(path: string, signal: AbortSignal, lastId = ""): AsyncGenerator<StreamEvent> {
   const headers = new Headers({ Accept: "text/event-stream" });
   if (lastId) headers.set("Last-Event-ID", lastId);
-  const response = await asked(new Request(new URL(path, location.origin), { headers, signal, cache: "no-store" }));
+  const response = await sendRequest(new Request(new URL(path, location.origin), { headers, signal, cache: "no-store" }));
   if (!response.body) return;
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
@@ -23,7 +23,7 @@ export async function* streamed(path: string, signal: AbortSignal, lastId = ""):
       const blocks = rest.split("\n\n");
       rest = blocks.pop() ?? "";
       for (const block of blocks) {
-        const event = parsed(block);
+        const event = parseEvent(block);
         if (event) yield event;
       }
     }
@@ -33,7 +33,7 @@ export async function* streamed(path: string, signal: AbortSignal, lastId = ""):
 }
 
 /** Read one block of a stream; a comment alone is no event. */
-export function parsed(block: string): StreamEvent | null {
+export function parseEvent(block: string): StreamEvent | null {
   const found: StreamEvent = { id: "", event: "message", data: "" };
   const data: string[] = [];
   for (const line of block.split("\n")) {

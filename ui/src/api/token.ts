@@ -1,9 +1,9 @@
-// The token of this tab: kept while the tab lives, told to nobody but the server; and whether the server wants a login.
+// The token of this browser tab, and whether the server requires a login.
 import { useSyncExternalStore } from "react";
 
 const KEY = "prony.token";
 const listeners = new Set<() => void>();
-let refused = false;
+let loginRequired = false;
 
 export function currentToken(): string {
   return sessionStorage.getItem(KEY) ?? "";
@@ -12,18 +12,18 @@ export function currentToken(): string {
 export function setToken(token: string): void {
   if (token) sessionStorage.setItem(KEY, token);
   else sessionStorage.removeItem(KEY);
-  refused = false;
-  tell();
+  loginRequired = false;
+  notifyListeners();
 }
 
 /** The server did not take what we brought: people are asked for a token. */
-export function noteRefused(): void {
-  refused = true;
-  tell();
+export function requireLogin(): void {
+  loginRequired = true;
+  notifyListeners();
 }
 
-export function useIsRefused(): boolean {
-  return useSyncExternalStore(subscribe, () => refused);
+export function useLoginRequired(): boolean {
+  return useSyncExternalStore(subscribe, () => loginRequired);
 }
 
 function subscribe(listener: () => void): () => void {
@@ -31,6 +31,6 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-function tell(): void {
+function notifyListeners(): void {
   for (const listener of listeners) listener();
 }

@@ -1,4 +1,4 @@
-// Shown where the server wants to know who asks: the command that prints a link, and a place for a token.
+// The login page: the command that prints a login link, and a field for a token.
 import { type SyntheticEvent, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
 
@@ -7,14 +7,14 @@ import { setToken } from "@/api/token";
 export function Login() {
   const [text, setText] = useState("");
   const client = useQueryClient();
-  const enter = (event: SyntheticEvent): void => {
+  const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
     setToken(text.trim());
     void client.resetQueries();
   };
   return (
     <main className="login">
-      <form className="card" onSubmit={enter}>
+      <form className="card" onSubmit={submit}>
         <div className="body stack">
           <h1>Prony</h1>
           <p className="muted">This server asks who you are. On its machine, print a link and open it here:</p>

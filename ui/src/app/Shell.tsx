@@ -1,4 +1,4 @@
-// The frame around every page: where one can go, whether what is seen is live, light or dark.
+// The frame around every page: navigation, connection status and theme.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { useState } from "react";
@@ -6,15 +6,15 @@ import { useState } from "react";
 import { logOut } from "@/api/client";
 import { aboutQuery } from "@/api/fleet";
 import { useConnection } from "@/api/live";
-import { noteRefused, useIsRefused } from "@/api/token";
+import { requireLogin, useLoginRequired } from "@/api/token";
 import { chooseTheme, type Theme, useTheme } from "@/components/theme";
-import { tell, Toasts } from "@/components/toasts";
+import { showToast, Toasts } from "@/components/toasts";
 
 import { Login } from "./Login";
 import { NAVIGATION } from "./navigation";
 
 export function Shell() {
-  const isRefused = useIsRefused();
+  const isRefused = useLoginRequired();
   const path = useRouterState({ select: (state) => state.location.pathname });
   // The menu of a phone is open on one page: going to another closes it.
   const [openAt, setOpenAt] = useState("");
@@ -28,7 +28,7 @@ export function Shell() {
       <aside className={open ? "side open" : "side"}>
         <div className="side-head">
           <Link to="/" className="brand">
-            <Mark /> Prony
+            <Logo /> Prony
           </Link>
           <button type="button" className="button quiet slim menu" aria-expanded={open} onClick={() => setOpenAt(open ? "" : path)}>
             {open ? "Close" : "Menu"}
@@ -41,7 +41,7 @@ export function Shell() {
               <ul>
                 {links.map(({ to, label }) => (
                   <li key={to}>
-                    <Link to={to} activeOptions={EXACTLY[to]} className="nav-link">
+                    <Link to={to} activeOptions={ACTIVE_OPTIONS[to]} className="nav-link">
                       {label}
                     </Link>
                   </li>
@@ -51,9 +51,9 @@ export function Shell() {
           ))}
         </nav>
         <div className="side-foot">
-          <Liveness />
-          <ThemeChoice />
-          <LogOut />
+          <ConnectionStatus />
+          <ThemeButton />
+          <LogOutButton />
         </div>
       </aside>
       <main id="content" tabIndex={-1}>
@@ -65,9 +65,9 @@ export function Shell() {
 }
 
 // Every address begins with the overview's.
-const EXACTLY: Record<string, { exact: boolean }> = { "/": { exact: true } };
+const ACTIVE_OPTIONS: Record<string, { exact: boolean }> = { "/": { exact: true } };
 
-function Mark() {
+function Logo() {
   return (
     <svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true">
       <circle cx="16" cy="17" r="10.5" fill="none" stroke="currentColor" strokeWidth="2.4" />
@@ -77,15 +77,15 @@ function Mark() {
   );
 }
 
-const SAID = {
+const CONNECTION_TEXTS = {
   live: ["live", "what changes on the server is shown at once"],
   connecting: ["connecting", "asking the server to tell what changes"],
   lost: ["not live", "the connection is lost; it comes back by itself, and nothing is missed"],
 } as const;
 
-function Liveness() {
+function ConnectionStatus() {
   const state = useConnection();
-  const [word, about] = SAID[state];
+  const [word, about] = CONNECTION_TEXTS[state];
   return (
     <span className={`liveness ${state}`} title={about} role="status">
       <i aria-hidden="true" /> {word}
@@ -93,7 +93,7 @@ function Liveness() {
   );
 }
 
-function LogOut() {
+function LogOutButton() {
   const client = useQueryClient();
   const about = useQuery(aboutQuery());
   if (!about.data?.asks_tokens) return null;
@@ -101,11 +101,11 @@ function LogOut() {
     try {
       await logOut();
     } catch (error) {
-      tell(error instanceof Error ? `not logged out: ${error.message}` : "not logged out", true);
+      showToast(error instanceof Error ? `not logged out: ${error.message}` : "not logged out", true);
       return;
     }
     client.clear();
-    noteRefused();
+    requireLogin();
   };
   return (
     <button type="button" className="button quiet slim" title={`Logged in as ${about.data.name}`} onClick={() => void leave()}>
@@ -116,7 +116,7 @@ function LogOut() {
 
 const NEXT: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
 
-function ThemeChoice() {
+function ThemeButton() {
   const theme = useTheme();
   return (
     <button type="button" className="button quiet slim" title="Change between light, dark and the system's choice" onClick={() => chooseTheme(NEXT[theme])}>

@@ -1,4 +1,4 @@
-// Where one can go from anywhere: a page has a line here when it has a route, and not before.
+// The links of the navigation; each page with a route has one.
 import { linkOptions } from "@tanstack/react-router";
 
 export const NAVIGATION = [

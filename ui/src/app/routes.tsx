@@ -1,17 +1,17 @@
-// Every page and what its URL may hold: the one place where a page is added. The page itself is loaded when it is opened.
+// The routes of all pages and what their URLs may hold; pages are loaded when they are opened. Add new pages here.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 
 import { Failure, Loading } from "@/components/states";
-import { compareSearch } from "@/features/compare/search";
-import { experimentSearch } from "@/features/experiment/search";
-import { listSearch } from "@/features/experiments/search";
-import { fleetSearch } from "@/features/fleet/search";
-import { historySearch, seriesSearch } from "@/features/history/search";
-import { loadSearch } from "@/features/load/search";
-import { matrixSearch } from "@/features/matrix/search";
-import { reportsSearch } from "@/features/reports/search";
-import { runSearch } from "@/features/run/search";
-import { settingsSearch } from "@/features/settings/search";
+import { parseCompareSearch } from "@/features/compare/search";
+import { parseExperimentSearch } from "@/features/experiment/search";
+import { parseListSearch } from "@/features/experiments/search";
+import { parseFleetSearch } from "@/features/fleet/search";
+import { parseHistorySearch, parseSeriesSearch } from "@/features/history/search";
+import { parseLoadSearch } from "@/features/load/search";
+import { parseMatrixSearch } from "@/features/matrix/search";
+import { parseReportsSearch } from "@/features/reports/search";
+import { parseRunSearch } from "@/features/run/search";
+import { parseSettingsSearch } from "@/features/settings/search";
 
 import { NotFound } from "./NotFound";
 import { Shell } from "./Shell";
@@ -27,42 +27,42 @@ const overview = createRoute({
 const experiments = createRoute({
   getParentRoute: () => root,
   path: "/experiments",
-  validateSearch: listSearch,
+  validateSearch: parseListSearch,
   component: lazyRouteComponent(() => import("@/features/experiments/Experiments"), "Experiments"),
 });
 
 const experiment = createRoute({
   getParentRoute: () => root,
   path: "/experiments/$experimentId",
-  validateSearch: experimentSearch,
+  validateSearch: parseExperimentSearch,
   component: lazyRouteComponent(() => import("@/features/experiment/Experiment"), "Experiment"),
 });
 
 const compare = createRoute({
   getParentRoute: () => root,
   path: "/compare",
-  validateSearch: compareSearch,
+  validateSearch: parseCompareSearch,
   component: lazyRouteComponent(() => import("@/features/compare/Compare"), "Compare"),
 });
 
 const matrix = createRoute({
   getParentRoute: () => root,
   path: "/matrix",
-  validateSearch: matrixSearch,
+  validateSearch: parseMatrixSearch,
   component: lazyRouteComponent(() => import("@/features/matrix/Matrix"), "Matrix"),
 });
 
 const series = createRoute({
   getParentRoute: () => root,
   path: "/history",
-  validateSearch: seriesSearch,
+  validateSearch: parseSeriesSearch,
   component: lazyRouteComponent(() => import("@/features/history/Series"), "Series"),
 });
 
 const history = createRoute({
   getParentRoute: () => root,
   path: "/history/$seriesId",
-  validateSearch: historySearch,
+  validateSearch: parseHistorySearch,
   component: lazyRouteComponent(() => import("@/features/history/History"), "History"),
 });
 
@@ -93,35 +93,35 @@ const alarm = createRoute({
 const reports = createRoute({
   getParentRoute: () => root,
   path: "/reports",
-  validateSearch: reportsSearch,
+  validateSearch: parseReportsSearch,
   component: lazyRouteComponent(() => import("@/features/reports/Reports"), "Reports"),
 });
 
 const settings = createRoute({
   getParentRoute: () => root,
   path: "/settings",
-  validateSearch: settingsSearch,
+  validateSearch: parseSettingsSearch,
   component: lazyRouteComponent(() => import("@/features/settings/Settings"), "Settings"),
 });
 
 const run = createRoute({
   getParentRoute: () => root,
   path: "/run",
-  validateSearch: runSearch,
+  validateSearch: parseRunSearch,
   component: lazyRouteComponent(() => import("@/features/run/Run"), "Run"),
 });
 
 const load = createRoute({
   getParentRoute: () => root,
   path: "/load",
-  validateSearch: loadSearch,
+  validateSearch: parseLoadSearch,
   component: lazyRouteComponent(() => import("@/features/load/Load"), "Load"),
 });
 
 const fleet = createRoute({
   getParentRoute: () => root,
   path: "/fleet",
-  validateSearch: fleetSearch,
+  validateSearch: parseFleetSearch,
   component: lazyRouteComponent(() => import("@/features/fleet/Fleet"), "Fleet"),
 });
 

@@ -1,4 +1,4 @@
-// What ECharts is to draw in, a picture with a table beside it out: who cannot see the one reads the other.
+// An ECharts chart with the same numbers as a table beside it, for those who cannot see the chart.
 import type { ECharts, EChartsCoreOption } from "echarts/core";
 import { useEffect, useRef, useState } from "react";
 
@@ -51,7 +51,7 @@ export function Chart({ option, label, table, height = 260, onPick }: Props) {
     <figure className="chart">
       {asTable ? (
         <div key="table" className="scroll" style={{ maxHeight: height }} tabIndex={0} role="region" aria-label={label}>
-          <Rows label={label} table={table} />
+          <DataRows label={label} table={table} />
         </div>
       ) : (
         // An element of its own: what is drawn in is wiped when the drawing goes, and the table must not go with it.
@@ -66,7 +66,7 @@ export function Chart({ option, label, table, height = 260, onPick }: Props) {
   );
 }
 
-function Rows({ label, table }: { label: string; table: ChartTable }) {
+function DataRows({ label, table }: { label: string; table: ChartTable }) {
   return (
     <table>
       <caption className="unseen">{label}</caption>

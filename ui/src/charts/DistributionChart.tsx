@@ -1,14 +1,14 @@
-// Distributions of one metric in, their overlay out; how they are shown is chosen by whoever holds the URL.
+// A chart that overlays distributions of one metric, as a histogram or an ECDF.
 import { useMemo } from "react";
 
 import { Chart } from "./Chart";
-import { distributionDrawing, type DistributionView, type NamedDistribution } from "./options/distribution";
+import { type DistributionView, drawDistribution, type NamedDistribution } from "./options/distribution";
 import { useChartTheme } from "./theme";
 
 export function DistributionChart(props: { shown: readonly NamedDistribution[]; view: DistributionView }) {
   const { shown, view } = props;
   const theme = useChartTheme();
-  const drawing = useMemo(() => distributionDrawing(shown, view, theme), [shown, view, theme]);
+  const drawing = useMemo(() => drawDistribution(shown, view, theme), [shown, view, theme]);
   const metric = shown[0]?.distribution.metric ?? "";
   return <Chart {...drawing} label={`Distribution of ${metric}: ${shown.map((one) => one.name).join(", ")}`} />;
 }

@@ -1,48 +1,48 @@
 import { screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
-import { fakeRow } from "../../tests/fakes/house";
-import { show } from "../../tests/visit";
+import { fakeRow } from "../../tests/fakes/resources";
+import { showPart } from "../../tests/visit";
 
 import { ExperimentTable } from "./ExperimentTable";
 
-function row(name: string): HTMLElement {
+function findRow(name: string): HTMLElement {
   return screen.getByRole("row", { name: new RegExp(name) });
 }
 
 describe("the table of experiments", () => {
   it("shows of each how it stands, its number with the interval, and whether that may be quoted", async () => {
-    await show(<ExperimentTable label="Experiments" rows={[fakeRow(), fakeRow({ id: "x2", name: "broken", state: "failed", headline: null, grade: "void", gates: "failed" })]} />);
-    const good = within(row("nightly"));
+    await showPart(<ExperimentTable label="Experiments" rows={[fakeRow(), fakeRow({ id: "x2", name: "broken", state: "failed", headline: null, grade: "void", gates: "failed" })]} />);
+    const good = within(findRow("nightly"));
     expect(good.getByText("complete")).toBeDefined();
     expect(good.getByText("[12.1, 12.6]")).toBeDefined();
     expect(good.getByText("valid")).toBeDefined();
-    const bad = within(row("broken"));
+    const bad = within(findRow("broken"));
     expect(bad.getByText("void")).toBeDefined();
     expect(bad.getByTitle("its gates: failed").textContent).toBe("fail");
     expect(bad.getByText("–")).toBeDefined();
   });
 
   it("shows how far one that runs has come", async () => {
-    await show(<ExperimentTable label="Experiments" rows={[fakeRow({ state: "running", job_count: 4, counts: { complete: 1, leased: 1, waiting: 2 } })]} />);
+    await showPart(<ExperimentTable label="Experiments" rows={[fakeRow({ state: "running", job_count: 4, counts: { complete: 1, leased: 1, waiting: 2 } })]} />);
     expect(screen.getByRole("img", { name: "of 4 jobs: 1 complete, 1 running, 2 waiting" })).toBeDefined();
   });
 
   it("draws a trend where there is more than one result", async () => {
-    await show(<ExperimentTable label="Experiments" rows={[fakeRow({ trend: [1, 2, 3] }), fakeRow({ id: "x2", name: "new", trend: [1] })]} />);
+    await showPart(<ExperimentTable label="Experiments" rows={[fakeRow({ trend: [1, 2, 3] }), fakeRow({ id: "x2", name: "new", trend: [1] })]} />);
     expect(screen.getByRole("img", { name: "the last 3 results of nightly" })).toBeDefined();
-    expect(within(row("new")).queryByRole("img")).toBeNull();
+    expect(within(findRow("new")).queryByRole("img")).toBeNull();
   });
 
   it("leads to the experiment by its name and by a click anywhere in its row", async () => {
-    const { user, address } = await show(<ExperimentTable label="Experiments" rows={[fakeRow()]} />);
+    const { user, address } = await showPart(<ExperimentTable label="Experiments" rows={[fakeRow()]} />);
     expect(screen.getByRole("link", { name: "nightly" }).getAttribute("href")).toBe("/experiments/x1");
     await user.click(screen.getByText("valid"));
     expect(address()).toBe("/experiments/x1");
   });
 
   it("shows a name of markup as the text that it is", async () => {
-    await show(<ExperimentTable label="Experiments" rows={[fakeRow({ name: "<img src=x onerror=alert(1)>", labels: { team: "<b>red</b>" } })]} />);
+    await showPart(<ExperimentTable label="Experiments" rows={[fakeRow({ name: "<img src=x onerror=alert(1)>", labels: { team: "<b>red</b>" } })]} />);
     expect(screen.getByRole("link", { name: "<img src=x onerror=alert(1)>" })).toBeDefined();
     expect(screen.getByText("team=<b>red</b>")).toBeDefined();
   });

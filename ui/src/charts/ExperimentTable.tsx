@@ -1,13 +1,13 @@
-// Experiments in, a table out: how each stands, the one number that stands for it, and how that number moved.
+// A table of experiments with their state, headline metric, trend and verdict.
 import { Link, useNavigate } from "@tanstack/react-router";
 
 import type { ExperimentRow, Headline } from "@/api/schema";
-import { State, Verdict } from "@/components/Badge";
+import { StateBadge, VerdictBadge } from "@/components/Badge";
 import { Labels } from "@/components/layout";
 import { Progress } from "@/components/Progress";
 import { Quantity } from "@/components/Quantity";
 import { type Column, type Sorting, Table } from "@/components/Table";
-import { Ago } from "@/components/time";
+import { RelativeTime } from "@/components/time";
 
 import { Sparkline } from "./Sparkline";
 
@@ -49,13 +49,13 @@ const COLUMNS: readonly Column<ExperimentRow>[] = [
       </div>
     ),
   },
-  { key: "state", heading: "State", cell: (row) => <Standing row={row} /> },
+  { key: "state", heading: "State", cell: (row) => <ExperimentStatus row={row} /> },
   {
     key: "headline",
     heading: "Headline",
     sort: "value",
     end: true,
-    cell: (row) => <Head of={row.headline} />,
+    cell: (row) => <HeadlineQuantity of={row.headline} />,
   },
   {
     key: "trend",
@@ -70,26 +70,26 @@ const COLUMNS: readonly Column<ExperimentRow>[] = [
     heading: "Verdict",
     cell: (row) => (
       <span className="row" style={{ flexWrap: "nowrap" }}>
-        {row.grade && <Verdict grade={row.grade} />}
-        {row.gates && row.gates !== "passed" && <State of={row.gates === "failed" ? "fail" : row.gates} title={`its gates: ${row.gates}`} />}
+        {row.grade && <VerdictBadge grade={row.grade} />}
+        {row.gates && row.gates !== "passed" && <StateBadge of={row.gates === "failed" ? "fail" : row.gates} title={`its gates: ${row.gates}`} />}
       </span>
     ),
   },
   { key: "labels", heading: "Labels", cell: (row) => <Labels of={row.labels} /> },
-  { key: "created", heading: "Submitted", sort: "created", end: true, cell: (row) => <span className="small"><Ago at={row.created_at} /></span> },
+  { key: "created", heading: "Submitted", sort: "created", end: true, cell: (row) => <span className="small"><RelativeTime at={row.created_at} /></span> },
 ];
 
-function Standing({ row }: { row: ExperimentRow }) {
-  if (row.state !== "running") return <State of={row.state} />;
+function ExperimentStatus({ row }: { row: ExperimentRow }) {
+  if (row.state !== "running") return <StateBadge of={row.state} />;
   return (
     <div className="standing">
-      <State of={row.state} />
+      <StateBadge of={row.state} />
       <Progress counts={row.counts} total={row.job_count} />
     </div>
   );
 }
 
-export function Head({ of: headline }: { of: Headline | null | undefined }) {
+export function HeadlineQuantity({ of: headline }: { of: Headline | null | undefined }) {
   if (!headline) return <span className="muted">–</span>;
   return (
     <div className="named" title={`${headline.title}: ${headline.metric}`}>

@@ -1,19 +1,19 @@
-// A matrix in, a table out whose cells are tinted by how much worse they are than the best: numbers first, colour second.
+// A matrix as a table of numbers, with each cell tinted by how much worse it is than the best.
 import "./charts.css";
 
 import { useMemo } from "react";
 
 import type { MatrixCell, MatrixReport } from "@/api/schema";
 import { Quantity } from "@/components/Quantity";
-import { commonScale, type Scale } from "@/components/number";
+import { chooseScale, type Scale } from "@/components/number";
 
-import { heat, type HeatCell } from "./options/heat";
+import { buildHeatCells, type HeatCell } from "./options/heat";
 
 const MARKS: Record<MatrixCell["mark"], string> = { best: "★ best", "as good": "≈ as good", "": "" };
 
 export function HeatMap({ report }: { report: MatrixReport }) {
-  const rows = useMemo(() => heat(report), [report]);
-  const scale = useMemo(() => commonScale(report.cells.flatMap((cell) => cell.estimate ?? [])), [report]);
+  const rows = useMemo(() => buildHeatCells(report), [report]);
+  const scale = useMemo(() => chooseScale(report.cells.flatMap((cell) => cell.estimate ?? [])), [report]);
   const label = `${report.metric} by ${report.terms.rows} and ${report.terms.columns}`;
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label={label}>
@@ -36,7 +36,7 @@ export function HeatMap({ report }: { report: MatrixReport }) {
             <tr key={report.rows[index]}>
               <th scope="row">{report.rows[index]}</th>
               {cells.map((one) => (
-                <Square key={one.column} of={one} scale={scale} />
+                <TintedCell key={one.column} of={one} scale={scale} />
               ))}
             </tr>
           ))}
@@ -46,7 +46,7 @@ export function HeatMap({ report }: { report: MatrixReport }) {
   );
 }
 
-function Square({ of: { cell, worse }, scale }: { of: HeatCell; scale: Scale }) {
+function TintedCell({ of: { cell, worse }, scale }: { of: HeatCell; scale: Scale }) {
   const tint = worse === null ? undefined : { "--worse": `${Math.round(6 + 44 * worse)}%` };
   return (
     <td className={worse === null ? undefined : "tinted"} style={tint as React.CSSProperties | undefined} title={cell?.note || undefined}>

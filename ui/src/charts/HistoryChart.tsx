@@ -1,10 +1,10 @@
-// One history in, its chart out; a click on a result tells which one it is.
+// The chart of one history; clicking a result calls `onPick` with it.
 import { useCallback, useMemo } from "react";
 
 import type { History } from "@/api/schema";
 
 import { Chart } from "./Chart";
-import { historyDrawing, type PickedResult } from "./options/history";
+import { drawHistory, type PickedResult } from "./options/history";
 import { useChartTheme } from "./theme";
 
 interface Props {
@@ -16,7 +16,7 @@ interface Props {
 
 export function HistoryChart({ history, highlighted, onPick }: Props) {
   const theme = useChartTheme();
-  const drawing = useMemo(() => historyDrawing(history, theme, highlighted), [history, theme, highlighted]);
+  const drawing = useMemo(() => drawHistory(history, theme, highlighted), [history, theme, highlighted]);
   const pick = useCallback(
     (data: unknown) => {
       if (isResult(data)) onPick?.(data);

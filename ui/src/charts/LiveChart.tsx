@@ -1,12 +1,12 @@
-// Ticks of a load that runs in, a chart that grows with them out.
+// A chart of a running load that grows with each tick.
 import { useMemo } from "react";
 
 import { Chart } from "./Chart";
-import { liveDrawing, type Tick } from "./options/live";
+import { drawLiveLoad, type Tick } from "./options/live";
 import { useChartTheme } from "./theme";
 
 export function LiveChart({ ticks, label }: { ticks: readonly Tick[]; label: string }) {
   const theme = useChartTheme();
-  const drawing = useMemo(() => liveDrawing(ticks, theme), [ticks, theme]);
+  const drawing = useMemo(() => drawLiveLoad(ticks, theme), [ticks, theme]);
   return <Chart {...drawing} label={label} />;
 }

@@ -1,14 +1,14 @@
-// A matrix in, its Pareto front out.
+// The Pareto front of a matrix as a chart.
 import { useMemo } from "react";
 
 import type { MatrixReport } from "@/api/schema";
 
 import { Chart } from "./Chart";
-import { paretoDrawing } from "./options/pareto";
+import { drawPareto } from "./options/pareto";
 import { useChartTheme } from "./theme";
 
 export function ParetoChart({ report }: { report: MatrixReport }) {
   const theme = useChartTheme();
-  const drawing = useMemo(() => paretoDrawing(report, theme), [report, theme]);
+  const drawing = useMemo(() => drawPareto(report, theme), [report, theme]);
   return <Chart {...drawing} label={`Pareto front of ${report.metric}`} />;
 }

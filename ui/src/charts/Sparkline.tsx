@@ -1,7 +1,7 @@
-// A few numbers in, a line as tall as a word out: plain SVG, so that lists need no chart library.
+// A line chart as tall as a word, in plain SVG so that lists do not load the chart library.
 import "./charts.css";
 
-import { sparkline } from "./options/sparkline";
+import { drawSparkline } from "./options/sparkline";
 
 interface Props {
   values: readonly (number | null)[];
@@ -13,7 +13,7 @@ interface Props {
 }
 
 export function Sparkline({ values, label, width = 88, height = 20, tone = "neutral" }: Props) {
-  const drawn = sparkline(values, width, height);
+  const drawn = drawSparkline(values, width, height);
   if (drawn === null) return null;
   return (
     <svg

@@ -1,14 +1,14 @@
-// One curve of a sweep in, throughput and latency against load out.
+// A chart of throughput and latency against load for one curve of a sweep.
 import { useMemo } from "react";
 
 import type { Curve } from "@/api/schema";
 
 import { Chart } from "./Chart";
-import { sweepDrawing } from "./options/sweep";
+import { drawSweep } from "./options/sweep";
 import { useChartTheme } from "./theme";
 
 export function SweepChart({ curve }: { curve: Curve }) {
   const theme = useChartTheme();
-  const drawing = useMemo(() => sweepDrawing(curve, theme), [curve, theme]);
+  const drawing = useMemo(() => drawSweep(curve, theme), [curve, theme]);
   return <Chart {...drawing} label={`Throughput and latency against load: ${curve.title || curve.noun}`} />;
 }

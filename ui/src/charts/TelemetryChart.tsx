@@ -1,14 +1,14 @@
-// Counters that were read beside a job in, a panel for each out.
+// A chart of the counters that probes read during a job, one panel per counter.
 import { useMemo } from "react";
 
 import type { Counters } from "@/api/schema";
 
 import { Chart } from "./Chart";
-import { telemetryDrawing } from "./options/telemetry";
+import { drawTelemetry } from "./options/telemetry";
 import { useChartTheme } from "./theme";
 
 export function TelemetryChart({ counters }: { counters: Counters }) {
   const theme = useChartTheme();
-  const drawing = useMemo(() => telemetryDrawing(counters, theme), [counters, theme]);
+  const drawing = useMemo(() => drawTelemetry(counters, theme), [counters, theme]);
   return <Chart {...drawing} label={`What the machine did beside ${counters.title}`} />;
 }

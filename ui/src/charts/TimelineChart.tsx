@@ -1,14 +1,14 @@
-// A job's samples over time in, a chart out.
+// A chart of a job's samples over time.
 import { useMemo } from "react";
 
 import type { Timeline } from "@/api/schema";
 
 import { Chart } from "./Chart";
-import { timelineDrawing } from "./options/timeline";
+import { drawTimeline } from "./options/timeline";
 import { useChartTheme } from "./theme";
 
 export function TimelineChart({ timeline }: { timeline: Timeline }) {
   const theme = useChartTheme();
-  const drawing = useMemo(() => timelineDrawing(timeline, theme), [timeline, theme]);
+  const drawing = useMemo(() => drawTimeline(timeline, theme), [timeline, theme]);
   return <Chart {...drawing} label={`${timeline.metric} of ${timeline.title} over time`} />;
 }

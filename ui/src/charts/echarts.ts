@@ -1,4 +1,4 @@
-// The pieces of ECharts that the charts use, and no others; loaded when the first chart is drawn.
+// The parts of ECharts that the charts use; loaded when the first chart is drawn.
 import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import {
   DataZoomSliderComponent,

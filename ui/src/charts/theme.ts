@@ -1,4 +1,4 @@
-// The tokens of the page in, the colours that a chart is drawn with out; anew whenever the theme changes.
+// The colours that charts are drawn with, read from the page's CSS and read again when the theme changes.
 import { useSyncExternalStore } from "react";
 
 export interface ChartTheme {
@@ -16,36 +16,36 @@ export interface ChartTheme {
 
 const SERIES = 8;
 const listeners = new Set<() => void>();
-let known: ChartTheme | null = null;
+let cachedTheme: ChartTheme | null = null;
 let isWatched = false;
 
 export function useChartTheme(): ChartTheme {
-  return useSyncExternalStore(subscribe, current);
+  return useSyncExternalStore(subscribe, currentChartTheme);
 }
 
-function current(): ChartTheme {
-  known ??= read();
-  return known;
+function currentChartTheme(): ChartTheme {
+  cachedTheme ??= readChartTheme();
+  return cachedTheme;
 }
 
-function read(): ChartTheme {
+function readChartTheme(): ChartTheme {
   // A custom property is text; only as the colour of an element is `light-dark()` decided.
   const probe = document.createElement("span");
   document.body.append(probe);
-  const colour = (name: string): string => {
+  const readColour = (name: string): string => {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
   const found = {
-    text: colour("text"),
-    muted: colour("muted"),
-    grid: colour("line"),
-    surface: colour("surface"),
-    series: Array.from({ length: SERIES }, (_, index) => colour(`series-${index + 1}`)),
-    good: colour("good"),
-    bad: colour("bad"),
-    warn: colour("warn"),
-    accent: colour("accent"),
+    text: readColour("text"),
+    muted: readColour("muted"),
+    grid: readColour("line"),
+    surface: readColour("surface"),
+    series: Array.from({ length: SERIES }, (_, index) => readColour(`series-${index + 1}`)),
+    good: readColour("good"),
+    bad: readColour("bad"),
+    warn: readColour("warn"),
+    accent: readColour("accent"),
     font: getComputedStyle(document.body).fontFamily,
   };
   probe.remove();
@@ -53,18 +53,18 @@ function read(): ChartTheme {
 }
 
 function subscribe(listener: () => void): () => void {
-  watch();
+  watchTheme();
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-function watch(): void {
+function watchTheme(): void {
   if (isWatched) return;
   isWatched = true;
-  const anew = (): void => {
-    known = null;
+  const refresh = (): void => {
+    cachedTheme = null;
     for (const listener of listeners) listener();
   };
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", anew);
-  new MutationObserver(anew).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", refresh);
+  new MutationObserver(refresh).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 }

@@ -1,4 +1,4 @@
-// A state or a verdict in, a small mark out: by word and shape first, by colour second.
+// Badges for states and verdicts, told apart by word and shape as well as by colour.
 import type { ReactNode } from "react";
 
 import type { Grade } from "@/api/schema";
@@ -20,11 +20,11 @@ const SHAPES: Record<Tone, ReactNode> = {
   quiet: <circle cx="5" cy="5" r="3.2" fill="none" stroke="currentColor" strokeWidth="1.6" />,
 };
 
-export function toneOf(state: string): Tone {
+export function stateTone(state: string): Tone {
   return TONES[state] ?? "quiet";
 }
 
-export function Shape({ tone }: { tone: Tone }) {
+export function ToneShape({ tone }: { tone: Tone }) {
   return (
     <svg width="10" height="10" viewBox="0 0 10 10" aria-hidden="true">
       {SHAPES[tone]}
@@ -36,25 +36,25 @@ export function Badge(props: { tone?: Tone; title?: string | undefined; children
   const { tone = "quiet", title, children } = props;
   return (
     <span className={`badge tone-${tone}`} title={title}>
-      <Shape tone={tone} />
+      <ToneShape tone={tone} />
       {children}
     </span>
   );
 }
 
 /** A state of an experiment, a job, an agent or a delivery. */
-export function State({ of: state, title }: { of: string; title?: string | undefined }) {
+export function StateBadge({ of: state, title }: { of: string; title?: string | undefined }) {
   return (
-    <Badge tone={toneOf(state)} title={title}>
+    <Badge tone={stateTone(state)} title={title}>
       {state.replaceAll("_", " ")}
     </Badge>
   );
 }
 
 /** May this number be quoted? */
-export function Verdict({ grade, title }: { grade: Grade; title?: string | undefined }) {
+export function VerdictBadge({ grade, title }: { grade: Grade; title?: string | undefined }) {
   return (
-    <Badge tone={toneOf(grade)} title={title}>
+    <Badge tone={stateTone(grade)} title={title}>
       {grade}
     </Badge>
   );
@@ -63,8 +63,8 @@ export function Verdict({ grade, title }: { grade: Grade; title?: string | undef
 /** The verdict where there is no room for its word: beside a number. */
 export function GradeMark({ grade }: { grade: Grade }) {
   return (
-    <span className={`ink-${toneOf(grade)}`} title={`this number is ${grade}`}>
-      <Shape tone={toneOf(grade)} /> <span className="unseen">{grade}: </span>
+    <span className={`ink-${stateTone(grade)}`} title={`this number is ${grade}`}>
+      <ToneShape tone={stateTone(grade)} /> <span className="unseen">{grade}: </span>
     </span>
   );
 }

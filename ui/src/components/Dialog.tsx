@@ -1,4 +1,4 @@
-// A modal question: the browser's own dialog, which keeps the focus and closes by Escape.
+// Modal dialogs, built on the browser's own element, which keeps the focus and closes on Escape.
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 
 import { Failure } from "./states";
@@ -25,7 +25,7 @@ export function Dialog(props: { title: string; onClose: () => void; footer?: Rea
 }
 
 /** A button that asks before it does what cannot be undone. */
-export function Confirmed(props: {
+export function ConfirmButton(props: {
   label: ReactNode;
   title: string;
   question: ReactNode;

@@ -1,4 +1,4 @@
-// Experiments, or jobs of them, that a person names in, their ids in an order out; known ones are suggested by name.
+// A field to choose experiments or jobs by id, in order, with recent experiments as suggestions.
 import "./forms.css";
 
 import { useQuery } from "@tanstack/react-query";
@@ -6,7 +6,7 @@ import { type SyntheticEvent, useId, useState } from "react";
 
 import { recentQuery } from "@/api/queries";
 
-import { ago, useNow } from "./time";
+import { formatAgo, useNow } from "./time";
 
 interface Props {
   chosen: readonly string[];
@@ -28,7 +28,7 @@ export function ExperimentPicker({ chosen, onChange, label, first, most = 20 }: 
     setTyped("");
     if (id && !chosen.includes(id)) onChange(most === 1 ? [id] : [...chosen, id]);
   };
-  const type = (text: string): void => {
+  const typeText = (text: string): void => {
     // A suggestion that was picked comes whole, and is not typed any further.
     if (known.has(text)) add(text);
     else setTyped(text);
@@ -57,7 +57,7 @@ export function ExperimentPicker({ chosen, onChange, label, first, most = 20 }: 
             value={typed}
             placeholder="name or id of an experiment"
             autoComplete="off"
-            onChange={(event) => type(event.target.value)}
+            onChange={(event) => typeText(event.target.value)}
           />
         )}
         <datalist id={listId}>
@@ -65,7 +65,7 @@ export function ExperimentPicker({ chosen, onChange, label, first, most = 20 }: 
             .filter((experiment) => !chosen.includes(experiment.id))
             .map((experiment) => (
               <option key={experiment.id} value={experiment.id}>
-                {`${experiment.name}, ${experiment.state}, ${ago(experiment.created_at, at)}`}
+                {`${experiment.name}, ${experiment.state}, ${formatAgo(experiment.created_at, at)}`}
               </option>
             ))}
         </datalist>

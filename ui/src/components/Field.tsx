@@ -1,15 +1,15 @@
-// A question of a form: its name above, what it takes, and help below that is read with it.
+// Form fields with a label, a control and help text.
 import "./forms.css";
 
 import { type ReactNode, useId } from "react";
 
-interface Described {
+interface ControlProps {
   id: string;
   "aria-describedby"?: string;
 }
 
 /** `children` makes the control and gives it what ties it to its name and help. */
-export function Field(props: { label: string; help?: ReactNode; children: (tie: Described) => ReactNode }) {
+export function Field(props: { label: string; help?: ReactNode; children: (control: ControlProps) => ReactNode }) {
   const { label, help, children } = props;
   const id = useId();
   const helpId = `${id}-help`;
@@ -31,12 +31,12 @@ interface Option {
   label: string;
 }
 
-export function Choice(props: { label: string; value: string; options: readonly Option[]; onChange: (value: string) => void; help?: ReactNode }) {
+export function SelectField(props: { label: string; value: string; options: readonly Option[]; onChange: (value: string) => void; help?: ReactNode }) {
   const { label, value, options, onChange, help } = props;
   return (
     <Field label={label} {...(help === undefined ? {} : { help })}>
-      {(tie) => (
-        <select {...tie} value={value} onChange={(event) => onChange(event.target.value)}>
+      {(control) => (
+        <select {...control} value={value} onChange={(event) => onChange(event.target.value)}>
           {options.map((option) => (
             <option key={option.value} value={option.value}>
               {option.label}
@@ -48,7 +48,7 @@ export function Choice(props: { label: string; value: string; options: readonly 
   );
 }
 
-interface WordProps {
+interface TextFieldProps {
   label: string;
   value: string;
   onChange: (value: string) => void;
@@ -59,25 +59,25 @@ interface WordProps {
 }
 
 /** One line that is kept while it is typed. */
-export function Word({ label, value, onChange, help, placeholder, required }: WordProps) {
+export function TextField({ label, value, onChange, help, placeholder, required }: TextFieldProps) {
   return (
     <Field label={label} {...(help === undefined ? {} : { help })}>
-      {(tie) => (
-        <input {...tie} value={value} placeholder={placeholder} required={required} onChange={(event) => onChange(event.target.value)} />
+      {(control) => (
+        <input {...control} value={value} placeholder={placeholder} required={required} onChange={(event) => onChange(event.target.value)} />
       )}
     </Field>
   );
 }
 
 /** One line that counts when it is done: by Enter, or by leaving it. For what goes into the address. */
-export function SettledWord({ value, onChange, suggestions = [], ...rest }: WordProps) {
+export function DeferredTextField({ value, onChange, suggestions = [], ...rest }: TextFieldProps) {
   const listId = useId();
   return (
     <Field label={rest.label} {...(rest.help === undefined ? {} : { help: rest.help })}>
-      {(tie) => (
+      {(control) => (
         <>
           <input
-          {...tie}
+          {...control}
           // A new value from outside is a new input: what was half typed is gone with the view that it belonged to.
           key={value}
           defaultValue={value}

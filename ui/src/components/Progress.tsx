@@ -1,16 +1,16 @@
-// How many jobs are in which state in, one bar out that says it in words too.
-import { type Tone, toneOf } from "./Badge";
+// A bar of how many jobs are in each state, with the same in words.
+import { stateTone, type Tone } from "./Badge";
 
 // In the order in which they stand in the bar.
 const STATES = ["complete", "partial", "failed", "cancelled", "leased", "waiting"] as const;
 
 export type Counts = Partial<Record<string, number>>;
 
-export function endedOf(counts: Counts): number {
+export function countEnded(counts: Counts): number {
   return STATES.slice(0, 4).reduce((sum, state) => sum + (counts[state] ?? 0), 0);
 }
 
-export function said(counts: Counts): string {
+export function describeCounts(counts: Counts): string {
   return STATES.flatMap((state) => {
     const count = counts[state] ?? 0;
     return count > 0 ? [`${count} ${state === "leased" ? "running" : state}`] : [];
@@ -20,10 +20,10 @@ export function said(counts: Counts): string {
 export function Progress({ counts, total }: { counts: Counts; total: number }) {
   const parts = STATES.flatMap((state): { state: string; tone: Tone; count: number }[] => {
     const count = counts[state] ?? 0;
-    return count > 0 && state !== "waiting" ? [{ state, tone: toneOf(state), count }] : [];
+    return count > 0 && state !== "waiting" ? [{ state, tone: stateTone(state), count }] : [];
   });
   return (
-    <div className="bar" role="img" aria-label={`of ${total} jobs: ${said(counts)}`} title={said(counts)}>
+    <div className="bar" role="img" aria-label={`of ${total} jobs: ${describeCounts(counts)}`} title={describeCounts(counts)}>
       {parts.map(({ state, tone, count }) => (
         <i key={state} className={tone} style={{ width: `${(100 * count) / Math.max(total, 1)}%` }} />
       ))}

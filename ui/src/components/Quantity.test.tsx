@@ -5,14 +5,14 @@ import { fakeEstimate } from "../../tests/fakes/analysis";
 
 import { Quantity } from "./Quantity";
 
-function said(quantity: React.ReactNode): string {
+function renderText(quantity: React.ReactNode): string {
   render(<p data-testid="said">{quantity}</p>);
   return screen.getByTestId("said").textContent;
 }
 
 describe("a quantity", () => {
   it("is its value, its unit and its interval, with what stands behind it a hover away", () => {
-    expect(said(<Quantity of={fakeEstimate({ value: 12.3456, low: 12.1, high: 12.6 })} />)).toBe("12.3ms[12.1, 12.6]");
+    expect(renderText(<Quantity of={fakeEstimate({ value: 12.3456, low: 12.1, high: 12.6 })} />)).toBe("12.3ms[12.1, 12.6]");
     expect(screen.getByTitle("median; 10 runs; 95 % interval")).toBeDefined();
   });
 
@@ -20,11 +20,11 @@ describe("a quantity", () => {
     render(<Quantity of={fakeEstimate()} grade="suspect" />);
     expect(screen.getByText("suspect:")).toBeDefined();
     expect(screen.getByTitle("this number is suspect")).toBeDefined();
-    expect(said(<Quantity of={fakeEstimate()} grade="valid" />)).not.toContain("valid");
+    expect(renderText(<Quantity of={fakeEstimate()} grade="valid" />)).not.toContain("valid");
   });
 
   it("is a dash with the reason where nobody knows it", () => {
-    expect(said(<Quantity of={null} missing="no price" />)).toBe("–");
+    expect(renderText(<Quantity of={null} missing="no price" />)).toBe("–");
     expect(screen.getByTitle("no price")).toBeDefined();
   });
 
@@ -36,14 +36,14 @@ describe("a quantity", () => {
     ["not finite", { value: Number.NaN, unit: "ms" }, "–ms"],
     ["without an interval that can be vouched for", { value: 3, unit: "ms", low: 2, high: null }, "3.00ms"],
   ])("can be %s", (_, estimate, text) => {
-    expect(said(<Quantity of={estimate} />)).toBe(text);
+    expect(renderText(<Quantity of={estimate} />)).toBe(text);
   });
 
   it("shares the unit of its column where it is told", () => {
-    expect(said(<Quantity of={{ value: 0.9, unit: "ms" }} scale={{ symbol: "ms", factor: 1 }} />)).toBe("0.900ms");
+    expect(renderText(<Quantity of={{ value: 0.9, unit: "ms" }} scale={{ symbol: "ms", factor: 1 }} />)).toBe("0.900ms");
   });
 
   it("leaves out the interval where there is no room for it", () => {
-    expect(said(<Quantity of={fakeEstimate()} withInterval={false} />)).toBe("10.0ms");
+    expect(renderText(<Quantity of={fakeEstimate()} withInterval={false} />)).toBe("10.0ms");
   });
 });

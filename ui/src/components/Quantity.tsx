@@ -1,13 +1,13 @@
-// The one way a number is shown: value, unit, interval and, where it is known, the verdict on it.
+// Shows a number with its unit, interval and verdict. All pages show numbers with this component.
 import type { Estimate, Grade } from "@/api/schema";
 
 import { GradeMark } from "./Badge";
-import { DASH, footnote, type Scale, written } from "./number";
+import { DASH, describeMethod, formatEstimateParts, type Scale } from "./number";
 
-type Shown = Pick<Estimate, "value" | "unit"> & Partial<Estimate>;
+type QuantityValue = Pick<Estimate, "value" | "unit"> & Partial<Estimate>;
 
 export function Quantity(props: {
-  of: Shown | null | undefined;
+  of: QuantityValue | null | undefined;
   scale?: Scale | undefined;
   grade?: Grade | undefined;
   big?: boolean;
@@ -16,9 +16,9 @@ export function Quantity(props: {
 }) {
   const { of: estimate, scale, grade, big = false, withInterval = true, missing } = props;
   if (!estimate) return <span className="muted" title={missing}>{DASH}</span>;
-  const { value, unit, interval } = written(estimate, scale);
+  const { value, unit, interval } = formatEstimateParts(estimate, scale);
   return (
-    <span className={big ? "quantity big" : "quantity"} title={titleOf(estimate)}>
+    <span className={big ? "quantity big" : "quantity"} title={describeQuantity(estimate)}>
       {grade && grade !== "valid" && <GradeMark grade={grade} />}
       <b>{value}</b>
       {unit && <span className="unit">{unit}</span>}
@@ -27,7 +27,7 @@ export function Quantity(props: {
   );
 }
 
-function titleOf(estimate: Shown): string | undefined {
+function describeQuantity(estimate: QuantityValue): string | undefined {
   if (estimate.method === undefined || estimate.count === undefined) return undefined;
-  return footnote(estimate as Estimate);
+  return describeMethod(estimate as Estimate);
 }

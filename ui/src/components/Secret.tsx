@@ -1,4 +1,4 @@
-// A secret in, shown once with a way to copy it out.
+// Shows a secret once, with a button to copy it.
 import { type ReactNode, useState } from "react";
 
 export function Secret({ secret, children }: { secret: string; children: ReactNode }) {

@@ -1,4 +1,4 @@
-// Rows of any number in, a table out that only draws those in sight; headings sort where they may.
+// A table with sortable columns that renders only the rows in sight.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useEffect, useRef } from "react";
 
@@ -65,7 +65,7 @@ export function Table<R>(props: Props<R>) {
           </tr>
         </thead>
         <tbody>
-          <Space height={above} />
+          <Spacer height={above} />
           {shown.map((index) => {
             const row = rows[index];
             if (row === undefined) return null;
@@ -74,7 +74,7 @@ export function Table<R>(props: Props<R>) {
                 key={keyOf(row)}
                 aria-rowindex={index + 2}
                 className={onPick ? "pickable" : undefined}
-                onClick={onPick ? (event) => pick(event.target, () => onPick(row)) : undefined}
+                onClick={onPick ? (event) => pickRow(event.target, () => onPick(row)) : undefined}
               >
                 {columns.map((column) => (
                   <td key={column.key} className={column.end ? "end" : undefined}>
@@ -84,7 +84,7 @@ export function Table<R>(props: Props<R>) {
               </tr>
             );
           })}
-          <Space height={below} />
+          <Spacer height={below} />
         </tbody>
       </table>
     </div>
@@ -92,13 +92,13 @@ export function Table<R>(props: Props<R>) {
 }
 
 /** A click on a link or a button of a row is that one's own. */
-function pick(target: EventTarget, act: () => void): void {
+function pickRow(target: EventTarget, act: () => void): void {
   if (target instanceof Element && target.closest("a, button, input, select, label")) return;
   if (document.getSelection()?.type === "Range") return;
   act();
 }
 
-function Space({ height }: { height: number }) {
+function Spacer({ height }: { height: number }) {
   if (height <= 0) return null;
   return (
     <tr aria-hidden="true">

@@ -1,4 +1,4 @@
-// A row of tabs: arrows move, the chosen one is in the URL by whoever uses this.
+// A row of tabs that arrow keys move through; the caller keeps the chosen tab in the URL.
 import { type KeyboardEvent, type ReactNode, useId } from "react";
 
 export interface Tab<K extends string> {

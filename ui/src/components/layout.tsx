@@ -1,4 +1,4 @@
-// The frame of a page and of its parts.
+// The layout of a page and its parts: title, cards, lists of facts, labels.
 import { type ReactNode, useEffect } from "react";
 
 export function Page(props: { title: string; heading?: ReactNode; about?: ReactNode; actions?: ReactNode; children: ReactNode }) {

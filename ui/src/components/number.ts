@@ -1,7 +1,7 @@
-// An estimate in, the one way it is written out: digits that its interval supports, in a unit that suits its size.
+// Formats numbers: as many digits as the interval supports, in a unit that suits the size.
 import type { Estimate } from "@/api/schema";
 
-export interface Written {
+export interface FormattedEstimate {
   value: string;
   unit: string;
   interval: string;
@@ -14,10 +14,10 @@ export interface Scale {
 
 export const DASH = "–";
 
-type Sized = Pick<Estimate, "value" | "unit">;
+type ValueWithUnit = Pick<Estimate, "value" | "unit">;
 /** A unit, its worth in the smallest of its family, and from how many of it on a number is written in it. */
-type Step = readonly [symbol: string, size: number, least: number];
-type Bounded = Sized & { low?: number | null; high?: number | null };
+type UnitStep = readonly [symbol: string, size: number, least: number];
+type ValueWithInterval = ValueWithUnit & { low?: number | null; high?: number | null };
 
 const KI = 1024;
 // What the units of one quantity are worth in its smallest one, as people write them.
@@ -40,52 +40,52 @@ const LARGEST = 1e7;
 // A narrow space that breaks no line: a comma between digits would look like the one between the ends of an interval.
 const GROUPS = "\u202f";
 
-export function written(estimate: Bounded, scale: Scale = commonScale([estimate])): Written {
+export function formatEstimateParts(estimate: ValueWithInterval, scale: Scale = chooseScale([estimate])): FormattedEstimate {
   if (!Number.isFinite(estimate.value)) return { value: DASH, unit: scale.symbol, interval: "" };
   const value = estimate.value * scale.factor;
   const ends = intervalOf(estimate);
-  if (!ends) return { value: fixed(value, decimalsOf(value, 3)), unit: scale.symbol, interval: "" };
+  if (!ends) return { value: formatDecimals(value, countDecimals(value, 3)), unit: scale.symbol, interval: "" };
   const low = ends[0] * scale.factor;
   const high = ends[1] * scale.factor;
-  const decimals = supported(value, low, high);
-  const interval = `[${fixed(low, decimals)}, ${fixed(high, decimals)}]`;
-  return { value: fixed(value, decimals), unit: scale.symbol, interval };
+  const decimals = countSupportedDecimals(value, low, high);
+  const interval = `[${formatDecimals(low, decimals)}, ${formatDecimals(high, decimals)}]`;
+  return { value: formatDecimals(value, decimals), unit: scale.symbol, interval };
 }
 
-export function text(estimate: Bounded, scale?: Scale): string {
-  const { value, unit, interval } = written(estimate, scale);
+export function formatEstimate(estimate: ValueWithInterval, scale?: Scale): string {
+  const { value, unit, interval } = formatEstimateParts(estimate, scale);
   return [value, unit, interval].filter(Boolean).join(" ");
 }
 
 /** Return both ends, or null where there is no interval that can be vouched for. */
-export function intervalOf(estimate: Bounded): [number, number] | null {
+export function intervalOf(estimate: ValueWithInterval): [number, number] | null {
   const { low, high } = estimate;
   if (low === null || low === undefined || high === null || high === undefined) return null;
   return Number.isFinite(low) && Number.isFinite(high) ? [low, high] : null;
 }
 
 /** Return the unit in which these read best side by side; all have the same unit of their own. */
-export function commonScale(estimates: readonly Sized[]): Scale {
+export function chooseScale(estimates: readonly ValueWithUnit[]): Scale {
   const symbol = symbolOf(estimates[0]?.unit ?? "1");
   const sizes = estimates.map((one) => Math.abs(one.value)).filter((size) => size > 0 && Number.isFinite(size));
   if (sizes.length === 0) return { symbol, factor: 1 };
   // The geometric mean: 0.9 ms beside 12 ms reads better than 900 µs beside 12000 µs.
   const middle = Math.exp(sizes.map(Math.log).reduce((sum, one) => sum + one, 0) / sizes.length);
   const known = FAMILIES.find((family) => family.some(([name]) => name === symbol));
-  const steps = known?.map(([name, size]): Step => [name, size, LEAST[name] ?? 1]) ?? prefixed(symbol);
-  return powered(fitting(steps, symbol, middle), middle);
+  const steps = known?.map(([name, size]): UnitStep => [name, size, LEAST[name] ?? 1]) ?? addPrefixes(symbol);
+  return addPower(chooseUnit(steps, symbol, middle), middle);
 }
 
 function symbolOf(unit: string): string {
   return SYMBOLS[unit] ?? unit.replace(/^1\//, "/");
 }
 
-function prefixed(symbol: string): Step[] {
+function addPrefixes(symbol: string): UnitStep[] {
   const isTight = symbol.startsWith("/");
   return PREFIXES.map(([prefix, size]) => [isTight ? prefix + symbol : `${prefix} ${symbol}`.trim(), size, prefix ? LEAST_PREFIXED : 0]);
 }
 
-function fitting(steps: readonly Step[], symbol: string, middle: number): Scale {
+function chooseUnit(steps: readonly UnitStep[], symbol: string, middle: number): Scale {
   const own = steps.find(([name]) => name === symbol)?.[1] ?? 1;
   // The tolerance is for what the logarithm rounds away: 1 ms is not 1000 µs.
   const base = middle * own * (1 + 1e-9);
@@ -93,74 +93,74 @@ function fitting(steps: readonly Step[], symbol: string, middle: number): Scale 
   return { symbol: chosen, factor: own / size };
 }
 
-function powered({ symbol, factor }: Scale, middle: number): Scale {
+function addPower({ symbol, factor }: Scale, middle: number): Scale {
   const shown = middle * factor * (1 + 1e-9);
   if (shown >= SMALLEST && shown < LARGEST) return { symbol, factor };
   const power = 3 * Math.floor(Math.log10(shown) / 3);
-  return { symbol: `×10${raised(power)} ${symbol}`.trim(), factor: factor * 10 ** -power };
+  return { symbol: `×10${formatSuperscript(power)} ${symbol}`.trim(), factor: factor * 10 ** -power };
 }
 
-function raised(power: number): string {
+function formatSuperscript(power: number): string {
   return String(power).replace(/./g, (digit) => (digit === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹".charAt(Number(digit))));
 }
 
 /** Return the mark of an axis, whose name says the unit: no more digits than it takes to tell it from the next. */
-export function tick(value: number, scale: Scale): string {
-  return grouped(String(Number((value * scale.factor).toPrecision(6))));
+export function formatTick(value: number, scale: Scale): string {
+  return groupDigits(String(Number((value * scale.factor).toPrecision(6))));
 }
 
 /** Return a number that was counted, whole: `12 345`. */
-export function counted(count: number): string {
-  return grouped(String(count));
+export function formatCount(count: number): string {
+  return groupDigits(String(count));
 }
 
 /** Return one observed number (a sample, a counter) in a fitting unit; it has no interval by nature. */
-export function plain(value: number, unit = "1", digits = 3): string {
+export function formatValue(value: number, unit = "1", digits = 3): string {
   if (!Number.isFinite(value)) return DASH;
-  const { symbol, factor } = commonScale([{ value, unit }]);
-  return `${fixed(value * factor, decimalsOf(value * factor, digits))} ${symbol}`.trim();
+  const { symbol, factor } = chooseScale([{ value, unit }]);
+  return `${formatDecimals(value * factor, countDecimals(value * factor, digits))} ${symbol}`.trim();
 }
 
 /** Return a share as a percentage: `95 %`, `1.2 %`. */
-export function share(value: number): string {
+export function formatShare(value: number): string {
   const percent = value * 100;
-  return `${fixed(percent, Math.abs(percent) >= 10 ? 0 : decimalsOf(percent, 2))} %`.replace(".0 %", " %");
+  return `${formatDecimals(percent, Math.abs(percent) >= 10 ? 0 : countDecimals(percent, 2))} %`.replace(".0 %", " %");
 }
 
 /** Return what stands behind the number: the method, the count and the confidence. */
-export function footnote(estimate: Estimate): string {
+export function describeMethod(estimate: Estimate): string {
   const count = `${estimate.count} ${estimate.level}${estimate.count === 1 ? "" : "s"}`;
   if (!intervalOf(estimate)) return `${estimate.method}; ${count}; no interval can be vouched for`;
   const { confidence } = estimate;
-  const kind = confidence === null || confidence === undefined ? "interval" : `${share(confidence)} interval`;
+  const kind = confidence === null || confidence === undefined ? "interval" : `${formatShare(confidence)} interval`;
   return `${estimate.method}; ${count}; ${kind}`;
 }
 
 /** Return how many decimals the half-width supports: its first digit is the last one written. */
-function supported(value: number, low: number, high: number): number {
+function countSupportedDecimals(value: number, low: number, high: number): number {
   const half = (high - low) / 2;
-  if (half <= 0) return decimalsOf(value, 3);
+  if (half <= 0) return countDecimals(value, 3);
   let decimals = -Math.floor(Math.log10(half));
   // A half-width that begins with 1 would lose up to half of itself to rounding: it is written with two digits.
   if (half < 2 * 10 ** -decimals) decimals += 1;
   // One digit of the value itself is kept where the interval is wider than the value, else it would read 0.
-  const least = Math.min(decimalsOf(value, 1), decimals + 1);
-  return Math.min(Math.max(decimals, least), decimalsOf(value, 4));
+  const least = Math.min(countDecimals(value, 1), decimals + 1);
+  return Math.min(Math.max(decimals, least), countDecimals(value, 4));
 }
 
-function decimalsOf(value: number, digits: number): number {
+function countDecimals(value: number, digits: number): number {
   return value === 0 ? 0 : digits - 1 - Math.floor(Math.log10(Math.abs(value)));
 }
 
-function fixed(value: number, decimals: number): string {
+function formatDecimals(value: number, decimals: number): string {
   const step = 10 ** -decimals;
   const rounded = decimals < 0 ? Math.round(value / step) * step : value;
   const made = rounded.toFixed(Math.min(Math.max(decimals, 0), 12));
-  return grouped(Number(made) === 0 ? made.replace("-", "") : made);
+  return groupDigits(Number(made) === 0 ? made.replace("-", "") : made);
 }
 
 /** Digits stand in threes from five on: four are read at a glance. */
-function grouped(digits: string): string {
+function groupDigits(digits: string): string {
   const whole = /^-?\d{5,}(?=\.|$)/.exec(digits)?.[0];
   return whole === undefined ? digits : whole.replace(/\B(?=(\d{3})+$)/g, GROUPS) + digits.slice(whole.length);
 }

@@ -1,28 +1,28 @@
-// What stands after the question mark of an address in, what a page may rely on out: text, choices, and yes or no.
+// Parses the search parameters of a URL into text, choices and flags.
 
 export type Search = Record<string, unknown>;
 
 /** Return a text; the router reads `?of=123` as a number, and it is a name here. */
-export function word(value: unknown): string | undefined {
+export function parseText(value: unknown): string | undefined {
   if (typeof value === "number") return String(value);
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 /** Return one of the words that are known, or nothing: what is not known is not an error, the page has a default. */
-export function oneOf<const W extends string>(value: unknown, words: readonly W[]): W | undefined {
+export function parseChoice<const W extends string>(value: unknown, words: readonly W[]): W | undefined {
   return words.find((known) => known === value);
 }
 
-export function flag(value: unknown): true | undefined {
+export function parseFlag(value: unknown): true | undefined {
   return value === true || value === "true" || value === 1 ? true : undefined;
 }
 
 /** Leave out what is not given, so that an address holds only what somebody chose. */
-export function given<T extends Search>(search: T): T {
+export function dropUndefined<T extends Search>(search: T): T {
   return Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined)) as T;
 }
 
 /** Names with commas between them, as the API takes them. */
-export function listed(text: string | undefined): string[] {
+export function splitNames(text: string | undefined): string[] {
   return [...new Set((text ?? "").split(",").map((name) => name.trim()).filter(Boolean))];
 }

@@ -3,23 +3,23 @@ import { render, screen } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { describe, expect, it, vi } from "vitest";
 
-import { Refusal } from "@/api/client";
+import { ApiError } from "@/api/client";
 
-import { State, Verdict } from "./Badge";
-import { Confirmed } from "./Dialog";
+import { StateBadge, VerdictBadge } from "./Badge";
+import { ConfirmButton } from "./Dialog";
 import { Progress } from "./Progress";
-import { Failure, Shown } from "./states";
+import { Failure, QueryContent } from "./states";
 import { Tabs } from "./Tabs";
-import { Toasts, useAct } from "./toasts";
+import { Toasts, useAction } from "./toasts";
 
-function refusal(): Refusal {
-  return new Refusal(409, { code: "busy", detail: "it runs", hint: "cancel it first", status: 409, title: "", type: "", field: "", problems: [] });
+function buildError(): ApiError {
+  return new ApiError(409, { code: "busy", detail: "it runs", hint: "cancel it first", status: 409, title: "", type: "", field: "", problems: [] });
 }
 
 describe("what is not there", () => {
   it("is said with what to do, and can be tried again", async () => {
     const onRetry = vi.fn();
-    render(<Failure error={refusal()} onRetry={onRetry} />);
+    render(<Failure error={buildError()} onRetry={onRetry} />);
     expect(screen.getByRole("alert").textContent).toContain("it runs");
     expect(screen.getByRole("alert").textContent).toContain("cancel it first");
     await userEvent.click(screen.getByRole("button", { name: "Try again" }));
@@ -27,10 +27,10 @@ describe("what is not there", () => {
   });
 
   it("is waited for, then refused, then shown when it comes after all", async () => {
-    const answers: (() => Promise<string>)[] = [() => Promise.reject(refusal()), () => Promise.resolve("twelve")];
+    const answers: (() => Promise<string>)[] = [() => Promise.reject(buildError()), () => Promise.resolve("twelve")];
     const Asking = () => {
       const query = useQuery({ queryKey: ["x"], queryFn: () => answers.shift()?.() ?? "thirteen", retry: false });
-      return <Shown query={query} what="Counting">{(found) => <p>{found}</p>}</Shown>;
+      return <QueryContent query={query} what="Counting">{(found) => <p>{found}</p>}</QueryContent>;
     };
     render(
       <QueryClientProvider client={new QueryClient()}>
@@ -46,19 +46,19 @@ describe("what is not there", () => {
 
 describe("a mark", () => {
   it.each(["valid", "suspect", "void"] as const)("tells the verdict %s by its word and its shape", (grade) => {
-    render(<Verdict grade={grade} title="because" />);
+    render(<VerdictBadge grade={grade} title="because" />);
     const mark = screen.getByText(grade);
     expect(mark.title).toBe("because");
     expect(mark.querySelector("svg")?.getAttribute("aria-hidden")).toBe("true");
   });
 
   it("has shapes of its own for good, bad and doubtful", () => {
-    const shapes = (["valid", "suspect", "void"] as const).map((grade) => render(<Verdict grade={grade} />).container.querySelector("svg")?.innerHTML);
+    const shapes = (["valid", "suspect", "void"] as const).map((grade) => render(<VerdictBadge grade={grade} />).container.querySelector("svg")?.innerHTML);
     expect(new Set(shapes).size).toBe(3);
   });
 
   it("says a state as people do, and one that only a newer server knows as it is", () => {
-    render(<><State of="slower_than_expected" /><State of="hibernating" /></>);
+    render(<><StateBadge of="slower_than_expected" /><StateBadge of="hibernating" /></>);
     expect(screen.getByText("slower than expected")).toBeDefined();
     expect(screen.getByText("hibernating").className).toContain("tone-quiet");
   });
@@ -84,8 +84,8 @@ describe("tabs", () => {
 
 describe("an action", () => {
   it("that cannot be undone is asked about first, and says why it could not be done", async () => {
-    const act = vi.fn<() => Promise<void>>().mockRejectedValueOnce(refusal()).mockResolvedValueOnce();
-    render(<Confirmed label="Delete" title="Delete it?" question="It goes." yes="Delete it" act={act} />);
+    const act = vi.fn<() => Promise<void>>().mockRejectedValueOnce(buildError()).mockResolvedValueOnce();
+    render(<ConfirmButton label="Delete" title="Delete it?" question="It goes." yes="Delete it" act={act} />);
     await userEvent.click(screen.getByRole("button", { name: "Delete" }));
     expect(act).not.toHaveBeenCalled();
     await userEvent.click(screen.getByRole("button", { name: "Delete it" }));
@@ -98,19 +98,19 @@ describe("an action", () => {
   it("tells for a moment what came of it, good or bad", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const Acting = ({ work }: { work: () => Promise<unknown> }) => {
-      const act = useAct();
+      const act = useAction();
       return <button type="button" onClick={() => void act(work, "done")}>go</button>;
     };
     const { rerender } = render(<><Acting work={() => Promise.resolve()} /><Toasts /></>);
     const told = screen.getByRole("status");
-    const go = async (): Promise<void> => {
+    const runAction = async (): Promise<void> => {
       screen.getByRole("button", { name: "go" }).click();
       await vi.advanceTimersByTimeAsync(1);
     };
-    await go();
+    await runAction();
     expect(told.textContent).toContain("done");
-    rerender(<><Acting work={() => Promise.reject(refusal())} /><Toasts /></>);
-    await go();
+    rerender(<><Acting work={() => Promise.reject(buildError())} /><Toasts /></>);
+    await runAction();
     expect(told.textContent).toContain("it runs");
     await vi.advanceTimersByTimeAsync(6000);
     expect(told.textContent).not.toMatch(/done|it runs/);

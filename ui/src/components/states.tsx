@@ -1,10 +1,10 @@
-// What a page shows instead of its content: nothing yet, not there yet, or why not.
+// What a page shows instead of its content: empty, loading or failed.
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 
-import { Refusal } from "@/api/client";
+import { ApiError } from "@/api/client";
 
-export function Empty(props: { title: string; children?: ReactNode; actions?: ReactNode }) {
+export function EmptyState(props: { title: string; children?: ReactNode; actions?: ReactNode }) {
   return (
     <div className="empty">
       <h2>{props.title}</h2>
@@ -24,7 +24,7 @@ export function Loading({ what = "Loading" }: { what?: string }) {
 
 export function Failure({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
   const message = error instanceof Error ? error.message : String(error);
-  const hint = error instanceof Refusal ? error.hint : "";
+  const hint = error instanceof ApiError ? error.hint : "";
   return (
     <div className="failure" role="alert">
       <strong>{message}</strong>
@@ -39,7 +39,7 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: (() => v
 }
 
 /** Show a query's data, or that it is coming, or why it is not. */
-export function Shown<T>(props: { query: UseQueryResult<T>; what?: string; children: (data: T) => ReactNode }) {
+export function QueryContent<T>(props: { query: UseQueryResult<T>; what?: string; children: (data: T) => ReactNode }) {
   const { query, what, children } = props;
   if (query.data !== undefined) return <>{children(query.data)}</>;
   if (query.error) return <Failure error={query.error} onRetry={() => void query.refetch()} />;

@@ -1,4 +1,4 @@
-// The theme that a person chose here: light, dark, or whatever the system says.
+// The theme that the user chose in this browser: light, dark, or the system's.
 import { useSyncExternalStore } from "react";
 
 export type Theme = "auto" | "light" | "dark";
@@ -7,8 +7,8 @@ const KEY = "prony.theme";
 const listeners = new Set<() => void>();
 
 export function currentTheme(): Theme {
-  const said = document.documentElement.dataset.theme;
-  return said === "light" || said === "dark" ? said : "auto";
+  const current = document.documentElement.dataset.theme;
+  return current === "light" || current === "dark" ? current : "auto";
 }
 
 export function chooseTheme(theme: Theme): void {

@@ -1,4 +1,4 @@
-// Instants and durations as people say them; the exact one is a hover away.
+// Formats instants and durations, with the exact time in the tooltip.
 import { useSyncExternalStore } from "react";
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
@@ -32,11 +32,11 @@ export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }
 
-export function exactly(instant: string): string {
+export function formatInstant(instant: string): string {
   return EXACT.format(new Date(instant));
 }
 
-export function ago(instant: string, at: number): string {
+export function formatAgo(instant: string, at: number): string {
   const seconds = (new Date(instant).getTime() - at) / 1000;
   // What was made after the clock here last ticked is not in the future.
   if (Math.abs(seconds) < 8) return "just now";
@@ -45,7 +45,7 @@ export function ago(instant: string, at: number): string {
 }
 
 /** `4 min 10 s`: at most two units. */
-export function lasting(seconds: number): string {
+export function formatDuration(seconds: number): string {
   if (!Number.isFinite(seconds) || seconds < 0) return "–";
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);
@@ -59,18 +59,18 @@ export function lasting(seconds: number): string {
   return parts.slice(first, first + 2).filter(([size]) => size > 0).map(([size, unit]) => `${size} ${unit}`).join(" ");
 }
 
-export function Ago({ at }: { at: string | null | undefined }) {
+export function RelativeTime({ at }: { at: string | null | undefined }) {
   const current = useNow();
   if (!at) return <span className="muted">–</span>;
   return (
-    <time dateTime={at} title={exactly(at)}>
-      {ago(at, current)}
+    <time dateTime={at} title={formatInstant(at)}>
+      {formatAgo(at, current)}
     </time>
   );
 }
 
-export function Lasted({ from, to }: { from: string; to?: string | null | undefined }) {
+export function Duration({ from, to }: { from: string; to?: string | null | undefined }) {
   const current = useNow();
   const end = to ? new Date(to).getTime() : Math.max(current, new Date(from).getTime());
-  return <>{lasting((end - new Date(from).getTime()) / 1000)}</>;
+  return <>{formatDuration((end - new Date(from).getTime()) / 1000)}</>;
 }

@@ -1,4 +1,4 @@
-// What an action came to, told for a moment at the corner; `useAct` runs one and tells.
+// Short messages in the corner about the outcome of an action; `useAction` runs an action and shows one.
 import { useCallback, useSyncExternalStore } from "react";
 
 interface Toast {
@@ -12,13 +12,13 @@ let toasts: readonly Toast[] = [];
 let count = 0;
 const listeners = new Set<() => void>();
 
-export function tell(text: string, bad = false): void {
+export function showToast(text: string, bad = false): void {
   const id = ++count;
-  change([...toasts, { id, text, bad }]);
-  setTimeout(() => change(toasts.filter((toast) => toast.id !== id)), SHOWN_MS);
+  setToasts([...toasts, { id, text, bad }]);
+  setTimeout(() => setToasts(toasts.filter((toast) => toast.id !== id)), SHOWN_MS);
 }
 
-function change(next: readonly Toast[]): void {
+function setToasts(next: readonly Toast[]): void {
   toasts = next;
   for (const listener of listeners) listener();
 }
@@ -43,13 +43,13 @@ export function Toasts() {
 }
 
 /** Return a function that does something, tells what came of it, and never throws. */
-export function useAct(): (work: () => Promise<unknown>, done?: string) => Promise<void> {
+export function useAction(): (work: () => Promise<unknown>, done?: string) => Promise<void> {
   return useCallback(async (work, done) => {
     try {
       await work();
-      if (done) tell(done);
+      if (done) showToast(done);
     } catch (error) {
-      tell(error instanceof Error ? error.message : String(error), true);
+      showToast(error instanceof Error ? error.message : String(error), true);
     }
   }, []);
 }

@@ -1,4 +1,4 @@
-// Nouns of the analysis as a server would send them, whole and typed; each test changes what it is about.
+// Fake analysis results as the server would send them, whole and typed; each test overrides what it is about.
 import type {
   Change, Comparison, Contrast, Curve, Distribution, Estimate, History, Match, MatrixReport, Point, Series,
 } from "../../src/api/schema";

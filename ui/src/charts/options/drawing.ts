@@ -1,7 +1,7 @@
-// What every drawing is made of: an option for the chart library, and the same numbers as a table for those who read.
+// What all charts share: axes, legends, colours, and the table that goes with each chart.
 import type { EChartsOption, TooltipComponentOption } from "echarts";
 
-import { commonScale, tick } from "@/components/number";
+import { chooseScale, formatTick } from "@/components/number";
 
 import type { ChartTheme } from "../theme";
 
@@ -20,16 +20,16 @@ export interface Drawing {
 const WIDE = 30;
 
 /** Return what all charts share: colours, type, and a tooltip that is drawn and never parsed as HTML. */
-export function base(theme: ChartTheme): EChartsOption {
+export function baseOption(theme: ChartTheme): EChartsOption {
   return {
     animation: false,
     color: [...theme.series],
     textStyle: { color: theme.text, fontFamily: theme.font, fontSize: 12 },
-    tooltip: tooltip(theme),
+    tooltip: tooltipOption(theme),
   };
 }
 
-export function tooltip(theme: ChartTheme): TooltipComponentOption {
+export function tooltipOption(theme: ChartTheme): TooltipComponentOption {
   return {
     // Names come from devices and recipes: drawn on the canvas, they can be nothing but text.
     renderMode: "richText",
@@ -40,7 +40,7 @@ export function tooltip(theme: ChartTheme): TooltipComponentOption {
   };
 }
 
-export function legend(theme: ChartTheme, names: string[]): EChartsOption["legend"] {
+export function legendOption(theme: ChartTheme, names: string[]): EChartsOption["legend"] {
   return {
     data: names,
     top: 0,
@@ -54,21 +54,21 @@ export function legend(theme: ChartTheme, names: string[]): EChartsOption["legen
 }
 
 /** Return a name with the unit that suits the numbers, and marks in that unit: as `Quantity` and tables write them. */
-function marked(sizes: readonly number[], name: string, unit: string) {
-  const scale = commonScale(sizes.length === 0 ? [{ value: 0, unit }] : sizes.map((value) => ({ value, unit })));
+function buildAxisLabels(sizes: readonly number[], name: string, unit: string) {
+  const scale = chooseScale(sizes.length === 0 ? [{ value: 0, unit }] : sizes.map((value) => ({ value, unit })));
   return {
     name: [name, scale.symbol].filter(Boolean).join(", "),
-    axisLabel: { formatter: (value: number) => tick(value, scale) },
+    axisLabel: { formatter: (value: number) => formatTick(value, scale) },
   };
 }
 
 /** Return a value axis, logarithmic where the numbers lie far apart and all are above zero. */
-export function valueAxis(theme: ChartTheme, values: readonly number[], title: string, unit: string, zero = false) {
+export function buildValueAxis(theme: ChartTheme, values: readonly number[], title: string, unit: string, zero = false) {
   const least = Math.min(...values);
   const most = Math.max(...values);
   const isWide = !zero && values.length > 0 && least > 0 && most / least > WIDE;
   // A straight axis is read by its far end, a logarithmic one by its middle.
-  const { name, axisLabel } = marked(isWide || values.length === 0 ? values : [Math.max(Math.abs(least), Math.abs(most))], title, unit);
+  const { name, axisLabel } = buildAxisLabels(isWide || values.length === 0 ? values : [Math.max(Math.abs(least), Math.abs(most))], title, unit);
   return {
     type: isWide ? ("log" as const) : ("value" as const),
     name,
@@ -84,8 +84,8 @@ export function valueAxis(theme: ChartTheme, values: readonly number[], title: s
 }
 
 /** Return a bottom axis: its name stands in the middle below it, and it has a line of its own. */
-export function bottomAxis(theme: ChartTheme, title: string, most = 0, unit = "1") {
-  const { name, axisLabel } = marked([most], title, unit);
+export function buildBottomAxis(theme: ChartTheme, title: string, most = 0, unit = "1") {
+  const { name, axisLabel } = buildAxisLabels([most], title, unit);
   return {
     type: "value" as const,
     name,
@@ -102,11 +102,11 @@ export function bottomAxis(theme: ChartTheme, title: string, most = 0, unit = "1
 /** Each line has a dash of its own beside its colour, so that none is told by colour alone. */
 const DASHES = ["solid", [6, 3], [2, 3], [8, 3, 2, 3], [1, 2], [10, 4]] as const;
 
-export function stroke(theme: ChartTheme, index: number): { color: string; type: "solid" | number[] } {
+export function lineStyle(theme: ChartTheme, index: number): { color: string; type: "solid" | number[] } {
   const dash = DASHES[index % DASHES.length] ?? "solid";
-  return { color: colour(theme, index), type: dash === "solid" ? dash : [...dash] };
+  return { color: seriesColour(theme, index), type: dash === "solid" ? dash : [...dash] };
 }
 
-export function colour(theme: ChartTheme, index: number): string {
+export function seriesColour(theme: ChartTheme, index: number): string {
   return theme.series[index % theme.series.length] ?? theme.text;
 }

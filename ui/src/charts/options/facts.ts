@@ -1,4 +1,4 @@
-// Results in their order in, what changed of their surroundings out: each place where a fact is no more what it was.
+// Finds where facts about the environment (kernel, driver, library) change between results.
 import type { Point } from "@/api/schema";
 
 /** The code changes with nearly every result, and is told with each. */
@@ -13,7 +13,7 @@ export interface ChangedFacts {
 }
 
 /** Return where facts changed; one that a result does not tell is taken as unchanged. */
-export function changesOfFacts(points: readonly Pick<Point, "facts">[]): ChangedFacts[] {
+export function findChangedFacts(points: readonly Pick<Point, "facts">[]): ChangedFacts[] {
   const known = new Map<string, string>();
   const found: ChangedFacts[] = [];
   points.forEach((point, index) => {
@@ -21,7 +21,7 @@ export function changesOfFacts(points: readonly Pick<Point, "facts">[]): Changed
     for (const [name, value] of Object.entries(point.facts)) {
       if (name === OF_THE_CODE) continue;
       const before = known.get(name);
-      if (before !== undefined && before !== value) facts.push(`${name}: ${short(before)} → ${short(value)}`);
+      if (before !== undefined && before !== value) facts.push(`${name}: ${shorten(before)} → ${shorten(value)}`);
       known.set(name, value);
     }
     if (facts.length > 0) found.push({ index, facts });
@@ -29,6 +29,6 @@ export function changesOfFacts(points: readonly Pick<Point, "facts">[]): Changed
   return found;
 }
 
-function short(text: string): string {
+function shorten(text: string): string {
   return text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`;
 }

@@ -1,4 +1,4 @@
-// A matrix in, how strongly each of its cells is tinted out: the stronger the worse, on a logarithmic scale.
+// Computes the tint of each cell of a matrix on a logarithmic scale: the worse, the stronger.
 import type { MatrixCell, MatrixReport } from "@/api/schema";
 
 export interface HeatCell {
@@ -10,19 +10,19 @@ export interface HeatCell {
 }
 
 /** Return the cells row by row; one that nobody measured is there without a number. */
-export function heat(report: MatrixReport): HeatCell[][] {
-  const known = new Map(report.cells.map((cell) => [key(cell.row, cell.column), cell]));
+export function buildHeatCells(report: MatrixReport): HeatCell[][] {
+  const known = new Map(report.cells.map((cell) => [cellKey(cell.row, cell.column), cell]));
   const values = report.cells.map((cell) => cell.estimate?.value).filter((one) => one !== undefined);
-  const shade = shading(values, report.better);
+  const shade = createShader(values, report.better);
   return report.rows.map((row) =>
     report.columns.map((column) => {
-      const cell = known.get(key(row, column)) ?? null;
+      const cell = known.get(cellKey(row, column)) ?? null;
       return { row, column, cell, worse: cell?.estimate ? shade(cell.estimate.value) : null };
     }),
   );
 }
 
-function shading(values: readonly number[], better: MatrixReport["better"]): (value: number) => number | null {
+function createShader(values: readonly number[], better: MatrixReport["better"]): (value: number) => number | null {
   const least = Math.min(...values);
   // Of what neither way is better, nothing is worse; and what is not above zero has no ratio.
   if (values.length < 2 || least <= 0 || better === "neither") return () => null;
@@ -34,6 +34,6 @@ function shading(values: readonly number[], better: MatrixReport["better"]): (va
   };
 }
 
-function key(row: string, column: string): string {
+function cellKey(row: string, column: string): string {
   return JSON.stringify([row, column]);
 }

@@ -1,11 +1,11 @@
-// One history in, its chart out: every result, the levels, the changes where they began, and what else changed there.
+// Builds the chart options for a history: results, levels, change points, and changes of the environment.
 import type { CustomSeriesOption, EChartsOption, ScatterSeriesOption } from "echarts";
 
 import type { Change, History, Point } from "@/api/schema";
-import { DASH, plain } from "@/components/number";
+import { DASH, formatValue } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { base, bottomAxis, colour, legend, valueAxis, type Drawing } from "./drawing";
-import { changesOfFacts } from "./facts";
+import { baseOption, buildBottomAxis, buildValueAxis, type Drawing, legendOption, seriesColour } from "./drawing";
+import { findChangedFacts } from "./facts";
 
 /** From so many results on, one looks at a part of them. */
 const MANY = 120;
@@ -22,40 +22,40 @@ export interface PickedResult {
   jobId: string;
 }
 
-export function historyDrawing(history: History, theme: ChartTheme, highlighted?: string): Drawing {
+export function drawHistory(history: History, theme: ChartTheme, highlighted?: string): Drawing {
   const values = history.points.map((point) => valueOf(point, history.metric)).filter((value) => value !== null);
   const grades = (Object.keys(SYMBOLS) as Point["grade"][]).filter((grade) =>
     history.points.some((point) => point.grade === grade && valueOf(point, history.metric) !== null),
   );
   const many = history.points.length > MANY;
   const option: EChartsOption = {
-    ...base(theme),
-    legend: legend(theme, [...grades.map((grade) => SYMBOLS[grade].name), "level", "environment changed"]),
+    ...baseOption(theme),
+    legend: legendOption(theme, [...grades.map((grade) => SYMBOLS[grade].name), "level", "environment changed"]),
     grid: [
       { left: 64, right: 72, top: 44, height: 230 },
       { left: 64, right: 72, top: 282, height: 22 },
     ],
     xAxis: [
-      { ...orderAxis(history, "", theme), gridIndex: 0, axisLabel: { show: false } },
-      { ...orderAxis(history, "results in the order in which they were measured", theme), gridIndex: 1 },
+      { ...buildOrderAxis(history, "", theme), gridIndex: 0, axisLabel: { show: false } },
+      { ...buildOrderAxis(history, "results in the order in which they were measured", theme), gridIndex: 1 },
     ],
     yAxis: [
-      { ...valueAxis(theme, values, history.metric, history.unit), gridIndex: 0 },
+      { ...buildValueAxis(theme, values, history.metric, history.unit), gridIndex: 0 },
       { type: "value", gridIndex: 1, min: 0, max: 1, show: false },
     ],
-    ...(many ? { dataZoom: [zoom(history.points.length, theme)] } : {}),
+    ...(many ? { dataZoom: [buildZoom(history.points.length, theme)] } : {}),
     series: [
-      levels(history, theme),
-      ...grades.map((grade) => results(history, grade, theme)),
-      ...rings(history, highlighted, theme),
-      environment(history, theme),
+      drawLevels(history, theme),
+      ...grades.map((grade) => drawResults(history, grade, theme)),
+      ...drawHighlights(history, highlighted, theme),
+      drawEnvironmentChanges(history, theme),
     ],
   };
-  return { option, table: tableOf(history), height: many ? 384 : 350 };
+  return { option, table: buildTable(history), height: many ? 384 : 350 };
 }
 
-function orderAxis(history: History, name: string, theme: ChartTheme) {
-  const axis = bottomAxis(theme, name);
+function buildOrderAxis(history: History, name: string, theme: ChartTheme) {
+  const axis = buildBottomAxis(theme, name);
   const day = (place: number) => history.points[place - 1]?.measured_at.slice(0, 10) ?? "";
   return {
     ...axis,
@@ -66,7 +66,7 @@ function orderAxis(history: History, name: string, theme: ChartTheme) {
   };
 }
 
-function zoom(count: number, theme: ChartTheme) {
+function buildZoom(count: number, theme: ChartTheme) {
   return {
     type: "slider" as const,
     xAxisIndex: [0, 1],
@@ -81,9 +81,9 @@ function zoom(count: number, theme: ChartTheme) {
   };
 }
 
-function results(history: History, grade: Point["grade"], theme: ChartTheme): ScatterSeriesOption {
+function drawResults(history: History, grade: Point["grade"], theme: ChartTheme): ScatterSeriesOption {
   const { name, symbol } = SYMBOLS[grade];
-  const color = grade === "void" ? theme.muted : colour(theme, 0);
+  const color = grade === "void" ? theme.muted : seriesColour(theme, 0);
   return {
     name,
     type: "scatter",
@@ -97,18 +97,18 @@ function results(history: History, grade: Point["grade"], theme: ChartTheme): Sc
       const picked: PickedResult = { experimentId: point.experiment_id, jobId: point.job_id };
       return [{ value: [index + 1, value], name: point.job_id, ...picked }];
     }),
-    tooltip: { formatter: (one) => resultText(one, history) },
-    ...(grade === "valid" ? { markLine: { symbol: "none", silent: true, precision: -1, data: [...changeLines(history, theme), ...pinned(history, theme)] } } : {}),
+    tooltip: { formatter: (one) => formatResult(one, history) },
+    ...(grade === "valid" ? { markLine: { symbol: "none", silent: true, precision: -1, data: [...drawChanges(history, theme), ...drawBaseline(history, theme)] } } : {}),
   };
 }
 
-function resultText(one: unknown, history: History): string {
+function formatResult(one: unknown, history: History): string {
   const [place, value] = (one as { value: [number, number] }).value;
   const point = history.points[place - 1];
   if (point === undefined) return "";
   const commit = point.facts["commit"];
   return [
-    plain(value, history.unit),
+    formatValue(value, history.unit),
     `${point.job_id}, ${point.grade}`,
     point.measured_at.slice(0, 16).replace("T", " "),
     ...(commit === undefined ? [] : [`commit ${commit.slice(0, 10)}`]),
@@ -116,40 +116,40 @@ function resultText(one: unknown, history: History): string {
 }
 
 /** Told changes are solid, suspected ones dotted, those that a person knows of or that went away are grey. */
-function changeLines(history: History, theme: ChartTheme) {
+function drawChanges(history: History, theme: ChartTheme) {
   return history.changes
     .filter((change) => change.state !== "rejected" && change.metric === history.metric)
     .flatMap((change) => {
-      const place = placeOf(history, change.job_id);
+      const place = findResult(history, change.job_id);
       if (place < 0) return [];
       return [{
         xAxis: place + 0.5,
         name: change.id,
-        lineStyle: { color: toneOf(change, theme), type: change.state === "suspect" ? ("dotted" as const) : ("solid" as const), width: 1.5 },
-        label: { formatter: labelOf(change), color: theme.text, fontSize: 11, position: "end" as const },
+        lineStyle: { color: changeColour(change, theme), type: change.state === "suspect" ? ("dotted" as const) : ("solid" as const), width: 1.5 },
+        label: { formatter: formatChange(change), color: theme.text, fontSize: 11, position: "end" as const },
       }];
     });
 }
 
-export function toneOf(change: Pick<Change, "kind" | "state">, theme: ChartTheme): string {
+export function changeColour(change: Pick<Change, "kind" | "state">, theme: ChartTheme): string {
   if (change.state === "acknowledged" || change.state === "resolved") return theme.muted;
   const tones: Record<Change["kind"], string> = {
     regression: theme.bad,
     improvement: theme.good,
     drift: theme.warn,
-    environment: colour(theme, 3),
+    environment: seriesColour(theme, 3),
   };
   return tones[change.kind];
 }
 
-function labelOf(change: Change): string {
+function formatChange(change: Change): string {
   const sign = change.effect >= 0 ? "+" : "−";
   const size = `${sign}${(Math.abs(change.effect) * 100).toPrecision(2)} %`;
   const known = change.state === "acknowledged" ? " (known)" : change.state === "resolved" ? " (over)" : "";
   return `${change.state === "suspect" ? "? " : ""}${change.kind} ${size}${known}`;
 }
 
-function pinned(history: History, theme: ChartTheme) {
+function drawBaseline(history: History, theme: ChartTheme) {
   const value = history.baseline?.value ?? null;
   if (value === null) return [];
   return [{
@@ -159,7 +159,7 @@ function pinned(history: History, theme: ChartTheme) {
   }];
 }
 
-function levels(history: History, theme: ChartTheme): CustomSeriesOption {
+function drawLevels(history: History, theme: ChartTheme): CustomSeriesOption {
   return {
     name: "level",
     type: "custom",
@@ -169,7 +169,7 @@ function levels(history: History, theme: ChartTheme): CustomSeriesOption {
     tooltip: { show: false },
     encode: { x: [0, 1], y: [2, 3, 4] },
     data: history.segments.flatMap(({ first_job_id, last_job_id, level }) => {
-      const [begin, end] = [placeOf(history, first_job_id), placeOf(history, last_job_id)];
+      const [begin, end] = [findResult(history, first_job_id), findResult(history, last_job_id)];
       if (begin < 0 || end < 0) return [];
       return [[begin + 0.6, end + 1.4, level.median, level.low ?? level.median, level.high ?? level.median]];
     }),
@@ -184,7 +184,7 @@ function levels(history: History, theme: ChartTheme): CustomSeriesOption {
           {
             type: "rect",
             shape: { x: x1, y: high, width: x2 - x1, height: Math.max(low - high, 0) },
-            style: { fill: colour(theme, 0), opacity: 0.16 },
+            style: { fill: seriesColour(theme, 0), opacity: 0.16 },
           },
           {
             type: "line",
@@ -197,7 +197,7 @@ function levels(history: History, theme: ChartTheme): CustomSeriesOption {
   };
 }
 
-function rings(history: History, highlighted: string | undefined, theme: ChartTheme): ScatterSeriesOption[] {
+function drawHighlights(history: History, highlighted: string | undefined, theme: ChartTheme): ScatterSeriesOption[] {
   if (highlighted === undefined) return [];
   const data = history.points.flatMap((point, index) => {
     const value = valueOf(point, history.metric);
@@ -213,7 +213,7 @@ function rings(history: History, highlighted: string | undefined, theme: ChartTh
   }];
 }
 
-function environment(history: History, theme: ChartTheme): ScatterSeriesOption {
+function drawEnvironmentChanges(history: History, theme: ChartTheme): ScatterSeriesOption {
   return {
     name: "environment changed",
     type: "scatter",
@@ -221,13 +221,13 @@ function environment(history: History, theme: ChartTheme): ScatterSeriesOption {
     yAxisIndex: 1,
     symbol: "triangle",
     symbolSize: 9,
-    itemStyle: { color: colour(theme, 3) },
-    data: changesOfFacts(history.points).map(({ index, facts }) => ({ value: [index + 1, 0.5], name: facts.join("\n") })),
+    itemStyle: { color: seriesColour(theme, 3) },
+    data: findChangedFacts(history.points).map(({ index, facts }) => ({ value: [index + 1, 0.5], name: facts.join("\n") })),
     tooltip: { formatter: (one) => (one as { name: string }).name },
   };
 }
 
-function placeOf(history: History, jobId: string): number {
+function findResult(history: History, jobId: string): number {
   return history.points.findIndex((point) => point.job_id === jobId);
 }
 
@@ -235,9 +235,9 @@ function valueOf(point: Point, metric: string): number | null {
   return point.values[metric] ?? null;
 }
 
-function tableOf(history: History): Drawing["table"] {
+function buildTable(history: History): Drawing["table"] {
   const changed = new Map(history.changes.map((change) => [change.job_id, `${change.kind}, ${change.state}`]));
-  const facts = new Map(changesOfFacts(history.points).map((one) => [one.index, one.facts.join("; ")]));
+  const facts = new Map(findChangedFacts(history.points).map((one) => [one.index, one.facts.join("; ")]));
   return {
     columns: ["measured", "job", history.metric, "verdict", "change", "environment"],
     rows: history.points.map((point, index) => {
@@ -245,7 +245,7 @@ function tableOf(history: History): Drawing["table"] {
       return [
         point.measured_at.slice(0, 16).replace("T", " "),
         point.job_id,
-        value === null ? DASH : plain(value, history.unit),
+        value === null ? DASH : formatValue(value, history.unit),
         point.grade,
         changed.get(point.job_id) ?? "",
         facts.get(index) ?? "",

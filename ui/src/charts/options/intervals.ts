@@ -1,4 +1,4 @@
-// Intervals in, series that draw them out: bars through a point, and bands behind a line.
+// Builds the chart series for intervals: bars through a point and bands behind a line.
 import type { CustomSeriesOption, LineSeriesOption } from "echarts";
 
 import type { Estimate } from "@/api/schema";
@@ -12,7 +12,7 @@ export interface Interval {
 }
 
 /** Return where the interval of an estimate stands; nothing where none can be vouched for. */
-export function standing(at: number, estimate: Estimate | null | undefined): Interval[] {
+export function placeInterval(at: number, estimate: Estimate | null | undefined): Interval[] {
   const ends = estimate ? intervalOf(estimate) : null;
   return ends ? [{ at, low: ends[0], high: ends[1] }] : [];
 }
@@ -25,7 +25,7 @@ interface BarStyle {
 }
 
 /** Return a series that draws each interval as a thick translucent stroke. */
-export function intervalBars(intervals: readonly Interval[], { color, axes, along = "y" }: BarStyle): CustomSeriesOption {
+export function drawIntervalBars(intervals: readonly Interval[], { color, axes, along = "y" }: BarStyle): CustomSeriesOption {
   return {
     type: "custom",
     silent: true,
@@ -49,15 +49,15 @@ export function intervalBars(intervals: readonly Interval[], { color, axes, alon
   };
 }
 
-export interface BandPlace {
+export interface BandPoint {
   at: number;
   low: number | null;
   high: number | null;
 }
 
 /** Return two stacked series that fill what lies between low and high. */
-export function band(
-  places: readonly BandPlace[],
+export function drawBand(
+  places: readonly BandPoint[],
   color: string,
   axes: { xAxisIndex?: number; yAxisIndex?: number } = {},
 ): LineSeriesOption[] {

@@ -3,39 +3,39 @@ import { describe, expect, it } from "vitest";
 
 import { fakeCurve, fakeDistribution, fakeEstimate, fakeHistory, fakeMatrix, fakePoint } from "../../../tests/fakes/analysis";
 import type { ChartTheme } from "../theme";
-import { distributionDrawing, gridOf, spread } from "./distribution";
+import { buildGrid, countSamples, drawDistribution } from "./distribution";
 import type { Drawing } from "./drawing";
-import { changesOfFacts } from "./facts";
-import { heat } from "./heat";
-import { historyDrawing } from "./history";
-import { paretoDrawing } from "./pareto";
-import { sparkline } from "./sparkline";
-import { startsDrawing } from "./starts";
-import { sweepDrawing } from "./sweep";
-import { telemetryDrawing } from "./telemetry";
-import { timelineDrawing } from "./timeline";
+import { findChangedFacts } from "./facts";
+import { buildHeatCells } from "./heat";
+import { drawHistory } from "./history";
+import { drawPareto } from "./pareto";
+import { drawSparkline } from "./sparkline";
+import { drawStarts } from "./starts";
+import { drawSweep } from "./sweep";
+import { drawTelemetry } from "./telemetry";
+import { drawTimeline } from "./timeline";
 
 const THEME: ChartTheme = {
   text: "#111", muted: "#666", grid: "#ddd", surface: "#fff", series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7"],
   good: "#008", bad: "#a00", warn: "#960", accent: "#05a", font: "sans-serif",
 };
 
-function seriesOf(drawing: Drawing): SeriesOption[] {
+function listSeries(drawing: Drawing): SeriesOption[] {
   return drawing.option.series as SeriesOption[];
 }
 
-function named(drawing: Drawing, name: string): SeriesOption {
-  const found = seriesOf(drawing).find((one) => one.name === name);
+function findSeries(drawing: Drawing, name: string): SeriesOption {
+  const found = listSeries(drawing).find((one) => one.name === name);
   if (found === undefined) throw new Error(`no series is called ${name}`);
   return found;
 }
 
 describe("every drawing", () => {
   const drawings = [
-    distributionDrawing([{ name: "a", distribution: fakeDistribution() }], "histogram", THEME),
-    historyDrawing(fakeHistory(), THEME),
-    paretoDrawing(fakeMatrix(), THEME),
-    sweepDrawing(fakeCurve(), THEME),
+    drawDistribution([{ name: "a", distribution: fakeDistribution() }], "histogram", THEME),
+    drawHistory(fakeHistory(), THEME),
+    drawPareto(fakeMatrix(), THEME),
+    drawSweep(fakeCurve(), THEME),
   ];
 
   it("draws its tooltips and never parses them as HTML", () => {
@@ -51,7 +51,7 @@ describe("every drawing", () => {
 });
 
 describe("an axis", () => {
-  const axisOf = (drawing: Drawing) => {
+  const readAxis = (drawing: Drawing) => {
     const axis = drawing.option.yAxis as { name: string; axisLabel: { formatter: (value: number) => string } } | { name: string; axisLabel: { formatter: (value: number) => string } }[];
     const first = Array.isArray(axis) ? axis[0] : axis;
     if (first === undefined) throw new Error("it has no axis");
@@ -62,8 +62,8 @@ describe("an axis", () => {
     const level = fakeCurve().levels[0];
     if (!level) throw new Error("it has no level");
     const levels = [10e6, 60e6].map((value, index) => ({ ...level, load: index + 1, throughput: fakeEstimate({ value, unit: "1/s", low: null, high: null }) }));
-    const drawing = sweepDrawing(fakeCurve({ levels }), THEME);
-    const axis = axisOf(drawing);
+    const drawing = drawSweep(fakeCurve({ levels }), THEME);
+    const axis = readAxis(drawing);
     expect(axis.name).toBe("throughput, M/s");
     expect(axis.marks(0, 20e6, 62.5e6)).toEqual(["0", "20", "62.5"]);
     expect(drawing.table.rows[1]?.[1]).toBe("60.0 M/s");
@@ -71,7 +71,7 @@ describe("an axis", () => {
 
   it("groups what a prefix cannot shorten", () => {
     const points = [25_000_000, 26_000_000].map((value, index) => fakePoint(index, { value, values: { "inference_ms.p50": value } }));
-    const axis = axisOf(historyDrawing(fakeHistory({ points, segments: [], changes: [] }), THEME));
+    const axis = readAxis(drawHistory(fakeHistory({ points, segments: [], changes: [] }), THEME));
     expect(axis.name).toBe("inference_ms.p50, s");
     expect(axis.marks(26_000_000)).toEqual(["26\u202f000"]);
   });
@@ -84,44 +84,44 @@ describe("a distribution", () => {
   ];
 
   it("shows shares, so that jobs with unlike numbers of samples can be laid over each other", () => {
-    const line = named(distributionDrawing(shown, "histogram", THEME), "before") as LineSeriesOption;
+    const line = findSeries(drawDistribution(shown, "histogram", THEME), "before") as LineSeriesOption;
     expect(line.data).toEqual([[1, 0.4], [2, 0.6], [3, 0.6]]);
   });
 
   it("has the same bins for all that are laid over each other, as wide as the samples ask", () => {
     const ecdf = [0, 0.25, 0.5, 0.75, 1].map((share) => ({ share, value: 100 * share, low: 0, high: 0 }));
     const one = { name: "one", distribution: fakeDistribution({ edges: Array.from({ length: 241 }, (_, at) => at), counts: Array.from({ length: 240 }, () => 1), count: 240, ecdf }) };
-    const grid = gridOf([one, { ...one, name: "other" }], 0, 240, false);
+    const grid = buildGrid([one, { ...one, name: "other" }], 0, 240, false);
     expect(grid).toHaveLength(16);
     expect([grid[0], grid.at(-1)]).toEqual([0, 240]);
-    expect(spread(one.distribution, grid)).toEqual(Array.from({ length: 15 }, () => 16));
-    expect(spread({ edges: [0, 10], counts: [4] }, [0, 5, 7.5])).toEqual([2, 1]);
+    expect(countSamples(one.distribution, grid)).toEqual(Array.from({ length: 15 }, () => 16));
+    expect(countSamples({ edges: [0, 10], counts: [4] }, [0, 5, 7.5])).toEqual([2, 1]);
   });
 
   it("cuts its axis where a few samples lie far off, and says how many and how far", () => {
     const ecdf = [[0, 10], [0.25, 11], [0.5, 12], [0.75, 13], [0.95, 15], [1, 400]].map(([share = 0, value = 0]) => ({ share, value, low: 0, high: 0 }));
     const far = fakeDistribution({ edges: [10, 15, 400], counts: [95, 5], count: 100, ecdf, unit: "ms" });
-    const { xAxis } = distributionDrawing([{ name: "far", distribution: far }], "histogram", THEME).option as { xAxis: { name: string; max: number } };
+    const { xAxis } = drawDistribution([{ name: "far", distribution: far }], "histogram", THEME).option as { xAxis: { name: string; max: number } };
     expect(xAxis.max).toBe(18);
     expect(xAxis.name).toContain("5 % of the samples lie farther, to 400 ms");
   });
 
   it("marks the median with its interval", () => {
-    const line = named(distributionDrawing(shown, "ecdf", THEME), "after") as LineSeriesOption;
+    const line = findSeries(drawDistribution(shown, "ecdf", THEME), "after") as LineSeriesOption;
     expect(line.markLine?.data).toEqual([{ xAxis: 2 }]);
     expect(line.markArea?.data).toEqual([[{ xAxis: 1.8 }, { xAxis: 2.2 }]]);
   });
 
   it("tells two lines apart by more than their colour", () => {
-    const drawing = distributionDrawing(shown, "ecdf", THEME);
-    const dashes = seriesOf(drawing).filter((one) => one.name).map((one) => JSON.stringify((one as LineSeriesOption).lineStyle?.type));
+    const drawing = drawDistribution(shown, "ecdf", THEME);
+    const dashes = listSeries(drawing).filter((one) => one.name).map((one) => JSON.stringify((one as LineSeriesOption).lineStyle?.type));
     expect(new Set(dashes).size).toBe(2);
   });
 });
 
 describe("a history", () => {
   it("puts a change between the last result before it and the first after it", () => {
-    const dots = named(historyDrawing(fakeHistory(), THEME), "valid") as ScatterSeriesOption;
+    const dots = findSeries(drawHistory(fakeHistory(), THEME), "valid") as ScatterSeriesOption;
     expect(dots.markLine?.data).toMatchObject([{ xAxis: 20.5, name: "c1", lineStyle: { color: THEME.bad, type: "solid" } }]);
   });
 
@@ -129,7 +129,7 @@ describe("a history", () => {
     const state = (name: "suspect" | "acknowledged" | "rejected") => {
       const [change] = fakeHistory().changes;
       const changes = change === undefined ? [] : [{ ...change, state: name }];
-      return (named(historyDrawing(fakeHistory({ changes }), THEME), "valid") as ScatterSeriesOption).markLine?.data;
+      return (findSeries(drawHistory(fakeHistory({ changes }), THEME), "valid") as ScatterSeriesOption).markLine?.data;
     };
     expect(state("suspect")).toMatchObject([{ lineStyle: { type: "dotted" } }]);
     expect(state("acknowledged")).toMatchObject([{ lineStyle: { color: THEME.muted } }]);
@@ -137,38 +137,38 @@ describe("a history", () => {
   });
 
   it("names the experiment behind each dot, so that a click can lead there", () => {
-    const dots = named(historyDrawing(fakeHistory(), THEME), "valid") as ScatterSeriesOption;
+    const dots = findSeries(drawHistory(fakeHistory(), THEME), "valid") as ScatterSeriesOption;
     expect(dots.data?.[3]).toMatchObject({ experimentId: "e3", jobId: "e3-001" });
   });
 
   it("shows a void result apart and one without the number only in the table", () => {
     const points = [fakePoint(0), fakePoint(1, { grade: "void" }), fakePoint(2, { values: {} })];
-    const drawing = historyDrawing(fakeHistory({ points, segments: [], changes: [] }), THEME);
-    expect((named(drawing, "void, not judged") as ScatterSeriesOption).data).toHaveLength(1);
-    expect((named(drawing, "valid") as ScatterSeriesOption).data).toHaveLength(1);
+    const drawing = drawHistory(fakeHistory({ points, segments: [], changes: [] }), THEME);
+    expect((findSeries(drawing, "void, not judged") as ScatterSeriesOption).data).toHaveLength(1);
+    expect((findSeries(drawing, "valid") as ScatterSeriesOption).data).toHaveLength(1);
     expect(drawing.table.rows).toHaveLength(3);
   });
 
   it("draws each level from its first result to its last", () => {
-    const levels = named(historyDrawing(fakeHistory(), THEME), "level") as CustomSeriesOption;
+    const levels = findSeries(drawHistory(fakeHistory(), THEME), "level") as CustomSeriesOption;
     expect(levels.data).toEqual([[0.6, 20.4, 10.1, 10, 10.2], [20.6, 25.4, 12, 11.8, 12.2]]);
   });
 
   it("tells what changed around it, and leaves out the commit, which nearly always does", () => {
     const points = [fakePoint(0), fakePoint(1, { facts: { commit: "x", kernel: "6.5" } }), fakePoint(2, { facts: {} })];
-    expect(changesOfFacts(points)).toEqual([{ index: 1, facts: ["kernel: 6.1 → 6.5"] }]);
+    expect(findChangedFacts(points)).toEqual([{ index: 1, facts: ["kernel: 6.1 → 6.5"] }]);
   });
 });
 
 describe("a sweep", () => {
   it("draws an interval for each level that has one", () => {
-    const bars = seriesOf(sweepDrawing(fakeCurve(), THEME)).find((one) => one.type === "custom") as CustomSeriesOption;
+    const bars = listSeries(drawSweep(fakeCurve(), THEME)).find((one) => one.type === "custom") as CustomSeriesOption;
     expect(bars.data).toHaveLength(5);
     expect((bars.data as number[][])[0]).toEqual([1, 95, 105]);
   });
 
   it("draws a level that takes no part in the claims hollow", () => {
-    const line = named(sweepDrawing(fakeCurve(), THEME), "throughput") as LineSeriesOption;
+    const line = findSeries(drawSweep(fakeCurve(), THEME), "throughput") as LineSeriesOption;
     expect(line.data?.map((one) => (one as { symbol: string }).symbol)).toEqual([
       "circle", "circle", "circle", "circle", "emptyCircle",
     ]);
@@ -176,24 +176,24 @@ describe("a sweep", () => {
 
   it("marks no knee where none could be claimed", () => {
     const curve = fakeCurve({ knee: { state: "not found", text: "no saturation found" }, slo: null });
-    const marks = seriesOf(sweepDrawing(curve, THEME)).slice(-2) as LineSeriesOption[];
+    const marks = listSeries(drawSweep(curve, THEME)).slice(-2) as LineSeriesOption[];
     expect(marks.map((one) => one.markLine?.data)).toEqual([[], []]);
   });
 });
 
 describe("a matrix", () => {
   it("is tinted by how much worse a cell is than the best, on a logarithmic scale", () => {
-    const shades = heat(fakeMatrix()).map((row) => row.map((one) => one.worse));
+    const shades = buildHeatCells(fakeMatrix()).map((row) => row.map((one) => one.worse));
     expect(shades).toEqual([[0, 1], [0.5, null]]);
   });
 
   it("turns the tint round where more is better, and has none where neither is", () => {
-    expect(heat(fakeMatrix({ better: "higher" }))[0]?.map((one) => one.worse)).toEqual([1, 0]);
-    expect(heat(fakeMatrix({ better: "neither" })).flat().every((one) => one.worse === null)).toBe(true);
+    expect(buildHeatCells(fakeMatrix({ better: "higher" }))[0]?.map((one) => one.worse)).toEqual([1, 0]);
+    expect(buildHeatCells(fakeMatrix({ better: "neither" })).flat().every((one) => one.worse === null)).toBe(true);
   });
 
   it("joins the front and nothing behind it", () => {
-    const line = seriesOf(paretoDrawing(fakeMatrix(), THEME)).at(-1) as LineSeriesOption;
+    const line = listSeries(drawPareto(fakeMatrix(), THEME)).at(-1) as LineSeriesOption;
     expect(line.data).toEqual([[2, 10]]);
   });
 });
@@ -202,8 +202,8 @@ describe("what a job did over time", () => {
   it("shows the median of each bucket, and failures where there were some", () => {
     const bucket = (at_s: number, failed: number) => ({ at_s, count: 3, failed, low: 1, median: 2, high: 3 });
     const runs = [{ repetition: 0, is_used: true, excluded: "", begin_s: 0, end_s: 2, buckets: [bucket(0, 0), bucket(1, 2)] }];
-    const drawing = timelineDrawing({ job_id: "j", title: "t", metric: "e2e_ms", unit: "ms", width_s: 1, runs }, THEME);
-    const line = named(drawing, "run 0") as LineSeriesOption;
+    const drawing = drawTimeline({ job_id: "j", title: "t", metric: "e2e_ms", unit: "ms", width_s: 1, runs }, THEME);
+    const line = findSeries(drawing, "run 0") as LineSeriesOption;
     expect(line.data).toEqual([[0, 2], [1, 2]]);
     expect(line.markPoint?.data).toMatchObject([{ coord: [1, 3], value: 2 }]);
     expect(drawing.table.rows).toEqual([["0", "yes", "6", "2", "1.00 ms", "3.00 ms"]]);
@@ -212,28 +212,28 @@ describe("what a job did over time", () => {
   it("gives each counter a panel of its own and keeps the gaps between runs", () => {
     const counter = { probe: "cpu", counter: "busy", unit: "1", at_s: [0, 1, 2], value: [0.5, null, 0.7] };
     const measured = [{ repetition: 0, begin_s: 0, end_s: 1 }];
-    const drawing = telemetryDrawing({ job_id: "j", title: "t", series: [counter, counter], measured }, THEME);
+    const drawing = drawTelemetry({ job_id: "j", title: "t", series: [counter, counter], measured }, THEME);
     expect(drawing.option.grid).toHaveLength(2);
-    expect((seriesOf(drawing)[0] as LineSeriesOption).data).toEqual([[0, 0.5], [1, null], [2, 0.7]]);
+    expect((listSeries(drawing)[0] as LineSeriesOption).data).toEqual([[0, 0.5], [1, null], [2, 0.7]]);
   });
 
   it("sets cold beside warm and leaves out what was not measured", () => {
     const run = { repetition: 0, kind: "load" as const, is_used: true, excluded: "", load: 100, first: 20, warm: null };
-    const drawing = startsDrawing({ job_id: "j", title: "t", unit: "ms", runs: [run], estimates: {} }, THEME);
-    expect((named(drawing, "load (cold)") as ScatterSeriesOption).data).toHaveLength(1);
-    expect((named(drawing, "warm, median of a run") as ScatterSeriesOption).data).toEqual([]);
+    const drawing = drawStarts({ job_id: "j", title: "t", unit: "ms", runs: [run], estimates: {} }, THEME);
+    expect((findSeries(drawing, "load (cold)") as ScatterSeriesOption).data).toHaveLength(1);
+    expect((findSeries(drawing, "warm, median of a run") as ScatterSeriesOption).data).toEqual([]);
   });
 });
 
 describe("a sparkline", () => {
   it("breaks where a number is missing and ends at the last that is known", () => {
-    const drawn = sparkline([1, 2, null, 3, 4, null], 86, 20);
+    const drawn = drawSparkline([1, 2, null, 3, 4, null], 86, 20);
     expect(drawn?.paths).toHaveLength(2);
     expect(drawn?.last).toEqual({ x: 67, y: 3 });
   });
 
   it("is not drawn of nothing, and runs through the middle where nothing changes", () => {
-    expect(sparkline([null], 86, 20)).toBeNull();
-    expect(sparkline([5, 5], 86, 20)?.last.y).toBe(10);
+    expect(drawSparkline([null], 86, 20)).toBeNull();
+    expect(drawSparkline([5, 5], 86, 20)?.last.y).toBe(10);
   });
 });

@@ -1,34 +1,34 @@
-// A matrix in, its Pareto front out: the metric against cost or power, with intervals in both, the front joined.
+// Builds the chart options for a Pareto front: the metric against cost or power, with intervals in both.
 import type { EChartsOption, LineSeriesOption, ScatterSeriesOption, SeriesOption } from "echarts";
 
 import type { MatrixReport, ParetoPoint } from "@/api/schema";
-import { text } from "@/components/number";
+import { formatEstimate } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { base, legend, valueAxis, type Drawing } from "./drawing";
-import { intervalBars, standing } from "./intervals";
+import { baseOption, buildValueAxis, type Drawing, legendOption } from "./drawing";
+import { drawIntervalBars, placeInterval } from "./intervals";
 
 const FRONT = "on the front";
 const BEHIND = "behind it";
 
-export function paretoDrawing(report: MatrixReport, theme: ChartTheme): Drawing {
+export function drawPareto(report: MatrixReport, theme: ChartTheme): Drawing {
   const points = report.pareto;
   const against = againstName(points);
   const option: EChartsOption = {
-    ...base(theme),
-    legend: legend(theme, [FRONT, BEHIND]),
+    ...baseOption(theme),
+    legend: legendOption(theme, [FRONT, BEHIND]),
     grid: { left: 72, right: 32, top: 48, bottom: 48 },
     xAxis: {
-      ...valueAxis(theme, points.map((one) => one.against.value), against, points[0]?.against.unit ?? "1"),
+      ...buildValueAxis(theme, points.map((one) => one.against.value), against, points[0]?.against.unit ?? "1"),
       nameLocation: "middle",
       nameGap: 28,
     },
-    yAxis: valueAxis(theme, points.map((one) => one.value.value), report.metric, report.unit),
-    series: [...group(points, true, theme), ...group(points, false, theme), joined(points, theme)],
+    yAxis: buildValueAxis(theme, points.map((one) => one.value.value), report.metric, report.unit),
+    series: [...drawGroup(points, true, theme), ...drawGroup(points, false, theme), joinFront(points, theme)],
   };
-  return { option, table: tableOf(report, against), height: 340 };
+  return { option, table: buildTable(report, against), height: 340 };
 }
 
-function group(points: readonly ParetoPoint[], isFront: boolean, theme: ChartTheme): SeriesOption[] {
+function drawGroup(points: readonly ParetoPoint[], isFront: boolean, theme: ChartTheme): SeriesOption[] {
   const mine = points.filter((one) => one.is_front === isFront);
   const color = isFront ? theme.good : theme.muted;
   const dots: ScatterSeriesOption = {
@@ -39,23 +39,23 @@ function group(points: readonly ParetoPoint[], isFront: boolean, theme: ChartThe
     itemStyle: { color },
     label: { show: true, position: "top", color: theme.muted, fontSize: 11, formatter: "{b}" },
     labelLayout: { hideOverlap: true },
-    data: mine.map((one) => ({ name: nameOf(one), value: [one.against.value, one.value.value] })),
-    tooltip: { formatter: (one) => textOf(mine[(one as { dataIndex: number }).dataIndex]) },
+    data: mine.map((one) => ({ name: pointName(one), value: [one.against.value, one.value.value] })),
+    tooltip: { formatter: (one) => formatPoint(mine[(one as { dataIndex: number }).dataIndex]) },
   };
   return [
-    intervalBars(spans(mine, "value", "against"), { color, along: "y" }),
-    intervalBars(spans(mine, "against", "value"), { color, along: "x" }),
+    drawIntervalBars(placeIntervals(mine, "value", "against"), { color, along: "y" }),
+    drawIntervalBars(placeIntervals(mine, "against", "value"), { color, along: "x" }),
     dots,
   ];
 }
 
 type Side = "value" | "against";
 
-function spans(points: readonly ParetoPoint[], of: Side, at: Side) {
-  return points.flatMap((one) => standing(one[at].value, one[of]));
+function placeIntervals(points: readonly ParetoPoint[], of: Side, at: Side) {
+  return points.flatMap((one) => placeInterval(one[at].value, one[of]));
 }
 
-function joined(points: readonly ParetoPoint[], theme: ChartTheme): LineSeriesOption {
+function joinFront(points: readonly ParetoPoint[], theme: ChartTheme): LineSeriesOption {
   const front = points.filter((one) => one.is_front).sort((a, b) => a.against.value - b.against.value);
   return {
     type: "line",
@@ -71,19 +71,19 @@ function againstName(points: readonly ParetoPoint[]): string {
   return points[0]?.against.unit === "W" ? "power" : "cost of a million";
 }
 
-function nameOf(point: ParetoPoint): string {
+function pointName(point: ParetoPoint): string {
   return `${point.row} × ${point.column}`;
 }
 
-function textOf(point: ParetoPoint | undefined): string {
-  return point === undefined ? "" : `${nameOf(point)}\n${text(point.value)}\n${text(point.against)}`;
+function formatPoint(point: ParetoPoint | undefined): string {
+  return point === undefined ? "" : `${pointName(point)}\n${formatEstimate(point.value)}\n${formatEstimate(point.against)}`;
 }
 
-function tableOf(report: MatrixReport, against: string): Drawing["table"] {
+function buildTable(report: MatrixReport, against: string): Drawing["table"] {
   return {
     columns: ["configuration", report.metric, against, "place"],
     rows: report.pareto.map((one) => [
-      nameOf(one), text(one.value), text(one.against), one.is_front ? FRONT : BEHIND,
+      pointName(one), formatEstimate(one.value), formatEstimate(one.against), one.is_front ? FRONT : BEHIND,
     ]),
   };
 }

@@ -1,11 +1,11 @@
-// The starts of a job's runs in, cold against warm out: load, first answer and the warm median, run by run.
+// Builds the chart options for cold and warm starts: load, first answer and warm median of each run.
 import type { EChartsOption, ScatterSeriesOption } from "echarts";
 
 import type { Estimate, Starts } from "@/api/schema";
-import { DASH, plain, text } from "@/components/number";
+import { DASH, formatEstimate, formatValue } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { base, colour, valueAxis, type Drawing } from "./drawing";
-import { intervalBars, standing } from "./intervals";
+import { baseOption, buildValueAxis, type Drawing, seriesColour } from "./drawing";
+import { drawIntervalBars, placeInterval } from "./intervals";
 
 type Run = Starts["runs"][number];
 type Phase = "load" | "first" | "warm";
@@ -22,13 +22,13 @@ const KEYS: Record<Phase, readonly string[]> = {
   warm: ["inference_ms.p50", "e2e_ms.p50"],
 };
 
-export function startsDrawing(starts: Starts, theme: ChartTheme): Drawing {
+export function drawStarts(starts: Starts, theme: ChartTheme): Drawing {
   const values = starts.runs.flatMap((run) => PHASES.map(({ phase }) => run[phase])).filter(isNumber);
   const option: EChartsOption = {
-    ...base(theme),
+    ...baseOption(theme),
     grid: { left: 160, right: 24, top: 8, bottom: 44 },
     xAxis: {
-      ...valueAxis(theme, values, "", starts.unit),
+      ...buildValueAxis(theme, values, "", starts.unit),
       nameLocation: "middle",
       nameGap: 26,
     },
@@ -42,11 +42,11 @@ export function startsDrawing(starts: Starts, theme: ChartTheme): Drawing {
       splitLine: { show: false },
     },
     series: PHASES.flatMap(({ phase, name, symbol }, row) => {
-      const interval = standing(row, estimateOf(starts, phase));
-      return [intervalBars(interval, { color: colour(theme, row), along: "x" }), dots(starts, phase, { name, symbol, row }, theme)];
+      const interval = placeInterval(row, findEstimate(starts, phase));
+      return [drawIntervalBars(interval, { color: seriesColour(theme, row), along: "x" }), drawDots(starts, phase, { name, symbol, row }, theme)];
     }),
   };
-  return { option, table: tableOf(starts), height: 180 };
+  return { option, table: buildTable(starts), height: 180 };
 }
 
 interface Row {
@@ -55,44 +55,44 @@ interface Row {
   row: number;
 }
 
-function dots(starts: Starts, phase: Phase, { name, symbol, row }: Row, theme: ChartTheme): ScatterSeriesOption {
+function drawDots(starts: Starts, phase: Phase, { name, symbol, row }: Row, theme: ChartTheme): ScatterSeriesOption {
   return {
     name,
     type: "scatter",
     symbol,
     symbolSize: 8,
-    itemStyle: { color: colour(theme, row), opacity: 0.85 },
+    itemStyle: { color: seriesColour(theme, row), opacity: 0.85 },
     data: starts.runs.flatMap((run) => {
       const value = run[phase];
       return isNumber(value) ? [{ value: [value, row], name: `run ${String(run.repetition)}` }] : [];
     }),
-    tooltip: { formatter: (one) => dotText(one, starts.unit) },
+    tooltip: { formatter: (one) => formatDot(one, starts.unit) },
   };
 }
 
-function dotText(one: unknown, unit: string): string {
+function formatDot(one: unknown, unit: string): string {
   const { name, value } = one as { name: string; value: [number, number] };
-  return `${name}: ${plain(value[0], unit)}`;
+  return `${name}: ${formatValue(value[0], unit)}`;
 }
 
-function estimateOf(starts: Starts, phase: Phase): Estimate | undefined {
+function findEstimate(starts: Starts, phase: Phase): Estimate | undefined {
   return KEYS[phase].map((key) => starts.estimates[key]).find((one) => one !== undefined);
 }
 
-function tableOf(starts: Starts): Drawing["table"] {
+function buildTable(starts: Starts): Drawing["table"] {
   const all = PHASES.map(({ phase }) => {
-    const estimate = estimateOf(starts, phase);
-    return estimate === undefined ? DASH : text(estimate);
+    const estimate = findEstimate(starts, phase);
+    return estimate === undefined ? DASH : formatEstimate(estimate);
   });
   return {
     columns: ["run", ...PHASES.map((one) => one.name)],
-    rows: [["all runs", ...all], ...starts.runs.map((run) => rowOf(run, starts.unit))],
+    rows: [["all runs", ...all], ...starts.runs.map((run) => buildRow(run, starts.unit))],
   };
 }
 
-function rowOf(run: Run, unit: string): string[] {
+function buildRow(run: Run, unit: string): string[] {
   const name = `run ${String(run.repetition)}${run.is_used ? "" : " (not used)"}`;
-  return [name, ...PHASES.map(({ phase }) => (isNumber(run[phase]) ? plain(run[phase], unit) : DASH))];
+  return [name, ...PHASES.map(({ phase }) => (isNumber(run[phase]) ? formatValue(run[phase], unit) : DASH))];
 }
 
 function isNumber(value: unknown): value is number {

@@ -1,11 +1,11 @@
-// A job's samples over time in, a chart out: the median of each bucket in a band from its least to its most.
+// Builds the chart options for samples over time: the median of each bucket in a band from its minimum to its maximum.
 import type { EChartsOption, LineSeriesOption } from "echarts";
 
 import type { Timeline } from "@/api/schema";
-import { DASH, plain } from "@/components/number";
+import { DASH, formatValue } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { base, bottomAxis, colour, legend, stroke, tooltip, valueAxis, type Drawing } from "./drawing";
-import { band } from "./intervals";
+import { baseOption, buildBottomAxis, buildValueAxis, type Drawing, legendOption, lineStyle, seriesColour, tooltipOption } from "./drawing";
+import { drawBand } from "./intervals";
 
 /** Beyond so many runs, lines lie on top of each other: the first ones are drawn, and all are in the table. */
 const MOST_RUNS = 6;
@@ -15,39 +15,39 @@ const MOST_DOTS = 60;
 
 type Run = Timeline["runs"][number];
 
-export function timelineDrawing(timeline: Timeline, theme: ChartTheme): Drawing {
+export function drawTimeline(timeline: Timeline, theme: ChartTheme): Drawing {
   const runs = timeline.runs.slice(0, MOST_RUNS);
   const values = runs.flatMap((run) => run.buckets.flatMap((one) => [one.low, one.high])).filter(isNumber);
   const option: EChartsOption = {
-    ...base(theme),
-    tooltip: { ...tooltip(theme), trigger: "axis", valueFormatter: (value) => valueText(value, timeline.unit) },
-    legend: legend(theme, runs.map(nameOf)),
+    ...baseOption(theme),
+    tooltip: { ...tooltipOption(theme), trigger: "axis", valueFormatter: (value) => formatCell(value, timeline.unit) },
+    legend: legendOption(theme, runs.map(runName)),
     grid: { left: 64, right: 16, top: 44, bottom: 44 },
-    xAxis: { ...bottomAxis(theme, "s since the run began"), min: 0 },
-    yAxis: valueAxis(theme, values, timeline.metric, timeline.unit),
-    series: runs.flatMap((run, index) => seriesOf(run, index, theme)),
+    xAxis: { ...buildBottomAxis(theme, "s since the run began"), min: 0 },
+    yAxis: buildValueAxis(theme, values, timeline.metric, timeline.unit),
+    series: runs.flatMap((run, index) => buildSeries(run, index, theme)),
   };
-  return { option, table: tableOf(timeline), height: 280 };
+  return { option, table: buildTable(timeline), height: 280 };
 }
 
-function seriesOf(run: Run, index: number, theme: ChartTheme): LineSeriesOption[] {
+function buildSeries(run: Run, index: number, theme: ChartTheme): LineSeriesOption[] {
   // Where samples are rare most buckets are empty: the line goes from one that has some to the next.
   const filled = run.buckets.filter((one) => one.count > 0);
   const places = filled.map((one) => ({ at: one.at_s, low: one.low ?? null, high: one.high ?? null }));
   const median: LineSeriesOption = {
-    name: nameOf(run),
+    name: runName(run),
     type: "line",
     symbol: filled.length > MOST_DOTS ? "none" : "circle",
     symbolSize: 4,
-    lineStyle: { ...stroke(theme, index), width: 1.5 },
-    itemStyle: { color: colour(theme, index) },
+    lineStyle: { ...lineStyle(theme, index), width: 1.5 },
+    itemStyle: { color: seriesColour(theme, index) },
     data: filled.map((one) => [one.at_s, one.median ?? null]),
-    ...failures(run, theme),
+    ...drawFailures(run, theme),
   };
-  return [...band(places, colour(theme, index)), median];
+  return [...drawBand(places, seriesColour(theme, index)), median];
 }
 
-function failures(run: Run, theme: ChartTheme): Partial<LineSeriesOption> {
+function drawFailures(run: Run, theme: ChartTheme): Partial<LineSeriesOption> {
   const failed = run.buckets.filter((one) => one.failed > 0 && isNumber(one.high));
   if (failed.length === 0) return {};
   return {
@@ -61,7 +61,7 @@ function failures(run: Run, theme: ChartTheme): Partial<LineSeriesOption> {
   };
 }
 
-function tableOf(timeline: Timeline): Drawing["table"] {
+function buildTable(timeline: Timeline): Drawing["table"] {
   return {
     columns: ["run", "used", "samples", "failed", "least", "most"],
     rows: timeline.runs.map((run) => [
@@ -69,18 +69,18 @@ function tableOf(timeline: Timeline): Drawing["table"] {
       run.is_used ? "yes" : run.excluded || "no",
       String(sum(run.buckets.map((one) => one.count))),
       String(sum(run.buckets.map((one) => one.failed))),
-      valueText(Math.min(...run.buckets.map((one) => one.low).filter(isNumber)), timeline.unit),
-      valueText(Math.max(...run.buckets.map((one) => one.high).filter(isNumber)), timeline.unit),
+      formatCell(Math.min(...run.buckets.map((one) => one.low).filter(isNumber)), timeline.unit),
+      formatCell(Math.max(...run.buckets.map((one) => one.high).filter(isNumber)), timeline.unit),
     ]),
   };
 }
 
-function nameOf(run: Run): string {
+function runName(run: Run): string {
   return run.is_used ? `run ${String(run.repetition)}` : `run ${String(run.repetition)} (not used)`;
 }
 
-function valueText(value: unknown, unit: string): string {
-  return isNumber(value) && Number.isFinite(value) ? plain(value, unit) : DASH;
+function formatCell(value: unknown, unit: string): string {
+  return isNumber(value) && Number.isFinite(value) ? formatValue(value, unit) : DASH;
 }
 
 function isNumber(value: unknown): value is number {

@@ -1,10 +1,10 @@
-// What to wait for and whom to tell in, an alarm on the server out; its secret is shown this one time.
+// The dialog that adds an alarm and shows its secret once.
 import { useQueryClient } from "@tanstack/react-query";
 import { type SyntheticEvent, useId, useState } from "react";
 
 import type { Alarm, MadeAlarm, NewAlarm } from "@/api/schema";
 import { Dialog } from "@/components/Dialog";
-import { Choice, Field, Word } from "@/components/Field";
+import { Field, SelectField, TextField } from "@/components/Field";
 import { Secret } from "@/components/Secret";
 import { Failure } from "@/components/states";
 
@@ -15,11 +15,11 @@ const SEVERITIES = ["info", "warning", "critical"].map((value) => ({ value, labe
 
 export function AddAlarm({ onClose, known }: { onClose: () => void; known: readonly Alarm[] }) {
   const [made, setMade] = useState<MadeAlarm | null>(null);
-  if (made) return <Made of={made} onClose={onClose} />;
-  return <Asked onClose={onClose} onMade={setMade} known={known} />;
+  if (made) return <SecretDialog of={made} onClose={onClose} />;
+  return <AlarmForm onClose={onClose} onMade={setMade} known={known} />;
 }
 
-function Asked({ onClose, onMade, known }: { onClose: () => void; onMade: (made: MadeAlarm) => void; known: readonly Alarm[] }) {
+function AlarmForm({ onClose, onMade, known }: { onClose: () => void; onMade: (made: MadeAlarm) => void; known: readonly Alarm[] }) {
   const [name, setName] = useState("");
   const [word, setWord] = useState("regression");
   const [limit, setLimit] = useState("");
@@ -43,7 +43,7 @@ function Asked({ onClose, onMade, known }: { onClose: () => void; onMade: (made:
       to: to.split(/\s+/).filter(Boolean),
       via: via.split(/[\s,]+/).filter(Boolean),
       recipe: recipe || null,
-      labels: labelsOf(labels),
+      labels: parseLabels(labels),
       owner: owner || null,
     };
     try {
@@ -66,26 +66,26 @@ function Asked({ onClose, onMade, known }: { onClose: () => void; onMade: (made:
     >
       <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
         <div className="fields">
-          <Word label="Name" value={name} required onChange={setName} placeholder="ops" />
-          <Choice label="Severity" value={severity} options={SEVERITIES} onChange={setSeverity} />
-          <Choice
+          <TextField label="Name" value={name} required onChange={setName} placeholder="ops" />
+          <SelectField label="Severity" value={severity} options={SEVERITIES} onChange={setSeverity} />
+          <SelectField
             label="When"
             value={word}
             options={[...WORDS.map((value) => ({ value, label: value })), { value: "", label: "a number is beyond a limit" }]}
             onChange={setWord}
           />
-          {word === "" && <Word label="Limit" value={limit} required onChange={setLimit} placeholder="inference_ms.p99 > 20" />}
-          <Word label="Only of the recipe" value={recipe} onChange={setRecipe} placeholder="any" />
-          <Word label="Only with the labels" value={labels} onChange={setLabels} placeholder="team=vision room=lab2" />
-          <Word label="Only of the owner" value={owner} onChange={setOwner} placeholder="anybody" />
+          {word === "" && <TextField label="Limit" value={limit} required onChange={setLimit} placeholder="inference_ms.p99 > 20" />}
+          <TextField label="Only of the recipe" value={recipe} onChange={setRecipe} placeholder="any" />
+          <TextField label="Only with the labels" value={labels} onChange={setLabels} placeholder="team=vision room=lab2" />
+          <TextField label="Only of the owner" value={owner} onChange={setOwner} placeholder="anybody" />
         </div>
         <Field label="Addresses to tell" help="One a line: webhook+https://…, or any that apprise knows (mailto://, slack://, …). They are never shown again.">
-          {(tie) => <textarea {...tie} className="few" spellCheck={false} value={to} onChange={(event) => setTo(event.target.value)} />}
+          {(control) => <textarea {...control} className="few" spellCheck={false} value={to} onChange={(event) => setTo(event.target.value)} />}
         </Field>
         <div className="fields">
-          <Word label="Also tell those of" value={via} onChange={setVia} placeholder={others || "names of other alarms"} />
-          <Word label="Least time between messages" value={quiet} onChange={setQuiet} />
-          <Word label="Tell again after" value={again} onChange={setAgain} />
+          <TextField label="Also tell those of" value={via} onChange={setVia} placeholder={others || "names of other alarms"} />
+          <TextField label="Least time between messages" value={quiet} onChange={setQuiet} />
+          <TextField label="Tell again after" value={again} onChange={setAgain} />
         </div>
         {error !== null && <Failure error={error} />}
       </form>
@@ -93,13 +93,13 @@ function Asked({ onClose, onMade, known }: { onClose: () => void; onMade: (made:
   );
 }
 
-/** Words of KEY=VALUE in, labels out; a word without a sign is a label whose value is empty. */
-function labelsOf(text: string): Record<string, string> {
+/** Parse words of KEY=VALUE into labels; a word without `=` is a label with an empty value. */
+function parseLabels(text: string): Record<string, string> {
   const words = text.split(/[\s,]+/).filter(Boolean);
   return Object.fromEntries(words.map((word) => [word.split("=")[0] ?? word, word.split("=").slice(1).join("=")]));
 }
 
-function Made({ of: made, onClose }: { of: MadeAlarm; onClose: () => void }) {
+function SecretDialog({ of: made, onClose }: { of: MadeAlarm; onClose: () => void }) {
   return (
     <Dialog title={`The alarm ${made.alarm.name} is made`} onClose={onClose} footer={<button type="button" className="button primary" onClick={onClose}>It is kept</button>}>
       <Secret secret={made.secret}>This secret signs what is sent to webhooks. Keep it now: it is shown this one time.</Secret>

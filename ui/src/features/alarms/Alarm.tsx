@@ -1,35 +1,35 @@
-// One alarm: whether what it waits for is so now, what it found before, and what became of the telling.
+// The page of one alarm: its settings, incidents and deliveries.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 
 import type { Alarm as OneAlarm, Delivery, Incident, TestAnswer } from "@/api/schema";
-import { State } from "@/components/Badge";
-import { Confirmed } from "@/components/Dialog";
+import { StateBadge } from "@/components/Badge";
+import { ConfirmButton } from "@/components/Dialog";
 import { Card, Facts, Page } from "@/components/layout";
-import { Empty, Shown } from "@/components/states";
+import { EmptyState, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
-import { Ago, exactly } from "@/components/time";
-import { useAct } from "@/components/toasts";
+import { formatInstant, RelativeTime } from "@/components/time";
+import { useAction } from "@/components/toasts";
 
-import { aimOf, Now, Severity } from "./marks";
+import { describeTarget, IncidentBadge, SeverityBadge } from "./badges";
 import { alarmQuery, deliveriesQuery, incidentsQuery, removeAlarm, testAlarm } from "./queries";
 
 const INCIDENTS: readonly Column<Incident>[] = [
-  { key: "state", heading: "State", cell: (one) => (one.closed_at == null ? <Now open={one.count} /> : <span className="muted">over</span>) },
+  { key: "state", heading: "State", cell: (one) => (one.closed_at == null ? <IncidentBadge open={one.count} /> : <span className="muted">over</span>) },
   { key: "subject", heading: "About", cell: (one) => one.subject },
   { key: "text", heading: "What", cell: (one) => one.text },
-  { key: "opened", heading: "Began", cell: (one) => <Ago at={one.opened_at} /> },
-  { key: "closed", heading: "Ended", cell: (one) => <Ago at={one.closed_at} /> },
-  { key: "told", heading: "Told", cell: (one) => <Ago at={one.told_at} /> },
+  { key: "opened", heading: "Began", cell: (one) => <RelativeTime at={one.opened_at} /> },
+  { key: "closed", heading: "Ended", cell: (one) => <RelativeTime at={one.closed_at} /> },
+  { key: "told", heading: "Told", cell: (one) => <RelativeTime at={one.told_at} /> },
   { key: "count", heading: "Times", end: true, cell: (one) => one.count },
 ];
 
 const DELIVERIES: readonly Column<Delivery>[] = [
-  { key: "state", heading: "State", cell: (one) => <State of={one.state} /> },
+  { key: "state", heading: "State", cell: (one) => <StateBadge of={one.state} /> },
   { key: "kind", heading: "Message", cell: (one) => one.kind },
   { key: "address", heading: "To", cell: (one) => one.address },
-  { key: "made", heading: "Made", cell: (one) => <Ago at={one.created_at} /> },
+  { key: "made", heading: "Made", cell: (one) => <RelativeTime at={one.created_at} /> },
   { key: "tries", heading: "Tries", end: true, cell: (one) => one.tries.length },
   { key: "said", heading: "Answer", cell: (one) => one.tries.at(-1)?.said ?? "" },
 ];
@@ -37,10 +37,10 @@ const DELIVERIES: readonly Column<Delivery>[] = [
 export function Alarm() {
   const { alarmId } = useParams({ from: "/alarms/$alarmId" });
   const alarm = useQuery(alarmQuery(alarmId));
-  return <Shown query={alarm}>{(found) => <Told alarm={found} />}</Shown>;
+  return <QueryContent query={alarm}>{(found) => <AlarmPage alarm={found} />}</QueryContent>;
 }
 
-function Told({ alarm }: { alarm: OneAlarm }) {
+function AlarmPage({ alarm }: { alarm: OneAlarm }) {
   const incidents = useQuery(incidentsQuery(alarm.id));
   const deliveries = useQuery(deliveriesQuery(alarm.id));
   return (
@@ -48,29 +48,29 @@ function Told({ alarm }: { alarm: OneAlarm }) {
       <Card>
         <Facts
           of={[
-            ["Now", <Now key="now" open={alarm.open} />],
+            ["Now", <IncidentBadge key="now" open={alarm.open} />],
             ["When", <span key="when" className="mono">{alarm.when}</span>],
-            ["Severity", <Severity key="severity" of={alarm.severity} />],
-            ["About", aimOf(alarm) || "anything"],
+            ["Severity", <SeverityBadge key="severity" of={alarm.severity} />],
+            ["About", describeTarget(alarm) || "anything"],
             ["Tells", [...alarm.to, ...alarm.via.map((name) => `those of ${name}`)].join(", ") || "nobody"],
             ["Between messages", `at least ${alarm.quiet}; again after ${alarm.again}`],
-            ["Made", `${exactly(alarm.created_at)}${alarm.created_by ? ` by ${alarm.created_by}` : ""}`],
+            ["Made", `${formatInstant(alarm.created_at)}${alarm.created_by ? ` by ${alarm.created_by}` : ""}`],
           ]}
         />
       </Card>
       <Card title="What it found" flush>
-        <Shown query={incidents}>
+        <QueryContent query={incidents}>
           {({ items }) =>
-            items.length === 0 ? <Empty title="Nothing yet" /> : <Table rows={items} columns={INCIDENTS} keyOf={(one) => String(one.id)} label="What it found" />
+            items.length === 0 ? <EmptyState title="Nothing yet" /> : <Table rows={items} columns={INCIDENTS} keyOf={(one) => String(one.id)} label="What it found" />
           }
-        </Shown>
+        </QueryContent>
       </Card>
       <Card title="What it sent" flush>
-        <Shown query={deliveries}>
+        <QueryContent query={deliveries}>
           {({ items }) =>
-            items.length === 0 ? <Empty title="Nothing yet" /> : <Table rows={items} columns={DELIVERIES} keyOf={(one) => one.id} label="What it sent" />
+            items.length === 0 ? <EmptyState title="Nothing yet" /> : <Table rows={items} columns={DELIVERIES} keyOf={(one) => one.id} label="What it sent" />
           }
-        </Shown>
+        </QueryContent>
       </Card>
     </Page>
   );
@@ -80,7 +80,7 @@ function Actions({ of: alarm }: { of: OneAlarm }) {
   const [tested, setTested] = useState<TestAnswer | null>(null);
   const client = useQueryClient();
   const navigate = useNavigate();
-  const act = useAct();
+  const act = useAction();
   const test = (): void => {
     void act(async () => {
       setTested(await testAlarm(alarm.id));
@@ -91,13 +91,13 @@ function Actions({ of: alarm }: { of: OneAlarm }) {
     <>
       {tested && (
         <span role="status" className="row small">
-          {tested.deliveries.length === 0 ? "it tells nobody" : tested.deliveries.map((one) => <State key={one.id} of={one.state} title={one.tries.at(-1)?.said} />)}
+          {tested.deliveries.length === 0 ? "it tells nobody" : tested.deliveries.map((one) => <StateBadge key={one.id} of={one.state} title={one.tries.at(-1)?.said} />)}
         </span>
       )}
       <button type="button" className="button" onClick={test}>
         Send a test
       </button>
-      <Confirmed
+      <ConfirmButton
         label="Remove"
         className="button danger"
         title={`Remove the alarm ${alarm.name}?`}

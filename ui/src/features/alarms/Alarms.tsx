@@ -1,4 +1,4 @@
-// Every alarm: what it waits for, whether that is so now, and whom it tells; and a new one.
+// The list of alarms: condition, current state and recipients; new ones are added here.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -6,12 +6,12 @@ import { useState } from "react";
 import type { Alarm } from "@/api/schema";
 import { Badge } from "@/components/Badge";
 import { Card, Page } from "@/components/layout";
-import { Empty, Shown } from "@/components/states";
+import { EmptyState, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
-import { Ago } from "@/components/time";
+import { RelativeTime } from "@/components/time";
 
 import { AddAlarm } from "./AddAlarm";
-import { aimOf, Now, Severity } from "./marks";
+import { describeTarget, IncidentBadge, SeverityBadge } from "./badges";
 import { alarmsQuery } from "./queries";
 
 const COLUMNS: readonly Column<Alarm>[] = [
@@ -25,11 +25,11 @@ const COLUMNS: readonly Column<Alarm>[] = [
     ),
   },
   { key: "when", heading: "When", cell: (one) => <span className="mono">{one.when}</span> },
-  { key: "aim", heading: "About", cell: (one) => aimOf(one) || <span className="muted">anything</span> },
-  { key: "severity", heading: "Severity", cell: (one) => <Severity of={one.severity} /> },
-  { key: "now", heading: "Now", cell: (one) => <Now open={one.open} /> },
-  { key: "to", heading: "Tells", cell: (one) => <Told of={one} /> },
-  { key: "told", heading: "Last told", cell: (one) => <Ago at={one.told_at} /> },
+  { key: "aim", heading: "About", cell: (one) => describeTarget(one) || <span className="muted">anything</span> },
+  { key: "severity", heading: "Severity", cell: (one) => <SeverityBadge of={one.severity} /> },
+  { key: "now", heading: "Now", cell: (one) => <IncidentBadge open={one.open} /> },
+  { key: "to", heading: "Tells", cell: (one) => <Recipients of={one} /> },
+  { key: "told", heading: "Last told", cell: (one) => <RelativeTime at={one.told_at} /> },
 ];
 
 export function Alarms() {
@@ -43,24 +43,24 @@ export function Alarms() {
   return (
     <Page title="Alarms" about="Who is told when something is not as it should be." actions={add}>
       <Card flush label="Alarms">
-        <Shown query={alarms}>
+        <QueryContent query={alarms}>
           {({ items }) =>
             items.length === 0 ? (
-              <Empty title="No alarm yet" actions={add}>
+              <EmptyState title="No alarm yet" actions={add}>
                 <p>An alarm waits for a regression, a failed gate, a lost agent or a number beyond a limit, and tells people by a webhook, mail, Slack and the like.</p>
-              </Empty>
+              </EmptyState>
             ) : (
               <Table rows={items} columns={COLUMNS} keyOf={(one) => one.id} label="Alarms" />
             )
           }
-        </Shown>
+        </QueryContent>
       </Card>
       {asked && <AddAlarm onClose={() => setAsked(false)} known={alarms.data?.items ?? []} />}
     </Page>
   );
 }
 
-function Told({ of: alarm }: { of: Alarm }) {
+function Recipients({ of: alarm }: { of: Alarm }) {
   const all = [...alarm.to, ...alarm.via.map((name) => `via ${name}`)];
   return all.length === 0 ? <Badge tone="warn">nobody</Badge> : <span>{all.join(", ")}</span>;
 }

@@ -8,13 +8,13 @@ import { visit } from "../../../tests/visit";
 const server = fakeServer();
 
 beforeEach(() => {
-  server.current.answers("GET", "/api/v1/experiments", { items: [], next: null });
-  server.current.answers("GET", "/api/v1/jobs/{job_id}/distribution", fakeDistribution());
+  server.current.answer("GET", "/api/v1/experiments", { items: [], next: null });
+  server.current.answer("GET", "/api/v1/jobs/{job_id}/distribution", fakeDistribution());
 });
 
 describe("a comparison", () => {
   it("says what it comes to, and of each metric that decides both numbers, the change and its interval", async () => {
-    server.current.answers("GET", "/api/v1/comparison", fakeComparison());
+    server.current.answer("GET", "/api/v1/comparison", fakeComparison());
     await visit("/compare?of=e1,e2");
     expect(await screen.findByText("inference_ms.p50 is 20 % worse.")).toBeDefined();
     const line = within(screen.getByRole("row", { name: /inference_ms\.p50/ }));
@@ -26,7 +26,7 @@ describe("a comparison", () => {
   });
 
   it("keeps back what lies behind the numbers that decide, until it is asked for", async () => {
-    server.current.answers("GET", "/api/v1/comparison", fakeComparison());
+    server.current.answer("GET", "/api/v1/comparison", fakeComparison());
     const { user } = await visit("/compare?of=e1,e2");
     const more = await screen.findByRole("button", { name: "Show 1 more that lie behind these" });
     expect(screen.queryByRole("row", { name: /p99/ })).toBeNull();
@@ -43,7 +43,7 @@ describe("a comparison", () => {
       fakeContrast({ key: "share", effect: { ...effect, scale: "difference", value: -0.0125, low: null, high: null } }),
       fakeContrast({ key: "none", effect: null, conclusion: "insufficient", candidate: null }),
     ];
-    server.current.answers("GET", "/api/v1/comparison", fakeComparison({ matches: [fakeMatch({ contrasts })] }));
+    server.current.answer("GET", "/api/v1/comparison", fakeComparison({ matches: [fakeMatch({ contrasts })] }));
     await visit("/compare?of=e1,e2");
     expect((await screen.findByRole("row", { name: /^small/ })).textContent).toContain("+0.20 %[−0.10 %, +0.50 %]");
     expect(screen.getByRole("row", { name: /^share/ }).textContent).toContain("−1.25 points");
@@ -51,16 +51,16 @@ describe("a comparison", () => {
   });
 
   it("says what differs between the two, and whether that was allowed", async () => {
-    server.current.answers("GET", "/api/v1/comparison", fakeComparison());
+    server.current.answer("GET", "/api/v1/comparison", fakeComparison());
     await visit("/compare?of=e1,e2");
     expect((await screen.findByRole("row", { name: /engine version/ })).textContent).toContain("1.201.21yes");
   });
 
   it("asks with the terms that the address holds, and puts those that are chosen into it", async () => {
-    server.current.answers("GET", "/api/v1/comparison", fakeComparison());
+    server.current.answer("GET", "/api/v1/comparison", fakeComparison());
     const { user, address } = await visit("/compare?of=e1,e2&threshold=5%25");
     await screen.findByText("inference_ms.p50 is 20 % worse.");
-    expect(server.current.of("GET", "/api/v1/comparison")[0]?.query).toEqual({ of: "e1,e2", threshold: "5%" });
+    expect(server.current.requestsTo("GET", "/api/v1/comparison")[0]?.query).toEqual({ of: "e1,e2", threshold: "5%" });
     await user.click(screen.getByRole("checkbox", { name: /not comparable/ }));
     expect(address()).toContain("anyway=true");
   });
@@ -68,8 +68,8 @@ describe("a comparison", () => {
   it("tells what to do where nothing is chosen, and why where it is refused", async () => {
     await visit("/compare");
     expect(await screen.findByRole("heading", { name: "Choose two experiments" })).toBeDefined();
-    expect(server.current.of("GET", "/api/v1/comparison")).toHaveLength(0);
-    server.current.refuses("GET", "/api/v1/comparison", { status: 409, detail: "they ran on different machines", hint: "say --anyway" });
+    expect(server.current.requestsTo("GET", "/api/v1/comparison")).toHaveLength(0);
+    server.current.refuse("GET", "/api/v1/comparison", { status: 409, detail: "they ran on different machines", hint: "say --anyway" });
     await visit("/compare?of=e1,e2");
     expect((await screen.findByRole("alert")).textContent).toContain("they ran on different machines");
   });

@@ -1,27 +1,27 @@
-// Two or more results in, how they stand against the first of them out; a duet is compared with itself.
+// The comparison page: candidates against a baseline, or the two sides of a duet.
 import "./compare.css";
 
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 
 import type { Comparison } from "@/api/schema";
-import { Badge, toneOf } from "@/components/Badge";
+import { Badge, stateTone } from "@/components/Badge";
 import { ExperimentPicker } from "@/components/ExperimentPicker";
-import { Choice } from "@/components/Field";
+import { SelectField } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
-import { listed } from "@/components/search";
-import { Empty, Shown } from "@/components/states";
+import { splitNames } from "@/components/search";
+import { EmptyState, QueryContent } from "@/components/states";
 
-import { MatchView } from "./Match";
+import { MatchView } from "./MatchView";
 import { comparisonQuery } from "./queries";
-import { shareOf } from "./strip";
+import { parseShare } from "./strip";
 import { Terms } from "./Terms";
 
 export function Compare() {
   const search = useSearch({ from: "/compare" });
   const navigate = useNavigate({ from: "/compare" });
   const comparison = useQuery(comparisonQuery(search));
-  const chosen = listed(search.of);
+  const chosen = splitNames(search.of);
   return (
     <Page title="Compare" about="Is one result worse than another, by how much, and how sure is that?">
       <Card>
@@ -36,13 +36,13 @@ export function Compare() {
         </div>
       </Card>
       {chosen.length === 0 ? (
-        <Empty title="Choose two experiments">
+        <EmptyState title="Choose two experiments">
           <p>The first is the baseline. A duet needs no second one: its two sides are compared. Single jobs go by their ids.</p>
-        </Empty>
+        </EmptyState>
       ) : (
-        <Shown query={comparison} what="Comparing">
+        <QueryContent query={comparison} what="Comparing">
           {(found) => <Outcome comparison={found} />}
-        </Shown>
+        </QueryContent>
       )}
     </Page>
   );
@@ -51,26 +51,26 @@ export function Compare() {
 function Outcome({ comparison }: { comparison: Comparison }) {
   const { match } = useSearch({ from: "/compare" });
   const navigate = useNavigate({ from: "/compare" });
-  const threshold = shareOf(comparison.terms.threshold);
-  const index = Math.max(0, comparison.matches.findIndex((one) => keyOf(one.baseline.job_id, one.candidate.job_id) === match));
+  const threshold = parseShare(comparison.terms.threshold);
+  const index = Math.max(0, comparison.matches.findIndex((one) => matchKey(one.baseline.job_id, one.candidate.job_id) === match));
   const shown = comparison.matches[index];
   return (
     <>
       <Card>
         <div className="stack">
           <p className="row">
-            <Badge tone={toneOf(comparison.conclusion)}>{comparison.conclusion}</Badge>
+            <Badge tone={stateTone(comparison.conclusion)}>{comparison.conclusion}</Badge>
             <strong>{comparison.sentence}</strong>
           </p>
           <Notes of={[...comparison.notes, ...comparison.unmatched]} />
           {comparison.matches.length > 1 && (
-            <Choice
+            <SelectField
               label={`Of ${comparison.matches.length} pairs of jobs, look at`}
               value={String(index)}
-              options={comparison.matches.map((one, place) => ({ value: String(place), label: `${worst(one)} · ${one.title}` }))}
+              options={comparison.matches.map((one, place) => ({ value: String(place), label: `${worstConclusion(one)} · ${one.title}` }))}
               onChange={(place) => {
                 const one = comparison.matches[Number(place)];
-                if (one) void navigate({ search: (before) => ({ ...before, match: keyOf(one.baseline.job_id, one.candidate.job_id) }), replace: true });
+                if (one) void navigate({ search: (before) => ({ ...before, match: matchKey(one.baseline.job_id, one.candidate.job_id) }), replace: true });
               }}
             />
           )}
@@ -98,14 +98,14 @@ function Notes({ of: notes }: { of: readonly string[] }) {
   );
 }
 
-function keyOf(baseline: string, candidate: string): string {
+function matchKey(baseline: string, candidate: string): string {
   return `${baseline}:${candidate}`;
 }
 
 const ORDER = ["regression", "different", "inconclusive", "insufficient", "improvement", "within", "equivalent"] as const;
 
 /** Return the conclusion of a match that a person should look at first. */
-function worst(match: Comparison["matches"][number]): string {
+function worstConclusion(match: Comparison["matches"][number]): string {
   const found = new Set(match.contrasts.filter((one) => one.role === "headline").map((one) => one.conclusion));
   return ORDER.find((one) => found.has(one)) ?? "insufficient";
 }

@@ -1,20 +1,20 @@
-// The metrics of one match in, a table out: both numbers, the change with its interval, the conclusion and why.
+// A table of the metrics of one match: both numbers, the change with its interval, the conclusion and its reason.
 import { useMemo, useState } from "react";
 
 import type { Contrast } from "@/api/schema";
-import { Badge, toneOf } from "@/components/Badge";
-import { commonScale } from "@/components/number";
+import { Badge, stateTone } from "@/components/Badge";
+import { chooseScale } from "@/components/number";
 import { Quantity } from "@/components/Quantity";
 
-import { writtenEffect } from "./change";
+import { formatEffect } from "./effect";
 import { EffectStrip } from "./EffectStrip";
-import { reach } from "./strip";
+import { chooseReach } from "./strip";
 
 export function Contrasts({ contrasts, threshold, label }: { contrasts: readonly Contrast[]; threshold: number; label: string }) {
   const [all, setAll] = useState(false);
   const headlines = contrasts.filter((one) => one.role === "headline");
   const shown = all || headlines.length === 0 ? contrasts : headlines;
-  const within = useMemo(() => reach(contrasts.flatMap((one) => one.effect ?? []), threshold), [contrasts, threshold]);
+  const within = useMemo(() => chooseReach(contrasts.flatMap((one) => one.effect ?? []), threshold), [contrasts, threshold]);
   const more = contrasts.length - headlines.length;
   return (
     <>
@@ -34,7 +34,7 @@ export function Contrasts({ contrasts, threshold, label }: { contrasts: readonly
           </thead>
           <tbody>
             {shown.map((one) => (
-              <Line key={one.key} of={one} within={within} threshold={threshold} />
+              <ContrastRow key={one.key} of={one} within={within} threshold={threshold} />
             ))}
           </tbody>
         </table>
@@ -50,10 +50,10 @@ export function Contrasts({ contrasts, threshold, label }: { contrasts: readonly
   );
 }
 
-function Line({ of: one, within, threshold }: { of: Contrast; within: number; threshold: number }) {
-  const written = one.effect ? writtenEffect(one.effect) : null;
-  const scale = commonScale([one.baseline, one.candidate].flatMap((estimate) => estimate ?? []));
-  const tone = toneOf(one.conclusion);
+function ContrastRow({ of: one, within, threshold }: { of: Contrast; within: number; threshold: number }) {
+  const formatted = one.effect ? formatEffect(one.effect) : null;
+  const scale = chooseScale([one.baseline, one.candidate].flatMap((estimate) => estimate ?? []));
+  const tone = stateTone(one.conclusion);
   return (
     <tr className={one.role === "headline" ? undefined : "dim"}>
       <th scope="row" className="mono">
@@ -62,7 +62,7 @@ function Line({ of: one, within, threshold }: { of: Contrast; within: number; th
       <td>
         <details className="why">
           <summary>
-            <Badge tone={tone} title={written?.chance ? `p ${written.chance}` : undefined}>
+            <Badge tone={tone} title={formatted?.chance ? `p ${formatted.chance}` : undefined}>
               {one.conclusion}
             </Badge>
           </summary>
@@ -76,16 +76,16 @@ function Line({ of: one, within, threshold }: { of: Contrast; within: number; th
         <Quantity of={one.candidate} scale={scale} />
       </td>
       <td className="end">
-        {written === null ? <span className="muted">–</span> : (
+        {formatted === null ? <span className="muted">–</span> : (
           <span className="quantity">
-            <b className={`ink-${tone}`}>{written.change}</b>
-            <span className="interval">{written.interval}</span>
+            <b className={`ink-${tone}`}>{formatted.change}</b>
+            <span className="interval">{formatted.interval}</span>
           </span>
         )}
       </td>
       <td>
-        {one.effect && written && (
-          <EffectStrip effect={one.effect} within={within} threshold={threshold} tone={tone} label={`${one.key}: ${written.change} ${written.interval}`} />
+        {one.effect && formatted && (
+          <EffectStrip effect={one.effect} within={within} threshold={threshold} tone={tone} label={`${one.key}: ${formatted.change} ${formatted.interval}`} />
         )}
       </td>
     </tr>

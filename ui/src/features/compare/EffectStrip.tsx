@@ -1,13 +1,13 @@
-// One effect in, a strip out: its interval about the line of no change, beside the band of what does not matter.
+// A strip that shows an effect's interval around the line of no change and the band of negligible changes.
 import type { Effect } from "@/api/schema";
 import type { Tone } from "@/components/Badge";
 
-import { band, strip } from "./strip";
+import { bandHalfWidth, placeEffect } from "./strip";
 
 export function EffectStrip(props: { effect: Effect; within: number; threshold: number; tone: Tone; label: string }) {
   const { effect, within, threshold, tone, label } = props;
-  const { at, low, high } = strip(effect, within);
-  const half = band(threshold, within);
+  const { at, low, high } = placeEffect(effect, within);
+  const half = bandHalfWidth(threshold, within);
   return (
     <svg className={`effect ink-${tone}`} viewBox="0 0 100 16" preserveAspectRatio="none" role="img" aria-label={label}>
       <rect className="effect-band" x={50 - half} y={0} width={2 * half} height={16} />

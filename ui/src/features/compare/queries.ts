@@ -1,7 +1,7 @@
-// What a comparison asks of the server.
+// Queries of the comparison page.
 import { queryOptions } from "@tanstack/react-query";
 
-import { api, got } from "@/api/client";
+import { api, readBody } from "@/api/client";
 import type { Comparison } from "@/api/schema";
 
 import type { CompareSearch } from "./search";
@@ -12,7 +12,7 @@ export function comparisonQuery(search: CompareSearch) {
   return queryOptions({
     queryKey: ["comparison", query],
     // The client forgets that pairs are pairs.
-    queryFn: async ({ signal }) => (await got(api.GET("/api/v1/comparison", { params: { query }, signal }))) as Comparison,
+    queryFn: async ({ signal }) => (await readBody(api.GET("/api/v1/comparison", { params: { query }, signal }))) as Comparison,
     enabled: of !== "",
   });
 }
@@ -24,7 +24,7 @@ export function distributionQuery(jobId: string, metric: string | undefined) {
   return queryOptions({
     queryKey: ["distribution", jobId, metric],
     queryFn: ({ signal }) =>
-      got(
+      readBody(
         api.GET("/api/v1/jobs/{job_id}/distribution", {
           params: { path: { job_id: jobId }, query: { metric, bins: BINS } },
           signal,

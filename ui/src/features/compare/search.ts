@@ -1,5 +1,5 @@
-// What the address of a comparison may hold.
-import { flag, given, oneOf, type Search, word } from "@/components/search";
+// The search parameters of the comparison page.
+import { dropUndefined, parseChoice, parseFlag, parseText, type Search } from "@/components/search";
 
 export interface CompareSearch {
   /** Experiments or jobs with commas between; the first is the baseline. */
@@ -15,16 +15,16 @@ export interface CompareSearch {
   sample?: string | undefined;
 }
 
-export function compareSearch(search: Search): CompareSearch {
-  return given({
-    of: word(search.of),
-    metric: word(search.metric),
-    across: word(search.across),
-    threshold: word(search.threshold),
-    anyway: flag(search.anyway),
-    rule: oneOf(search.rule, ["prony", "ai-factory"]),
-    match: word(search.match),
-    view: oneOf(search.view, ["histogram", "ecdf"]),
-    sample: word(search.sample),
+export function parseCompareSearch(search: Search): CompareSearch {
+  return dropUndefined({
+    of: parseText(search.of),
+    metric: parseText(search.metric),
+    across: parseText(search.across),
+    threshold: parseText(search.threshold),
+    anyway: parseFlag(search.anyway),
+    rule: parseChoice(search.rule, ["prony", "ai-factory"]),
+    match: parseText(search.match),
+    view: parseChoice(search.view, ["histogram", "ecdf"]),
+    sample: parseText(search.sample),
   });
 }

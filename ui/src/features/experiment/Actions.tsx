@@ -1,46 +1,46 @@
-// What can be done with an experiment: again, stop, once more what failed, compare, take along, delete.
+// The actions on an experiment: run again, cancel, retry, compare, export, delete.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { api, download, got } from "@/api/client";
+import { api, downloadFile, readBody } from "@/api/client";
 import type { ExperimentView } from "@/api/schema";
-import { Confirmed, Dialog } from "@/components/Dialog";
-import { useAct } from "@/components/toasts";
+import { ConfirmButton, Dialog } from "@/components/Dialog";
+import { useAction } from "@/components/toasts";
 
-import { isOver } from "./watched";
+import { isOver } from "./liveExperiment";
 
 export function Actions({ view }: { view: ExperimentView }) {
   const { experiment, counts } = view;
-  const act = useAct();
+  const act = useAction();
   const navigate = useNavigate();
   const client = useQueryClient();
   const [exporting, setExporting] = useState(false);
-  const asked = { params: { path: { experiment_id: experiment.id } } };
+  const params = { params: { path: { experiment_id: experiment.id } } };
   const isRunning = !isOver(view);
   const mayRetry = !isRunning && ((counts.failed ?? 0) > 0 || (counts.partial ?? 0) > 0 || (counts.cancelled ?? 0) > 0);
-  const stale = (): Promise<void> => client.invalidateQueries({ queryKey: ["experiment", experiment.id] });
+  const invalidate = (): Promise<void> => client.invalidateQueries({ queryKey: ["experiment", experiment.id] });
   const rerun = async (): Promise<void> => {
-    const made = await got(api.POST("/api/v1/experiments/{experiment_id}/rerun", asked));
+    const made = await readBody(api.POST("/api/v1/experiments/{experiment_id}/rerun", params));
     await navigate({ to: "/experiments/$experimentId", params: { experimentId: made.experiment.id } });
   };
   const retry = async (): Promise<void> => {
-    await got(api.POST("/api/v1/experiments/{experiment_id}/retry", asked));
-    await stale();
+    await readBody(api.POST("/api/v1/experiments/{experiment_id}/retry", params));
+    await invalidate();
   };
   const cancel = async (): Promise<void> => {
-    await got(api.POST("/api/v1/experiments/{experiment_id}/cancel", asked));
-    await stale();
+    await readBody(api.POST("/api/v1/experiments/{experiment_id}/cancel", params));
+    await invalidate();
   };
   const remove = async (): Promise<void> => {
-    await got(api.DELETE("/api/v1/experiments/{experiment_id}", { params: { path: { experiment_id: experiment.id }, query: { force: isRunning } } }));
+    await readBody(api.DELETE("/api/v1/experiments/{experiment_id}", { params: { path: { experiment_id: experiment.id }, query: { force: isRunning } } }));
     client.removeQueries({ queryKey: ["experiment", experiment.id] });
     await navigate({ to: "/experiments" });
   };
   return (
     <>
       {isRunning && (
-        <Confirmed
+        <ConfirmButton
           label="Cancel"
           title="Cancel this experiment?"
           question="Jobs that wait are dropped at once; those that run stop as soon as their agents hear of it. What was measured stays."
@@ -65,7 +65,7 @@ export function Actions({ view }: { view: ExperimentView }) {
       <button type="button" className="button" onClick={() => setExporting(true)}>
         Export
       </button>
-      <Confirmed
+      <ConfirmButton
         label="Delete"
         className="button danger"
         title="Delete this experiment?"
@@ -73,7 +73,7 @@ export function Actions({ view }: { view: ExperimentView }) {
         yes="Delete it"
         act={remove}
       />
-      {exporting && <Export of={experiment} onClose={() => setExporting(false)} />}
+      {exporting && <ExportDialog of={experiment} onClose={() => setExporting(false)} />}
     </>
   );
 }
@@ -95,12 +95,12 @@ const REQUESTS: readonly (readonly [string, string])[] = [
   ["mlperf", "the two logs of MLPerf's load generator"],
 ];
 
-function Export({ of: experiment, onClose }: { of: ExperimentView["experiment"]; onClose: () => void }) {
-  const act = useAct();
+function ExportDialog({ of: experiment, onClose }: { of: ExperimentView["experiment"]; onClose: () => void }) {
+  const act = useAction();
   const { id: experimentId, recipe } = experiment;
   // MLPerf's logs are of its own scenarios, and of no other load.
   const requests = recipe.workload.kind === "service" ? REQUESTS.filter(([format]) => format !== "mlperf" || recipe.load.mlperf) : [];
-  const save = (path: string, name: string): void => void act(() => download(path, name), `${name} is saved`);
+  const save = (path: string, name: string): void => void act(() => downloadFile(path, name), `${name} is saved`);
   return (
     <Dialog title="Export" onClose={onClose}>
       <ul className="exports">

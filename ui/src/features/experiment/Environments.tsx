@@ -1,25 +1,25 @@
-// The machines that the numbers came from, with what may disturb a measurement there.
+// The machines that the results were measured on, with what may disturb a measurement there.
 import { useQuery } from "@tanstack/react-query";
 
 import type { Entry } from "@/api/schema";
 import { Card, Facts, Labels } from "@/components/layout";
-import { plain } from "@/components/number";
-import { Empty, Shown } from "@/components/states";
+import { formatValue } from "@/components/number";
+import { EmptyState, QueryContent } from "@/components/states";
 
 import { resultsQuery } from "./queries";
 
 export function Environments({ experimentId }: { experimentId: string }) {
   const results = useQuery(resultsQuery(experimentId));
   return (
-    <Shown query={results}>
-      {(dossier) => {
-        const entries = dossier?.entries ?? [];
+    <QueryContent query={results}>
+      {(data) => {
+        const entries = data?.entries ?? [];
         if (entries.length === 0)
           return (
             <Card>
-              <Empty title="No machine has answered yet">
+              <EmptyState title="No machine has answered yet">
                 <p>Each result brings a description of the machine that it was measured on.</p>
-              </Empty>
+              </EmptyState>
             </Card>
           );
         const byMachine = new Map<string, Entry[]>();
@@ -33,7 +33,7 @@ export function Environments({ experimentId }: { experimentId: string }) {
           </div>
         );
       }}
-    </Shown>
+    </QueryContent>
   );
 }
 
@@ -49,7 +49,7 @@ function Machine({ entry, jobs }: { entry: Entry; jobs: number }) {
             ["Processor", hardware.cpu.model ?? "not told"],
             ["Architecture", hardware.cpu.architecture],
             ["Cores", `${hardware.cpu.physical_cores ?? "?"} physical, ${hardware.cpu.allowed_cores ?? "?"} usable`],
-            ...(hardware.memory_mib ? [["Memory", plain(hardware.memory_mib, "MiB")] as const] : []),
+            ...(hardware.memory_mib ? [["Memory", formatValue(hardware.memory_mib, "MiB")] as const] : []),
             ...hardware.gpus.map((gpu) => [`GPU ${gpu.index}`, gpu.name] as const),
             ["Hardware id", <span key="hardware" className="mono">{device.hardware_id}</span>],
             ["Software id", <span key="software" className="mono">{device.software_id}</span>],

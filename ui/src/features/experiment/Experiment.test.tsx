@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 
 import type { ExperimentView, QueuedJob } from "@/api/schema";
 
-import { fakeExperiment, fakeJob, fakeRecipe, fakeView } from "../../../tests/fakes/house";
+import { fakeExperiment, fakeJob, fakeRecipe, fakeView } from "../../../tests/fakes/resources";
 import { fakeServer } from "../../../tests/server";
 import { visit } from "../../../tests/visit";
 
@@ -14,10 +14,10 @@ const FAILED = fakeJob({
 });
 
 /** A server that tells of one experiment, and goes on telling by the stream that is returned. */
-function told(view: ExperimentView, jobs: QueuedJob[]) {
-  server.current.answers("GET", "/api/v1/experiments/{experiment_id}", () => view);
-  server.current.refuses("GET", "/api/v1/experiments/{experiment_id}/results", { status: 404, detail: "no result yet" });
-  server.current.answers("GET", "/api/v1/jobs/{job_id}", (asked) => {
+function serveExperiment(view: ExperimentView, jobs: QueuedJob[]) {
+  server.current.answer("GET", "/api/v1/experiments/{experiment_id}", () => view);
+  server.current.refuse("GET", "/api/v1/experiments/{experiment_id}/results", { status: 404, detail: "no result yet" });
+  server.current.answer("GET", "/api/v1/jobs/{job_id}", (asked) => {
     const queued = jobs.find((job) => asked.path.endsWith(job.id)) ?? fakeJob();
     const { labels, limits, load, measure, workload } = fakeRecipe();
     return {
@@ -26,21 +26,21 @@ function told(view: ExperimentView, jobs: QueuedJob[]) {
       job: { id: queued.id, experiment_id: "x1", name: "nightly", cell: {}, labels, limits, load, measure, seed: 1, workload },
     };
   });
-  const stream = server.current.streams("/api/v1/experiments/{experiment_id}/events");
+  const stream = server.current.openStream("/api/v1/experiments/{experiment_id}/events");
   return {
-    begins: async () => {
+    begin: async () => {
       await vi.waitFor(() => expect(stream.since).toHaveLength(1));
-      stream.tells("snapshot", { experiment: view, jobs });
+      stream.send("snapshot", { experiment: view, jobs });
     },
-    tells: (event: string, data: unknown) => stream.tells(event, data),
+    send: (event: string, data: unknown) => stream.send(event, data),
   };
 }
 
 describe("the jobs of an experiment", () => {
   it("are a grid of buttons that say their state, and the chosen one tells why it failed", async () => {
-    const stream = told(fakeView(), [fakeJob({ state: "leased" }), FAILED]);
+    const stream = serveExperiment(fakeView(), [fakeJob({ state: "leased" }), FAILED]);
     const { user, address } = await visit("/experiments/x1?part=jobs");
-    await stream.begins();
+    await stream.begin();
     const grid = within(await screen.findByRole("list", { name: "Jobs" }));
     expect(grid.getAllByRole("button").map((one) => one.textContent)).toEqual(["tiny, batch 1: leased", "tiny, batch 8: failed"]);
     await user.click(grid.getByRole("button", { name: /batch 8/ }));
@@ -50,30 +50,30 @@ describe("the jobs of an experiment", () => {
   });
 
   it("change as the server tells, without being asked for again", async () => {
-    const stream = told(fakeView(), [fakeJob()]);
+    const stream = serveExperiment(fakeView(), [fakeJob()]);
     await visit("/experiments/x1?part=jobs");
-    await stream.begins();
+    await stream.begin();
     expect(await screen.findByRole("button", { name: /^tiny, batch 1\s*: waiting$/ })).toBeDefined();
-    stream.tells("job", fakeJob({ state: "complete" }));
+    stream.send("job", fakeJob({ state: "complete" }));
     expect(await screen.findByRole("button", { name: /^tiny, batch 1\s*: complete$/ })).toBeDefined();
-    expect(server.current.of("GET", "/api/v1/experiments/{experiment_id}")).toHaveLength(1);
+    expect(server.current.requestsTo("GET", "/api/v1/experiments/{experiment_id}")).toHaveLength(1);
   });
 
   it("can be tried again one by one where they failed", async () => {
-    const stream = told(fakeView(), [FAILED]);
-    server.current.answers("POST", "/api/v1/jobs/{job_id}/retry", fakeJob({ id: "x1-002" }));
+    const stream = serveExperiment(fakeView(), [FAILED]);
+    server.current.answer("POST", "/api/v1/jobs/{job_id}/retry", fakeJob({ id: "x1-002" }));
     const { user } = await visit("/experiments/x1?part=jobs");
-    await stream.begins();
+    await stream.begin();
     await user.click(await screen.findByRole("button", { name: "Try this job again" }));
-    await vi.waitFor(() => expect(server.current.of("POST", "/api/v1/jobs/{job_id}/retry")).toHaveLength(1));
-    expect(server.current.of("POST", "/api/v1/jobs/{job_id}/retry")[0]?.path).toBe("/api/v1/jobs/x1-002/retry");
+    await vi.waitFor(() => expect(server.current.requestsTo("POST", "/api/v1/jobs/{job_id}/retry")).toHaveLength(1));
+    expect(server.current.requestsTo("POST", "/api/v1/jobs/{job_id}/retry")[0]?.path).toBe("/api/v1/jobs/x1-002/retry");
   });
 
   it("are drawn without their names where there are many, and read aloud with them", async () => {
     const jobs = Array.from({ length: 80 }, (_, index) => fakeJob({ id: `x1-${index}`, title: `batch ${index}` }));
-    const stream = told(fakeView({ experiment: fakeExperiment({ job_count: 80 }) }), jobs);
+    const stream = serveExperiment(fakeView({ experiment: fakeExperiment({ job_count: 80 }) }), jobs);
     await visit("/experiments/x1?part=jobs");
-    await stream.begins();
+    await stream.begin();
     expect(await screen.findByRole("button", { name: /^batch 79\s*: waiting$/ })).toBeDefined();
     expect(screen.getByRole("heading", { name: "80 jobs" })).toBeDefined();
   });

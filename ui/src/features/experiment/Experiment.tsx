@@ -1,19 +1,19 @@
-// One experiment: how it stands, its jobs, what it measured, and everything behind the numbers.
+// The page of one experiment: progress, results, jobs, samples, logs and recipe.
 import "./experiment.css";
 
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 
 import type { ExperimentView } from "@/api/schema";
-import { State } from "@/components/Badge";
+import { StateBadge } from "@/components/Badge";
 import { Card, Labels, Page } from "@/components/layout";
-import { endedOf, Progress, said } from "@/components/Progress";
-import { Shown } from "@/components/states";
+import { countEnded, describeCounts, Progress } from "@/components/Progress";
+import { QueryContent } from "@/components/states";
 import { type Tab, Tabs } from "@/components/Tabs";
-import { Ago, Lasted } from "@/components/time";
+import { Duration, RelativeTime } from "@/components/time";
 
 import { Actions } from "./Actions";
-import { Doing } from "./Doing";
+import { RunningJobs } from "./RunningJobs";
 import { Environments } from "./Environments";
 import { JobGrid } from "./JobGrid";
 import { Logs } from "./Logs";
@@ -22,7 +22,7 @@ import { RecipeText } from "./RecipeText";
 import { Results } from "./Results";
 import { Samples, Telemetry } from "./Samples";
 import type { Part } from "./search";
-import { isOver, useWatched, type Watched } from "./watched";
+import { isOver, type LiveExperiment, useLiveExperiment } from "./liveExperiment";
 
 const route = getRouteApi("/experiments/$experimentId");
 const TABS: readonly Tab<Part>[] = [
@@ -38,20 +38,20 @@ const TABS: readonly Tab<Part>[] = [
 export function Experiment() {
   const { experimentId } = route.useParams();
   const query = useQuery(experimentQuery(experimentId));
-  const watched = useWatched(experimentId, isOver(query.data ?? null));
+  const live = useLiveExperiment(experimentId, isOver(query.data ?? null));
   return (
-    <Shown query={query} what="Asking for the experiment">
-      {(asked) => <Found view={newer(asked, watched.view)} watched={watched} />}
-    </Shown>
+    <QueryContent query={query} what="Asking for the experiment">
+      {(loaded) => <ExperimentPage view={chooseNewer(loaded, live.view)} live={live} />}
+    </QueryContent>
   );
 }
 
 /** What the stream tells is never older than what was asked, except after the experiment has ended. */
-function newer(asked: ExperimentView, told: ExperimentView | null): ExperimentView {
-  return told !== null && !isOver(asked) ? told : asked;
+function chooseNewer(loaded: ExperimentView, streamed: ExperimentView | null): ExperimentView {
+  return streamed !== null && !isOver(loaded) ? streamed : loaded;
 }
 
-function Found({ view, watched }: { view: ExperimentView; watched: Watched }) {
+function ExperimentPage({ view, live }: { view: ExperimentView; live: LiveExperiment }) {
   const { experiment, counts } = view;
   const { part = "results" } = route.useSearch();
   const navigate = route.useNavigate();
@@ -61,15 +61,15 @@ function Found({ view, watched }: { view: ExperimentView; watched: Watched }) {
       title={experiment.name}
       about={
         <span className="row">
-          <State of={experiment.state} />
+          <StateBadge of={experiment.state} />
           <span className="mono">{experiment.id}</span>
           <span>
-            submitted <Ago at={experiment.created_at} />
+            submitted <RelativeTime at={experiment.created_at} />
             {view.submitted_by && ` by ${view.submitted_by}`}
           </span>
           <span>
             {isRunning ? "for " : "took "}
-            <Lasted from={experiment.created_at} to={experiment.ended_at} />
+            <Duration from={experiment.created_at} to={experiment.ended_at} />
           </span>
           {experiment.rerun_of && (
             <span>
@@ -89,12 +89,12 @@ function Found({ view, watched }: { view: ExperimentView; watched: Watched }) {
           <div className="stack">
             <div className="row spread">
               <strong role="status">
-                {endedOf(counts)} of {experiment.job_count} jobs ended
+                {countEnded(counts)} of {experiment.job_count} jobs ended
               </strong>
-              <span className="muted">{said(counts)}</span>
+              <span className="muted">{describeCounts(counts)}</span>
             </div>
             <Progress counts={counts} total={experiment.job_count} />
-            <Doing watched={watched} />
+            <RunningJobs live={live} />
             {experiment.recipe.workload.kind === "service" && (
               <Link to="/load" search={{ ids: experiment.id }}>
                 Its load, second by second
@@ -109,25 +109,25 @@ function Found({ view, watched }: { view: ExperimentView; watched: Watched }) {
         label="Parts of the experiment"
         onChoose={(next) => void navigate({ search: (before) => ({ ...before, part: next }), replace: true })}
       >
-        <Content part={part} view={view} watched={watched} />
+        <TabContent part={part} view={view} live={live} />
       </Tabs>
     </Page>
   );
 }
 
-function Content({ part, view, watched }: { part: Part; view: ExperimentView; watched: Watched }) {
+function TabContent({ part, view, live }: { part: Part; view: ExperimentView; live: LiveExperiment }) {
   const { experiment } = view;
   switch (part) {
     case "results":
       return <Results view={view} />;
     case "jobs":
-      return <JobGrid watched={watched} />;
+      return <JobGrid live={live} />;
     case "samples":
       return <Samples experimentId={experiment.id} />;
     case "telemetry":
       return <Telemetry experimentId={experiment.id} />;
     case "logs":
-      return <Logs watched={watched} />;
+      return <Logs live={live} />;
     case "environment":
       return <Environments experimentId={experiment.id} />;
     case "recipe":

@@ -1,10 +1,10 @@
-// What must hold of these numbers in, whether it does out; gates that the recipe does not have can be tried on them.
+// The outcome of the recipe's gates, and a field to try other gates on the same numbers.
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { GateOutcome } from "@/api/schema";
 import { Badge } from "@/components/Badge";
-import { SettledWord } from "@/components/Field";
+import { DeferredTextField } from "@/components/Field";
 import { Card } from "@/components/layout";
 import { Failure, Loading } from "@/components/states";
 
@@ -22,7 +22,7 @@ export function Gates({ experimentId, outcomes }: { experimentId: string; outcom
       <div className="stack">
         {!isAsked || tried.data ? <Outcomes of={isAsked ? (tried.data?.outcomes ?? []) : outcomes} /> : tried.error ? <Failure error={tried.error} /> : <Loading />}
         <div className="fields">
-          <SettledWord label="Try more gates on these numbers" value={gate} placeholder="inference_ms.p99 <= 20; …" onChange={setGate} />
+          <DeferredTextField label="Try more gates on these numbers" value={gate} placeholder="inference_ms.p99 <= 20; …" onChange={setGate} />
           <label className="row tick">
             <input type="checkbox" checked={strict} onChange={(event) => setStrict(event.target.checked)} />
             What cannot be told fails

@@ -1,27 +1,27 @@
-// Every job as one small square, and the chosen one in full; a thousand fit on a page.
+// All jobs as a grid of small squares that holds a thousand, with details of the chosen one.
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 
 import type { QueuedJob } from "@/api/schema";
-import { api, got } from "@/api/client";
-import { Shape, State, toneOf } from "@/components/Badge";
+import { api, readBody } from "@/api/client";
+import { StateBadge, stateTone, ToneShape } from "@/components/Badge";
 import { Card, Facts } from "@/components/layout";
-import { Loading, Shown } from "@/components/states";
-import { Ago, exactly, Lasted } from "@/components/time";
-import { useAct } from "@/components/toasts";
+import { Loading, QueryContent } from "@/components/states";
+import { Duration, formatInstant, RelativeTime } from "@/components/time";
+import { useAction } from "@/components/toasts";
 
 import { jobQuery } from "./queries";
-import type { Watched } from "./watched";
+import type { LiveExperiment } from "./liveExperiment";
 
 const route = getRouteApi("/experiments/$experimentId");
 
-export function JobGrid({ watched }: { watched: Watched }) {
+export function JobGrid({ live }: { live: LiveExperiment }) {
   const { job: chosen } = route.useSearch();
   const navigate = route.useNavigate();
-  const jobs = [...watched.jobs.values()];
+  const jobs = [...live.jobs.values()];
   if (jobs.length === 0) return <Loading what="Asking for the jobs" />;
   const choose = (id: string): void => void navigate({ search: (before) => ({ ...before, job: id }), replace: true });
-  const shown = watched.jobs.get(chosen ?? "") ?? jobs[0];
+  const shown = live.jobs.get(chosen ?? "") ?? jobs[0];
   return (
     <div className="stack wide">
       <Card title={`${jobs.length} ${jobs.length === 1 ? "job" : "jobs"}`}>
@@ -30,12 +30,12 @@ export function JobGrid({ watched }: { watched: Watched }) {
             <li key={job.id}>
               <button
                 type="button"
-                className={`cell tone-${toneOf(job.state)}`}
+                className={`cell tone-${stateTone(job.state)}`}
                 aria-pressed={job.id === shown?.id}
                 title={`${job.title}: ${job.state}`}
                 onClick={() => choose(job.id)}
               >
-                <Shape tone={toneOf(job.state)} />
+                <ToneShape tone={stateTone(job.state)} />
                 <span className={jobs.length > 60 ? "unseen" : "title"}>
                   {job.title}
                   <span className="unseen">: {job.state}</span>
@@ -45,15 +45,15 @@ export function JobGrid({ watched }: { watched: Watched }) {
           ))}
         </ul>
       </Card>
-      {shown && <OneJob job={shown} />}
+      {shown && <JobDetails job={shown} />}
     </div>
   );
 }
 
-function OneJob({ job }: { job: QueuedJob }) {
+function JobDetails({ job }: { job: QueuedJob }) {
   const detail = useQuery(jobQuery(job.experiment_id, job.id));
-  const act = useAct();
-  const asked = { params: { path: { job_id: job.id } } };
+  const act = useAction();
+  const params = { params: { path: { job_id: job.id } } };
   const isOpen = job.state === "waiting" || job.state === "leased";
   const mayRetry = job.state === "failed" || job.state === "partial" || job.state === "cancelled";
   return (
@@ -62,12 +62,12 @@ function OneJob({ job }: { job: QueuedJob }) {
       actions={
         <>
           {isOpen && (
-            <button type="button" className="button slim" onClick={() => void act(() => got(api.POST("/api/v1/jobs/{job_id}/cancel", asked)), "The job will stop")}>
+            <button type="button" className="button slim" onClick={() => void act(() => readBody(api.POST("/api/v1/jobs/{job_id}/cancel", params)), "The job will stop")}>
               Cancel this job
             </button>
           )}
           {mayRetry && (
-            <button type="button" className="button slim" onClick={() => void act(() => got(api.POST("/api/v1/jobs/{job_id}/retry", asked)), "The job waits again")}>
+            <button type="button" className="button slim" onClick={() => void act(() => readBody(api.POST("/api/v1/jobs/{job_id}/retry", params)), "The job waits again")}>
               Try this job again
             </button>
           )}
@@ -77,12 +77,12 @@ function OneJob({ job }: { job: QueuedJob }) {
       <div className="stack">
         <Facts
           of={[
-            ["State", <State key="state" of={job.state} />],
+            ["State", <StateBadge key="state" of={job.state} />],
             ["Id", <span key="id" className="mono">{job.id}</span>],
             ...(job.reason ? [["Reason", job.reason] as const] : []),
             ...(job.failure ? [["Failure", `${job.failure.message} ${job.failure.hint}`] as const] : []),
             ...(job.agent_id ? [["Agent", job.agent_id] as const] : []),
-            ...(job.leased_at ? [["Ran for", <Lasted key="for" from={job.leased_at} to={job.ended_at} />] as const] : []),
+            ...(job.leased_at ? [["Ran for", <Duration key="for" from={job.leased_at} to={job.ended_at} />] as const] : []),
             ...Object.entries(job.cell).map(([key, value]) => [key, String(value)] as const),
           ]}
         />
@@ -94,7 +94,7 @@ function OneJob({ job }: { job: QueuedJob }) {
             Its log
           </Link>
         </div>
-        <Shown query={detail}>
+        <QueryContent query={detail}>
           {({ attempts }) =>
             attempts.length === 0 ? null : (
               <div className="scroll" tabIndex={0} role="region" aria-label="Attempts at this job">
@@ -113,11 +113,11 @@ function OneJob({ job }: { job: QueuedJob }) {
                       <tr key={one.number}>
                         <td>{one.number}</td>
                         <td>
-                          <State of={one.state} />
+                          <StateBadge of={one.state} />
                         </td>
                         <td className="mono">{one.agent_id}</td>
-                        <td title={exactly(one.leased_at)}>
-                          <Ago at={one.leased_at} />
+                        <td title={formatInstant(one.leased_at)}>
+                          <RelativeTime at={one.leased_at} />
                         </td>
                         <td>{one.reason}</td>
                       </tr>
@@ -127,7 +127,7 @@ function OneJob({ job }: { job: QueuedJob }) {
               </div>
             )
           }
-        </Shown>
+        </QueryContent>
       </div>
     </Card>
   );

@@ -1,12 +1,12 @@
-// A job's log, followed while it grows; shown as text and as nothing else.
+// A job's log, followed while it grows and shown as plain text.
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 
-import { asked, Refusal } from "@/api/client";
+import { ApiError, sendRequest } from "@/api/client";
 import { Card } from "@/components/layout";
 import { Failure, Loading } from "@/components/states";
 
-import type { Watched } from "./watched";
+import type { LiveExperiment } from "./liveExperiment";
 
 const route = getRouteApi("/experiments/$experimentId");
 const WAIT_S = 20;
@@ -14,12 +14,12 @@ const PAUSE_MS = 1000;
 // Enough to read, and no more than a page can hold.
 const MOST_CHARACTERS = 400_000;
 
-export function Logs({ watched }: { watched: Watched }) {
+export function Logs({ live }: { live: LiveExperiment }) {
   const { job } = route.useSearch();
   const navigate = route.useNavigate();
-  const jobs = [...watched.jobs.values()];
+  const jobs = [...live.jobs.values()];
   const running = jobs.find((one) => one.state === "leased");
-  const chosen = watched.jobs.get(job ?? "") ?? running ?? jobs[0];
+  const chosen = live.jobs.get(job ?? "") ?? running ?? jobs[0];
   if (!chosen) return <Loading what="Asking for the jobs" />;
   return (
     <Card
@@ -38,12 +38,12 @@ export function Logs({ watched }: { watched: Watched }) {
         </select>
       }
     >
-      <Text key={`${chosen.id} ${chosen.attempt}`} jobId={chosen.id} />
+      <LogText key={`${chosen.id} ${chosen.attempt}`} jobId={chosen.id} />
     </Card>
   );
 }
 
-function Text({ jobId }: { jobId: string }) {
+function LogText({ jobId }: { jobId: string }) {
   const [text, setText] = useState("");
   const [ended, setEnded] = useState(false);
   const [isCut, setIsCut] = useState(false);
@@ -52,12 +52,12 @@ function Text({ jobId }: { jobId: string }) {
   const isAtEnd = useRef(true);
   useEffect(() => {
     const stop = new AbortController();
-    const follow = async (): Promise<void> => {
+    const followLog = async (): Promise<void> => {
       let offset = "0";
       while (!stop.signal.aborted) {
         try {
           const path = `/api/v1/jobs/${encodeURIComponent(jobId)}/logs?offset=${offset}&wait_s=${WAIT_S}`;
-          const response = await asked(new Request(new URL(path, location.origin), { signal: stop.signal }));
+          const response = await sendRequest(new Request(new URL(path, location.origin), { signal: stop.signal }));
           const piece = await response.text();
           offset = response.headers.get("Prony-Next-Offset") ?? offset;
           if (piece) setText((before) => (before + piece).slice(-MOST_CHARACTERS));
@@ -67,13 +67,13 @@ function Text({ jobId }: { jobId: string }) {
             return;
           }
         } catch (caught) {
-          if (!isOfTheWay(caught)) throw caught;
+          if (!isTransient(caught)) throw caught;
           setIsCut(true);
           await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
         }
       }
     };
-    follow().catch((caught: unknown) => {
+    followLog().catch((caught: unknown) => {
       if (!stop.signal.aborted) setError(caught);
     });
     return () => stop.abort();
@@ -82,14 +82,14 @@ function Text({ jobId }: { jobId: string }) {
     const element = place.current;
     if (element && isAtEnd.current) element.scrollTop = element.scrollHeight;
   }, [text]);
-  const scrolled = (): void => {
+  const noteScroll = (): void => {
     const element = place.current;
     if (element) isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 40;
   };
   if (error !== null) return <Failure error={error} />;
   return (
     <>
-      <pre ref={place} className="code log" tabIndex={0} aria-label="Log of the job" onScroll={scrolled}>
+      <pre ref={place} className="code log" tabIndex={0} aria-label="Log of the job" onScroll={noteScroll}>
         {text || (ended ? "It wrote nothing." : "Nothing yet.")}
       </pre>
       <p className="muted small" role="status">
@@ -100,6 +100,6 @@ function Text({ jobId }: { jobId: string }) {
 }
 
 /** A server that is gone or begins anew may come back and go on where it was; a refusal stays one. */
-function isOfTheWay(error: unknown): boolean {
-  return error instanceof Refusal ? error.status === 0 || error.status >= 500 : error instanceof TypeError;
+function isTransient(error: unknown): boolean {
+  return error instanceof ApiError ? error.status === 0 || error.status >= 500 : error instanceof TypeError;
 }

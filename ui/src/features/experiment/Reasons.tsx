@@ -1,9 +1,9 @@
-// Entries in, why their numbers are not to be quoted, or only with care, out; what many jobs share is told once.
+// The reasons why numbers are void or suspect, grouped over the jobs that share them.
 import type { Entry, Grade } from "@/api/schema";
-import { Verdict } from "@/components/Badge";
+import { VerdictBadge } from "@/components/Badge";
 import { Card } from "@/components/layout";
 
-interface Kind {
+interface ReasonGroup {
   grade: Grade;
   /** Each text with the titles of the jobs that it is about. */
   texts: Map<string, string[]>;
@@ -12,15 +12,15 @@ interface Kind {
 const ORDER: readonly Grade[] = ["void", "suspect", "valid"];
 
 export function Reasons({ entries }: { entries: readonly Entry[] }) {
-  const kinds = kindsOf(entries);
+  const kinds = groupReasons(entries);
   if (kinds.length === 0) return null;
   return (
     <Card title={kinds.every(({ grade }) => grade === "valid") ? "Notes" : "Why a number is not simply valid"}>
       <ul className="stack">
         {kinds.map((kind) => (
           <li key={[...kind.texts.keys()][0]} className="reason">
-            <Verdict grade={kind.grade} />
-            <Told kind={kind} isOne={entries.length === 1} />
+            <VerdictBadge grade={kind.grade} />
+            <ReasonTexts kind={kind} isOne={entries.length === 1} />
           </li>
         ))}
       </ul>
@@ -28,7 +28,7 @@ export function Reasons({ entries }: { entries: readonly Entry[] }) {
   );
 }
 
-function Told({ kind, isOne }: { kind: Kind; isOne: boolean }) {
+function ReasonTexts({ kind, isOne }: { kind: ReasonGroup; isOne: boolean }) {
   const [first, ...others] = [...kind.texts].map(([text, titles]) => (
     <span key={text}>
       {text} {!isOne && <span className="muted small">({titles.length === 1 ? titles[0] : `${titles.length} jobs`})</span>}
@@ -52,8 +52,8 @@ function Told({ kind, isOne }: { kind: Kind; isOne: boolean }) {
 }
 
 /** What is found by one rule belongs together, though its numbers differ from job to job. */
-export function kindsOf(entries: readonly Entry[]): Kind[] {
-  const kinds = new Map<string, Kind>();
+export function groupReasons(entries: readonly Entry[]): ReasonGroup[] {
+  const kinds = new Map<string, ReasonGroup>();
   for (const { summary } of entries)
     for (const { code, grade, text } of summary.verdict.reasons) {
       const kind = kinds.get(`${grade} ${code}`) ?? { grade, texts: new Map<string, string[]>() };

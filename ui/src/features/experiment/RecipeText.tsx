@@ -1,14 +1,14 @@
-// The recipe as it was written, ready to be taken along.
+// The recipe as it was written, with a button to copy it.
 import { Link } from "@tanstack/react-router";
 
 import type { Experiment } from "@/api/schema";
 import { Card } from "@/components/layout";
-import { tell } from "@/components/toasts";
+import { showToast } from "@/components/toasts";
 
 export function RecipeText({ experiment }: { experiment: Experiment }) {
   const text = experiment.recipe_text || JSON.stringify(experiment.recipe, null, 2);
   const copy = (): void => {
-    void navigator.clipboard.writeText(text).then(() => tell("The recipe is in the clipboard"));
+    void navigator.clipboard.writeText(text).then(() => showToast("The recipe is in the clipboard"));
   };
   return (
     <Card

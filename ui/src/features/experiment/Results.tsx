@@ -1,57 +1,57 @@
-// What was measured so far: every job's numbers with intervals and verdicts, the gates, and why a number is not to be quoted.
+// The results so far: each job's numbers with intervals and verdicts, gates, and reasons for suspect numbers.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
-import type { Dossier, Entry, Estimate, ExperimentView } from "@/api/schema";
+import type { Entry, Estimate, ExperimentData, ExperimentView } from "@/api/schema";
 import { SweepChart } from "@/charts/SweepChart";
-import { State, Verdict } from "@/components/Badge";
+import { StateBadge, VerdictBadge } from "@/components/Badge";
 import { Card } from "@/components/layout";
-import { commonScale } from "@/components/number";
+import { chooseScale } from "@/components/number";
 import { Quantity } from "@/components/Quantity";
-import { Empty, Shown } from "@/components/states";
+import { EmptyState, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
 
-import { columnsOf, headingOf } from "./columns";
+import { chooseColumns, columnHeading } from "./columns";
 import { Gates } from "./Gates";
 import { resultsQuery } from "./queries";
 import { Reasons } from "./Reasons";
 import { Sides } from "./Sides";
-import { isOver } from "./watched";
+import { isOver } from "./liveExperiment";
 
 export function Results({ view }: { view: ExperimentView }) {
   const results = useQuery(resultsQuery(view.experiment.id));
   return (
-    <Shown query={results} what="Asking for the numbers">
-      {(dossier) =>
-        dossier === null || dossier.entries.length === 0 ? (
+    <QueryContent query={results} what="Asking for the numbers">
+      {(data) =>
+        data === null || data.entries.length === 0 ? (
           <Card>
-            <Empty title={isOver(view) ? "Nothing was measured" : "No job has ended yet"}>
+            <EmptyState title={isOver(view) ? "Nothing was measured" : "No job has ended yet"}>
               <p>{isOver(view) ? "The jobs tell why." : "Numbers appear here as jobs end."}</p>
-            </Empty>
+            </EmptyState>
           </Card>
         ) : (
-          <Numbers dossier={dossier} />
+          <Numbers data={data} />
         )
       }
-    </Shown>
+    </QueryContent>
   );
 }
 
-function Numbers({ dossier }: { dossier: Dossier }) {
-  const { entries } = dossier;
+function Numbers({ data }: { data: ExperimentData }) {
+  const { entries } = data;
   return (
     <div className="stack wide">
       {entries.length === 1 && entries[0] && <Headlines entry={entries[0]} />}
-      {dossier.experiment.recipe.duet && <Sides experimentId={dossier.experiment.id} />}
+      {data.experiment.recipe.duet && <Sides experimentId={data.experiment.id} />}
       <Card title="Numbers" flush>
-        <Table rows={entries} columns={tableOf(entries)} keyOf={(entry) => entry.job.id} label="Numbers of every job" rowHeight={44} />
+        <Table rows={entries} columns={buildColumns(entries)} keyOf={(entry) => entry.job.id} label="Numbers of every job" rowHeight={44} />
       </Card>
-      <Gates experimentId={dossier.experiment.id} outcomes={dossier.gates} />
-      {dossier.sweep?.curves.map((curve, index) => (
+      <Gates experimentId={data.experiment.id} outcomes={data.gates} />
+      {data.sweep?.curves.map((curve, index) => (
         <Card
           key={index}
           title={curve.title || "Throughput and latency against load"}
-          actions={<Link to="/load" search={{ ids: dossier.experiment.id }}>Knee, limits and bottleneck</Link>}
+          actions={<Link to="/load" search={{ ids: data.experiment.id }}>Knee, limits and bottleneck</Link>}
         >
           <SweepChart curve={curve} />
         </Card>
@@ -62,13 +62,13 @@ function Numbers({ dossier }: { dossier: Dossier }) {
 }
 
 function Headlines({ entry }: { entry: Entry }) {
-  const keys = columnsOf([entry]).slice(0, 4);
+  const keys = chooseColumns([entry]).slice(0, 4);
   return (
     <div className="headlines">
       {keys.map((key) => (
         <div key={key} className="card">
           <div className="body">
-            <div className="muted small">{headingOf(key)}</div>
+            <div className="muted small">{columnHeading(key)}</div>
             <Quantity of={entry.summary.estimates[key]} grade={entry.summary.verdict.grade} big />
           </div>
         </div>
@@ -77,7 +77,7 @@ function Headlines({ entry }: { entry: Entry }) {
   );
 }
 
-function tableOf(entries: readonly Entry[]): Column<Entry>[] {
+function buildColumns(entries: readonly Entry[]): Column<Entry>[] {
   const first: Column<Entry> = {
     key: "title",
     heading: "Job",
@@ -92,23 +92,23 @@ function tableOf(entries: readonly Entry[]): Column<Entry>[] {
     heading: "Verdict",
     cell: ({ summary, result }) => (
       <span className="row">
-        <Verdict grade={summary.verdict.grade} title={summary.verdict.reasons.map((reason) => reason.text).join("\n")} />
-        {result.state !== "complete" && <State of={result.state} title={result.failure?.message} />}
+        <VerdictBadge grade={summary.verdict.grade} title={summary.verdict.reasons.map((reason) => reason.text).join("\n")} />
+        {result.state !== "complete" && <StateBadge of={result.state} title={result.failure?.message} />}
       </span>
     ),
   };
-  return [first, verdict, ...columnsOf(entries).map((key) => numbers(key, entries))];
+  return [first, verdict, ...chooseColumns(entries).map((key) => buildNumberColumn(key, entries))];
 }
 
-function numbers(key: string, entries: readonly Entry[]): Column<Entry> {
+function buildNumberColumn(key: string, entries: readonly Entry[]): Column<Entry> {
   const found = entries.flatMap(({ summary }): Estimate[] => {
     const estimate = summary.estimates[key];
     return estimate ? [estimate] : [];
   });
-  const scale = commonScale(found);
+  const scale = chooseScale(found);
   return {
     key,
-    heading: headingOf(key),
+    heading: columnHeading(key),
     end: true,
     cell: ({ summary }) => <Quantity of={summary.estimates[key]} scale={scale} />,
   };

@@ -1,4 +1,4 @@
-// What lies behind a job's numbers: how its samples are spread, how they went over time, cold against warm, the counters.
+// A job's samples: their distribution, their course over time, cold and warm starts, and counters.
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 
@@ -7,39 +7,39 @@ import { StartsChart } from "@/charts/StartsChart";
 import { TelemetryChart } from "@/charts/TelemetryChart";
 import { TimelineChart } from "@/charts/TimelineChart";
 import { Card } from "@/components/layout";
-import { counted } from "@/components/number";
-import { Empty, Shown } from "@/components/states";
+import { formatCount } from "@/components/number";
+import { EmptyState, QueryContent } from "@/components/states";
 
-import { ChosenJob } from "./ChosenJob";
+import { JobChooser } from "./JobChooser";
 import { countersQuery, distributionQuery, startsQuery, timelineQuery } from "./queries";
 
 const route = getRouteApi("/experiments/$experimentId");
 
-interface Of {
+interface JobProps {
   experimentId: string;
   jobId: string;
 }
 
 export function Samples({ experimentId }: { experimentId: string }) {
   return (
-    <ChosenJob experimentId={experimentId}>
+    <JobChooser experimentId={experimentId}>
       {(jobId) => (
         <div className="stack wide">
-          <Spread key={`spread ${jobId}`} experimentId={experimentId} jobId={jobId} />
-          <Course experimentId={experimentId} jobId={jobId} />
-          <ColdAndWarm experimentId={experimentId} jobId={jobId} />
+          <DistributionCard key={`spread ${jobId}`} experimentId={experimentId} jobId={jobId} />
+          <TimelineCard experimentId={experimentId} jobId={jobId} />
+          <StartsCard experimentId={experimentId} jobId={jobId} />
         </div>
       )}
-    </ChosenJob>
+    </JobChooser>
   );
 }
 
-function Spread({ experimentId, jobId }: Of) {
+function DistributionCard({ experimentId, jobId }: JobProps) {
   const { metric, view = "histogram" } = route.useSearch();
   const navigate = route.useNavigate();
   const query = useQuery(distributionQuery(experimentId, jobId, metric));
   return (
-    <Shown query={query} what="Counting samples">
+    <QueryContent query={query} what="Counting samples">
       {(found) => (
         <Card
           title="Distribution"
@@ -64,54 +64,54 @@ function Spread({ experimentId, jobId }: Of) {
             </>
           }
         >
-          <p className="muted small">{counted(found.count)} samples, counted by the server</p>
+          <p className="muted small">{formatCount(found.count)} samples, counted by the server</p>
           <DistributionChart shown={[{ name: found.title, distribution: found }]} view={view} />
         </Card>
       )}
-    </Shown>
+    </QueryContent>
   );
 }
 
-function Course({ experimentId, jobId }: Of) {
+function TimelineCard({ experimentId, jobId }: JobProps) {
   const query = useQuery(timelineQuery(experimentId, jobId));
   return (
     <Card title="Over time">
-      <Shown query={query}>{(found) => <TimelineChart timeline={found} />}</Shown>
+      <QueryContent query={query}>{(found) => <TimelineChart timeline={found} />}</QueryContent>
     </Card>
   );
 }
 
-function ColdAndWarm({ experimentId, jobId }: Of) {
+function StartsCard({ experimentId, jobId }: JobProps) {
   const query = useQuery(startsQuery(experimentId, jobId));
   if (query.data?.runs.length === 0 || query.error) return null;
   return (
     <Card title="Cold against warm">
-      <Shown query={query}>{(found) => <StartsChart starts={found} />}</Shown>
+      <QueryContent query={query}>{(found) => <StartsChart starts={found} />}</QueryContent>
     </Card>
   );
 }
 
 export function Telemetry({ experimentId }: { experimentId: string }) {
   return (
-    <ChosenJob experimentId={experimentId}>{(jobId) => <Beside experimentId={experimentId} jobId={jobId} />}</ChosenJob>
+    <JobChooser experimentId={experimentId}>{(jobId) => <CountersCard experimentId={experimentId} jobId={jobId} />}</JobChooser>
   );
 }
 
-function Beside({ experimentId, jobId }: Of) {
+function CountersCard({ experimentId, jobId }: JobProps) {
   const query = useQuery(countersQuery(experimentId, jobId));
   return (
     <Card title="What the machine did meanwhile">
-      <Shown query={query}>
+      <QueryContent query={query}>
         {(found) =>
           found.series.length === 0 ? (
-            <Empty title="No probe read anything">
+            <EmptyState title="No probe read anything">
               <p>Probes read counters of the machine while a job runs; this one had none.</p>
-            </Empty>
+            </EmptyState>
           ) : (
             <TelemetryChart counters={found} />
           )
         }
-      </Shown>
+      </QueryContent>
     </Card>
   );
 }

@@ -1,10 +1,10 @@
-// A duet in, whether its second side is worse than the first out; the whole comparison is a click away.
+// The conclusion of a duet, with a link to the whole comparison.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
-import { Badge, toneOf } from "@/components/Badge";
+import { Badge, stateTone } from "@/components/Badge";
 import { Card } from "@/components/layout";
-import { Shown } from "@/components/states";
+import { QueryContent } from "@/components/states";
 
 import { sidesQuery } from "./queries";
 
@@ -12,18 +12,18 @@ export function Sides({ experimentId }: { experimentId: string }) {
   const comparison = useQuery(sidesQuery(experimentId));
   return (
     <Card title="The two sides" actions={<Link to="/compare" search={{ of: experimentId }}>Everything about the difference</Link>}>
-      <Shown query={comparison} what="Comparing the sides">
+      <QueryContent query={comparison} what="Comparing the sides">
         {(found) =>
           found === null ? (
             <p className="muted">They are compared when both have numbers.</p>
           ) : (
             <p className="row">
-              <Badge tone={toneOf(found.conclusion)}>{found.conclusion}</Badge>
+              <Badge tone={stateTone(found.conclusion)}>{found.conclusion}</Badge>
               <strong>{found.sentence}</strong>
             </p>
           )
         }
-      </Shown>
+      </QueryContent>
     </Card>
   );
 }

@@ -1,4 +1,4 @@
-// Entries in, which numbers stand in their table out: those that most people look for first, and only where there are any.
+// Chooses the metric columns of the results table: the usual ones first, and only those that have numbers.
 import type { Entry } from "@/api/schema";
 
 const KNOWN: readonly (readonly [string, string])[] = [
@@ -21,19 +21,19 @@ const KNOWN: readonly (readonly [string, string])[] = [
 // What does not fit on a screen beside the others is in the reports.
 const MOST = 5;
 
-export function columnsOf(entries: readonly Entry[]): string[] {
+export function chooseColumns(entries: readonly Entry[]): string[] {
   const present = new Set(entries.flatMap((entry) => Object.keys(entry.summary.estimates)));
-  const own = entries.flatMap(({ summary }) => ownOf(summary)).filter((key, place, all) => all.indexOf(key) === place);
+  const own = entries.flatMap(({ summary }) => listOwnColumns(summary)).filter((key, place, all) => all.indexOf(key) === place);
   const known = KNOWN.map(([key]) => key).filter((key) => present.has(key));
   return (own.length > 0 ? own : known).slice(0, MOST);
 }
 
 /** A script's numbers have names of its own: the one that stands for it comes first, then the others as it tells them. */
-function ownOf({ headline, metrics, estimates }: Entry["summary"]): string[] {
+function listOwnColumns({ headline, metrics, estimates }: Entry["summary"]): string[] {
   const told = Object.keys(metrics).map((name) => Object.keys(estimates).find((key) => key.startsWith(`${name}.`)));
   return [headline, ...told].filter((key): key is string => key != null && key in estimates);
 }
 
-export function headingOf(key: string): string {
+export function columnHeading(key: string): string {
   return KNOWN.find(([name]) => name === key)?.[1] ?? key;
 }

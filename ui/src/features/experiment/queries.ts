@@ -1,14 +1,14 @@
-// What the page of an experiment asks; every key begins with the experiment's, so that one change makes all stale.
+// Queries of the experiment page; every key begins with the experiment's id, so that one change makes all stale.
 import { queryOptions } from "@tanstack/react-query";
 
-import { api, got, Refusal } from "@/api/client";
-import type { Comparison, Dossier } from "@/api/schema";
+import { api, ApiError, readBody } from "@/api/client";
+import type { Comparison, ExperimentData } from "@/api/schema";
 
 export function experimentQuery(experimentId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "view"],
     queryFn: ({ signal }) =>
-      got(api.GET("/api/v1/experiments/{experiment_id}", { signal, params: { path: { experiment_id: experimentId } } })),
+      readBody(api.GET("/api/v1/experiments/{experiment_id}", { signal, params: { path: { experiment_id: experimentId } } })),
   });
 }
 
@@ -16,13 +16,13 @@ export function experimentQuery(experimentId: string) {
 export function resultsQuery(experimentId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "results"],
-    queryFn: async ({ signal }): Promise<Dossier | null> => {
+    queryFn: async ({ signal }): Promise<ExperimentData | null> => {
       try {
-        const asked = { signal, params: { path: { experiment_id: experimentId } } };
+        const request = { signal, params: { path: { experiment_id: experimentId } } };
         // The client's types forget that a pair is a pair.
-        return (await got(api.GET("/api/v1/experiments/{experiment_id}/results", asked))) as Dossier;
+        return (await readBody(api.GET("/api/v1/experiments/{experiment_id}/results", request))) as ExperimentData;
       } catch (error) {
-        if (error instanceof Refusal && (error.status === 404 || error.status === 409)) return null;
+        if (error instanceof ApiError && (error.status === 404 || error.status === 409)) return null;
         throw error;
       }
     },
@@ -34,14 +34,14 @@ export function gatesQuery(experimentId: string, { gate, strict }: { gate: strin
   const params = { path: { experiment_id: experimentId }, query: { strict, ...(gate ? { gate } : {}) } };
   return queryOptions({
     queryKey: ["experiment", experimentId, "gates", gate, strict],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/experiments/{experiment_id}/gates", { signal, params })),
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/experiments/{experiment_id}/gates", { signal, params })),
   });
 }
 
 export function jobQuery(experimentId: string, jobId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "job", jobId],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/jobs/{job_id}", { signal, params: { path: { job_id: jobId } } })),
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/jobs/{job_id}", { signal, params: { path: { job_id: jobId } } })),
   });
 }
 
@@ -49,28 +49,28 @@ export function distributionQuery(experimentId: string, jobId: string, metric: s
   return queryOptions({
     queryKey: ["experiment", experimentId, "distribution", jobId, metric ?? ""],
     queryFn: ({ signal }) =>
-      got(api.GET("/api/v1/jobs/{job_id}/distribution", { signal, params: { path: { job_id: jobId }, query: { bins: 240, ...(metric ? { metric } : {}) } } })),
+      readBody(api.GET("/api/v1/jobs/{job_id}/distribution", { signal, params: { path: { job_id: jobId }, query: { bins: 240, ...(metric ? { metric } : {}) } } })),
   });
 }
 
 export function timelineQuery(experimentId: string, jobId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "timeline", jobId],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/jobs/{job_id}/timeline", { signal, params: { path: { job_id: jobId } } })),
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/jobs/{job_id}/timeline", { signal, params: { path: { job_id: jobId } } })),
   });
 }
 
 export function startsQuery(experimentId: string, jobId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "starts", jobId],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/jobs/{job_id}/starts", { signal, params: { path: { job_id: jobId } } })),
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/jobs/{job_id}/starts", { signal, params: { path: { job_id: jobId } } })),
   });
 }
 
 export function countersQuery(experimentId: string, jobId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "counters", jobId],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/jobs/{job_id}/counters", { signal, params: { path: { job_id: jobId } } })),
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/jobs/{job_id}/counters", { signal, params: { path: { job_id: jobId } } })),
   });
 }
 
@@ -80,9 +80,9 @@ export function sidesQuery(experimentId: string) {
     queryKey: ["experiment", experimentId, "sides"],
     queryFn: async ({ signal }): Promise<Comparison | null> => {
       try {
-        return (await got(api.GET("/api/v1/comparison", { signal, params: { query: { of: experimentId } } }))) as Comparison;
+        return (await readBody(api.GET("/api/v1/comparison", { signal, params: { query: { of: experimentId } } }))) as Comparison;
       } catch (error) {
-        if (error instanceof Refusal && error.status >= 400 && error.status < 500) return null;
+        if (error instanceof ApiError && error.status >= 400 && error.status < 500) return null;
         throw error;
       }
     },

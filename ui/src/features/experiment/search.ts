@@ -1,5 +1,5 @@
-// What the address of an experiment may hold: the part that is looked at, the job, and how its samples are shown.
-import { given, oneOf, type Search, word } from "@/components/search";
+// The search parameters of the experiment page.
+import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
 
 export const PARTS = ["results", "jobs", "samples", "telemetry", "logs", "environment", "recipe"] as const;
 export const VIEWS = ["histogram", "ecdf"] as const;
@@ -13,11 +13,11 @@ export interface ExperimentSearch {
   view?: (typeof VIEWS)[number] | undefined;
 }
 
-export function experimentSearch(search: Search): ExperimentSearch {
-  return given({
-    part: oneOf(search.part, PARTS),
-    job: word(search.job),
-    metric: word(search.metric),
-    view: oneOf(search.view, VIEWS),
+export function parseExperimentSearch(search: Search): ExperimentSearch {
+  return dropUndefined({
+    part: parseChoice(search.part, PARTS),
+    job: parseText(search.job),
+    metric: parseText(search.metric),
+    view: parseChoice(search.view, VIEWS),
   });
 }

@@ -1,13 +1,13 @@
-// Every experiment: searched, filtered and sorted by the server, drawn as far as one looks.
+// The list of experiments; the server searches, filters and sorts it.
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useDeferredValue, useEffect, useMemo, useState } from "react";
 
-import { api, got } from "@/api/client";
+import { api, readBody } from "@/api/client";
 import { ExperimentTable } from "@/charts/ExperimentTable";
 import { Card, Page } from "@/components/layout";
-import { counted } from "@/components/number";
-import { Empty, Failure, Loading } from "@/components/states";
+import { formatCount } from "@/components/number";
+import { EmptyState, Failure, Loading } from "@/components/states";
 import type { Sorting } from "@/components/Table";
 
 import { GATES, GRADES, KINDS, type ListSearch, STATES } from "./search";
@@ -26,7 +26,7 @@ function useListing(asked: ListSearch) {
     queryKey: ["listing", asked],
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) =>
-      got(api.GET("/api/v1/listing", { signal, params: { query: { ...asked, limit: PAGE, ...(pageParam ? { cursor: pageParam } : {}) } } })),
+      readBody(api.GET("/api/v1/listing", { signal, params: { query: { ...asked, limit: PAGE, ...(pageParam ? { cursor: pageParam } : {}) } } })),
     getNextPageParam: (page) => page.next ?? undefined,
     placeholderData: (before) => before,
   });
@@ -49,39 +49,39 @@ export function Experiments() {
   const onSort = (sorting: Sorting): void => ask({ sort: ORDERS[sorting.by]?.[sorting.descending ? 0 : 1] });
   const isFiltered = Object.keys(asked).some((key) => key !== "sort");
   return (
-    <Page title="Experiments" about={first && `${counted(first.total)} ${isFiltered ? "found" : "kept"}`}>
+    <Page title="Experiments" about={first && `${formatCount(first.total)} ${isFiltered ? "found" : "kept"}`}>
       <Filters asked={asked} ask={ask} labels={first?.labels ?? []} states={first?.states ?? {}} />
       {listing.error && <Failure error={listing.error} onRetry={() => void listing.refetch()} />}
       {!first && !listing.error && <Loading what="Asking for experiments" />}
-      {first && rows.length === 0 && <Nothing isFiltered={isFiltered} clear={() => void navigate({ search: {} })} />}
+      {first && rows.length === 0 && <NoExperiments isFiltered={isFiltered} clear={() => void navigate({ search: {} })} />}
       {rows.length > 0 && (
         <Card flush>
-          <ExperimentTable rows={rows} label="Experiments" sorting={sortingOf(asked.sort ?? "newest")} onSort={onSort} onEnd={more} />
+          <ExperimentTable rows={rows} label="Experiments" sorting={sortingFor(asked.sort ?? "newest")} onSort={onSort} onEnd={more} />
         </Card>
       )}
     </Page>
   );
 }
 
-function sortingOf(sort: NonNullable<ListSearch["sort"]>): Sorting {
+function sortingFor(sort: NonNullable<ListSearch["sort"]>): Sorting {
   const by = Object.keys(ORDERS).find((key) => ORDERS[key]?.includes(sort)) ?? "created";
   return { by, descending: ORDERS[by]?.[0] === sort };
 }
 
-function Nothing({ isFiltered, clear }: { isFiltered: boolean; clear: () => void }) {
+function NoExperiments({ isFiltered, clear }: { isFiltered: boolean; clear: () => void }) {
   if (!isFiltered)
     return (
       <Card>
-        <Empty title="Nothing was measured here yet">
+        <EmptyState title="Nothing was measured here yet">
           <p>What is submitted to this server, from these pages or by <code>prony run --server</code>, is listed here.</p>
-        </Empty>
+        </EmptyState>
       </Card>
     );
   return (
     <Card>
-      <Empty title="No experiment is like that" actions={<button type="button" className="button" onClick={clear}>Clear the filters</button>}>
+      <EmptyState title="No experiment is like that" actions={<button type="button" className="button" onClick={clear}>Clear the filters</button>}>
         <p>Fewer words, or another state, may find it.</p>
-      </Empty>
+      </EmptyState>
     </Card>
   );
 }
@@ -97,12 +97,12 @@ function Filters({ asked, ask, labels, states }: FilterProps) {
   return (
     <div className="row filters" role="search">
       <SearchBox key={asked.search === undefined ? "empty" : "given"} value={asked.search ?? ""} onChange={(search) => ask({ search: search || undefined })} />
-      <Select label="State" value={asked.state} options={STATES} counts={states} onChange={(state) => ask({ state })} />
-      <Select label="Kind" value={asked.kind} options={KINDS} onChange={(kind) => ask({ kind })} />
-      <Select label="Verdict" value={asked.grade} options={GRADES} onChange={(grade) => ask({ grade })} />
-      <Select label="Gates" value={asked.gates} options={GATES} onChange={(gates) => ask({ gates })} />
+      <FilterSelect label="State" value={asked.state} options={STATES} counts={states} onChange={(state) => ask({ state })} />
+      <FilterSelect label="Kind" value={asked.kind} options={KINDS} onChange={(kind) => ask({ kind })} />
+      <FilterSelect label="Verdict" value={asked.grade} options={GRADES} onChange={(grade) => ask({ grade })} />
+      <FilterSelect label="Gates" value={asked.gates} options={GATES} onChange={(gates) => ask({ gates })} />
       {(labels.length > 0 || asked.label) && (
-        <Select label="Label" value={asked.label} options={asked.label && !labels.includes(asked.label) ? [asked.label, ...labels] : labels} onChange={(label) => ask({ label })} />
+        <FilterSelect label="Label" value={asked.label} options={asked.label && !labels.includes(asked.label) ? [asked.label, ...labels] : labels} onChange={(label) => ask({ label })} />
       )}
     </div>
   );
@@ -128,7 +128,7 @@ function SearchBox({ value, onChange }: { value: string; onChange: (text: string
   );
 }
 
-function Select<W extends string>(props: {
+function FilterSelect<W extends string>(props: {
   label: string;
   value: W | undefined;
   options: readonly W[];

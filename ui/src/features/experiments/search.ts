@@ -1,5 +1,5 @@
-// What the address of the list may hold: every filter and the order.
-import { given, oneOf, type Search, word } from "@/components/search";
+// The search parameters of the list of experiments: filters and order.
+import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
 
 export const STATES = ["pending", "running", "complete", "partial", "failed", "cancelled"] as const;
 export const KINDS = ["model", "service", "script", "hardware"] as const;
@@ -17,14 +17,14 @@ export interface ListSearch {
   sort?: (typeof SORTS)[number] | undefined;
 }
 
-export function listSearch(search: Search): ListSearch {
-  return given({
-    search: word(search.search),
-    state: oneOf(search.state, STATES),
-    kind: oneOf(search.kind, KINDS),
-    label: word(search.label),
-    grade: oneOf(search.grade, GRADES),
-    gates: oneOf(search.gates, GATES),
-    sort: oneOf(search.sort, SORTS),
+export function parseListSearch(search: Search): ListSearch {
+  return dropUndefined({
+    search: parseText(search.search),
+    state: parseChoice(search.state, STATES),
+    kind: parseChoice(search.kind, KINDS),
+    label: parseText(search.label),
+    grade: parseChoice(search.grade, GRADES),
+    gates: parseChoice(search.gates, GATES),
+    sort: parseChoice(search.sort, SORTS),
   });
 }

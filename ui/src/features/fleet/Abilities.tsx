@@ -1,11 +1,11 @@
-// Agents in, the table of who can run what out.
+// A table of which agent can run what.
 import type { Agent } from "@/api/schema";
-import { Shape, State } from "@/components/Badge";
+import { StateBadge, ToneShape } from "@/components/Badge";
 
-import { type Ability, abilityMatrix } from "./abilities";
+import { type Ability, buildAbilityMatrix } from "./abilities";
 
 export function Abilities({ agents }: { agents: readonly Agent[] }) {
-  const { abilities, has, lacks } = abilityMatrix(agents);
+  const { abilities, has, lacks } = buildAbilityMatrix(agents);
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label="Who can run what">
       <table className="abilities">
@@ -25,11 +25,11 @@ export function Abilities({ agents }: { agents: readonly Agent[] }) {
             <tr key={agent.id}>
               <th scope="row">
                 <span className="row">
-                  {agent.name} {agent.state !== "active" && <State of={agent.state} />}
+                  {agent.name} {agent.state !== "active" && <StateBadge of={agent.state} />}
                 </span>
               </th>
               {abilities.map((one) => (
-                <Cell key={one.key} said={has.get(agent.id)?.get(one.key)} reason={lacks.get(agent.id)?.get(one.key)} />
+                <AbilityCell key={one.key} said={has.get(agent.id)?.get(one.key)} reason={lacks.get(agent.id)?.get(one.key)} />
               ))}
             </tr>
           ))}
@@ -43,7 +43,7 @@ function isOther(group: Ability["group"]): boolean {
   return group !== "workloads" && group !== "engines";
 }
 
-function Cell({ said, reason }: { said: string | undefined; reason: string | undefined }) {
+function AbilityCell({ said, reason }: { said: string | undefined; reason: string | undefined }) {
   if (said === undefined)
     return (
       <td className="muted" title={reason}>
@@ -54,7 +54,7 @@ function Cell({ said, reason }: { said: string | undefined; reason: string | und
   return (
     <td>
       <span className="ink-good" title={said}>
-        <Shape tone="good" /> <span className={said === "yes" ? "unseen" : "muted"}>{said.split("-")[0]}</span>
+        <ToneShape tone="good" /> <span className={said === "yes" ? "unseen" : "muted"}>{said.split("-")[0]}</span>
       </span>
     </td>
   );

@@ -1,11 +1,11 @@
-// One agent: what it can run besides engines, why not more, and every fact that a recipe can ask for.
+// The details of one agent: what it can run, what it lacks and why, and the facts that recipes can ask for.
 import type { AbilityReport, Agent } from "@/api/schema";
 import { Badge } from "@/components/Badge";
 import { Dialog } from "@/components/Dialog";
 import { Facts } from "@/components/layout";
 import { type Column, Table } from "@/components/Table";
 
-import { valuesOf } from "./abilities";
+import { listValues } from "./abilities";
 
 const COLUMNS: readonly Column<AbilityReport>[] = [
   { key: "kind", heading: "Kind", cell: (one) => one.kind },
@@ -26,7 +26,7 @@ export function AgentDetails({ agent, onClose }: { agent: Agent; onClose: () => 
         <Table rows={abilities} columns={COLUMNS} keyOf={(one) => `${one.kind} ${one.name}`} label="Services, container engines, launchers and probes" />
       )}
       <h3>Facts that a recipe can ask for</h3>
-      <Facts of={Object.entries(facts).map(([name, fact]) => [name, valuesOf(fact).join(", ")])} />
+      <Facts of={Object.entries(facts).map(([name, fact]) => [name, listValues(fact).join(", ")])} />
     </Dialog>
   );
 }

@@ -1,18 +1,18 @@
-// Agents in, a table out: state, device, abilities, current job; drained, reset or removed from here.
+// A table of agents with their state, device, abilities and job; agents are drained, reset and removed here.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { api, got } from "@/api/client";
+import { api, readBody } from "@/api/client";
 import type { Agent } from "@/api/schema";
-import { State } from "@/components/Badge";
-import { Confirmed } from "@/components/Dialog";
+import { StateBadge } from "@/components/Badge";
+import { ConfirmButton } from "@/components/Dialog";
 import { Labels } from "@/components/layout";
 import { type Column, Table } from "@/components/Table";
-import { Ago } from "@/components/time";
-import { useAct } from "@/components/toasts";
+import { RelativeTime } from "@/components/time";
+import { useAction } from "@/components/toasts";
 
-import { deviceOf, valuesOf } from "./abilities";
+import { describeDevice, listValues } from "./abilities";
 import { AgentDetails } from "./AgentDetails";
 
 const COLUMNS: readonly Column<Agent>[] = [
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<Agent>[] = [
     heading: "State",
     cell: (one) => (
       <div className="two-lines">
-        <State of={one.state} />
+        <StateBadge of={one.state} />
         {one.reason !== "" && <span className="muted clamp" title={one.reason}>{one.reason}</span>}
       </div>
     ),
@@ -42,7 +42,7 @@ const COLUMNS: readonly Column<Agent>[] = [
     cell: (one) => (
       <div className="two-lines">
         <span>{one.capabilities.device?.name ?? <span className="muted">not told</span>}</span>
-        <span className="muted clamp" title={deviceOf(one)}>{deviceOf(one)}</span>
+        <span className="muted clamp" title={describeDevice(one)}>{describeDevice(one)}</span>
       </div>
     ),
   },
@@ -51,13 +51,13 @@ const COLUMNS: readonly Column<Agent>[] = [
     heading: "Engines",
     cell: (one) => (
       <div className="two-lines">
-        <span className="clamp">{valuesOf(one.capabilities.facts["engine"]).join(", ") || "–"}</span>
+        <span className="clamp">{listValues(one.capabilities.facts["engine"]).join(", ") || "–"}</span>
         <Labels of={one.capabilities.labels} />
       </div>
     ),
   },
-  { key: "job", heading: "Runs", cell: (one) => <Running of={one} /> },
-  { key: "seen", heading: "Last heard", cell: (one) => <Ago at={one.seen_at} /> },
+  { key: "job", heading: "Runs", cell: (one) => <JobLink of={one} /> },
+  { key: "seen", heading: "Last heard", cell: (one) => <RelativeTime at={one.seen_at} /> },
   { key: "act", heading: <span className="unseen">Actions</span>, cell: (one) => <Actions of={one} />, end: true },
 ];
 
@@ -65,7 +65,7 @@ export function Agents({ agents }: { agents: readonly Agent[] }) {
   return <Table rows={agents} columns={COLUMNS} keyOf={(one) => one.id} label="Agents" rowHeight={58} />;
 }
 
-function Running({ of: agent }: { of: Agent }) {
+function JobLink({ of: agent }: { of: Agent }) {
   if (!agent.job_id) return <span className="muted">–</span>;
   const experimentId = agent.job_id.slice(0, agent.job_id.lastIndexOf("-"));
   return (
@@ -77,13 +77,13 @@ function Running({ of: agent }: { of: Agent }) {
 
 function Actions({ of: agent }: { of: Agent }) {
   const [shows, setShows] = useState(false);
-  const act = useAct();
+  const act = useAction();
   const client = useQueryClient();
   const params = { params: { path: { agent_id: agent.id } } };
-  const fresh = (): Promise<void> => client.invalidateQueries({ queryKey: ["agents"] });
-  const done = async (work: Promise<unknown>): Promise<void> => {
+  const refresh = (): Promise<void> => client.invalidateQueries({ queryKey: ["agents"] });
+  const runAndRefresh = async (work: Promise<unknown>): Promise<void> => {
     await work;
-    await fresh();
+    await refresh();
   };
   const isStill = agent.state === "draining" || agent.state === "faulty";
   return (
@@ -93,7 +93,7 @@ function Actions({ of: agent }: { of: Agent }) {
       </button>
       {shows && <AgentDetails agent={agent} onClose={() => setShows(false)} />}
       {isStill ? (
-        <button type="button" className="button slim" onClick={() => void act(() => done(got(api.POST("/api/v1/agents/{agent_id}/reset", params))), `${agent.name} is active again`)}>
+        <button type="button" className="button slim" onClick={() => void act(() => runAndRefresh(readBody(api.POST("/api/v1/agents/{agent_id}/reset", params))), `${agent.name} is active again`)}>
           Reset
         </button>
       ) : (
@@ -101,18 +101,18 @@ function Actions({ of: agent }: { of: Agent }) {
           type="button"
           className="button slim"
           disabled={agent.state === "lost"}
-          onClick={() => void act(() => done(got(api.POST("/api/v1/agents/{agent_id}/drain", params))), `${agent.name} gets no more jobs`)}
+          onClick={() => void act(() => runAndRefresh(readBody(api.POST("/api/v1/agents/{agent_id}/drain", params))), `${agent.name} gets no more jobs`)}
         >
           Drain
         </button>
       )}
-      <Confirmed
+      <ConfirmButton
         label="Remove"
         className="button slim quiet"
         title={`Remove ${agent.name}?`}
         question="The server forgets this agent and its token. What it measured stays. To come back it must enrol anew."
         yes="Remove it"
-        act={() => done(got(api.DELETE("/api/v1/agents/{agent_id}", params)))}
+        act={() => runAndRefresh(readBody(api.DELETE("/api/v1/agents/{agent_id}", params)))}
       />
     </div>
   );

@@ -1,4 +1,4 @@
-// The agents of this server: what each is and does, who can run what, what waits; and how a new one comes.
+// The fleet page: agents, abilities, queue and jobs, and the button to enrol an agent.
 import "./fleet.css";
 
 import { useQuery } from "@tanstack/react-query";
@@ -7,12 +7,12 @@ import { useState } from "react";
 
 import { agentsQuery, queueQuery } from "@/api/fleet";
 import { Card, Page } from "@/components/layout";
-import { Empty, Shown } from "@/components/states";
+import { EmptyState, QueryContent } from "@/components/states";
 import { Tabs } from "@/components/Tabs";
 
 import { Abilities } from "./Abilities";
 import { Agents } from "./Agents";
-import { Enrol } from "./Enrol";
+import { EnrolDialog } from "./EnrolDialog";
 import { Jobs } from "./Jobs";
 import { Lots } from "./Lots";
 import type { Part } from "./search";
@@ -44,25 +44,25 @@ export function Fleet() {
           {part === "jobs" ? (
             <Jobs />
           ) : part === "queue" ? (
-            <Shown query={queue}>{(found) => <Lots lots={found.lots} />}</Shown>
+            <QueryContent query={queue}>{(found) => <Lots lots={found.lots} />}</QueryContent>
           ) : (
-            <Shown query={agents}>
+            <QueryContent query={agents}>
               {({ items }) =>
                 items.length === 0 ? (
-                  <Empty title="No agent yet" actions={enrol}>
+                  <EmptyState title="No agent yet" actions={enrol}>
                     <p>An agent is a process that offers the device it runs on. It opens no port: it asks this server for work.</p>
-                  </Empty>
+                  </EmptyState>
                 ) : part === "agents" ? (
                   <Agents agents={items} />
                 ) : (
                   <Abilities agents={items} />
                 )
               }
-            </Shown>
+            </QueryContent>
           )}
         </Card>
       </Tabs>
-      {enrols && <Enrol onClose={() => setEnrols(false)} />}
+      {enrols && <EnrolDialog onClose={() => setEnrols(false)} />}
     </Page>
   );
 }

@@ -1,19 +1,19 @@
 import { screen } from "@testing-library/react";
 import { beforeEach, describe, expect, it } from "vitest";
 
-import { fakeJob } from "../../../tests/fakes/house";
+import { fakeJob } from "../../../tests/fakes/resources";
 import { fakeServer } from "../../../tests/server";
 import { visit } from "../../../tests/visit";
 
 const server = fakeServer();
 
 beforeEach(() => {
-  server.current.answers("GET", "/api/v1/agents", { items: [], next: null }).answers("GET", "/api/v1/queue", { lots: [], waiting: 0, leased: 0 });
+  server.current.answer("GET", "/api/v1/agents", { items: [], next: null }).answer("GET", "/api/v1/queue", { lots: [], waiting: 0, leased: 0 });
 });
 
 describe("the jobs of all experiments", () => {
   it("are chosen by their state, which the address holds, and lead to where they are told in full", async () => {
-    server.current.answers("GET", "/api/v1/jobs", (asked) => ({
+    server.current.answer("GET", "/api/v1/jobs", (asked) => ({
       items: [asked.query["state"] === "failed" ? fakeJob({ id: "x2-001", experiment_id: "x2", title: "broken", state: "failed", reason: "it crashed" }) : fakeJob()],
       next: null,
     }));

@@ -1,14 +1,14 @@
-// The jobs of all experiments in, those in one state out, newest first: where each is, or why it is there no more.
+// The jobs of all experiments by state, newest first.
 import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 
-import { api, got } from "@/api/client";
+import { api, readBody } from "@/api/client";
 import type { JobState, QueuedJob } from "@/api/schema";
-import { State } from "@/components/Badge";
-import { Choice } from "@/components/Field";
-import { Empty, Failure, Loading } from "@/components/states";
+import { StateBadge } from "@/components/Badge";
+import { SelectField } from "@/components/Field";
+import { EmptyState, Failure, Loading } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
-import { Ago } from "@/components/time";
+import { RelativeTime } from "@/components/time";
 
 import { JOB_STATES } from "./search";
 
@@ -19,7 +19,7 @@ function jobsQuery(state: JobState | undefined) {
   return infiniteQueryOptions({
     queryKey: ["jobs", state],
     queryFn: ({ signal, pageParam }) =>
-      got(api.GET("/api/v1/jobs", { params: { query: { limit: PAGE, ...(state ? { state } : {}), ...(pageParam ? { cursor: pageParam } : {}) } }, signal })),
+      readBody(api.GET("/api/v1/jobs", { params: { query: { limit: PAGE, ...(state ? { state } : {}), ...(pageParam ? { cursor: pageParam } : {}) } }, signal })),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next ?? null,
   });
@@ -38,10 +38,10 @@ const COLUMNS: readonly Column<QueuedJob>[] = [
       </div>
     ),
   },
-  { key: "state", heading: "State", cell: (one) => <State of={one.state} /> },
+  { key: "state", heading: "State", cell: (one) => <StateBadge of={one.state} /> },
   { key: "agent", heading: "Agent", cell: (one) => <span className="mono">{one.agent_id ?? "–"}</span> },
   { key: "attempt", heading: "Attempts", end: true, cell: (one) => one.attempt },
-  { key: "since", heading: "Submitted", cell: (one) => <Ago at={one.created_at} /> },
+  { key: "since", heading: "Submitted", cell: (one) => <RelativeTime at={one.created_at} /> },
   { key: "why", heading: "Why", cell: (one) => one.failure?.message ?? one.reason },
 ];
 
@@ -54,14 +54,14 @@ export function Jobs() {
   return (
     <>
       <div className="body">
-        <Choice label="State" value={state ?? ""} options={options} onChange={(to) => void navigate({ search: { part: "jobs", state: JOB_STATES.find((one) => one === to) }, replace: true })} />
+        <SelectField label="State" value={state ?? ""} options={options} onChange={(to) => void navigate({ search: { part: "jobs", state: JOB_STATES.find((one) => one === to) }, replace: true })} />
       </div>
       {jobs.error ? (
         <Failure error={jobs.error} onRetry={() => void jobs.refetch()} />
       ) : jobs.data === undefined ? (
         <Loading />
       ) : rows.length === 0 ? (
-        <Empty title={state === undefined ? "No job yet" : `No job is ${state}`} />
+        <EmptyState title={state === undefined ? "No job yet" : `No job is ${state}`} />
       ) : (
         <Table
           rows={rows}

@@ -1,10 +1,10 @@
-// What waits in, why it waits out, in the order in which it is served.
+// The queue in the order in which it is served, with the reason why each lot waits.
 import { Link } from "@tanstack/react-router";
 
 import type { LotView } from "@/api/schema";
-import { Empty } from "@/components/states";
+import { EmptyState } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
-import { Ago } from "@/components/time";
+import { RelativeTime } from "@/components/time";
 
 const COLUMNS: readonly Column<LotView>[] = [
   {
@@ -16,25 +16,25 @@ const COLUMNS: readonly Column<LotView>[] = [
       </Link>
     ),
   },
-  { key: "wants", heading: "Wants", cell: ({ lot }) => <span className="mono">{wants(lot)}</span> },
+  { key: "wants", heading: "Wants", cell: ({ lot }) => <span className="mono">{describeDemand(lot)}</span> },
   { key: "waiting", heading: "Wait", cell: (one) => one.waiting, end: true },
   { key: "leased", heading: "Run", cell: (one) => one.leased, end: true },
   { key: "priority", heading: "Priority", cell: ({ lot }) => lot.priority, end: true },
-  { key: "since", heading: "Since", cell: ({ lot }) => <Ago at={lot.created_at} /> },
+  { key: "since", heading: "Since", cell: ({ lot }) => <RelativeTime at={lot.created_at} /> },
   { key: "reason", heading: "Why", cell: (one) => one.reason || <span className="muted">it runs</span> },
 ];
 
 export function Lots({ lots }: { lots: readonly LotView[] }) {
   if (lots.length === 0)
     return (
-      <Empty title="Nothing waits">
+      <EmptyState title="Nothing waits">
         <p>Every job that was submitted has ended.</p>
-      </Empty>
+      </EmptyState>
     );
   return <Table rows={lots} columns={COLUMNS} keyOf={(one) => one.lot.id} label="What waits, and why" />;
 }
 
-function wants({ demand }: LotView["lot"]): string {
+function describeDemand({ demand }: LotView["lot"]): string {
   const needs = [demand.kind, demand.engine, demand.unit, demand.precision, demand.service, demand.containers.join(" or "), demand.launcher].filter(Boolean);
   const where = Object.entries(demand.where).map(([fact, value]) => `${fact} ${Array.isArray(value) ? value.join(" or ") : String(value)}`);
   return [...needs, ...where].join(", ");

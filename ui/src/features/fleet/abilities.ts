@@ -1,4 +1,4 @@
-// What agents say of themselves in, the table of who can run what out.
+// Builds the matrix of agents and abilities from what the agents report.
 import type { AbilityReport, Agent } from "@/api/schema";
 
 export interface Ability {
@@ -19,13 +19,13 @@ const KINDS = ["service", "container", "launcher", "probe"] as const;
 
 type Fact = Agent["capabilities"]["facts"][string];
 
-export function valuesOf(fact: Fact | undefined): string[] {
+export function listValues(fact: Fact | undefined): string[] {
   if (fact === undefined) return [];
   return (Array.isArray(fact) ? fact : [fact]).map(String);
 }
 
 /** Every kind of workload, every engine on every unit, service, container engine, launcher and probe that any agent has. */
-export function abilityMatrix(agents: readonly Agent[]): AbilityMatrix {
+export function buildAbilityMatrix(agents: readonly Agent[]): AbilityMatrix {
   const kinds = new Set<string>();
   const engines = new Set<string>();
   const others = new Map<string, AbilityReport>();
@@ -34,15 +34,15 @@ export function abilityMatrix(agents: readonly Agent[]): AbilityMatrix {
   for (const agent of agents) {
     const mine = new Map<string, string>();
     const facts = agent.capabilities.facts;
-    for (const kind of valuesOf(facts["kinds"])) {
+    for (const kind of listValues(facts["kinds"])) {
       kinds.add(kind);
       mine.set(`kind ${kind}`, "yes");
     }
-    for (const engine of valuesOf(facts["engine"]))
-      for (const unit of valuesOf(facts[`engine.${engine}.unit`])) {
+    for (const engine of listValues(facts["engine"]))
+      for (const unit of listValues(facts[`engine.${engine}.unit`])) {
         const key = `${engine} on ${unit}`;
         engines.add(key);
-        mine.set(key, valuesOf(facts[`engine.${engine}`])[0] ?? "yes");
+        mine.set(key, listValues(facts[`engine.${engine}`])[0] ?? "yes");
       }
     const lacking = new Map<string, string>();
     for (const one of agent.capabilities.abilities) {
@@ -69,7 +69,7 @@ export function abilityMatrix(agents: readonly Agent[]): AbilityMatrix {
 }
 
 /** The device in one line: processor, cores, memory, GPUs. */
-export function deviceOf(agent: Agent): string {
+export function describeDevice(agent: Agent): string {
   const hardware = agent.capabilities.device?.hardware;
   if (!hardware) return "";
   const { cpu, gpus, memory_mib } = hardware;

@@ -1,5 +1,5 @@
-// A server and a secret in, what a person types on the device out. The secret travels in a file, not on a command line.
-export function command(server: string, secret: string | null): string {
+// The command that enrols an agent. The secret goes into a file and not on the command line.
+export function buildCommand(server: string, secret: string | null): string {
   if (secret === null) return `prony agent start --server ${server}`;
   return [
     "(umask 077; cat > enrol.token) <<'END'",

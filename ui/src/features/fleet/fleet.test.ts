@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 
 import type { AbilityReport, Agent } from "@/api/schema";
 
-import { abilityMatrix, deviceOf } from "./abilities";
-import { command } from "./command";
+import { buildAbilityMatrix, describeDevice } from "./abilities";
+import { buildCommand } from "./command";
 
 function fakeAgent(id: string, facts: Agent["capabilities"]["facts"], abilities: AbilityReport[] = []): Agent {
   return {
@@ -14,7 +14,7 @@ function fakeAgent(id: string, facts: Agent["capabilities"]["facts"], abilities:
 
 describe("who can run what", () => {
   it("has a column for every workload and every engine on every unit that anybody has", () => {
-    const { abilities, has } = abilityMatrix([
+    const { abilities, has } = buildAbilityMatrix([
       fakeAgent("a", { kinds: ["model", "service"], engine: "onnxruntime", "engine.onnxruntime": "1.2", "engine.onnxruntime.unit": ["cpu", "cuda"] }),
       fakeAgent("b", { kinds: "model" }),
     ]);
@@ -28,7 +28,7 @@ describe("who can run what", () => {
       kind, name, state: "ready", version: null, path: "", means: [], reason: "", ...over,
     });
     const missing = { state: "missing", reason: "no redis-server on PATH" } as const;
-    const { abilities, has, lacks } = abilityMatrix([
+    const { abilities, has, lacks } = buildAbilityMatrix([
       fakeAgent("a", {}, [report("service", "redis", { version: "7.0.15" }), report("launcher", "mpirun"), report("service", "vllm", { state: "missing", reason: "no vllm on PATH" })]),
       fakeAgent("b", {}, [report("service", "redis", missing), report("container", "docker", { version: "28.1.1" })]),
     ]);
@@ -39,14 +39,14 @@ describe("who can run what", () => {
   });
 
   it("knows nothing of a device that was not told", () => {
-    expect(deviceOf(fakeAgent("a", {}))).toBe("");
+    expect(describeDevice(fakeAgent("a", {}))).toBe("");
   });
 });
 
 describe("the command that enrols", () => {
   it("carries the secret in a file and never as an argument", () => {
-    expect(command("http://x:1", null)).toBe("prony agent start --server http://x:1");
-    const lines = command("http://x:1", "prony_secret").split("\n");
+    expect(buildCommand("http://x:1", null)).toBe("prony agent start --server http://x:1");
+    const lines = buildCommand("http://x:1", "prony_secret").split("\n");
     expect(lines.at(-1)).toBe("prony agent start --server http://x:1 --token-file enrol.token");
     expect(lines.filter((line) => line.includes("prony_secret"))).toEqual(["prony_secret"]);
   });

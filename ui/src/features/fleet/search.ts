@@ -1,11 +1,11 @@
-// Which part of the fleet is shown, and of its jobs which.
+// The search parameters of the fleet page.
 import type { JobState } from "@/api/schema";
-import { given, oneOf, type Search } from "@/components/search";
+import { dropUndefined, parseChoice, type Search } from "@/components/search";
 
 export const PARTS = ["agents", "abilities", "queue", "jobs"] as const;
 export const JOB_STATES: readonly JobState[] = ["waiting", "leased", "complete", "partial", "failed", "cancelled"];
 export type Part = (typeof PARTS)[number];
 
-export function fleetSearch(search: Search): { part?: Part | undefined; state?: JobState | undefined } {
-  return given({ part: oneOf(search["part"], PARTS), state: oneOf(search["state"], JOB_STATES) });
+export function parseFleetSearch(search: Search): { part?: Part | undefined; state?: JobState | undefined } {
+  return dropUndefined({ part: parseChoice(search["part"], PARTS), state: parseChoice(search["state"], JOB_STATES) });
 }

@@ -1,4 +1,4 @@
-// Changes in, a list out: what each is, one sentence that says it, what else is known of it, and a way to say "known".
+// A list of changes with their size, explanation and details, and a button to acknowledge each.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -6,11 +6,11 @@ import { useState } from "react";
 import type { Change } from "@/api/schema";
 import { Badge } from "@/components/Badge";
 import { Facts } from "@/components/layout";
-import { DASH, plain, text } from "@/components/number";
-import { Ago } from "@/components/time";
+import { DASH, formatEstimate, formatValue } from "@/components/number";
+import { RelativeTime } from "@/components/time";
 
-import { AckDialog } from "./AckDialog";
-import { effectText, toneOfChange } from "./tones";
+import { AcknowledgeDialog } from "./AcknowledgeDialog";
+import { changeTone, formatChangeSize } from "./tones";
 
 const OPEN: readonly Change["state"][] = ["suspect", "found", "confirmed"];
 
@@ -18,13 +18,13 @@ export function Changes({ of: changes, withSeries = false }: { of: readonly Chan
   return (
     <ul className="lines">
       {changes.map((change) => (
-        <Line key={change.id} of={change} withSeries={withSeries} />
+        <ChangeItem key={change.id} of={change} withSeries={withSeries} />
       ))}
     </ul>
   );
 }
 
-function Line({ of: change, withSeries }: { of: Change; withSeries: boolean }) {
+function ChangeItem({ of: change, withSeries }: { of: Change; withSeries: boolean }) {
   const [asked, setAsked] = useState(false);
   const client = useQueryClient();
   const close = (): void => {
@@ -35,17 +35,17 @@ function Line({ of: change, withSeries }: { of: Change; withSeries: boolean }) {
     <li>
       <div className="row spread">
         <span className="row">
-          <Badge tone={toneOfChange(change)}>
+          <Badge tone={changeTone(change)}>
             {change.kind}, {change.state}
           </Badge>
-          <b>{effectText(change.effect, change.low, change.high)}</b>
+          <b>{formatChangeSize(change.effect, change.low, change.high)}</b>
           {withSeries && (
             <Link to="/history/$seriesId" params={{ seriesId: change.series_id }} search={{ metric: change.metric, of: change.experiment_id }}>
               {change.name} <span className="muted">{change.title}</span> on {change.machine}
             </Link>
           )}
           <span className="muted small">
-            noticed <Ago at={change.noticed_at} />
+            noticed <RelativeTime at={change.noticed_at} />
           </span>
         </span>
         {OPEN.includes(change.state) && (
@@ -62,33 +62,33 @@ function Line({ of: change, withSeries }: { of: Change; withSeries: boolean }) {
       )}
       <details>
         <summary>All that is known of it</summary>
-        <Facts of={factsOf(change)} />
+        <Facts of={listFacts(change)} />
       </details>
-      {asked && <AckDialog change={change} onClose={close} />}
+      {asked && <AcknowledgeDialog change={change} onClose={close} />}
     </li>
   );
 }
 
-function factsOf(change: Change) {
+function listFacts(change: Change) {
   const { noise, unit } = change;
-  const level = (one: Change["before"]) => text({ value: one.median, unit, low: one.low ?? null, high: one.high ?? null });
+  const formatLevel = (one: Change["before"]) => formatEstimate({ value: one.median, unit, low: one.low ?? null, high: one.high ?? null });
   return [
     ["Metric", <span key="metric" className="mono">{change.metric}</span>],
-    ["Before", `${level(change.before)}, ${change.before.runs} results`],
-    ["After", `${level(change.after)}, ${change.after.runs} results`],
-    ["First result after it", <Result key="result" of={change} />],
+    ["Before", `${formatLevel(change.before)}, ${change.before.runs} results`],
+    ["After", `${formatLevel(change.after)}, ${change.after.runs} results`],
+    ["First result after it", <ResultLink key="result" of={change} />],
     ["Commits", change.commits.map((one) => one?.slice(0, 10) ?? DASH).join(" → ")],
     ["p", change.p == null ? DASH : String(Number(change.p.toPrecision(2)))],
     ["Noise before", [noise.grade, noise.cv == null ? "" : `${(noise.cv * 100).toPrecision(2)} %`].filter(Boolean).join(", ") || DASH],
     ["What else changed", change.facts.join("; ") || "nothing that is known"],
-    ["Other metrics", Object.entries(change.beside).map(([key, moved]) => `${key} ${effectText(moved)}`).join("; ") || DASH],
+    ["Other metrics", Object.entries(change.beside).map(([key, moved]) => `${key} ${formatChangeSize(moved)}`).join("; ") || DASH],
     ["How it was found", change.path.join("; ") || DASH],
     ...(change.settle ? [["What would settle it", change.settle] as const] : []),
-    ["Smallest change seen", noise.sees == null ? DASH : `${plain(noise.sees * 100, "1", 2)} %`],
+    ["Smallest change seen", noise.sees == null ? DASH : `${formatValue(noise.sees * 100, "1", 2)} %`],
   ] as const;
 }
 
-function Result({ of: change }: { of: Change }) {
+function ResultLink({ of: change }: { of: Change }) {
   return (
     <Link to="/experiments/$experimentId" params={{ experimentId: change.experiment_id }} className="mono">
       {change.job_id}

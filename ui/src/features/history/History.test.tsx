@@ -1,7 +1,7 @@
 import { screen, within } from "@testing-library/react";
 import { describe, expect, it, vi } from "vitest";
 
-import { chartAt } from "../../../tests/drawn";
+import { findChart } from "../../../tests/fakeCharts";
 import { fakeChange, fakeHistory } from "../../../tests/fakes/analysis";
 import { fakeServer } from "../../../tests/server";
 import { visit } from "../../../tests/visit";
@@ -10,16 +10,16 @@ const server = fakeServer();
 
 describe("a history", () => {
   it("leads from a point to its experiment in one click", async () => {
-    server.current.answers("GET", "/api/v1/series/{series_id}", fakeHistory());
+    server.current.answer("GET", "/api/v1/series/{series_id}", fakeHistory());
     const { address } = await visit("/history/s1");
     const picture = await screen.findByRole("img", { name: "History of nightly batch=1 on bench-1" });
-    const chart = await vi.waitFor(() => chartAt(picture) ?? Promise.reject(new Error("not drawn yet")));
+    const chart = await vi.waitFor(() => findChart(picture) ?? Promise.reject(new Error("not drawn yet")));
     chart.click((data) => data["experimentId"] === "e20");
     await vi.waitFor(() => expect(address()).toBe("/experiments/e20"));
   });
 
   it("can be read as a table by who cannot see the chart", async () => {
-    server.current.answers("GET", "/api/v1/series/{series_id}", fakeHistory());
+    server.current.answer("GET", "/api/v1/series/{series_id}", fakeHistory());
     const { user } = await visit("/history/s1");
     await user.click(await screen.findByRole("button", { name: "Show as a table" }));
     const table = within(screen.getByRole("region", { name: "History of nightly batch=1 on bench-1" }));
@@ -28,8 +28,8 @@ describe("a history", () => {
   });
 
   it("says what changed with its evidence, and takes a person's word that it is known", async () => {
-    server.current.answers("GET", "/api/v1/series/{series_id}", fakeHistory());
-    server.current.answers("POST", "/api/v1/changes/{change_id}/ack", fakeChange({ state: "acknowledged" }));
+    server.current.answer("GET", "/api/v1/series/{series_id}", fakeHistory());
+    server.current.answer("POST", "/api/v1/changes/{change_id}/ack", fakeChange({ state: "acknowledged" }));
     const { user } = await visit("/history/s1");
     expect(await screen.findByText("regression, found")).toBeDefined();
     expect(screen.getByText("inference_ms.p50 is 20 % worse since e20-001.")).toBeDefined();
@@ -38,6 +38,6 @@ describe("a history", () => {
     await user.click(screen.getByLabelText("It was meant to be so"));
     await user.click(screen.getByRole("button", { name: "It is known" }));
     await vi.waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
-    expect(server.current.of("POST", "/api/v1/changes/{change_id}/ack")[0]?.body).toMatchObject({ reason: "new kernel", expected: true });
+    expect(server.current.requestsTo("POST", "/api/v1/changes/{change_id}/ack")[0]?.body).toMatchObject({ reason: "new kernel", expected: true });
   });
 });

@@ -1,4 +1,4 @@
-// One series: every result with its levels and changes, a click away from its experiment; and its baseline.
+// The page of one series: results with levels and changes, and the baseline.
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useCallback } from "react";
@@ -7,24 +7,24 @@ import type { History as OneHistory } from "@/api/schema";
 import { HistoryChart } from "@/charts/HistoryChart";
 import type { PickedResult } from "@/charts/options/history";
 import { Badge } from "@/components/Badge";
-import { Choice } from "@/components/Field";
+import { SelectField } from "@/components/Field";
 import { Card, Facts, Page } from "@/components/layout";
-import { text } from "@/components/number";
-import { Empty, Shown } from "@/components/states";
+import { formatEstimate } from "@/components/number";
+import { EmptyState, QueryContent } from "@/components/states";
 
-import { BaselineCard } from "./Baseline";
+import { BaselineCard } from "./BaselineCard";
 import { Changes } from "./Changes";
 import { historyQuery } from "./queries";
-import { toneOfSeries } from "./tones";
+import { seriesTone } from "./tones";
 
 export function History() {
   const { seriesId } = useParams({ from: "/history/$seriesId" });
   const { metric } = useSearch({ from: "/history/$seriesId" });
   const history = useQuery(historyQuery(seriesId, metric));
-  return <Shown query={history}>{(found) => <Told history={found} />}</Shown>;
+  return <QueryContent query={history}>{(found) => <HistoryPage history={found} />}</QueryContent>;
 }
 
-function Told({ history }: { history: OneHistory }) {
+function HistoryPage({ history }: { history: OneHistory }) {
   const { of } = useSearch({ from: "/history/$seriesId" });
   const navigate = useNavigate({ from: "/history/$seriesId" });
   const { series } = history;
@@ -42,16 +42,16 @@ function Told({ history }: { history: OneHistory }) {
       }
       about={
         <span className="row">
-          <Badge tone={toneOfSeries(series.state)}>{series.state === "learning" ? `learning ${series.learned}/${series.wanted}` : series.state}</Badge>
+          <Badge tone={seriesTone(series.state)}>{series.state === "learning" ? `learning ${series.learned}/${series.wanted}` : series.state}</Badge>
           on {series.machine}, {series.runs} results · <Link to="/history">all series</Link>
         </span>
       }
-      actions={<Metric history={history} />}
+      actions={<MetricField history={history} />}
     >
       <Card>
         <p>{history.sentence || series.note}</p>
         {history.points.length === 0 ? (
-          <Empty title="No result yet" />
+          <EmptyState title="No result yet" />
         ) : (
           <HistoryChart history={history} highlighted={of} onPick={pick} />
         )}
@@ -62,22 +62,22 @@ function Told({ history }: { history: OneHistory }) {
       </Card>
       <div className="columns">
         <Card title="Levels">
-          <Facts of={history.segments.map((one) => [`${one.end - one.begin} results`, text({ value: one.level.median, unit: history.unit, low: one.level.low ?? null, high: one.level.high ?? null })] as const)} />
+          <Facts of={history.segments.map((one) => [`${one.end - one.begin} results`, formatEstimate({ value: one.level.median, unit: history.unit, low: one.level.low ?? null, high: one.level.high ?? null })] as const)} />
         </Card>
         <BaselineCard history={history} />
       </div>
       <Card title="Changes" flush>
-        {history.changes.length === 0 ? <Empty title="No change was found" /> : <Changes of={history.changes} />}
+        {history.changes.length === 0 ? <EmptyState title="No change was found" /> : <Changes of={history.changes} />}
       </Card>
     </Page>
   );
 }
 
-function Metric({ history }: { history: OneHistory }) {
+function MetricField({ history }: { history: OneHistory }) {
   const navigate = useNavigate({ from: "/history/$seriesId" });
   const keys = [...new Set([history.metric, ...history.points.flatMap((point) => Object.keys(point.values))])].sort();
   return (
-    <Choice
+    <SelectField
       label="Metric"
       value={history.metric}
       options={keys.map((key) => ({ value: key, label: key === history.series.metric ? `${key} (headline)` : key }))}

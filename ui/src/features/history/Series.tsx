@@ -1,21 +1,21 @@
-// Every series and how it stands, below what changed over all of them.
+// The history page: recent changes, then all series with their state.
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 
 import type { ChangeState, Series as OneSeries, SeriesState } from "@/api/schema";
 import { Badge } from "@/components/Badge";
-import { Choice, SettledWord } from "@/components/Field";
+import { DeferredTextField, SelectField } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
 import { Quantity } from "@/components/Quantity";
-import { Empty, Failure, Loading, Shown } from "@/components/states";
+import { EmptyState, Failure, Loading, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
-import { Ago } from "@/components/time";
+import { RelativeTime } from "@/components/time";
 
 import { Changes } from "./Changes";
 import { changesQuery, seriesQuery } from "./queries";
 import { CHANGE_STATES, SERIES_STATES } from "./search";
-import { toneOfSeries } from "./tones";
+import { seriesTone } from "./tones";
 
 const COLUMNS: readonly Column<OneSeries>[] = [
   {
@@ -28,11 +28,11 @@ const COLUMNS: readonly Column<OneSeries>[] = [
     ),
   },
   { key: "machine", heading: "Machine", cell: (one) => one.machine },
-  { key: "state", heading: "Stands", cell: (one) => <Standing of={one} /> },
+  { key: "state", heading: "Stands", cell: (one) => <SeriesStatus of={one} /> },
   { key: "metric", heading: "Metric", cell: (one) => <span className="mono">{one.metric}</span> },
-  { key: "last", heading: "Newest", end: true, cell: (one) => <Newest of={one} /> },
+  { key: "last", heading: "Newest", end: true, cell: (one) => <NewestValue of={one} /> },
   { key: "runs", heading: "Results", end: true, cell: (one) => one.runs },
-  { key: "at", heading: "Measured", cell: (one) => <Ago at={one.last_at} /> },
+  { key: "at", heading: "Measured", cell: (one) => <RelativeTime at={one.last_at} /> },
 ];
 
 export function Series() {
@@ -40,25 +40,25 @@ export function Series() {
   const changes = useQuery(changesQuery(search.changes));
   return (
     <Page title="History" about="Every benchmark over time: what changed, by how much, how sure that is, and what else changed there.">
-      <Card title="What changed" flush actions={<ChangesShown />}>
-        <Shown query={changes}>
+      <Card title="What changed" flush actions={<ChangeFilter />}>
+        <QueryContent query={changes}>
           {(page) =>
             page.items.length === 0 ? (
-              <Empty title={search.changes === undefined ? "No change is open" : `No change is ${search.changes}`}>
+              <EmptyState title={search.changes === undefined ? "No change is open" : `No change is ${search.changes}`}>
                 <p>A series is judged after 20 results; what is found appears here within seconds.</p>
-              </Empty>
+              </EmptyState>
             ) : (
               <Changes of={page.items} withSeries />
             )
           }
-        </Shown>
+        </QueryContent>
       </Card>
-      <List />
+      <SeriesList />
     </Page>
   );
 }
 
-function List() {
+function SeriesList() {
   const search = useSearch({ from: "/history" });
   const navigate = useNavigate({ from: "/history" });
   const series = useInfiniteQuery(seriesQuery(search));
@@ -69,13 +69,13 @@ function List() {
       flush
       actions={
         <>
-          <SettledWord
+          <DeferredTextField
             label="Recipe"
             value={search.name ?? ""}
             placeholder="whole name"
             onChange={(name) => void navigate({ search: (before) => ({ ...before, name: name || undefined }), replace: true })}
           />
-          <Choice
+          <SelectField
             label="Stands"
             value={search.state ?? ""}
             options={[{ value: "", label: "any way" }, ...SERIES_STATES.map((state) => ({ value: state, label: state }))]}
@@ -89,9 +89,9 @@ function List() {
       ) : series.data === undefined ? (
         <Loading />
       ) : rows.length === 0 ? (
-        <Empty title="No series">
+        <EmptyState title="No series">
           <p>Every result joins one: the results of one benchmark with its parameters on one kind of machine.</p>
-        </Empty>
+        </EmptyState>
       ) : (
         <Table
           rows={rows}
@@ -106,25 +106,25 @@ function List() {
   );
 }
 
-function Standing({ of: one }: { of: OneSeries }) {
+function SeriesStatus({ of: one }: { of: OneSeries }) {
   const progress = one.state === "learning" ? ` ${one.learned}/${one.wanted}` : "";
   return (
-    <Badge tone={toneOfSeries(one.state)} title={one.note || undefined}>
+    <Badge tone={seriesTone(one.state)} title={one.note || undefined}>
       {one.state}
       {progress}
     </Badge>
   );
 }
 
-function Newest({ of: one }: { of: OneSeries }) {
+function NewestValue({ of: one }: { of: OneSeries }) {
   return <Quantity of={one.last_value == null ? null : { value: one.last_value, unit: one.unit }} />;
 }
 
-function ChangesShown() {
+function ChangeFilter() {
   const { changes } = useSearch({ from: "/history" });
   const navigate = useNavigate({ from: "/history" });
   return (
-    <Choice
+    <SelectField
       label="Shown"
       value={changes ?? ""}
       options={[{ value: "", label: "those that are open" }, ...CHANGE_STATES.map((state) => ({ value: state, label: state }))]}

@@ -1,6 +1,6 @@
-// What the addresses of histories may hold.
+// The search parameters of the history pages.
 import type { ChangeState, SeriesState } from "@/api/schema";
-import { given, oneOf, type Search, word } from "@/components/search";
+import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
 
 export const SERIES_STATES: readonly SeriesState[] = [
   "regression", "suspect", "drift", "environment", "improvement", "learning", "steady",
@@ -16,11 +16,11 @@ export interface SeriesSearch {
   changes?: ChangeState | undefined;
 }
 
-export function seriesSearch(search: Search): SeriesSearch {
-  return given({
-    name: word(search.name),
-    state: oneOf(search.state, SERIES_STATES),
-    changes: oneOf(search.changes, CHANGE_STATES),
+export function parseSeriesSearch(search: Search): SeriesSearch {
+  return dropUndefined({
+    name: parseText(search.name),
+    state: parseChoice(search.state, SERIES_STATES),
+    changes: parseChoice(search.changes, CHANGE_STATES),
   });
 }
 
@@ -30,6 +30,6 @@ export interface HistorySearch {
   of?: string | undefined;
 }
 
-export function historySearch(search: Search): HistorySearch {
-  return given({ metric: word(search.metric), of: word(search.of) });
+export function parseHistorySearch(search: Search): HistorySearch {
+  return dropUndefined({ metric: parseText(search.metric), of: parseText(search.of) });
 }

@@ -1,4 +1,4 @@
-// How a series stands, or what a change is, in; the tone in which it is told out.
+// The badge colours of series and changes, and the text of a change's size.
 import type { Change, SeriesState } from "@/api/schema";
 import type { Tone } from "@/components/Badge";
 
@@ -13,19 +13,19 @@ const SERIES: Record<SeriesState, Tone> = {
 };
 const KINDS: Record<Change["kind"], Tone> = { regression: "bad", improvement: "good", drift: "warn", environment: "info" };
 
-export function toneOfSeries(state: SeriesState): Tone {
+export function seriesTone(state: SeriesState): Tone {
   return SERIES[state];
 }
 
-export function toneOfChange(change: Pick<Change, "kind" | "state">): Tone {
+export function changeTone(change: Pick<Change, "kind" | "state">): Tone {
   if (change.state === "suspect") return "warn";
   if (change.state === "rejected" || change.state === "acknowledged" || change.state === "resolved") return "quiet";
   return KINDS[change.kind];
 }
 
 /** A relative effect as people write it, with its interval where there is one. */
-export function effectText(effect: number, low?: number | null, high?: number | null): string {
-  const write = (value: number) => `${value < 0 ? "−" : "+"}${(Math.abs(value) * 100).toFixed(1)} %`;
-  const interval = low == null || high == null ? "" : ` [${write(low)}, ${write(high)}]`;
-  return write(effect) + interval;
+export function formatChangeSize(effect: number, low?: number | null, high?: number | null): string {
+  const formatPercent = (value: number) => `${value < 0 ? "−" : "+"}${(Math.abs(value) * 100).toFixed(1)} %`;
+  const interval = low == null || high == null ? "" : ` [${formatPercent(low)}, ${formatPercent(high)}]`;
+  return formatPercent(effect) + interval;
 }

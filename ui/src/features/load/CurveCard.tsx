@@ -1,9 +1,9 @@
-// One curve in: the chart, what may be claimed of it, every level with its intervals, and the bottleneck's evidence out.
+// One load curve: chart, claims (knee, limit, SLO), a table of levels, and evidence for the bottleneck.
 import type { Bottleneck, Claim, Curve } from "@/api/schema";
 import { SweepChart } from "@/charts/SweepChart";
-import { Badge, type Tone, Verdict } from "@/components/Badge";
+import { Badge, type Tone, VerdictBadge } from "@/components/Badge";
 import { Card } from "@/components/layout";
-import { plain, share } from "@/components/number";
+import { formatShare, formatValue } from "@/components/number";
 import { Quantity } from "@/components/Quantity";
 import { type Column, Table } from "@/components/Table";
 
@@ -17,17 +17,17 @@ export function CurveCard({ curve }: { curve: Curve }) {
     <Card title={curve.title || "Throughput and latency against load"}>
       <div className="stack">
         <div className="claims">
-          {claims.map(([name, claim]) => claim && <Told key={name} name={name} claim={claim} />)}
+          {claims.map(([name, claim]) => claim && <ClaimCard key={name} name={name} claim={claim} />)}
         </div>
         {curve.levels.length > 1 && <SweepChart curve={curve} />}
-        <Table rows={curve.levels} columns={columns(curve)} keyOf={(one) => String(one.load)} label="Levels of load" />
+        <Table rows={curve.levels} columns={buildColumns(curve)} keyOf={(one) => String(one.load)} label="Levels of load" />
         <Evidence levels={curve.levels} noun={curve.noun} />
       </div>
     </Card>
   );
 }
 
-function Told({ name, claim }: { name: string; claim: Claim }) {
+function ClaimCard({ name, claim }: { name: string; claim: Claim }) {
   return (
     <section className="claim" aria-label={name}>
       <h3>{name}</h3>
@@ -37,15 +37,15 @@ function Told({ name, claim }: { name: string; claim: Claim }) {
   );
 }
 
-function columns({ noun, levels }: Curve): readonly Column<Level>[] {
+function buildColumns({ noun, levels }: Curve): readonly Column<Level>[] {
   const all: readonly Column<Level>[] = [
     { key: "load", heading: noun || "load", cell: (one) => <b>{one.load}</b>, end: true },
     { key: "throughput", heading: "Throughput", cell: (one) => <Quantity of={one.throughput} />, end: true },
     { key: "goodput", heading: "Goodput", cell: (one) => <Quantity of={one.goodput} />, end: true },
     { key: "p50", heading: "p50", cell: (one) => <Quantity of={one.p50} />, end: true },
     { key: "p99", heading: "p99", cell: (one) => <Quantity of={one.p99} />, end: true },
-    { key: "errors", heading: "Failed", cell: (one) => (one.errors ? share(one.errors.value) : "–"), end: true },
-    { key: "grade", heading: "Verdict", cell: (one) => <Verdict grade={one.grade} title={one.excluded || undefined} /> },
+    { key: "errors", heading: "Failed", cell: (one) => (one.errors ? formatShare(one.errors.value) : "–"), end: true },
+    { key: "grade", heading: "Verdict", cell: (one) => <VerdictBadge grade={one.grade} title={one.excluded || undefined} /> },
     { key: "limits", heading: "Limits", cell: (one) => <Limits of={one} /> },
   ];
   // Without limits for each request there is no goodput, and without any limit nothing to hold.
@@ -69,7 +69,7 @@ function Limits({ of: level }: { of: Level }) {
   );
 }
 
-function named({ where, what }: Bottleneck): string {
+function nameBottleneck({ where, what }: Bottleneck): string {
   return what ? `${where}: ${what}` : where;
 }
 
@@ -83,14 +83,14 @@ function Evidence({ levels, noun }: { levels: readonly Level[]; noun: string }) 
         bottleneck ? (
           <details key={load} open={load === told.at(-1)?.load}>
             <summary>
-              at {load} {load === 1 ? noun.replace(/s$/, "") : noun}: <b>{named(bottleneck)}</b>
+              at {load} {load === 1 ? noun.replace(/s$/, "") : noun}: <b>{nameBottleneck(bottleneck)}</b>
             </summary>
             <p>{bottleneck.text}</p>
             <ul className="clues">
               {bottleneck.clues.map((clue) => (
                 <li key={`${clue.side} ${clue.series}`}>
                   <Badge tone={clue.is_over ? "bad" : "quiet"}>{clue.side}</Badge> <span className="mono">{clue.series}</span>{" "}
-                  {clue.unit === "1" ? share(clue.value) : plain(clue.value, clue.unit)} <span className="muted">{clue.text}</span>
+                  {clue.unit === "1" ? formatShare(clue.value) : formatValue(clue.value, clue.unit)} <span className="muted">{clue.text}</span>
                 </li>
               ))}
             </ul>

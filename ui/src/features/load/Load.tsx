@@ -1,27 +1,27 @@
-// Loads in; throughput and latency against load, where they saturate and why out; and how one goes while it runs.
+// The load page: throughput and latency against load, where it saturates and why, and loads that are running.
 import "./load.css";
 
 import { queryOptions, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 
-import { api, got, Refusal } from "@/api/client";
+import { api, ApiError, readBody } from "@/api/client";
 import type { SweepReport } from "@/api/schema";
 import { ExperimentPicker } from "@/components/ExperimentPicker";
-import { SettledWord } from "@/components/Field";
+import { DeferredTextField } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
-import { listed } from "@/components/search";
-import { Empty, Shown } from "@/components/states";
-import { Ago } from "@/components/time";
+import { splitNames } from "@/components/search";
+import { EmptyState, QueryContent } from "@/components/states";
+import { RelativeTime } from "@/components/time";
 
 import { CurveCard } from "./CurveCard";
-import { Live } from "./Live";
+import { LiveLoads } from "./LiveLoads";
 
 const route = getRouteApi("/load");
 
 function sweepQuery(ids: string, slo: string | undefined) {
   return queryOptions({
     queryKey: ["sweep", ids, slo ?? ""],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/sweep", { params: { query: { ids, ...(slo ? { slo } : {}) } }, signal })),
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/sweep", { params: { query: { ids, ...(slo ? { slo } : {}) } }, signal })),
     enabled: ids !== "",
     retry: false,
   });
@@ -30,13 +30,13 @@ function sweepQuery(ids: string, slo: string | undefined) {
 /** The newest loads, to choose from; a job of kind `service` is one. */
 const loadsQuery = queryOptions({
   queryKey: ["listing", "loads"],
-  queryFn: ({ signal }) => got(api.GET("/api/v1/listing", { params: { query: { kind: "service", limit: 30 } }, signal })),
+  queryFn: ({ signal }) => readBody(api.GET("/api/v1/listing", { params: { query: { kind: "service", limit: 30 } }, signal })),
 });
 
 export function Load() {
   const { ids = "", slo } = route.useSearch();
   const navigate = route.useNavigate();
-  const chosen = listed(ids);
+  const chosen = splitNames(ids);
   const loads = useQuery(loadsQuery);
   const sweep = useQuery(sweepQuery(ids, slo));
   const running = (loads.data?.items ?? []).filter((one) => chosen.includes(one.id) && (one.state === "running" || one.state === "pending"));
@@ -46,17 +46,17 @@ export function Load() {
       <Card label="Choice">
         <div className="stack">
           <ExperimentPicker label="Experiments with loads" chosen={chosen} onChange={choose} />
-          <SettledWord label="Limits instead of the recipe's" value={slo ?? ""} placeholder="e2e_ms.p99=200, ttft_ms.p99=500" onChange={(next) => void navigate({ search: (now) => ({ ...now, slo: next || undefined }) })} />
+          <DeferredTextField label="Limits instead of the recipe's" value={slo ?? ""} placeholder="e2e_ms.p99=200, ttft_ms.p99=500" onChange={(next) => void navigate({ search: (now) => ({ ...now, slo: next || undefined }) })} />
         </div>
       </Card>
       {chosen.length === 0 && (
         <Card title="The newest loads" flush>
-          <Shown query={loads}>
+          <QueryContent query={loads}>
             {({ items }) =>
               items.length === 0 ? (
-                <Empty title="No load yet" actions={<Link to="/run" search={{ example: "llm-endpoint.yaml" }} className="button primary">Load a server</Link>}>
+                <EmptyState title="No load yet" actions={<Link to="/run" search={{ example: "llm-endpoint.yaml" }} className="button primary">Load a server</Link>}>
                   <p>A recipe whose workload is of kind <span className="mono">service</span> loads a server; several levels of load make a curve.</p>
-                </Empty>
+                </EmptyState>
               ) : (
                 <ul className="lines">
                   {items.map((one) => (
@@ -65,18 +65,18 @@ export function Load() {
                         <button type="button" className="button slim" onClick={() => choose([one.id])}>
                           {one.name}
                         </button>
-                        <span className="mono muted">{one.id}</span> {one.job_count} jobs, {one.state}, <Ago at={one.created_at} />
+                        <span className="mono muted">{one.id}</span> {one.job_count} jobs, {one.state}, <RelativeTime at={one.created_at} />
                       </span>
                     </li>
                   ))}
                 </ul>
               )
             }
-          </Shown>
+          </QueryContent>
         </Card>
       )}
       {running.map((one) => (
-        <Live key={one.id} experimentId={one.id} />
+        <LiveLoads key={one.id} experimentId={one.id} />
       ))}
       {chosen.length > 0 && <Curves sweep={sweep} ids={chosen} isRunning={running.length > 0} />}
     </Page>
@@ -84,9 +84,9 @@ export function Load() {
 }
 
 function Curves({ sweep, ids, isRunning }: { sweep: UseQueryResult<SweepReport>; ids: readonly string[]; isRunning: boolean }) {
-  if (sweep.data === undefined && isNoSweep(sweep.error)) return <Single ids={ids} isRunning={isRunning} />;
+  if (sweep.data === undefined && isNoSweep(sweep.error)) return <SingleLevel ids={ids} isRunning={isRunning} />;
   return (
-    <Shown query={sweep} what="Looking at the loads">
+    <QueryContent query={sweep} what="Looking at the loads">
       {(report) => (
         <>
           {report.curves.map((curve) => (
@@ -95,19 +95,19 @@ function Curves({ sweep, ids, isRunning }: { sweep: UseQueryResult<SweepReport>;
           <p className="muted small">A knee is where more load brings less than {Math.round(report.gain_share * 100)} % of what it brought at first.</p>
         </>
       )}
-    </Shown>
+    </QueryContent>
   );
 }
 
 function isNoSweep(error: unknown): boolean {
-  return error instanceof Refusal && error.code === "no_sweep";
+  return error instanceof ApiError && error.code === "no_sweep";
 }
 
 /** One level makes no curve; what it measured is on its own page. */
-function Single({ ids, isRunning }: { ids: readonly string[]; isRunning: boolean }) {
+function SingleLevel({ ids, isRunning }: { ids: readonly string[]; isRunning: boolean }) {
   return (
     <Card>
-      <Empty title={isRunning ? "The curve comes with the second level" : "One level makes no curve"}>
+      <EmptyState title={isRunning ? "The curve comes with the second level" : "One level makes no curve"}>
         <p>
           {isRunning ? "Each level of load that ends is a point of it." : "Jobs that differ in their load, here or in several experiments, are levels of a curve: choose another one, or run a recipe with several levels."}
         </p>
@@ -118,7 +118,7 @@ function Single({ ids, isRunning }: { ids: readonly string[]; isRunning: boolean
             </Link>
           ))}
         </p>
-      </Empty>
+      </EmptyState>
     </Card>
   );
 }

@@ -1,11 +1,11 @@
-// Which loads are looked at together, and the limits that they are held against.
-import { given, type Search, word } from "@/components/search";
+// The search parameters of the load page.
+import { dropUndefined, parseText, type Search } from "@/components/search";
 
 export interface LoadSearch {
   ids?: string | undefined;
   slo?: string | undefined;
 }
 
-export function loadSearch(search: Search): LoadSearch {
-  return given({ ids: word(search["ids"]), slo: word(search["slo"]) });
+export function parseLoadSearch(search: Search): LoadSearch {
+  return dropUndefined({ ids: parseText(search["ids"]), slo: parseText(search["slo"]) });
 }

@@ -1,7 +1,7 @@
-// What is told of a job while it runs in, the ticks of its load out; a new run begins anew.
+// Collects the ticks of running loads from progress events, starting again with each run.
 import type { Tick } from "@/charts/options/live";
 
-interface Live {
+interface LiveLoad {
   elapsed_s: number;
   sent: number;
   done: number;
@@ -12,15 +12,15 @@ interface Live {
   p99_ms?: number | null;
 }
 
-export interface Told {
+export interface ProgressEvent {
   kind: string;
   job_id: string;
   done?: number;
   total?: number;
-  live?: Live | null;
+  live?: LiveLoad | null;
 }
 
-export interface Running {
+export interface RunningLoad {
   run: number;
   runs: number;
   ticks: readonly Tick[];
@@ -29,9 +29,9 @@ export interface Running {
 const MOST = 600;
 
 /** Add what was told to what is known, by job. */
-export function added(known: ReadonlyMap<string, Running>, told: Told): ReadonlyMap<string, Running> {
+export function applyProgress(known: ReadonlyMap<string, RunningLoad>, told: ProgressEvent): ReadonlyMap<string, RunningLoad> {
   const before = known.get(told.job_id) ?? { run: 0, runs: 0, ticks: [] };
-  if (told.kind === "finished") return without(known, told.job_id);
+  if (told.kind === "finished") return removeJob(known, told.job_id);
   if (told.kind === "repetition") return new Map(known).set(told.job_id, { ...before, run: told.done ?? before.run, runs: told.total ?? before.runs });
   if (told.kind !== "load" || !told.live) return known;
   const { elapsed_s, rate_per_s, in_flight, failed, p50_ms = null, p99_ms = null } = told.live;
@@ -41,7 +41,7 @@ export function added(known: ReadonlyMap<string, Running>, told: Told): Readonly
   return new Map(known).set(told.job_id, { ...before, ticks: [...kept, tick].slice(-MOST) });
 }
 
-function without(known: ReadonlyMap<string, Running>, jobId: string): ReadonlyMap<string, Running> {
+function removeJob(known: ReadonlyMap<string, RunningLoad>, jobId: string): ReadonlyMap<string, RunningLoad> {
   const left = new Map(known);
   left.delete(jobId);
   return left;

@@ -1,19 +1,19 @@
-// Experiments in, their configurations in rows and columns out: a heat map, what each costs and draws, and the Pareto front.
+// The matrix page: configurations as a heat map, with costs, power and the Pareto front.
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 
-import { api, got } from "@/api/client";
+import { api, readBody } from "@/api/client";
 import type { MatrixReport } from "@/api/schema";
 import { HeatMap } from "@/charts/HeatMap";
 import { ParetoChart } from "@/charts/ParetoChart";
 import { ExperimentPicker } from "@/components/ExperimentPicker";
-import { Choice, SettledWord } from "@/components/Field";
+import { DeferredTextField, SelectField } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
-import { listed } from "@/components/search";
-import { Empty, Shown } from "@/components/states";
+import { splitNames } from "@/components/search";
+import { EmptyState, QueryContent } from "@/components/states";
 
 import type { MatrixSearch } from "./search";
-import { Worths } from "./Worths";
+import { CostTable } from "./CostTable";
 
 const AXES = [
   "device", "engine", "model", "service", "unit", "precision", "batch", "threads", "concurrency", "rate", "version", "name",
@@ -29,7 +29,7 @@ function matrixQuery({ ids = "", rows, columns, metric, against }: MatrixSearch)
   const query = { ids, rows, columns, metric, against };
   return queryOptions({
     queryKey: ["matrix", query],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/matrix", { params: { query }, signal })),
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/matrix", { params: { query }, signal })),
     enabled: ids !== "",
   });
 }
@@ -43,23 +43,23 @@ export function Matrix() {
     <Page title="Matrix" about="Configurations in rows and columns of your choosing, with what each costs and how many watts it takes.">
       <Card>
         <div className="stack">
-          <ExperimentPicker label="Experiments" chosen={listed(search.ids)} onChange={(ids) => change({ ids: ids.join(",") || undefined })} />
+          <ExperimentPicker label="Experiments" chosen={splitNames(search.ids)} onChange={(ids) => change({ ids: ids.join(",") || undefined })} />
           <div className="fields">
-            <SettledWord label="Rows" value={search.rows ?? "device"} suggestions={AXES} onChange={(rows) => change({ rows: rows || undefined })} />
-            <SettledWord label="Columns" value={search.columns ?? "engine"} suggestions={AXES} onChange={(columns) => change({ columns: columns || undefined })} />
-            <SettledWord label="Metric" value={search.metric ?? ""} placeholder="the headline" onChange={(metric) => change({ metric: metric || undefined })} />
-            <Choice label="Front against" value={search.against ?? ""} options={AGAINST} onChange={(to) => change({ against: to === "cost" || to === "power" ? to : undefined })} />
+            <DeferredTextField label="Rows" value={search.rows ?? "device"} suggestions={AXES} onChange={(rows) => change({ rows: rows || undefined })} />
+            <DeferredTextField label="Columns" value={search.columns ?? "engine"} suggestions={AXES} onChange={(columns) => change({ columns: columns || undefined })} />
+            <DeferredTextField label="Metric" value={search.metric ?? ""} placeholder="the headline" onChange={(metric) => change({ metric: metric || undefined })} />
+            <SelectField label="Front against" value={search.against ?? ""} options={AGAINST} onChange={(to) => change({ against: to === "cost" || to === "power" ? to : undefined })} />
           </div>
         </div>
       </Card>
       {search.ids === undefined ? (
-        <Empty title="Choose an experiment">
+        <EmptyState title="Choose an experiment">
           <p>One with a matrix, or several of different machines. Rows and columns may be any setting, such as threads or labels.rack.</p>
-        </Empty>
+        </EmptyState>
       ) : (
-        <Shown query={matrix} what="Comparing configurations">
+        <QueryContent query={matrix} what="Comparing configurations">
           {(report) => <Report of={report} />}
-        </Shown>
+        </QueryContent>
       )}
     </Page>
   );
@@ -86,7 +86,7 @@ function Report({ of: report }: { of: MatrixReport }) {
           <ParetoChart report={report} />
         </Card>
       )}
-      <Worths of={report} />
+      <CostTable of={report} />
     </>
   );
 }

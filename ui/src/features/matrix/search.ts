@@ -1,5 +1,5 @@
-// What the address of a matrix may hold.
-import { given, oneOf, type Search, word } from "@/components/search";
+// The search parameters of the matrix page.
+import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
 
 export interface MatrixSearch {
   ids?: string | undefined;
@@ -9,12 +9,12 @@ export interface MatrixSearch {
   against?: "cost" | "power" | undefined;
 }
 
-export function matrixSearch(search: Search): MatrixSearch {
-  return given({
-    ids: word(search.ids),
-    rows: word(search.rows),
-    columns: word(search.columns),
-    metric: word(search.metric),
-    against: oneOf(search.against, ["cost", "power"]),
+export function parseMatrixSearch(search: Search): MatrixSearch {
+  return dropUndefined({
+    ids: parseText(search.ids),
+    rows: parseText(search.rows),
+    columns: parseText(search.columns),
+    metric: parseText(search.metric),
+    against: parseChoice(search.against, ["cost", "power"]),
   });
 }

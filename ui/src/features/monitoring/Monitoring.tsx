@@ -1,34 +1,34 @@
-// How the server itself does: its parts, what waits and runs, who holds what; and where its figures are drawn.
+// The monitoring page: the server's health, jobs, agents and leases, with links to its metrics.
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
-import { api, asked, got } from "@/api/client";
+import { api, readBody, sendRequest } from "@/api/client";
 import { aboutQuery, queueQuery } from "@/api/fleet";
 import { statsQuery } from "@/api/queries";
 import type { About, Health, LeaseView, Stats } from "@/api/schema";
-import { Badge, State } from "@/components/Badge";
+import { Badge, StateBadge } from "@/components/Badge";
 import { Card, Facts, Page } from "@/components/layout";
-import { Empty, Shown } from "@/components/states";
+import { EmptyState, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
-import { Lasted, lasting } from "@/components/time";
+import { Duration, formatDuration } from "@/components/time";
 
 const OFTEN_MS = 5000;
 
 /** A server that is not well answers 503 with the same body: that is an answer too. */
-async function health(signal: AbortSignal): Promise<Health> {
+async function fetchHealth(signal: AbortSignal): Promise<Health> {
   const response = await fetch("/api/v1/health", { signal });
   if (response.status === 200 || response.status === 503) return (await response.json()) as Health;
-  return (await asked(new Request(new URL("/api/v1/health", location.origin)))).json() as Promise<Health>;
+  return (await sendRequest(new Request(new URL("/api/v1/health", location.origin)))).json() as Promise<Health>;
 }
 
-const healthQuery = queryOptions({ queryKey: ["monitoring", "health"], queryFn: ({ signal }) => health(signal), refetchInterval: OFTEN_MS });
-const leasesQuery = queryOptions({ queryKey: ["leases"], queryFn: ({ signal }) => got(api.GET("/api/v1/leases", { signal })), refetchInterval: OFTEN_MS });
+const healthQuery = queryOptions({ queryKey: ["monitoring", "health"], queryFn: ({ signal }) => fetchHealth(signal), refetchInterval: OFTEN_MS });
+const leasesQuery = queryOptions({ queryKey: ["leases"], queryFn: ({ signal }) => readBody(api.GET("/api/v1/leases", { signal })), refetchInterval: OFTEN_MS });
 
 const LEASES: readonly Column<LeaseView>[] = [
-  { key: "job", heading: "Job", cell: (one) => <Job of={one} /> },
+  { key: "job", heading: "Job", cell: (one) => <JobLink of={one} /> },
   { key: "agent", heading: "Agent", cell: (one) => <span className="mono">{one.agent_id}</span> },
   { key: "attempt", heading: "Attempt", cell: (one) => one.attempt, end: true },
-  { key: "since", heading: "Runs for", cell: (one) => <Lasted from={one.leased_at} /> },
+  { key: "since", heading: "Runs for", cell: (one) => <Duration from={one.leased_at} /> },
 ];
 
 export function Monitoring() {
@@ -36,33 +36,33 @@ export function Monitoring() {
   const stats = useQuery({ ...statsQuery(), refetchInterval: OFTEN_MS });
   const queue = useQuery(queueQuery());
   return (
-    <Page title="Monitoring" about="How this server itself does." actions={about.data && <Elsewhere of={about.data} />}>
+    <Page title="Monitoring" about="How this server itself does." actions={about.data && <MetricsLinks of={about.data} />}>
       <div className="columns">
         <Card title="Health">
-          <Shown query={useQuery(healthQuery)}>{(found) => <Parts of={found} />}</Shown>
+          <QueryContent query={useQuery(healthQuery)}>{(found) => <HealthParts of={found} />}</QueryContent>
         </Card>
         <Card title="Jobs and agents">
-          <Shown query={stats}>{(found) => <Numbers of={found} />}</Shown>
+          <QueryContent query={stats}>{(found) => <StatsFacts of={found} />}</QueryContent>
         </Card>
       </div>
       <Card title="Leases" flush label="Leases">
-        <Shown query={useQuery(leasesQuery)}>
+        <QueryContent query={useQuery(leasesQuery)}>
           {(found) =>
             found.length === 0 ? (
-              <Empty title="Nothing runs">
+              <EmptyState title="Nothing runs">
                 <p>{queue.data?.waiting ? `${queue.data.waiting} jobs wait; the fleet's queue says why.` : "No job waits either."}</p>
-              </Empty>
+              </EmptyState>
             ) : (
               <Table rows={found} columns={LEASES} keyOf={(one) => one.id} label="Leases" />
             )
           }
-        </Shown>
+        </QueryContent>
       </Card>
     </Page>
   );
 }
 
-function Parts({ of: found }: { of: Health }) {
+function HealthParts({ of: found }: { of: Health }) {
   return (
     <div className="stack">
       <p>
@@ -72,7 +72,7 @@ function Parts({ of: found }: { of: Health }) {
         of={[
           ["Version", found.version],
           ...found.parts.map(
-            (part) => [part.name, <span key={part.name} className="row"><State of={part.ok ? "ok" : "failed"} /> <span className="muted">{part.detail}</span></span>] as const,
+            (part) => [part.name, <span key={part.name} className="row"><StateBadge of={part.ok ? "ok" : "failed"} /> <span className="muted">{part.detail}</span></span>] as const,
           ),
         ]}
       />
@@ -80,7 +80,7 @@ function Parts({ of: found }: { of: Health }) {
   );
 }
 
-function Numbers({ of: found }: { of: Stats }) {
+function StatsFacts({ of: found }: { of: Stats }) {
   const jobs = Object.entries(found.jobs).map(([state, count]) => [`Jobs ${state}`, count] as const);
   const agents = Object.entries(found.agents).map(([state, count]) => [`Agents ${state}`, count] as const);
   return (
@@ -88,15 +88,15 @@ function Numbers({ of: found }: { of: Stats }) {
       of={[
         ...jobs,
         ["Ended in the last hour", found.ended_last_hour],
-        ["Oldest waits for", found.oldest_waiting_s == null ? "–" : lasting(found.oldest_waiting_s)],
-        ["Oldest lease lasts", found.oldest_lease_s == null ? "–" : lasting(found.oldest_lease_s)],
+        ["Oldest waits for", found.oldest_waiting_s == null ? "–" : formatDuration(found.oldest_waiting_s)],
+        ["Oldest lease lasts", found.oldest_lease_s == null ? "–" : formatDuration(found.oldest_lease_s)],
         ...agents,
       ]}
     />
   );
 }
 
-function Elsewhere({ of: about }: { of: About }) {
+function MetricsLinks({ of: about }: { of: About }) {
   const links = [["Prometheus", about.prometheus], ["Grafana", about.grafana]] as const;
   // An address that is no web page is text, never a link.
   const good = links.filter(([, url]) => /^https?:\/\//.test(url));
@@ -116,7 +116,7 @@ function Elsewhere({ of: about }: { of: About }) {
   );
 }
 
-function Job({ of: lease }: { of: LeaseView }) {
+function JobLink({ of: lease }: { of: LeaseView }) {
   return (
     <Link to="/experiments/$experimentId" params={{ experimentId: lease.experiment_id }} className="mono">
       {lease.job_id}

@@ -1,11 +1,11 @@
-// The first visit: what Prony does, what is missing, and the demo by one click.
+// What an empty server shows: what Prony does, the next steps, and a button that runs the demo.
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { api, got } from "@/api/client";
+import { api, readBody } from "@/api/client";
 import type { Glance } from "@/api/schema";
-import { Shape } from "@/components/Badge";
+import { ToneShape } from "@/components/Badge";
 import { Card, Page } from "@/components/layout";
 import { Failure } from "@/components/states";
 
@@ -26,7 +26,7 @@ export function FirstSteps({ glance }: { glance: Glance }) {
     setBusy(true);
     try {
       const body = { text: demo.text, name: demo.file, overrides: [] };
-      const made = await got(api.POST("/api/v1/experiments", { body }));
+      const made = await readBody(api.POST("/api/v1/experiments", { body }));
       await navigate({ to: "/experiments/$experimentId", params: { experimentId: made.experiment.id } });
     } catch (caught) {
       setError(caught);
@@ -93,7 +93,7 @@ export function FirstSteps({ glance }: { glance: Glance }) {
 function Step({ number, done, text }: { number: number; done: boolean; text: string }) {
   return (
     <span className="step">
-      <span className={done ? "mark tone-good" : "mark tone-info"}>{done ? <Shape tone="good" /> : number}</span>
+      <span className={done ? "mark tone-good" : "mark tone-info"}>{done ? <ToneShape tone="good" /> : number}</span>
       {text}
       {done && <span className="unseen">: done</span>}
     </span>

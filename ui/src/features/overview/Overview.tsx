@@ -1,4 +1,4 @@
-// What runs now, what changed, and what was measured last; on an empty server, what to do first.
+// The overview page: running experiments, problems and recent results; first steps on an empty server.
 import "./overview.css";
 
 import { useQuery } from "@tanstack/react-query";
@@ -7,10 +7,10 @@ import { Link } from "@tanstack/react-router";
 import type { ExperimentRow, Glance } from "@/api/schema";
 import { ExperimentTable } from "@/charts/ExperimentTable";
 import { Card, Page } from "@/components/layout";
-import { counted } from "@/components/number";
-import { endedOf, Progress } from "@/components/Progress";
-import { Shown } from "@/components/states";
-import { lasting, Lasted } from "@/components/time";
+import { formatCount } from "@/components/number";
+import { countEnded, Progress } from "@/components/Progress";
+import { QueryContent } from "@/components/states";
+import { Duration, formatDuration } from "@/components/time";
 
 import { FirstSteps } from "./FirstSteps";
 import { overviewQuery } from "./queries";
@@ -19,13 +19,13 @@ import { Troubles } from "./Troubles";
 export function Overview() {
   const query = useQuery(overviewQuery());
   return (
-    <Shown query={query} what="Looking around">
-      {(glance) => (glance.stats.experiments === 0 ? <FirstSteps glance={glance} /> : <Full glance={glance} />)}
-    </Shown>
+    <QueryContent query={query} what="Looking around">
+      {(glance) => (glance.stats.experiments === 0 ? <FirstSteps glance={glance} /> : <OverviewPage glance={glance} />)}
+    </QueryContent>
   );
 }
 
-function Full({ glance }: { glance: Glance }) {
+function OverviewPage({ glance }: { glance: Glance }) {
   return (
     <Page title="Overview" actions={<Link className="button primary" to="/experiments">All experiments</Link>}>
       <Tiles glance={glance} />
@@ -34,7 +34,7 @@ function Full({ glance }: { glance: Glance }) {
         <Card title="Running now">
           <ul className="running">
             {glance.running.map((row) => (
-              <Running key={row.id} row={row} />
+              <RunningExperiment key={row.id} row={row} />
             ))}
           </ul>
         </Card>
@@ -50,9 +50,9 @@ function Tiles({ glance }: { glance: Glance }) {
   const { stats } = glance;
   const tiles: readonly (readonly [string, string, string?])[] = [
     ["Running", String(glance.running.length), stats.jobs.leased === 1 ? "1 job on an agent" : `${stats.jobs.leased ?? 0} jobs on agents`],
-    ["Waiting jobs", String(stats.jobs.waiting ?? 0), stats.oldest_waiting_s == null ? "nothing waits" : `the oldest for ${lasting(stats.oldest_waiting_s)}`],
-    ["Agents that can work", String(glance.agents), agentsSaid(stats.agents)],
-    ["Experiments kept", counted(stats.experiments), `${stats.ended_last_hour} ${stats.ended_last_hour === 1 ? "job" : "jobs"} ended in the last hour`],
+    ["Waiting jobs", String(stats.jobs.waiting ?? 0), stats.oldest_waiting_s == null ? "nothing waits" : `the oldest for ${formatDuration(stats.oldest_waiting_s)}`],
+    ["Agents that can work", String(glance.agents), describeAgents(stats.agents)],
+    ["Experiments kept", formatCount(stats.experiments), `${stats.ended_last_hour} ${stats.ended_last_hour === 1 ? "job" : "jobs"} ended in the last hour`],
   ];
   return (
     <div className="tiles">
@@ -67,12 +67,12 @@ function Tiles({ glance }: { glance: Glance }) {
   );
 }
 
-function agentsSaid(agents: Partial<Record<string, number>>): string {
+function describeAgents(agents: Partial<Record<string, number>>): string {
   const parts = Object.entries(agents).filter(([, count]) => (count ?? 0) > 0);
   return parts.map(([state, count]) => `${String(count)} ${state}`).join(", ") || "none has come yet";
 }
 
-function Running({ row }: { row: ExperimentRow }) {
+function RunningExperiment({ row }: { row: ExperimentRow }) {
   return (
     <li>
       <Link to="/experiments/$experimentId" params={{ experimentId: row.id }}>
@@ -80,7 +80,7 @@ function Running({ row }: { row: ExperimentRow }) {
       </Link>
       <Progress counts={row.counts} total={row.job_count} />
       <span className="muted small">
-        {endedOf(row.counts)} of {row.job_count} jobs, for <Lasted from={row.created_at} />
+        {countEnded(row.counts)} of {row.job_count} jobs, for <Duration from={row.created_at} />
       </span>
     </li>
   );

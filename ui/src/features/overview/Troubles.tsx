@@ -1,12 +1,12 @@
-// What somebody should look at: histories that got worse, gates that failed, agents that went away, alarms that stand.
+// A list of problems: regressions, failed gates, lost agents and open alarms.
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 import type { Change, Glance } from "@/api/schema";
-import { Badge, Shape, type Tone } from "@/components/Badge";
+import { Badge, type Tone, ToneShape } from "@/components/Badge";
 import { Card } from "@/components/layout";
-import { plain, share } from "@/components/number";
-import { Ago } from "@/components/time";
+import { formatShare, formatValue } from "@/components/number";
+import { RelativeTime } from "@/components/time";
 
 interface Item {
   key: string;
@@ -17,11 +17,11 @@ interface Item {
 }
 
 export function Troubles({ glance }: { glance: Glance }) {
-  const items = itemsOf(glance);
+  const items = listItems(glance);
   if (items.length === 0)
     return (
       <p className="calm">
-        <Shape tone="good" /> Nothing got worse, no gate failed, no agent is lost.
+        <ToneShape tone="good" /> Nothing got worse, no gate failed, no agent is lost.
       </p>
     );
   return (
@@ -32,7 +32,7 @@ export function Troubles({ glance }: { glance: Glance }) {
             <Badge tone={item.tone}>{item.word}</Badge>
             <span className="text">{item.text}</span>
             <span className="muted small">
-              <Ago at={item.at} />
+              <RelativeTime at={item.at} />
             </span>
           </li>
         ))}
@@ -41,14 +41,14 @@ export function Troubles({ glance }: { glance: Glance }) {
   );
 }
 
-function itemsOf(glance: Glance): Item[] {
+function listItems(glance: Glance): Item[] {
   return [
     ...glance.changes.map(
       (change): Item => ({
         key: `change ${change.id}`,
         tone: change.kind === "regression" ? "bad" : change.kind === "improvement" ? "good" : "warn",
         word: change.kind.replaceAll("_", " "),
-        text: <Moved change={change} />,
+        text: <ChangeText change={change} />,
         at: change.noticed_at,
       }),
     ),
@@ -97,15 +97,15 @@ function itemsOf(glance: Glance): Item[] {
   ];
 }
 
-function Moved({ change }: { change: Change }) {
-  const levels = `${plain(change.before.median, change.unit)} → ${plain(change.after.median, change.unit)}`;
+function ChangeText({ change }: { change: Change }) {
+  const levels = `${formatValue(change.before.median, change.unit)} → ${formatValue(change.after.median, change.unit)}`;
   return (
     <>
       <Link to="/history/$seriesId" params={{ seriesId: change.series_id }} search={{ metric: change.metric, of: change.experiment_id }} className="inline">
         {change.name}
       </Link>
       : {change.metric} {change.effect > 0 ? "+" : "−"}
-      {share(Math.abs(change.effect))} on {change.machine} ({levels})
+      {formatShare(Math.abs(change.effect))} on {change.machine} ({levels})
     </>
   );
 }

@@ -1,24 +1,24 @@
-// An experiment in, its report out: to look at here, and to take away in every format.
+// The reports page: shows an experiment's report and downloads it in any format.
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 
-import { asked, download } from "@/api/client";
+import { downloadFile, sendRequest } from "@/api/client";
 import { recentQuery } from "@/api/queries";
-import { State } from "@/components/Badge";
+import { StateBadge } from "@/components/Badge";
 import { ExperimentPicker } from "@/components/ExperimentPicker";
 import { Card, Page } from "@/components/layout";
-import { listed } from "@/components/search";
-import { Empty, Shown } from "@/components/states";
-import { Ago } from "@/components/time";
-import { useAct } from "@/components/toasts";
+import { splitNames } from "@/components/search";
+import { EmptyState, QueryContent } from "@/components/states";
+import { RelativeTime } from "@/components/time";
+import { useAction } from "@/components/toasts";
 
-import { FORMATS, type Format } from "./formats";
-import { Frame } from "./Frame";
+import { type Format, FORMATS } from "./formats";
+import { ReportFrame } from "./ReportFrame";
 
 function pageQuery(id: string) {
   return queryOptions({
     queryKey: ["experiment", id, "report"],
-    queryFn: async ({ signal }) => (await asked(new Request(new URL(pathOf(id, "html"), location.origin), { signal }))).text(),
+    queryFn: async ({ signal }) => (await sendRequest(new Request(new URL(reportPath(id, "html"), location.origin), { signal }))).text(),
   });
 }
 
@@ -28,23 +28,23 @@ export function Reports() {
   return (
     <Page title="Reports" about="All that is known of an experiment, in one document.">
       <Card>
-        <ExperimentPicker label="Experiment" most={1} chosen={listed(of)} onChange={([id]) => void navigate({ search: { of: id } })} />
+        <ExperimentPicker label="Experiment" most={1} chosen={splitNames(of)} onChange={([id]) => void navigate({ search: { of: id } })} />
       </Card>
-      {of === undefined ? <Newest /> : <Report id={of} />}
+      {of === undefined ? <NewestExperiments /> : <Report id={of} />}
     </Page>
   );
 }
 
-function Newest() {
+function NewestExperiments() {
   const recent = useQuery(recentQuery());
   return (
     <Card title="Newest experiments" flush>
-      <Shown query={recent}>
+      <QueryContent query={recent}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty title="Nothing to report yet">
+            <EmptyState title="Nothing to report yet">
               <p>Run a recipe, and its report is here.</p>
-            </Empty>
+            </EmptyState>
           ) : (
             <ul className="lines">
               {items.slice(0, 12).map(({ experiment }) => (
@@ -53,9 +53,9 @@ function Newest() {
                     <Link to="/reports" search={{ of: experiment.id }}>
                       <b>{experiment.name}</b> <span className="mono muted">{experiment.id}</span>
                     </Link>
-                    <State of={experiment.state} />
+                    <StateBadge of={experiment.state} />
                     <span className="muted">
-                      <Ago at={experiment.created_at} />
+                      <RelativeTime at={experiment.created_at} />
                     </span>
                   </span>
                 </li>
@@ -63,16 +63,16 @@ function Newest() {
             </ul>
           )
         }
-      </Shown>
+      </QueryContent>
     </Card>
   );
 }
 
 function Report({ id }: { id: string }) {
   const page = useQuery(pageQuery(id));
-  const act = useAct();
+  const act = useAction();
   const save = ({ format, suffix }: Format): void => {
-    void act(() => download(pathOf(id, format), `${id}${suffix}`), `${id}${suffix} is saved`);
+    void act(() => downloadFile(reportPath(id, format), `${id}${suffix}`), `${id}${suffix} is saved`);
   };
   return (
     <Card
@@ -88,13 +88,13 @@ function Report({ id }: { id: string }) {
         </button>
       ))}
     >
-      <Shown query={page} what="Writing the report">
-        {(text) => <Frame text={text} title={`Report of ${id}`} />}
-      </Shown>
+      <QueryContent query={page} what="Writing the report">
+        {(text) => <ReportFrame text={text} title={`Report of ${id}`} />}
+      </QueryContent>
     </Card>
   );
 }
 
-function pathOf(id: string, format: string): string {
+function reportPath(id: string, format: string): string {
   return `/api/v1/experiments/${encodeURIComponent(id)}/report?format=${format}`;
 }

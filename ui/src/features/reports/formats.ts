@@ -1,4 +1,4 @@
-// The formats in which a report can be taken away.
+// The formats in which a report can be downloaded.
 import type { operations } from "@/api/schema";
 
 type Name = NonNullable<NonNullable<operations["report"]["parameters"]["query"]>["format"]>;

@@ -1,10 +1,10 @@
-// What the address of a report may hold.
-import { given, type Search, word } from "@/components/search";
+// The search parameters of the reports page.
+import { dropUndefined, parseText, type Search } from "@/components/search";
 
 export interface ReportsSearch {
   of?: string | undefined;
 }
 
-export function reportsSearch(search: Search): ReportsSearch {
-  return given({ of: word(search.of) });
+export function parseReportsSearch(search: Search): ReportsSearch {
+  return dropUndefined({ of: parseText(search.of) });
 }

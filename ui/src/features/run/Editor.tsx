@@ -1,4 +1,4 @@
-// A recipe's text in, an editor of it out. It lives in a shadow root, so that its styles need no leave of the page's policy.
+// The recipe editor. It lives in a shadow root, so that the page's policy need not allow its styles.
 import { closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
@@ -13,10 +13,10 @@ import { useEffect, useRef } from "react";
 
 import type { RecipeProblem } from "@/api/schema";
 
-import { assist, type Names, WAYS } from "./assist";
+import { createAssistance, type Names, SYNTAX } from "./assist";
 import type { Format } from "./format";
-import { look } from "./look";
-import { marksOf } from "./problems";
+import { editorTheme } from "./editorTheme";
+import { markProblems } from "./problems";
 import type { SchemaNode } from "./schema";
 
 interface Props {
@@ -57,7 +57,7 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
           lineNumbers(), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(), history(), bracketMatching(),
           closeBrackets(), indentOnInput(), indentUnit.of("  "), lintGutter(),
           keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
-          language.of([]), help.of([]), look,
+          language.of([]), help.of([]), editorTheme,
           EditorView.contentAttributes.of({ "aria-label": "Recipe", "aria-multiline": "true" }),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) changed.current(update.state.doc.toString());
@@ -76,7 +76,7 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
 
   useEffect(() => {
     const { language, help } = parts.current;
-    const helped = schema && format !== "toml" ? assist(schema, names, WAYS[format]) : [];
+    const helped = schema && format !== "toml" ? createAssistance(schema, names, SYNTAX[format]) : [];
     view.current?.dispatch({ effects: [language.reconfigure(LANGUAGES[format]()), help.reconfigure(helped)] });
   }, [format, schema, names]);
 
@@ -89,14 +89,14 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
 
   useEffect(() => {
     const made = view.current;
-    if (made) made.dispatch(setDiagnostics(made.state, diagnostics(made.state.doc.toString(), problems)));
+    if (made) made.dispatch(setDiagnostics(made.state, buildDiagnostics(made.state.doc.toString(), problems)));
   }, [problems, text]);
 
   return <div ref={host} className="editor" />;
 }
 
-function diagnostics(text: string, problems: readonly RecipeProblem[]): Diagnostic[] {
-  return marksOf(text, problems).map(({ from, to, message, fix }) => ({
+function buildDiagnostics(text: string, problems: readonly RecipeProblem[]): Diagnostic[] {
+  return markProblems(text, problems).map(({ from, to, message, fix }) => ({
     from,
     to,
     message,

@@ -1,11 +1,11 @@
-// What the server says of a recipe in: its mistakes; or its jobs, who could run them, and how long that takes.
+// The server's check of a recipe: its mistakes, or its jobs, the agents that fit and the expected time.
 import { Link } from "@tanstack/react-router";
 
 import type { LotFit, RecipeCheck } from "@/api/schema";
-import { Badge, State } from "@/components/Badge";
+import { Badge, StateBadge } from "@/components/Badge";
 import { Card, Facts } from "@/components/layout";
-import { Empty, Loading } from "@/components/states";
-import { lasting } from "@/components/time";
+import { EmptyState, Loading } from "@/components/states";
+import { formatDuration } from "@/components/time";
 
 const MOST_PLANNED = 12;
 
@@ -13,9 +13,9 @@ export function Preview({ check, isEmpty }: { check: RecipeCheck | undefined; is
   if (isEmpty)
     return (
       <Card title="What it becomes">
-        <Empty title="Nothing written yet">
+        <EmptyState title="Nothing written yet">
           <p>Choose an example above, fill in the form, or begin to type: <span className="mono">name:</span> and <span className="mono">workload:</span> come first. Ctrl-Space completes.</p>
-        </Empty>
+        </EmptyState>
       </Card>
     );
   if (check === undefined)
@@ -41,12 +41,12 @@ export function Preview({ check, isEmpty }: { check: RecipeCheck | undefined; is
             ["Name", check.name],
             ["Kind", check.kind],
             ["Jobs", check.jobs],
-            ["Takes", <Expected key="takes" of={check.expected} />],
+            ["Takes", <ExpectedTime key="takes" of={check.expected} />],
           ]}
         />
-        <Planned check={check} />
+        <PlannedJobs check={check} />
         {check.lots.map((lot, index) => (
-          <Fits key={index} lot={lot} />
+          <FittingAgents key={index} lot={lot} />
         ))}
         {!check.runnable && (
           <p role="status">
@@ -77,13 +77,13 @@ function Problems({ check }: { check: RecipeCheck }) {
   );
 }
 
-function Expected({ of: expected }: { of: RecipeCheck["expected"] }) {
+function ExpectedTime({ of: expected }: { of: RecipeCheck["expected"] }) {
   if (expected == null) return <span className="muted">not known: no agent that fits</span>;
   if (expected.seconds == null) return <span className="muted">not known: {expected.basis}</span>;
-  return <span title={expected.basis}>about {lasting(expected.seconds)}</span>;
+  return <span title={expected.basis}>about {formatDuration(expected.seconds)}</span>;
 }
 
-function Planned({ check }: { check: RecipeCheck }) {
+function PlannedJobs({ check }: { check: RecipeCheck }) {
   if (check.jobs < 2) return null;
   const more = check.jobs - Math.min(check.planned.length, MOST_PLANNED);
   return (
@@ -99,7 +99,7 @@ function Planned({ check }: { check: RecipeCheck }) {
   );
 }
 
-function Fits({ lot }: { lot: LotFit }) {
+function FittingAgents({ lot }: { lot: LotFit }) {
   const fitting = lot.agents.filter((agent) => agent.fits);
   const others = lot.agents.filter((agent) => !agent.fits);
   const wants = [lot.demand.engine, lot.demand.unit, lot.demand.precision, lot.demand.service, lot.demand.containers.join(" or "), lot.demand.launcher].filter(Boolean).join(", ") || lot.demand.kind;
@@ -112,7 +112,7 @@ function Fits({ lot }: { lot: LotFit }) {
       <ul>
         {fitting.slice(0, 8).map((agent) => (
           <li key={agent.agent_id}>
-            {agent.agent_name} <State of={agent.state} />
+            {agent.agent_name} <StateBadge of={agent.state} />
           </li>
         ))}
         {others.slice(0, 8).map((agent) => (

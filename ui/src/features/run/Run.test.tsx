@@ -1,7 +1,7 @@
 import { screen, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import { fakeCatalogue, fakeCheck, fakeExample, fakeLot, fakeView } from "../../../tests/fakes/house";
+import { fakeCatalogue, fakeCheck, fakeExample, fakeLot, fakeView } from "../../../tests/fakes/resources";
 import { fakeServer } from "../../../tests/server";
 import { visit } from "../../../tests/visit";
 
@@ -9,27 +9,27 @@ const server = fakeServer();
 
 beforeEach(() => {
   server.current
-    .answers("GET", "/api/v1/recipes/examples", { items: [fakeExample()] })
-    .answers("GET", "/api/v1/recipes/names", fakeCatalogue())
-    .answers("GET", "/api/v1/recipes/schema", { properties: { name: { type: "string" } } });
+    .answer("GET", "/api/v1/recipes/examples", { items: [fakeExample()] })
+    .answer("GET", "/api/v1/recipes/names", fakeCatalogue())
+    .answer("GET", "/api/v1/recipes/schema", { properties: { name: { type: "string" } } });
 });
 
 describe("a recipe that is being written", () => {
   it("is told its jobs, how long they take, who fits, and of the others why not", async () => {
-    server.current.answers("POST", "/api/v1/recipes/check", fakeCheck());
+    server.current.answer("POST", "/api/v1/recipes/check", fakeCheck());
     await visit("/run?example=quickstart");
     expect(await screen.findByText("the recipe is good")).toBeDefined();
     expect(screen.getByText("about 4 min 10 s").title).toBe("the last time");
     const agents = within(screen.getByRole("region", { name: "Agents for onnxruntime, cpu" }));
     expect(agents.getByText("1 of 2 agents fit")).toBeDefined();
     expect(agents.getByText("old-box lacks engine onnxruntime (has openvino)")).toBeDefined();
-    expect(server.current.of("POST", "/api/v1/recipes/check")[0]?.body).toEqual({ text: fakeExample().text, name: "recipe.yaml", overrides: [] });
+    expect(server.current.requestsTo("POST", "/api/v1/recipes/check")[0]?.body).toEqual({ text: fakeExample().text, name: "recipe.yaml", overrides: [] });
     expect(screen.getByRole<HTMLButtonElement>("button", { name: "Submit 2 jobs" }).disabled).toBe(false);
   });
 
   it("is told its mistakes beside their lines, with the hint, and cannot be submitted", async () => {
     const problems = [{ path: "workload.engin", message: "there is no such key", hint: "did you mean workload.engine?", source: "", line: 3, column: 3 }];
-    server.current.answers("POST", "/api/v1/recipes/check", fakeCheck({ problems, jobs: 0, lots: [], planned: [] }));
+    server.current.answer("POST", "/api/v1/recipes/check", fakeCheck({ problems, jobs: 0, lots: [], planned: [] }));
     await visit("/run?example=quickstart");
     const said = (await screen.findByRole("list", { name: "Problems" })).textContent;
     expect(said).toContain("line 3");
@@ -40,39 +40,39 @@ describe("a recipe that is being written", () => {
 
   it("may wait for an agent that fits, and is told so", async () => {
     const lot = fakeLot({ agents: [] });
-    server.current.answers("POST", "/api/v1/recipes/check", fakeCheck({ runnable: false, lots: [lot], expected: null }));
+    server.current.answer("POST", "/api/v1/recipes/check", fakeCheck({ runnable: false, lots: [lot], expected: null }));
     await visit("/run?example=quickstart");
     expect(await screen.findByText("some jobs fit no agent")).toBeDefined();
     expect(screen.getByText("not known: no agent that fits")).toBeDefined();
   });
 
   it("is submitted once, and its experiment opens", async () => {
-    server.current.answers("POST", "/api/v1/recipes/check", fakeCheck());
-    server.current.answers("POST", "/api/v1/experiments", fakeView());
+    server.current.answer("POST", "/api/v1/recipes/check", fakeCheck());
+    server.current.answer("POST", "/api/v1/experiments", fakeView());
     const { user, address } = await visit("/run?example=quickstart");
     const submit = await screen.findByRole<HTMLButtonElement>("button", { name: "Submit 2 jobs" });
     await vi.waitFor(() => expect(submit.disabled).toBe(false));
     await user.click(submit);
     await vi.waitFor(() => expect(address()).toBe("/experiments/x1"));
-    const [asked] = server.current.of("POST", "/api/v1/experiments");
+    const [asked] = server.current.requestsTo("POST", "/api/v1/experiments");
     expect(asked?.headers.get("Idempotency-Key")).toBeTruthy();
   });
 
   it("begins with nothing, and says how to begin", async () => {
     await visit("/run");
     expect(await screen.findByRole("heading", { name: "Nothing written yet" })).toBeDefined();
-    expect(server.current.of("POST", "/api/v1/recipes/check")).toHaveLength(0);
+    expect(server.current.requestsTo("POST", "/api/v1/recipes/check")).toHaveLength(0);
   });
 
   it("can be put together by answers", async () => {
-    server.current.answers("POST", "/api/v1/recipes/check", fakeCheck());
+    server.current.answer("POST", "/api/v1/recipes/check", fakeCheck());
     const { user } = await visit("/run");
     await user.click(await screen.findByRole("button", { name: "Fill in a form" }));
     const batches = screen.getByLabelText("Batch sizes");
     await user.clear(batches);
     await user.type(batches, "1, 8");
     await user.click(screen.getByRole("button", { name: "Write the recipe" }));
-    await vi.waitFor(() => expect(server.current.of("POST", "/api/v1/recipes/check")).toHaveLength(1));
-    expect(server.current.of("POST", "/api/v1/recipes/check")[0]?.body).toMatchObject({ text: expect.stringContaining("workload.batch_size: [1, 8]") as string });
+    await vi.waitFor(() => expect(server.current.requestsTo("POST", "/api/v1/recipes/check")).toHaveLength(1));
+    expect(server.current.requestsTo("POST", "/api/v1/recipes/check")[0]?.body).toMatchObject({ text: expect.stringContaining("workload.batch_size: [1, 8]") as string });
   });
 });

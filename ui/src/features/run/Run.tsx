@@ -1,55 +1,55 @@
-// A recipe is chosen, written or put together, looked at by the server while it is written, and submitted.
+// The run page: choose or write a recipe, see the server's check while typing, and submit it.
 import "./run.css";
 
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 
-import { api, got } from "@/api/client";
+import { api, readBody } from "@/api/client";
 import { examplesQuery } from "@/api/queries";
-import { Choice } from "@/components/Field";
+import { SelectField } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
 import { Failure, Loading } from "@/components/states";
-import { tell } from "@/components/toasts";
+import { showToast } from "@/components/toasts";
 
 import type { Names } from "./assist";
-import { type Format, formatOf, FORMATS } from "./format";
+import { detectFormat, type Format, FORMATS } from "./format";
 import { Forms } from "./Forms";
 import { Preview } from "./Preview";
-import { checkQuery, type Draft, namesQuery, schemaQuery, submitted } from "./queries";
+import { checkQuery, type Draft, namesQuery, schemaQuery, submitDraft } from "./queries";
 
 const Editor = lazy(() => import("./Editor").then(({ Editor: found }) => ({ default: found })));
 const route = getRouteApi("/run");
 const PAUSE_MS = 350;
-const KEPT = "prony.draft";
+const DRAFT_KEY = "prony.draft";
 
 export function Run() {
   const { example, from } = route.useSearch();
   const navigate = route.useNavigate();
-  const [draft, setDraft] = useState<Draft>(kept);
-  const settled = useSettled(draft);
+  const [draft, setDraft] = useState<Draft>(readDraft);
+  const settled = useDebouncedDraft(draft);
   const check = useQuery(checkQuery(settled));
   const schema = useQuery(schemaQuery);
   const names = useNames();
-  const begin = useBeginning(example, from);
+  const begin = useInitialDraft(example, from);
   const [begun, setBegun] = useState<string | null>(null);
   // Another address is another beginning; what is typed after it stays.
   if (begin && begin.key !== begun) {
     setBegun(begin.key);
     setDraft(begin.draft);
   }
-  useEffect(() => sessionStorage.setItem(KEPT, JSON.stringify(draft)), [draft]);
+  useEffect(() => sessionStorage.setItem(DRAFT_KEY, JSON.stringify(draft)), [draft]);
   const [busy, setBusy] = useState(false);
-  const write = (text: string): void => setDraft((now) => ({ text, format: isOther(now.text, text) ? formatOf(text) : now.format }));
+  const write = (text: string): void => setDraft((now) => ({ text, format: isPasted(now.text, text) ? detectFormat(text) : now.format }));
   const isCurrent = settled === draft && !check.isFetching;
   const submit = async (): Promise<void> => {
     setBusy(true);
     try {
-      const { experiment } = await submitted(draft, crypto.randomUUID());
-      sessionStorage.removeItem(KEPT);
+      const { experiment } = await submitDraft(draft, crypto.randomUUID());
+      sessionStorage.removeItem(DRAFT_KEY);
       await navigate({ to: "/experiments/$experimentId", params: { experimentId: experiment.id } });
     } catch (error) {
-      tell(error instanceof Error ? error.message : String(error), true);
+      showToast(error instanceof Error ? error.message : String(error), true);
     } finally {
       setBusy(false);
     }
@@ -64,7 +64,7 @@ export function Run() {
             <>
               <Examples chosen={example} onChoose={(name) => void navigate({ search: { example: name } })} />
               <Forms onWrite={(text) => setDraft({ text, format: "yaml" })} />
-              <Choice label="Format" value={draft.format} options={FORMATS.map((one) => ({ value: one, label: one.toUpperCase() }))} onChange={(format) => setDraft({ ...draft, format: format as Format })} />
+              <SelectField label="Format" value={draft.format} options={FORMATS.map((one) => ({ value: one, label: one.toUpperCase() }))} onChange={(format) => setDraft({ ...draft, format: format as Format })} />
             </>
           }
         >
@@ -86,38 +86,38 @@ export function Run() {
 function Examples({ chosen, onChoose }: { chosen: string | undefined; onChoose: (name: string) => void }) {
   const examples = useQuery(examplesQuery());
   const options = (examples.data?.items ?? []).map((one) => ({ value: one.file, label: `${one.file}: ${one.summary}` }));
-  return <Choice label="Example" value={chosen ?? ""} options={[{ value: "", label: "choose one" }, ...options]} onChange={(name) => name && onChoose(name)} />;
+  return <SelectField label="Example" value={chosen ?? ""} options={[{ value: "", label: "choose one" }, ...options]} onChange={(name) => name && onChoose(name)} />;
 }
 
 /** What the address asks to begin with, when it is there. */
-function useBeginning(example: string | undefined, from: string | undefined): { key: string; draft: Draft } | null {
+function useInitialDraft(example: string | undefined, from: string | undefined): { key: string; draft: Draft } | null {
   const examples = useQuery({ ...examplesQuery(), enabled: example !== undefined });
   const earlier = useQuery({
     queryKey: ["experiment", from ?? "", "recipe"],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/experiments/{experiment_id}", { params: { path: { experiment_id: from ?? "" } }, signal })),
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/experiments/{experiment_id}", { params: { path: { experiment_id: from ?? "" } }, signal })),
     enabled: from !== undefined,
   });
   if (from !== undefined) {
     const text = earlier.data?.experiment.recipe_text;
-    return text ? { key: `from ${from}`, draft: { text, format: formatOf(text) } } : null;
+    return text ? { key: `from ${from}`, draft: { text, format: detectFormat(text) } } : null;
   }
   const found = examples.data?.items.find((one) => example === one.file || example === one.name);
-  return found ? { key: `example ${found.file}`, draft: { text: found.text, format: formatOf(found.text) } } : null;
+  return found ? { key: `example ${found.file}`, draft: { text: found.text, format: detectFormat(found.text) } } : null;
 }
 
 function useNames(): Names {
   const found = useQuery(namesQuery).data;
   return useMemo(() => {
-    const of = (names: { name: string; about: string }[] | undefined) => (names ?? []).map(({ name, about }) => ({ name, about, detail: "" }));
+    const buildSuggestions = (names: { name: string; about: string }[] | undefined) => (names ?? []).map(({ name, about }) => ({ name, about, detail: "" }));
     return {
-      "workload.model": of(found?.models), "workload.engine": of(found?.engines), "workload.service": of(found?.services),
-      "workload.driver": of(found?.drivers), "workload.task": of(found?.tasks),
+      "workload.model": buildSuggestions(found?.models), "workload.engine": buildSuggestions(found?.engines), "workload.service": buildSuggestions(found?.services),
+      "workload.driver": buildSuggestions(found?.drivers), "workload.task": buildSuggestions(found?.tasks),
     };
   }, [found]);
 }
 
 /** The draft as it was when nobody had typed for a moment. */
-function useSettled(draft: Draft): Draft {
+function useDebouncedDraft(draft: Draft): Draft {
   const [settled, setSettled] = useState(draft);
   useEffect(() => {
     const timer = setTimeout(() => setSettled(draft), PAUSE_MS);
@@ -127,13 +127,13 @@ function useSettled(draft: Draft): Draft {
 }
 
 /** Was a whole text pasted, rather than a letter typed? */
-function isOther(before: string, after: string): boolean {
+function isPasted(before: string, after: string): boolean {
   return before.trim() === "" || Math.abs(after.length - before.length) > 40;
 }
 
-function kept(): Draft {
+function readDraft(): Draft {
   try {
-    const found = JSON.parse(sessionStorage.getItem(KEPT) ?? "null") as Draft | null;
+    const found = JSON.parse(sessionStorage.getItem(DRAFT_KEY) ?? "null") as Draft | null;
     if (found && typeof found.text === "string" && FORMATS.includes(found.format)) return found;
   } catch {
     // Not ours: begin with nothing.

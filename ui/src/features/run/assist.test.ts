@@ -2,7 +2,7 @@ import { CompletionContext } from "@codemirror/autocomplete";
 import { EditorState } from "@codemirror/state";
 import { describe, expect, it } from "vitest";
 
-import { completed, explained, kindOf, WAYS } from "./assist";
+import { completeAt, explainKey, findKind, SYNTAX } from "./assist";
 import type { SchemaNode } from "./schema";
 
 const SCHEMA: SchemaNode = {
@@ -18,45 +18,45 @@ const SCHEMA: SchemaNode = {
 const NAMES = { "workload.engine": [{ name: "onnxruntime", about: "", detail: "" }, { name: "zoo:x", about: "", detail: "" }] };
 
 /** The text as it becomes when each of the offers is taken; `|` is where one writes. */
-function offered(format: "yaml" | "json", marked: string): string[] {
+function listOffers(format: "yaml" | "json", marked: string): string[] {
   const at = marked.indexOf("|");
   const text = marked.replace("|", "");
   const context = new CompletionContext(EditorState.create({ doc: text }), at, true);
-  const found = completed(context, SCHEMA, NAMES, WAYS[format]);
+  const found = completeAt(context, SCHEMA, NAMES, SYNTAX[format]);
   return (found?.options ?? []).map((one) => text.slice(0, found?.from) + String(one.apply) + text.slice(found?.to ?? at));
 }
 
 describe("what an editor offers", () => {
   it("is keys of the kind that is written, in YAML and in JSON alike", () => {
-    expect(offered("yaml", "workload:\n  kind: service\n  dr|")).toContain("workload:\n  kind: service\n  driver: ");
-    expect(offered("json", '{"workload": {"kind": "service", "dr|')).toContain('{"workload": {"kind": "service", "driver": ');
-    expect(offered("json", '{"workload": {"kind": "service", |}}').some((text) => text.includes("engine"))).toBe(false);
-    expect(offered("json", "{|}")).toEqual(['{"name": }', '{"workload": }']);
+    expect(listOffers("yaml", "workload:\n  kind: service\n  dr|")).toContain("workload:\n  kind: service\n  driver: ");
+    expect(listOffers("json", '{"workload": {"kind": "service", "dr|')).toContain('{"workload": {"kind": "service", "driver": ');
+    expect(listOffers("json", '{"workload": {"kind": "service", |}}').some((text) => text.includes("engine"))).toBe(false);
+    expect(listOffers("json", "{|}")).toEqual(['{"name": }', '{"workload": }']);
   });
 
   it("replaces the quotes that are there already", () => {
-    expect(offered("json", '{"na|"}')).toContain('{"name": }');
-    expect(offered("json", '{"workload": {"kind": "mo|"}}')).toContain('{"workload": {"kind": "model"}}');
+    expect(listOffers("json", '{"na|"}')).toContain('{"name": }');
+    expect(listOffers("json", '{"workload": {"kind": "mo|"}}')).toContain('{"workload": {"kind": "model"}}');
   });
 
   it("is values, quoted where the format wants that", () => {
-    expect(offered("yaml", "workload:\n  kind: model\n  engine: |")).toEqual([
+    expect(listOffers("yaml", "workload:\n  kind: model\n  engine: |")).toEqual([
       "workload:\n  kind: model\n  engine: onnxruntime", 'workload:\n  kind: model\n  engine: "zoo:x"',
     ]);
-    expect(offered("json", '{"workload": {"kind": "model", "engine": |}}')[0]).toBe('{"workload": {"kind": "model", "engine": "onnxruntime"}}');
-    expect(offered("json", '{"workload": {"kind": "model", "check": |}}')).toEqual([
+    expect(listOffers("json", '{"workload": {"kind": "model", "engine": |}}')[0]).toBe('{"workload": {"kind": "model", "engine": "onnxruntime"}}');
+    expect(listOffers("json", '{"workload": {"kind": "model", "check": |}}')).toEqual([
       '{"workload": {"kind": "model", "check": true}}', '{"workload": {"kind": "model", "check": false}}',
     ]);
   });
 
   it("goes by where one writes, over several lines, lists and what is closed already", () => {
     const text = '{\n  "name": "a, {b}: \\"c\\"",\n  "workload": {\n    "kind": "model",\n    "engine": ["onnxruntime", |]\n  }\n}';
-    expect(offered("json", text)).toHaveLength(2);
-    expect(offered("json", '{"workload": {"kind": "model"}, |}').some((one) => one.includes('"name": '))).toBe(true);
+    expect(listOffers("json", text)).toHaveLength(2);
+    expect(listOffers("json", '{"workload": {"kind": "model"}, |}').some((one) => one.includes('"name": '))).toBe(true);
   });
 
   it("is nothing in a comment", () => {
-    expect(offered("yaml", "# na|")).toEqual([]);
+    expect(listOffers("yaml", "# na|")).toEqual([]);
   });
 });
 
@@ -65,15 +65,15 @@ describe("what an editor explains", () => {
     ["yaml", "workload:\n  kind: model\n  engine: x\n"],
     ["json", '{"workload": {"kind": "model", "engine": "x"}}'],
   ] as const)("is the key under the pointer, in %s", (format, text) => {
-    const found = explained(text, text.indexOf("engine") + 2, SCHEMA, WAYS[format]);
+    const found = explainKey(text, text.indexOf("engine") + 2, SCHEMA, SYNTAX[format]);
     expect(found?.help).toMatchObject({ name: "engine", about: "what runs it", detail: "string" });
     expect(found && text.slice(found.from, found.to)).toBe("engine");
-    expect(explained(text, text.indexOf("x") + 1, SCHEMA, WAYS[format])).toBeNull();
+    expect(explainKey(text, text.indexOf("x") + 1, SCHEMA, SYNTAX[format])).toBeNull();
   });
 
   it("depends on the kind, however that is written", () => {
-    expect(kindOf("kind: model")).toBe("model");
-    expect(kindOf('{"kind" : "service"}')).toBe("service");
-    expect(kindOf("name: x")).toBeNull();
+    expect(findKind("kind: model")).toBe("model");
+    expect(findKind('{"kind" : "service"}')).toBe("service");
+    expect(findKind("name: x")).toBeNull();
   });
 });

@@ -1,9 +1,9 @@
-// A recipe's text in, the format that it is written in out: what a pasted text looks like.
+// Detects whether a recipe's text is YAML, TOML or JSON.
 export type Format = "yaml" | "toml" | "json";
 
 export const FORMATS: readonly Format[] = ["yaml", "toml", "json"];
 
-export function formatOf(text: string): Format {
+export function detectFormat(text: string): Format {
   if (/^\s*\{/.test(text)) return "json";
   const lines = text.split("\n").filter((line) => !/^\s*(#|$)/.test(line));
   const toml = lines.filter((line) => /^\s*(\[\[?[\w."-]+\]\]?\s*(#.*)?$|[\w."-]+\s*=)/.test(line)).length;

@@ -1,5 +1,5 @@
-// JSON and a place in it in, what is being written there out: under which keys, a key or a value, and its beginning.
-import type { Place } from "./place";
+// Finds what is being written at the cursor of a JSON text: the path, a key or a value, and its prefix.
+import type { CursorContext } from "./yaml";
 
 interface Frame {
   /** The keys that lead into it; a list has those of its key. */
@@ -12,14 +12,14 @@ interface Frame {
 const TOKEN = /"(?:\\.|[^"\\\n])*"?|[{}[\]:,]|[^\s{}[\]:,"]+/g;
 const LITERAL = /^(true|false|null|-?\d+(\.\d+)?)$/;
 
-export function placeInJson(text: string, at: number): Place {
+export function locateInJson(text: string, at: number): CursorContext {
   const outer: Frame[] = [];
   let here: Frame = { path: [], isList: false, key: null };
   let word = "";
   let from = at;
   for (const { 0: token, index } of text.slice(0, at).matchAll(TOKEN)) {
     from = isOpen(token) && index + token.length === at ? index : at;
-    here = after(here, token, word, outer);
+    here = applyToken(here, token, word, outer);
     word = token.replaceAll('"', "");
   }
   const prefix = text.slice(from, at).replace('"', "");
@@ -28,7 +28,7 @@ export function placeInJson(text: string, at: number): Place {
   return { path: here.path, key: here.key, prefix, from };
 }
 
-function after(here: Frame, token: string, word: string, outer: Frame[]): Frame {
+function applyToken(here: Frame, token: string, word: string, outer: Frame[]): Frame {
   switch (token) {
     case "{":
     case "[":
@@ -52,6 +52,6 @@ function isOpen(token: string): boolean {
 }
 
 /** How a word is written in JSON: as it is where it is none. */
-export function inJson(word: string): string {
+export function quoteForJson(word: string): string {
   return LITERAL.test(word) ? word : JSON.stringify(word);
 }

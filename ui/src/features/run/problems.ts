@@ -1,4 +1,4 @@
-// What the server says is wrong in, where an editor marks it out; with the fix where the hint names one.
+// Marks in the editor for the problems that the server reports, with a fix where the hint names one.
 import type { RecipeProblem } from "@/api/schema";
 
 export interface Mark {
@@ -9,7 +9,7 @@ export interface Mark {
   fix: string | null;
 }
 
-export function marksOf(text: string, problems: readonly RecipeProblem[]): Mark[] {
+export function markProblems(text: string, problems: readonly RecipeProblem[]): Mark[] {
   const starts = [0];
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
   return problems.map((problem) => {
@@ -19,17 +19,17 @@ export function marksOf(text: string, problems: readonly RecipeProblem[]): Mark[
     const from = problem.line == null ? 0 : Math.min(begin + Math.max((problem.column ?? 1) - 1, 0), end);
     const word = /^[\w.$-]+/.exec(text.slice(from, end))?.[0] ?? "";
     const to = Math.max(word ? from + word.length : end, Math.min(from + 1, text.length));
-    return { from, to, message: told(problem), fix: fixOf(problem, word) };
+    return { from, to, message: describeProblem(problem), fix: findFix(problem, word) };
   });
 }
 
-export function told(problem: RecipeProblem): string {
+export function describeProblem(problem: RecipeProblem): string {
   const said = [problem.path, problem.message].filter(Boolean).join(": ");
   return problem.hint ? `${said} (${problem.hint})` : said;
 }
 
 /** `did you mean workload.engine?` at `engin` means `engine`: the place has the keys before it already. */
-function fixOf(problem: RecipeProblem, word: string): string | null {
+function findFix(problem: RecipeProblem, word: string): string | null {
   const meant = /did you mean ([\w.$:-]+)\?/.exec(problem.hint)?.[1];
   if (meant === undefined || word === "") return null;
   const parent = problem.path.slice(0, problem.path.length - (problem.path.split(".").at(-1)?.length ?? 0));

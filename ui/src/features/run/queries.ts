@@ -1,7 +1,7 @@
-// What the Run page asks: the schema, the names, and what the server says of a text.
+// Queries of the run page: the schema, the known names and the check of a draft.
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
-import { api, got } from "@/api/client";
+import { api, readBody } from "@/api/client";
 import type { ExperimentView, RecipeCheck } from "@/api/schema";
 
 import type { Format } from "./format";
@@ -9,13 +9,13 @@ import type { SchemaNode } from "./schema";
 
 export const schemaQuery = queryOptions({
   queryKey: ["schema"],
-  queryFn: async ({ signal }) => (await got(api.GET("/api/v1/recipes/schema", { signal }))) as SchemaNode,
+  queryFn: async ({ signal }) => (await readBody(api.GET("/api/v1/recipes/schema", { signal }))) as SchemaNode,
   staleTime: Infinity,
 });
 
 export const namesQuery = queryOptions({
   queryKey: ["catalogue"],
-  queryFn: ({ signal }) => got(api.GET("/api/v1/recipes/names", { signal })),
+  queryFn: ({ signal }) => readBody(api.GET("/api/v1/recipes/names", { signal })),
   staleTime: Infinity,
 });
 
@@ -24,7 +24,7 @@ export interface Draft {
   format: Format;
 }
 
-function submission({ text, format }: Draft) {
+function buildSubmission({ text, format }: Draft) {
   return { text, name: `recipe.${format}`, overrides: [] };
 }
 
@@ -32,12 +32,12 @@ function submission({ text, format }: Draft) {
 export function checkQuery(draft: Draft) {
   return queryOptions({
     queryKey: ["agents", "check", draft],
-    queryFn: ({ signal }): Promise<RecipeCheck> => got(api.POST("/api/v1/recipes/check", { body: submission(draft), signal })),
+    queryFn: ({ signal }): Promise<RecipeCheck> => readBody(api.POST("/api/v1/recipes/check", { body: buildSubmission(draft), signal })),
     placeholderData: keepPreviousData,
     enabled: draft.text.trim() !== "",
   });
 }
 
-export function submitted(draft: Draft, key: string): Promise<ExperimentView> {
-  return got(api.POST("/api/v1/experiments", { body: submission(draft), params: { header: { "Idempotency-Key": key } } }));
+export function submitDraft(draft: Draft, key: string): Promise<ExperimentView> {
+  return readBody(api.POST("/api/v1/experiments", { body: buildSubmission(draft), params: { header: { "Idempotency-Key": key } } }));
 }

@@ -1,4 +1,4 @@
-// The answers of the form in, a recipe's text out.
+// Builds a recipe's text from the answers of a form.
 export interface ModelForm {
   kind: "model";
   name: string;
@@ -29,24 +29,24 @@ export const SERVICE: ServiceForm = {
   kind: "service", name: "my-endpoint", endpoint: "http://127.0.0.1:8000", driver: "openai-chat", users: "1, 2, 4, 8", duration: "30s", repeats: "3",
 };
 
-export function recipeOf(form: Form): string {
-  return form.kind === "model" ? modelRecipe(form) : serviceRecipe(form);
+export function buildRecipe(form: Form): string {
+  return form.kind === "model" ? buildModelRecipe(form) : buildServiceRecipe(form);
 }
 
-function modelRecipe(form: ModelForm): string {
-  const engines = many(form.engines);
-  const batches = many(form.batches);
+function buildModelRecipe(form: ModelForm): string {
+  const engines = splitAnswers(form.engines);
+  const batches = splitAnswers(form.batches);
   const matrix = [
-    ...(engines.length > 1 ? [`  workload.engine: [${engines.map(quoted).join(", ")}]`] : []),
+    ...(engines.length > 1 ? [`  workload.engine: [${engines.map(quoteWord).join(", ")}]`] : []),
     ...(batches.length > 1 ? [`  workload.batch_size: [${batches.join(", ")}]`] : []),
   ];
-  return text([
-    `name: ${quoted(form.name)}`,
+  return joinLines([
+    `name: ${quoteWord(form.name)}`,
     "workload:",
     "  kind: model",
-    `  model: ${quoted(form.model)}`,
-    ...(engines.length === 1 ? [`  engine: ${quoted(engines[0] ?? "")}`] : []),
-    ...(form.unit && form.unit !== "cpu" ? [`  unit: ${quoted(form.unit)}`] : []),
+    `  model: ${quoteWord(form.model)}`,
+    ...(engines.length === 1 ? [`  engine: ${quoteWord(engines[0] ?? "")}`] : []),
+    ...(form.unit && form.unit !== "cpu" ? [`  unit: ${quoteWord(form.unit)}`] : []),
     ...(batches.length === 1 && batches[0] !== "1" ? [`  batch_size: ${batches[0] ?? "1"}`] : []),
     ...(matrix.length > 0 ? ["matrix:", ...matrix] : []),
     "measure:",
@@ -55,14 +55,14 @@ function modelRecipe(form: ModelForm): string {
   ]);
 }
 
-function serviceRecipe(form: ServiceForm): string {
-  const users = many(form.users);
-  return text([
-    `name: ${quoted(form.name)}`,
+function buildServiceRecipe(form: ServiceForm): string {
+  const users = splitAnswers(form.users);
+  return joinLines([
+    `name: ${quoteWord(form.name)}`,
     "workload:",
     "  kind: service",
-    `  endpoint: ${quoted(form.endpoint)}`,
-    `  driver: ${quoted(form.driver)}`,
+    `  endpoint: ${quoteWord(form.endpoint)}`,
+    `  driver: ${quoteWord(form.driver)}`,
     ...(users.length > 1 ? ["matrix:", `  load.closed.concurrency: [${users.join(", ")}]`] : []),
     "load:",
     ...(users.length > 1 ? [] : [`  closed: {concurrency: ${users[0] ?? "1"}}`]),
@@ -71,15 +71,15 @@ function serviceRecipe(form: ServiceForm): string {
   ]);
 }
 
-function many(answer: string): string[] {
+function splitAnswers(answer: string): string[] {
   return answer.split(",").map((part) => part.trim()).filter(Boolean);
 }
 
 /** YAML reads a plain word as it is; anything else is quoted, so that it stays what was typed. */
-function quoted(word: string): string {
+function quoteWord(word: string): string {
   return /^[A-Za-z][\w.-]*$/.test(word) && !/^(true|false|null|yes|no|on|off)$/i.test(word) ? word : JSON.stringify(word);
 }
 
-function text(lines: readonly string[]): string {
+function joinLines(lines: readonly string[]): string {
   return `${lines.join("\n")}\n`;
 }

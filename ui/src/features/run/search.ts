@@ -1,8 +1,8 @@
-// Which example, or which earlier experiment's recipe, the editor begins with.
-import { given, type Search, word } from "@/components/search";
+// The search parameters of the run page: the example or experiment that the editor starts with.
+import { dropUndefined, parseText, type Search } from "@/components/search";
 
-export function runSearch(search: Search): { example?: string; from?: string } {
-  const example = word(search["example"]);
-  const from = word(search["from"]);
-  return given({ ...(example ? { example } : {}), ...(from ? { from } : {}) });
+export function parseRunSearch(search: Search): { example?: string; from?: string } {
+  const example = parseText(search["example"]);
+  const from = parseText(search["from"]);
+  return dropUndefined({ ...(example ? { example } : {}), ...(from ? { from } : {}) });
 }

@@ -1,22 +1,22 @@
-// What a person may do to a schedule: pause or resume it, run it now, remove it.
+// The actions on a schedule: pause, resume, run now, remove.
 import { useQueryClient } from "@tanstack/react-query";
 
 import type { Schedule } from "@/api/schema";
-import { Confirmed } from "@/components/Dialog";
-import { useAct } from "@/components/toasts";
+import { ConfirmButton } from "@/components/Dialog";
+import { useAction } from "@/components/toasts";
 
 import { pauseSchedule, removeSchedule, resumeSchedule, runSchedule } from "./queries";
 
 export function Actions({ of: schedule, onRemoved }: { of: Schedule; onRemoved?: () => void }) {
   const client = useQueryClient();
-  const act = useAct();
-  const anew = async (): Promise<void> => {
+  const act = useAction();
+  const refresh = async (): Promise<void> => {
     await Promise.all(["schedules", "schedule", "fires"].map((key) => client.invalidateQueries({ queryKey: [key] })));
   };
   const run = (work: () => Promise<unknown>, done: string): void => {
     void act(async () => {
       await work();
-      await anew();
+      await refresh();
     }, done);
   };
   const isPaused = schedule.state === "paused";
@@ -32,7 +32,7 @@ export function Actions({ of: schedule, onRemoved }: { of: Schedule; onRemoved?:
       >
         {isPaused ? "Resume" : "Pause"}
       </button>
-      <Confirmed
+      <ConfirmButton
         label="Remove"
         className="button slim danger"
         title={`Remove the schedule ${schedule.name}?`}
@@ -41,7 +41,7 @@ export function Actions({ of: schedule, onRemoved }: { of: Schedule; onRemoved?:
         act={async () => {
           await removeSchedule(schedule.id);
           onRemoved?.();
-          await anew();
+          await refresh();
         }}
       />
     </span>

@@ -1,13 +1,13 @@
-// A recipe and when to run it in, a schedule on the server out.
+// The dialog that adds a schedule.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SyntheticEvent, useId, useState } from "react";
 
 import { examplesQuery } from "@/api/queries";
 import type { NewSchedule } from "@/api/schema";
 import { Dialog } from "@/components/Dialog";
-import { Choice, Field, Word } from "@/components/Field";
+import { Field, SelectField, TextField } from "@/components/Field";
 import { Failure } from "@/components/states";
-import { tell } from "@/components/toasts";
+import { showToast } from "@/components/toasts";
 
 import { addSchedule } from "./queries";
 
@@ -41,7 +41,7 @@ export function AddSchedule({ onClose }: { onClose: () => void }) {
     };
     try {
       const made = await addSchedule(body);
-      tell(`${made.name} is active`);
+      showToast(`${made.name} is active`);
       await client.invalidateQueries({ queryKey: ["schedules"] });
       onClose();
     } catch (caught) {
@@ -59,7 +59,7 @@ export function AddSchedule({ onClose }: { onClose: () => void }) {
       }
     >
       <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
-        <Choice
+        <SelectField
           label="Begin with"
           value=""
           options={[{ value: "", label: "a recipe of your own" }, ...(examples.data?.items ?? []).map((one) => ({ value: one.name, label: `${one.name}: ${one.summary}` }))]}
@@ -71,14 +71,14 @@ export function AddSchedule({ onClose }: { onClose: () => void }) {
           }}
         />
         <Field label="Recipe" help="Checked as if it were submitted now.">
-          {(tie) => <textarea {...tie} required spellCheck={false} value={text} onChange={(event) => setText(event.target.value)} />}
+          {(control) => <textarea {...control} required spellCheck={false} value={text} onChange={(event) => setText(event.target.value)} />}
         </Field>
         <div className="fields">
-          <Choice label="Written in" value={file} options={FORMATS} onChange={setFile} />
-          <Word label="Name" value={name} placeholder="the recipe's" onChange={setName} />
-          <Word label="When" value={cron} help="minute, hour, day, month, weekday; or @daily" onChange={setCron} />
-          <Word label="Time zone" value={zone} onChange={setZone} />
-          <Choice label="For missed times" value={missed} options={MISSED} onChange={setMissed} />
+          <SelectField label="Written in" value={file} options={FORMATS} onChange={setFile} />
+          <TextField label="Name" value={name} placeholder="the recipe's" onChange={setName} />
+          <TextField label="When" value={cron} help="minute, hour, day, month, weekday; or @daily" onChange={setCron} />
+          <TextField label="Time zone" value={zone} onChange={setZone} />
+          <SelectField label="For missed times" value={missed} options={MISSED} onChange={setMissed} />
         </div>
         {error !== null && <Failure error={error} />}
       </form>

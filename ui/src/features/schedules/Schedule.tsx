@@ -1,21 +1,21 @@
-// One schedule: when it is due, what it submits, and every time that it fired.
+// The page of one schedule: when it is due, its recipe and its past runs.
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 
 import type { Fire, Schedule as OneSchedule } from "@/api/schema";
-import { Badge, State, type Tone } from "@/components/Badge";
+import { Badge, StateBadge, type Tone } from "@/components/Badge";
 import { Card, Facts, Page } from "@/components/layout";
-import { Empty, Shown } from "@/components/states";
+import { EmptyState, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
-import { exactly } from "@/components/time";
+import { formatInstant } from "@/components/time";
 
 import { Actions } from "./Actions";
 import { firesQuery, scheduleQuery } from "./queries";
 
 const TONES: Record<Fire["cause"], Tone> = { due: "good", late: "warn", skipped: "warn", now: "info", failed: "bad" };
 const COLUMNS: readonly Column<Fire>[] = [
-  { key: "due", heading: "Due", cell: (one) => exactly(one.due_at) },
-  { key: "fired", heading: "Fired", cell: (one) => exactly(one.fired_at) },
+  { key: "due", heading: "Due", cell: (one) => formatInstant(one.due_at) },
+  { key: "fired", heading: "Fired", cell: (one) => formatInstant(one.fired_at) },
   { key: "cause", heading: "Cause", cell: (one) => <Badge tone={TONES[one.cause]}>{one.cause}</Badge> },
   {
     key: "experiment",
@@ -36,10 +36,10 @@ const COLUMNS: readonly Column<Fire>[] = [
 export function Schedule() {
   const { scheduleId } = useParams({ from: "/schedules/$scheduleId" });
   const schedule = useQuery(scheduleQuery(scheduleId));
-  return <Shown query={schedule}>{(found) => <Told schedule={found} />}</Shown>;
+  return <QueryContent query={schedule}>{(found) => <SchedulePage schedule={found} />}</QueryContent>;
 }
 
-function Told({ schedule }: { schedule: OneSchedule }) {
+function SchedulePage({ schedule }: { schedule: OneSchedule }) {
   const navigate = useNavigate();
   const fires = useQuery(firesQuery(schedule.id));
   return (
@@ -52,14 +52,14 @@ function Told({ schedule }: { schedule: OneSchedule }) {
         <Card title="When">
           <Facts
             of={[
-              ["State", <State key="state" of={schedule.state} />],
+              ["State", <StateBadge key="state" of={schedule.state} />],
               ["Times", <span key="cron" className="mono">{schedule.timing.cron}</span>],
               ["Zone", schedule.timing.zone],
-              ["Next", schedule.next_at == null ? "not while it is paused" : exactly(schedule.next_at)],
-              ["Last", schedule.last_at == null ? "never" : exactly(schedule.last_at)],
+              ["Next", schedule.next_at == null ? "not while it is paused" : formatInstant(schedule.next_at)],
+              ["Last", schedule.last_at == null ? "never" : formatInstant(schedule.last_at)],
               ["For missed times", schedule.timing.missed],
               ["Fired, missed", `${schedule.fires}, ${schedule.missed}`],
-              ["Made", `${exactly(schedule.created_at)}${schedule.created_by ? ` by ${schedule.created_by}` : ""}`],
+              ["Made", `${formatInstant(schedule.created_at)}${schedule.created_by ? ` by ${schedule.created_by}` : ""}`],
             ]}
           />
         </Card>
@@ -68,15 +68,15 @@ function Told({ schedule }: { schedule: OneSchedule }) {
         </Card>
       </div>
       <Card title="When it fired" flush>
-        <Shown query={fires}>
+        <QueryContent query={fires}>
           {({ items }) =>
             items.length === 0 ? (
-              <Empty title="It has not fired yet" />
+              <EmptyState title="It has not fired yet" />
             ) : (
               <Table rows={items} columns={COLUMNS} keyOf={(one) => `${one.due_at} ${one.fired_at} ${one.cause}`} label="Times at which it fired" />
             )
           }
-        </Shown>
+        </QueryContent>
       </Card>
     </Page>
   );

@@ -1,20 +1,20 @@
 import { screen, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import { fakeExample, fakeSchedule } from "../../../tests/fakes/house";
+import { fakeExample, fakeSchedule } from "../../../tests/fakes/resources";
 import { fakeServer } from "../../../tests/server";
 import { visit } from "../../../tests/visit";
 
 const server = fakeServer();
 
 beforeEach(() => {
-  server.current.answers("GET", "/api/v1/recipes/examples", { items: [fakeExample()] });
-  server.current.answers("GET", "/api/v1/schedules", { items: [], next: null });
+  server.current.answer("GET", "/api/v1/recipes/examples", { items: [fakeExample()] });
+  server.current.answer("GET", "/api/v1/schedules", { items: [], next: null });
 });
 
 describe("a schedule", () => {
   it("is made of a recipe and of when, and what the server refuses is said in the form", async () => {
-    server.current.refuses("POST", "/api/v1/schedules", { status: 422, detail: "there is no 25th hour", hint: "hours go from 0 to 23" });
+    server.current.refuse("POST", "/api/v1/schedules", { status: 422, detail: "there is no 25th hour", hint: "hours go from 0 to 23" });
     const { user } = await visit("/schedules");
     expect(await screen.findByRole("heading", { name: "No schedule yet" })).toBeDefined();
     await user.click(screen.getAllByRole("button", { name: "Add a schedule" })[0] ?? document.body);
@@ -26,19 +26,19 @@ describe("a schedule", () => {
     await user.type(form.getByLabelText("When"), "0 25 * * *");
     await user.click(form.getByRole("button", { name: "Add it" }));
     expect((await screen.findByRole("alert")).textContent).toContain("hours go from 0 to 23");
-    server.current.answers("POST", "/api/v1/schedules", fakeSchedule());
-    server.current.answers("GET", "/api/v1/schedules", { items: [fakeSchedule()], next: null });
+    server.current.answer("POST", "/api/v1/schedules", fakeSchedule());
+    server.current.answer("GET", "/api/v1/schedules", { items: [fakeSchedule()], next: null });
     await user.click(form.getByRole("button", { name: "Add it" }));
     expect(await screen.findByRole("link", { name: "every night" })).toBeDefined();
-    expect(server.current.of("POST", "/api/v1/schedules").at(-1)?.body).toMatchObject({
+    expect(server.current.requestsTo("POST", "/api/v1/schedules").at(-1)?.body).toMatchObject({
       cron: "0 25 * * *", missed: "once", name: null, submission: { text: fakeExample().text, name: "recipe.yaml" },
     });
   });
 
   it("is paused, and then offers to be resumed", async () => {
-    server.current.answers("GET", "/api/v1/schedules", { items: [fakeSchedule()], next: null });
-    server.current.answers("POST", "/api/v1/schedules/{schedule_id}/pause", () => {
-      server.current.answers("GET", "/api/v1/schedules", { items: [fakeSchedule({ state: "paused", next_at: null })], next: null });
+    server.current.answer("GET", "/api/v1/schedules", { items: [fakeSchedule()], next: null });
+    server.current.answer("POST", "/api/v1/schedules/{schedule_id}/pause", () => {
+      server.current.answer("GET", "/api/v1/schedules", { items: [fakeSchedule({ state: "paused", next_at: null })], next: null });
       return fakeSchedule({ state: "paused" });
     });
     const { user } = await visit("/schedules");

@@ -1,14 +1,14 @@
-// Every schedule: what it runs, when it is due, what a person may do to it; and a new one.
+// The list of schedules: what each runs and when; new ones are added here.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import type { Schedule } from "@/api/schema";
-import { State } from "@/components/Badge";
+import { StateBadge } from "@/components/Badge";
 import { Card, Page } from "@/components/layout";
-import { Empty, Shown } from "@/components/states";
+import { EmptyState, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
-import { Ago } from "@/components/time";
+import { RelativeTime } from "@/components/time";
 
 import { Actions } from "./Actions";
 import { AddSchedule } from "./AddSchedule";
@@ -26,9 +26,9 @@ const COLUMNS: readonly Column<Schedule>[] = [
   },
   { key: "recipe", heading: "Recipe", cell: (one) => one.recipe },
   { key: "when", heading: "When", cell: (one) => <><span className="mono">{one.timing.cron}</span> <span className="muted">{one.timing.zone}</span></> },
-  { key: "state", heading: "State", cell: (one) => <State of={one.state} /> },
-  { key: "next", heading: "Next", cell: (one) => <Ago at={one.next_at} /> },
-  { key: "last", heading: "Last", cell: (one) => <Ago at={one.last_at} /> },
+  { key: "state", heading: "State", cell: (one) => <StateBadge of={one.state} /> },
+  { key: "next", heading: "Next", cell: (one) => <RelativeTime at={one.next_at} /> },
+  { key: "last", heading: "Last", cell: (one) => <RelativeTime at={one.last_at} /> },
   { key: "fires", heading: "Fired", end: true, cell: (one) => one.fires },
   { key: "missed", heading: "Missed", end: true, cell: (one) => (one.missed > 0 ? <span className="ink-warn">{one.missed}</span> : 0) },
   { key: "act", heading: <span className="unseen">Actions</span>, cell: (one) => <Actions of={one} /> },
@@ -45,17 +45,17 @@ export function Schedules() {
   return (
     <Page title="Schedules" about="Recipes that the server submits again and again." actions={add}>
       <Card flush label="Schedules">
-        <Shown query={schedules}>
+        <QueryContent query={schedules}>
           {({ items }) =>
             items.length === 0 ? (
-              <Empty title="No schedule yet" actions={add}>
+              <EmptyState title="No schedule yet" actions={add}>
                 <p>Every night, every Monday, every ten minutes: each time is an experiment like any other.</p>
-              </Empty>
+              </EmptyState>
             ) : (
               <Table rows={items} columns={COLUMNS} keyOf={(one) => one.id} label="Schedules" />
             )
           }
-        </Shown>
+        </QueryContent>
       </Card>
       {asked && <AddSchedule onClose={() => setAsked(false)} />}
     </Page>

@@ -1,20 +1,20 @@
-// What schedules ask of the server, and what a person may do to them.
+// Queries and actions of the schedule pages.
 import { queryOptions } from "@tanstack/react-query";
 
-import { api, got } from "@/api/client";
+import { api, readBody } from "@/api/client";
 import type { NewSchedule } from "@/api/schema";
 
 export function schedulesQuery() {
   return queryOptions({
     queryKey: ["schedules"],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/schedules", { params: { query: { limit: 500 } }, signal })),
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/schedules", { params: { query: { limit: 500 } }, signal })),
   });
 }
 
 export function scheduleQuery(scheduleId: string) {
   return queryOptions({
     queryKey: ["schedule", scheduleId],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/schedules/{schedule_id}", { params: { path: { schedule_id: scheduleId } }, signal })),
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/schedules/{schedule_id}", { params: { path: { schedule_id: scheduleId } }, signal })),
   });
 }
 
@@ -22,28 +22,28 @@ export function firesQuery(scheduleId: string) {
   return queryOptions({
     queryKey: ["fires", scheduleId],
     queryFn: ({ signal }) =>
-      got(api.GET("/api/v1/schedules/{schedule_id}/fires", { params: { path: { schedule_id: scheduleId }, query: { limit: 200 } }, signal })),
+      readBody(api.GET("/api/v1/schedules/{schedule_id}/fires", { params: { path: { schedule_id: scheduleId }, query: { limit: 200 } }, signal })),
   });
 }
 
 export async function addSchedule(body: NewSchedule) {
-  return got(api.POST("/api/v1/schedules", { body }));
+  return readBody(api.POST("/api/v1/schedules", { body }));
 }
 
-const at = (scheduleId: string) => ({ params: { path: { schedule_id: scheduleId } } });
+const pathOf = (scheduleId: string) => ({ params: { path: { schedule_id: scheduleId } } });
 
 export async function pauseSchedule(scheduleId: string) {
-  return got(api.POST("/api/v1/schedules/{schedule_id}/pause", at(scheduleId)));
+  return readBody(api.POST("/api/v1/schedules/{schedule_id}/pause", pathOf(scheduleId)));
 }
 
 export async function resumeSchedule(scheduleId: string) {
-  return got(api.POST("/api/v1/schedules/{schedule_id}/resume", at(scheduleId)));
+  return readBody(api.POST("/api/v1/schedules/{schedule_id}/resume", pathOf(scheduleId)));
 }
 
 export async function runSchedule(scheduleId: string) {
-  return got(api.POST("/api/v1/schedules/{schedule_id}/run", at(scheduleId)));
+  return readBody(api.POST("/api/v1/schedules/{schedule_id}/run", pathOf(scheduleId)));
 }
 
 export async function removeSchedule(scheduleId: string) {
-  return got(api.DELETE("/api/v1/schedules/{schedule_id}", at(scheduleId)));
+  return readBody(api.DELETE("/api/v1/schedules/{schedule_id}", pathOf(scheduleId)));
 }

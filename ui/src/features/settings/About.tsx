@@ -1,10 +1,10 @@
-// Which server this is, who asks, and whether its parts are well.
+// Information about the server: version, current user and health.
 import { useQuery } from "@tanstack/react-query";
 
 import { setToken } from "@/api/token";
 import { Badge } from "@/components/Badge";
 import { Card, Facts } from "@/components/layout";
-import { Shown } from "@/components/states";
+import { QueryContent } from "@/components/states";
 
 import { healthQuery } from "./queries";
 
@@ -13,7 +13,7 @@ export function About() {
   return (
     <div className="columns">
       <Card title="The server">
-        <Shown query={health}>
+        <QueryContent query={health}>
           {(found) => (
             <Facts
               of={[
@@ -24,7 +24,7 @@ export function About() {
               ]}
             />
           )}
-        </Shown>
+        </QueryContent>
       </Card>
       <Card title="This browser">
         <div className="stack">

@@ -1,10 +1,10 @@
-// A name and a role in, a token out; its secret is shown this one time.
+// The dialog that makes a token and shows its secret once.
 import { useQueryClient } from "@tanstack/react-query";
 import { type SyntheticEvent, useId, useState } from "react";
 
 import type { MadeToken, Role } from "@/api/schema";
 import { Dialog } from "@/components/Dialog";
-import { Choice, Word } from "@/components/Field";
+import { SelectField, TextField } from "@/components/Field";
 import { Secret } from "@/components/Secret";
 import { Failure } from "@/components/states";
 
@@ -27,7 +27,7 @@ const LASTING = [
 
 export function AddToken({ onClose }: { onClose: () => void }) {
   const [made, setMade] = useState<MadeToken | null>(null);
-  if (!made) return <Asked onClose={onClose} onMade={setMade} />;
+  if (!made) return <TokenForm onClose={onClose} onMade={setMade} />;
   return (
     <Dialog title={`The token ${made.token.name} is made`} onClose={onClose} footer={<button type="button" className="button primary" onClick={onClose}>It is kept</button>}>
       <Secret secret={made.secret}>Keep it now: it is shown this one time, and the server has only its hash.</Secret>
@@ -35,7 +35,7 @@ export function AddToken({ onClose }: { onClose: () => void }) {
   );
 }
 
-function Asked({ onClose, onMade }: { onClose: () => void; onMade: (made: MadeToken) => void }) {
+function TokenForm({ onClose, onMade }: { onClose: () => void; onMade: (made: MadeToken) => void }) {
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("viewer");
   const [once, setOnce] = useState(true);
@@ -63,15 +63,15 @@ function Asked({ onClose, onMade }: { onClose: () => void; onMade: (made: MadeTo
       }
     >
       <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
-        <Word label="Name" value={name} required placeholder="nightly" onChange={setName} />
-        <Choice label="Role" value={role} options={ROLES} onChange={(value) => setRole(value as Role)} />
+        <TextField label="Name" value={name} required placeholder="nightly" onChange={setName} />
+        <SelectField label="Role" value={role} options={ROLES} onChange={(value) => setRole(value as Role)} />
         {role === "agent" && (
           <label className="row">
             <input type="checkbox" checked={once} onChange={(event) => setOnce(event.target.checked)} />
             For one agent: it is used up when that agent enrols
           </label>
         )}
-        <Choice label="Good" value={lasting} options={LASTING} onChange={setLasting} />
+        <SelectField label="Good" value={lasting} options={LASTING} onChange={setLasting} />
         {error !== null && <Failure error={error} />}
       </form>
     </Dialog>

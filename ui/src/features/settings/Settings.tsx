@@ -1,14 +1,14 @@
-// Who may do what here, what was done, how the pages look, and which server this is.
+// The settings page: tokens, audit trail, theme and information about the server.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 
 import { Page } from "@/components/layout";
 import { Tabs } from "@/components/Tabs";
 
 import { About } from "./About";
-import { Look } from "./Look";
+import { ThemeSettings } from "./ThemeSettings";
 import type { Part } from "./search";
 import { Tokens } from "./Tokens";
-import { Trail } from "./Trail";
+import { AuditTrail } from "./AuditTrail";
 
 const TABS = [
   { key: "tokens", label: "Tokens" },
@@ -16,7 +16,7 @@ const TABS = [
   { key: "look", label: "Look" },
   { key: "about", label: "About" },
 ] as const;
-const SHOWN: Record<Part, () => React.ReactNode> = { tokens: Tokens, trail: Trail, look: Look, about: About };
+const SHOWN: Record<Part, () => React.ReactNode> = { tokens: Tokens, trail: AuditTrail, look: ThemeSettings, about: About };
 
 export function Settings() {
   const { part = "tokens" } = useSearch({ from: "/settings" });

@@ -1,14 +1,14 @@
-// The tokens of the server: who has one, made and revoked.
+// A table of the server's tokens; tokens are made and revoked here.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { Token } from "@/api/schema";
 import { Badge } from "@/components/Badge";
-import { Confirmed } from "@/components/Dialog";
+import { ConfirmButton } from "@/components/Dialog";
 import { Card } from "@/components/layout";
-import { Empty, Shown } from "@/components/states";
+import { EmptyState, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
-import { Ago, exactly, useNow } from "@/components/time";
+import { formatInstant, RelativeTime, useNow } from "@/components/time";
 
 import { AddToken } from "./AddToken";
 import { revokeToken, tokensQuery } from "./queries";
@@ -23,17 +23,17 @@ export function Tokens() {
   );
   return (
     <Card title="Tokens" flush actions={add}>
-      <Shown query={tokens}>
+      <QueryContent query={tokens}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty title="No token yet" actions={add}>
+            <EmptyState title="No token yet" actions={add}>
               <p>On its own machine a server asks for none. Everywhere else every request brings one.</p>
-            </Empty>
+            </EmptyState>
           ) : (
             <Table rows={items} columns={COLUMNS} keyOf={(one) => one.id} label="Tokens" />
           )
         }
-      </Shown>
+      </QueryContent>
       {asked && <AddToken onClose={() => setAsked(false)} />}
     </Card>
   );
@@ -42,25 +42,25 @@ export function Tokens() {
 const COLUMNS: readonly Column<Token>[] = [
   { key: "name", heading: "Name", cell: (one) => <><b>{one.name}</b> <span className="mono muted">{one.id}</span></> },
   { key: "role", heading: "Role", cell: (one) => (one.once ? `${one.role}, to enrol once` : one.role) },
-  { key: "state", heading: "State", cell: (one) => <Standing of={one} /> },
-  { key: "made", heading: "Made", cell: (one) => <Ago at={one.created_at} /> },
-  { key: "used", heading: "Last used", cell: (one) => <Ago at={one.last_used_at} /> },
-  { key: "expires", heading: "Expires", cell: (one) => (one.expires_at == null ? <span className="muted">never</span> : exactly(one.expires_at)) },
-  { key: "act", heading: <span className="unseen">Actions</span>, end: true, cell: (one) => <Revoke of={one} /> },
+  { key: "state", heading: "State", cell: (one) => <TokenStatus of={one} /> },
+  { key: "made", heading: "Made", cell: (one) => <RelativeTime at={one.created_at} /> },
+  { key: "used", heading: "Last used", cell: (one) => <RelativeTime at={one.last_used_at} /> },
+  { key: "expires", heading: "Expires", cell: (one) => (one.expires_at == null ? <span className="muted">never</span> : formatInstant(one.expires_at)) },
+  { key: "act", heading: <span className="unseen">Actions</span>, end: true, cell: (one) => <RevokeButton of={one} /> },
 ];
 
-function Standing({ of: token }: { of: Token }) {
+function TokenStatus({ of: token }: { of: Token }) {
   const now = useNow();
   if (token.revoked_at != null) return <Badge tone="quiet">revoked</Badge>;
   if (token.expires_at != null && new Date(token.expires_at).getTime() < now) return <Badge tone="quiet">expired</Badge>;
   return <Badge tone="good">good</Badge>;
 }
 
-function Revoke({ of: token }: { of: Token }) {
+function RevokeButton({ of: token }: { of: Token }) {
   const client = useQueryClient();
   if (token.revoked_at != null) return null;
   return (
-    <Confirmed
+    <ConfirmButton
       label="Revoke"
       className="button slim danger"
       title={`Revoke the token ${token.name}?`}

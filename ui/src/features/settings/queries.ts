@@ -1,13 +1,13 @@
-// What the settings ask of the server.
+// Queries and actions of the settings page.
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
-import { api, got } from "@/api/client";
+import { api, readBody } from "@/api/client";
 import type { NewToken } from "@/api/schema";
 
 export function tokensQuery() {
   return queryOptions({
     queryKey: ["tokens"],
-    queryFn: ({ signal }) => got(api.GET("/api/v1/tokens", { params: { query: { limit: 500 } }, signal })),
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/tokens", { params: { query: { limit: 500 } }, signal })),
   });
 }
 
@@ -15,20 +15,20 @@ export function auditQuery() {
   return infiniteQueryOptions({
     queryKey: ["audit"],
     queryFn: ({ signal, pageParam }) =>
-      got(api.GET("/api/v1/audit", { params: { query: { limit: 200, cursor: pageParam ?? undefined } }, signal })),
+      readBody(api.GET("/api/v1/audit", { params: { query: { limit: 200, cursor: pageParam ?? undefined } }, signal })),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next ?? null,
   });
 }
 
 export function healthQuery() {
-  return queryOptions({ queryKey: ["health"], queryFn: ({ signal }) => got(api.GET("/api/v1/health", { signal })) });
+  return queryOptions({ queryKey: ["health"], queryFn: ({ signal }) => readBody(api.GET("/api/v1/health", { signal })) });
 }
 
 export async function addToken(body: NewToken) {
-  return got(api.POST("/api/v1/tokens", { body }));
+  return readBody(api.POST("/api/v1/tokens", { body }));
 }
 
 export async function revokeToken(tokenId: string) {
-  return got(api.DELETE("/api/v1/tokens/{token_id}", { params: { path: { token_id: tokenId } } }));
+  return readBody(api.DELETE("/api/v1/tokens/{token_id}", { params: { path: { token_id: tokenId } } }));
 }

@@ -1,5 +1,5 @@
-// What the address of the settings may hold.
-import { given, oneOf, type Search } from "@/components/search";
+// The search parameters of the settings page.
+import { dropUndefined, parseChoice, type Search } from "@/components/search";
 
 export const PARTS = ["tokens", "trail", "look", "about"] as const;
 export type Part = (typeof PARTS)[number];
@@ -8,6 +8,6 @@ export interface SettingsSearch {
   part?: Part | undefined;
 }
 
-export function settingsSearch(search: Search): SettingsSearch {
-  return given({ part: oneOf(search.part, PARTS) });
+export function parseSettingsSearch(search: Search): SettingsSearch {
+  return dropUndefined({ part: parseChoice(search.part, PARTS) });
 }

@@ -1,17 +1,17 @@
-// Who did what on this server, the newest first.
+// The audit trail: who did what on this server, newest first.
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
 import type { AuditEntry } from "@/api/schema";
 import { Card } from "@/components/layout";
-import { Empty, Failure, Loading } from "@/components/states";
+import { EmptyState, Failure, Loading } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
-import { exactly } from "@/components/time";
+import { formatInstant } from "@/components/time";
 
 import { auditQuery } from "./queries";
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
-  { key: "at", heading: "When", cell: (one) => exactly(one.at) },
+  { key: "at", heading: "When", cell: (one) => formatInstant(one.at) },
   { key: "who", heading: "Who", cell: (one) => one.who },
   { key: "role", heading: "Role", cell: (one) => one.role },
   { key: "action", heading: "Did", cell: (one) => <span className="mono">{one.action}</span> },
@@ -20,7 +20,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { key: "status", heading: "Answer", end: true, cell: (one) => one.status },
 ];
 
-export function Trail() {
+export function AuditTrail() {
   const trail = useInfiniteQuery(auditQuery());
   const rows = useMemo(() => trail.data?.pages.flatMap((page) => page.items) ?? [], [trail.data]);
   if (trail.error) return <Failure error={trail.error} onRetry={() => void trail.refetch()} />;
@@ -28,7 +28,7 @@ export function Trail() {
   return (
     <Card title="Audit trail" flush>
       {rows.length === 0 ? (
-        <Empty title="Nothing was changed yet" />
+        <EmptyState title="Nothing was changed yet" />
       ) : (
         <Table
           rows={rows}

@@ -1,26 +1,26 @@
-// An experiment that runs in, its loads as they go just now out; nothing where none is sent at the moment.
+// Charts of an experiment's running loads.
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 
-import { streamed } from "@/api/sse";
+import { streamEvents } from "@/api/sse";
 import { LiveChart } from "@/charts/LiveChart";
 import { Badge } from "@/components/Badge";
 import { Card } from "@/components/layout";
 
-import { added, type Running, type Told } from "./ticks";
+import { applyProgress, type ProgressEvent, type RunningLoad } from "./ticks";
 
 const PAUSE_MS = 2000;
 
-export function Live({ experimentId }: { experimentId: string }) {
-  const [running, setRunning] = useState<ReadonlyMap<string, Running>>(new Map());
+export function LiveLoads({ experimentId }: { experimentId: string }) {
+  const [running, setRunning] = useState<ReadonlyMap<string, RunningLoad>>(new Map());
   const client = useQueryClient();
   useEffect(() => {
     const stop = new AbortController();
-    const follow = async (): Promise<void> => {
+    const followStream = async (): Promise<void> => {
       while (!stop.signal.aborted) {
         try {
-          for await (const { event, data } of streamed(`/api/v1/experiments/${experimentId}/events`, stop.signal)) {
-            if (event === "progress") setRunning((now) => added(now, JSON.parse(data) as Told));
+          for await (const { event, data } of streamEvents(`/api/v1/experiments/${experimentId}/events`, stop.signal)) {
+            if (event === "progress") setRunning((now) => applyProgress(now, JSON.parse(data) as ProgressEvent));
             if (event === "job") void client.invalidateQueries({ queryKey: ["sweep"] });
           }
         } catch {
@@ -30,7 +30,7 @@ export function Live({ experimentId }: { experimentId: string }) {
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       }
     };
-    void follow();
+    void followStream();
     return () => stop.abort();
   }, [experimentId, client]);
   return (

@@ -1,5 +1,5 @@
-// YAML and a place in it in, what is being written there out: under which keys, a key or a value, and its beginning.
-export interface Place {
+// Finds what is being written at the cursor of a YAML text: the path, a key or a value, and its prefix.
+export interface CursorContext {
   /** The keys that lead there, from the outermost on. */
   path: string[];
   /** Of a value: the key that it is of. */
@@ -11,19 +11,19 @@ export interface Place {
 
 const KEY = /^(\s*(?:- +)*)("?[\w.$-]+"?)\s*:(?:\s|$)/;
 
-export function placeAt(text: string, at: number): Place {
+export function locateInYaml(text: string, at: number): CursorContext {
   const start = text.lastIndexOf("\n", at - 1) + 1;
   const line = text.slice(start, at);
   const own = KEY.exec(line);
-  const indent = own ? width(own[1] ?? "") : width(/^\s*(?:- +)*/.exec(line)?.[0] ?? "");
-  const path = parents(text.slice(0, start), indent);
+  const indent = own ? measureIndent(own[1] ?? "") : measureIndent(/^\s*(?:- +)*/.exec(line)?.[0] ?? "");
+  const path = findParents(text.slice(0, start), indent);
   const begin = own ? own[0].length : (/^\s*(?:- +)*/.exec(line)?.[0].length ?? 0);
-  const key = own ? bare(own[2] ?? "") : null;
-  return within(line.slice(begin), path, key, start + begin);
+  const key = own ? stripQuotes(own[2] ?? "") : null;
+  return locateInLine(line.slice(begin), path, key, start + begin);
 }
 
 /** Go through the rest of the line, where `{kind: model, ...}` may nest keys. */
-function within(rest: string, path: string[], key: string | null, from: number): Place {
+function locateInLine(rest: string, path: string[], key: string | null, from: number): CursorContext {
   const outer: { path: string[]; key: string | null }[] = [];
   let here = { path, key };
   let word = 0;
@@ -34,7 +34,7 @@ function within(rest: string, path: string[], key: string | null, from: number):
       here = { path: here.key === null ? here.path : [...here.path, here.key], key: null };
     } else if (letter === "}") here = outer.pop() ?? here;
     else if (letter === "," && outer.length > 0) here = { path: here.path, key: null };
-    else if (letter === ":" && outer.length > 0 && here.key === null) here = { path: here.path, key: bare(rest.slice(word, index)) };
+    else if (letter === ":" && outer.length > 0 && here.key === null) here = { path: here.path, key: stripQuotes(rest.slice(word, index)) };
     else continue;
     word = index + 1;
   }
@@ -43,15 +43,15 @@ function within(rest: string, path: string[], key: string | null, from: number):
   return { ...here, prefix, from: from + word + (raw.length - prefix.length) };
 }
 
-function parents(above: string, indent: number): string[] {
+function findParents(above: string, indent: number): string[] {
   const found: string[] = [];
   let inner = indent;
   for (const line of above.split("\n").reverse()) {
     const known = KEY.exec(line);
     if (!known || /^\s*#/.test(line)) continue;
-    const mine = width(known[1] ?? "");
+    const mine = measureIndent(known[1] ?? "");
     if (mine >= inner) continue;
-    found.unshift(bare(known[2] ?? ""));
+    found.unshift(stripQuotes(known[2] ?? ""));
     inner = mine;
     if (inner === 0) break;
   }
@@ -59,19 +59,19 @@ function parents(above: string, indent: number): string[] {
 }
 
 /** The key under a place, with the keys that lead to it; null where there is none. */
-export function keyAt(text: string, at: number, placed = placeAt): { path: string[]; from: number; to: number } | null {
+export function findKey(text: string, at: number, locate = locateInYaml): { path: string[]; from: number; to: number } | null {
   let from = at;
   let to = at;
   while (from > 0 && /[\w.$-]/.test(text[from - 1] ?? "")) from--;
   while (to < text.length && /[\w.$-]/.test(text[to] ?? "")) to++;
   if (from === to || !/^"?\s*:(\s|$)/.test(text.slice(to, to + 3))) return null;
-  return { path: [...placed(text, from).path, text.slice(from, to)], from, to };
+  return { path: [...locate(text, from).path, text.slice(from, to)], from, to };
 }
 
-function width(head: string): number {
+function measureIndent(head: string): number {
   return head.length;
 }
 
-function bare(word: string): string {
+function stripQuotes(word: string): string {
   return word.trim().replaceAll('"', "");
 }

@@ -1,18 +1,18 @@
-// A name in, the command out that makes a device an agent of this server; with a token that enrols one agent, once.
+// The dialog that shows the command to enrol an agent, with a token that works once.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SyntheticEvent, useId, useState } from "react";
 
-import { api, got } from "@/api/client";
+import { api, readBody } from "@/api/client";
 import { aboutQuery, agentsQuery } from "@/api/fleet";
 import { Badge } from "@/components/Badge";
 import { Dialog } from "@/components/Dialog";
-import { Word } from "@/components/Field";
+import { TextField } from "@/components/Field";
 import { Secret } from "@/components/Secret";
-import { Failure, Shown } from "@/components/states";
+import { Failure, QueryContent } from "@/components/states";
 
-import { command } from "./command";
+import { buildCommand } from "./command";
 
-export function Enrol({ onClose }: { onClose: () => void }) {
+export function EnrolDialog({ onClose }: { onClose: () => void }) {
   const about = useQuery(aboutQuery());
   const agents = useQuery(agentsQuery());
   const [secret, setSecret] = useState<string | null>(null);
@@ -22,12 +22,12 @@ export function Enrol({ onClose }: { onClose: () => void }) {
   const come = agents.data?.items.filter((one) => known !== null && !known.has(one.id)) ?? [];
   return (
     <Dialog title="Enrol an agent" onClose={onClose}>
-      <Shown query={about}>
+      <QueryContent query={about}>
         {({ asks_tokens }) => {
-          if (asks_tokens && secret === null) return <Asked onMade={setSecret} />;
+          if (asks_tokens && secret === null) return <TokenForm onMade={setSecret} />;
           return (
             <div className="stack">
-              <Secret secret={command(location.origin, secret)}>
+              <Secret secret={buildCommand(location.origin, secret)}>
                 {secret === null
                   ? "Run this on the device. This server asks nobody on this machine for a token."
                   : "Run this on the device, soon: the token enrols one agent, one time, within an hour, and is not shown again."}
@@ -42,12 +42,12 @@ export function Enrol({ onClose }: { onClose: () => void }) {
             </div>
           );
         }}
-      </Shown>
+      </QueryContent>
     </Dialog>
   );
 }
 
-function Asked({ onMade }: { onMade: (secret: string) => void }) {
+function TokenForm({ onMade }: { onMade: (secret: string) => void }) {
   const [name, setName] = useState("");
   const [error, setError] = useState<unknown>(null);
   const client = useQueryClient();
@@ -55,7 +55,7 @@ function Asked({ onMade }: { onMade: (secret: string) => void }) {
   const submit = async (event: SyntheticEvent): Promise<void> => {
     event.preventDefault();
     try {
-      const made = await got(api.POST("/api/v1/tokens", { body: { name, role: "agent", once: true, expires_in_s: 3600 } }));
+      const made = await readBody(api.POST("/api/v1/tokens", { body: { name, role: "agent", once: true, expires_in_s: 3600 } }));
       onMade(made.secret);
       await client.invalidateQueries({ queryKey: ["tokens"] });
     } catch (caught) {
@@ -64,7 +64,7 @@ function Asked({ onMade }: { onMade: (secret: string) => void }) {
   };
   return (
     <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
-      <Word label="What is the token for?" value={name} required placeholder="rack-7" help="letters, digits, dots and dashes" onChange={setName} />
+      <TextField label="What is the token for?" value={name} required placeholder="rack-7" help="letters, digits, dots and dashes" onChange={setName} />
       {error !== null && <Failure error={error} />}
       <div className="row">
         <button type="submit" className="button primary">

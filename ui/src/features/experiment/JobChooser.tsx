@@ -1,30 +1,30 @@
-// The job that a part of the page is about: chosen here, held by the address.
+// Chooses the job that a tab shows and keeps the choice in the URL.
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 import { Card } from "@/components/layout";
-import { Empty, Shown } from "@/components/states";
+import { EmptyState, QueryContent } from "@/components/states";
 
 import { resultsQuery } from "./queries";
 
 const route = getRouteApi("/experiments/$experimentId");
 
-export function ChosenJob({ experimentId, children }: { experimentId: string; children: (jobId: string) => ReactNode }) {
+export function JobChooser({ experimentId, children }: { experimentId: string; children: (jobId: string) => ReactNode }) {
   const { job } = route.useSearch();
   const navigate = route.useNavigate();
   const results = useQuery(resultsQuery(experimentId));
   return (
-    <Shown query={results}>
-      {(dossier) => {
-        const entries = dossier?.entries ?? [];
+    <QueryContent query={results}>
+      {(data) => {
+        const entries = data?.entries ?? [];
         const chosen = entries.find((entry) => entry.job.id === job) ?? entries[0];
         if (!chosen)
           return (
             <Card>
-              <Empty title="No job has ended yet">
+              <EmptyState title="No job has ended yet">
                 <p>What it measured appears here when it has.</p>
-              </Empty>
+              </EmptyState>
             </Card>
           );
         return (
@@ -48,6 +48,6 @@ export function ChosenJob({ experimentId, children }: { experimentId: string; ch
           </div>
         );
       }}
-    </Shown>
+    </QueryContent>
   );
 }

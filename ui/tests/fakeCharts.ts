@@ -1,19 +1,19 @@
-// What charts are told to draw, kept instead of drawn: there is no canvas here. A test looks at it, and clicks on it.
+// Stands in for ECharts in tests: keeps the options instead of drawing, as there is no canvas, and simulates clicks.
 interface Series {
   data?: readonly unknown[];
 }
 
-export interface DrawnOption {
+export interface FakeChartOption {
   series?: readonly Series[];
 }
 
-class Drawn {
-  option: DrawnOption = {};
+class FakeChart {
+  option: FakeChartOption = {};
   #clicked: ((event: { data?: unknown }) => void) | null = null;
 
   constructor(readonly element: HTMLElement) {}
 
-  setOption(option: DrawnOption): void {
+  setOption(option: FakeChartOption): void {
     this.option = option;
   }
 
@@ -34,19 +34,19 @@ class Drawn {
   }
 
   dispose(): void {
-    drawn.delete(this);
+    charts.delete(this);
   }
 }
 
-const drawn = new Set<Drawn>();
+const charts = new Set<FakeChart>();
 
 /** In the place of the chart library's own. */
-export function init(element: HTMLElement): Drawn {
-  const made = new Drawn(element);
-  drawn.add(made);
+export function init(element: HTMLElement): FakeChart {
+  const made = new FakeChart(element);
+  charts.add(made);
   return made;
 }
 
-export function chartAt(element: HTMLElement): Drawn | undefined {
-  return [...drawn].find((one) => one.element === element);
+export function findChart(element: HTMLElement): FakeChart | undefined {
+  return [...charts].find((one) => one.element === element);
 }

@@ -1,4 +1,4 @@
-// How the editor looks: the page's own colours, by their names.
+// The look of the editor, in the page's own colours.
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { EditorView } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
@@ -33,4 +33,4 @@ const highlight = HighlightStyle.define([
   { tag: [tags.punctuation, tags.separator, tags.bracket], color: "var(--muted)" },
 ]);
 
-export const look = [theme, syntaxHighlighting(highlight)];
+export const editorTheme = [theme, syntaxHighlighting(highlight)];

@@ -1,17 +1,17 @@
-// An experiment's own stream in, its jobs and what each is doing just now out, for as long as somebody looks.
+// Follows an experiment's event stream and keeps its jobs and their progress up to date.
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 
 import type { Event, ExperimentView, QueuedJob } from "@/api/schema";
-import { streamed } from "@/api/sse";
+import { streamEvents } from "@/api/sse";
 
-export interface Watched {
+export interface LiveExperiment {
   view: ExperimentView | null;
   jobs: ReadonlyMap<string, QueuedJob>;
-  doing: ReadonlyMap<string, Event>;
+  progress: ReadonlyMap<string, Event>;
 }
 
-const NOTHING: Watched = { view: null, jobs: new Map(), doing: new Map() };
+const NOTHING: LiveExperiment = { view: null, jobs: new Map(), progress: new Map() };
 const PAUSE_MS = 1000;
 // Many jobs change at once: the page is drawn a few times a second at most.
 const DRAW_MS = 120;
@@ -22,36 +22,36 @@ interface Snapshot {
 }
 
 /** Return what is known after one more event. */
-export function after(watched: Watched, event: string, data: string): Watched {
+export function applyEvent(live: LiveExperiment, event: string, data: string): LiveExperiment {
   switch (event) {
     case "snapshot": {
       const { experiment, jobs } = JSON.parse(data) as Snapshot;
-      return { view: experiment, jobs: new Map(jobs.map((job) => [job.id, job])), doing: watched.doing };
+      return { view: experiment, jobs: new Map(jobs.map((job) => [job.id, job])), progress: live.progress };
     }
     case "job": {
       const job = JSON.parse(data) as QueuedJob;
-      const before = watched.jobs.get(job.id)?.state;
-      return { ...watched, view: moved(watched.view, before, job.state), jobs: new Map(watched.jobs).set(job.id, job) };
+      const before = live.jobs.get(job.id)?.state;
+      return { ...live, view: moveCount(live.view, before, job.state), jobs: new Map(live.jobs).set(job.id, job) };
     }
     case "progress": {
-      const told = JSON.parse(data) as Event;
-      return { ...watched, doing: new Map(watched.doing).set(told.job_id, counted(told, watched.doing.get(told.job_id))) };
+      const progress = JSON.parse(data) as Event;
+      return { ...live, progress: new Map(live.progress).set(progress.job_id, keepProgress(progress, live.progress.get(progress.job_id))) };
     }
     case "experiment":
-      return { ...watched, view: JSON.parse(data) as ExperimentView };
+      return { ...live, view: JSON.parse(data) as ExperimentView };
     default:
-      return watched;
+      return live;
   }
 }
 
 /** A phase says nothing of how far the job is: what was told of that before still holds. */
-function counted(told: Event, before: Event | undefined): Event {
-  if (told.kind !== "phase" || told.total || !before || before.kind === "prepare") return told;
-  return { ...told, done: before.done, total: before.total };
+function keepProgress(progress: Event, before: Event | undefined): Event {
+  if (progress.kind !== "phase" || progress.total || !before || before.kind === "prepare") return progress;
+  return { ...progress, done: before.done, total: before.total };
 }
 
 /** A job that moved on is counted where it is now: of the experiment itself the server tells only when its own state changes. */
-function moved(view: ExperimentView | null, from: QueuedJob["state"] | undefined, to: QueuedJob["state"]): ExperimentView | null {
+function moveCount(view: ExperimentView | null, from: QueuedJob["state"] | undefined, to: QueuedJob["state"]): ExperimentView | null {
   if (view === null || from === undefined || from === to) return view;
   const counts = { ...view.counts, [from]: (view.counts[from] ?? 1) - 1, [to]: (view.counts[to] ?? 0) + 1 };
   return { ...view, counts };
@@ -62,25 +62,25 @@ export function isOver(view: ExperimentView | null): boolean {
 }
 
 /** `isEnded`: what the page knows of its end; one that is tried again runs again, and is followed anew. */
-export function useWatched(experimentId: string, isEnded: boolean): Watched {
-  const [watched, setWatched] = useState(NOTHING);
+export function useLiveExperiment(experimentId: string, isEnded: boolean): LiveExperiment {
+  const [live, setLive] = useState(NOTHING);
   const client = useQueryClient();
   useEffect(() => {
     const stop = new AbortController();
     let held = NOTHING;
     let timer: ReturnType<typeof setTimeout> | null = null;
-    const draw = (): void => {
+    const scheduleDraw = (): void => {
       timer ??= setTimeout(() => {
         timer = null;
-        setWatched(held);
+        setLive(held);
       }, DRAW_MS);
     };
-    const follow = async (): Promise<void> => {
+    const followStream = async (): Promise<void> => {
       while (!stop.signal.aborted) {
         try {
-          for await (const { event, data } of streamed(`/api/v1/experiments/${encodeURIComponent(experimentId)}/events`, stop.signal)) {
-            held = after(held, event, data);
-            draw();
+          for await (const { event, data } of streamEvents(`/api/v1/experiments/${encodeURIComponent(experimentId)}/events`, stop.signal)) {
+            held = applyEvent(held, event, data);
+            scheduleDraw();
           }
           if (isOver(held.view)) {
             void client.invalidateQueries({ queryKey: ["experiment", experimentId] });
@@ -92,11 +92,11 @@ export function useWatched(experimentId: string, isEnded: boolean): Watched {
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       }
     };
-    void follow();
+    void followStream();
     return () => {
       stop.abort();
       if (timer !== null) clearTimeout(timer);
     };
   }, [experimentId, client, isEnded]);
-  return watched;
+  return live;
 }

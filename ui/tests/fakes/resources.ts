@@ -1,4 +1,4 @@
-// Nouns of the house as a server would send them, whole and typed; each test changes what it is about.
+// Fake experiments, agents, recipes and the like as the server would send them; each test overrides what it is about.
 import type {
   Agent, Alarm, Catalogue, Example, Experiment, ExperimentRow, ExperimentView, Glance, LotFit, QueuedJob, Recipe, RecipeCheck, Schedule,
 } from "../../src/api/schema";
@@ -91,8 +91,8 @@ export function fakeExample(over: Partial<Example> = {}): Example {
 }
 
 export function fakeCatalogue(over: Partial<Catalogue> = {}): Catalogue {
-  const named = (name: string) => [{ name, about: "" }];
-  return { drivers: named("openai-chat"), engines: named("onnxruntime"), models: named("zoo:tiny"), services: named("redis"), tasks: [], ...over };
+  const listNames = (name: string) => [{ name, about: "" }];
+  return { drivers: listNames("openai-chat"), engines: listNames("onnxruntime"), models: listNames("zoo:tiny"), services: listNames("redis"), tasks: [], ...over };
 }
 
 export function fakeSchedule(over: Partial<Schedule> = {}): Schedule {

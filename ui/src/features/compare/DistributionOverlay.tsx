@@ -1,4 +1,4 @@
-// The two jobs of a match in, their distributions laid over each other out.
+// The distributions of both jobs of a match in one chart.
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
@@ -6,7 +6,7 @@ import { useMemo } from "react";
 import type { Distribution, Match } from "@/api/schema";
 import { DistributionChart } from "@/charts/DistributionChart";
 import type { NamedDistribution } from "@/charts/options/distribution";
-import { Choice } from "@/components/Field";
+import { SelectField } from "@/components/Field";
 import { Card } from "@/components/layout";
 import { Failure, Loading } from "@/components/states";
 
@@ -17,13 +17,13 @@ const VIEWS = [
   { value: "ecdf", label: "share at or below" },
 ];
 
-export function Overlay({ match }: { match: Match }) {
+export function DistributionOverlay({ match }: { match: Match }) {
   const { view = "histogram", sample } = useSearch({ from: "/compare" });
   const navigate = useNavigate({ from: "/compare" });
   const first = useQuery(distributionQuery(match.baseline.job_id, sample));
   const second = useQuery(distributionQuery(match.candidate.job_id, sample));
   const [baseline, candidate] = [first.data, second.data];
-  const shown = useMemo(() => (baseline && candidate ? [named("baseline", baseline), named("candidate", candidate)] : null), [baseline, candidate]);
+  const shown = useMemo(() => (baseline && candidate ? [nameDistribution("baseline", baseline), nameDistribution("candidate", candidate)] : null), [baseline, candidate]);
   const error = first.error ?? second.error;
   const metrics = shown?.[0]?.distribution.metrics ?? [];
   const metric = sample ?? shown?.[0]?.distribution.metric ?? "";
@@ -33,14 +33,14 @@ export function Overlay({ match }: { match: Match }) {
       actions={
         <>
           {metrics.length > 1 && (
-            <Choice
+            <SelectField
               label="Metric"
               value={metric}
               options={metrics.map((one) => ({ value: one, label: one }))}
               onChange={(one) => void navigate({ search: (before) => ({ ...before, sample: one }), replace: true })}
             />
           )}
-          <Choice
+          <SelectField
             label="Shown as"
             value={view}
             options={VIEWS}
@@ -55,6 +55,6 @@ export function Overlay({ match }: { match: Match }) {
   );
 }
 
-function named(name: string, distribution: Distribution): NamedDistribution {
+function nameDistribution(name: string, distribution: Distribution): NamedDistribution {
   return { name: `${name} ${distribution.job_id}`, distribution };
 }

@@ -1,4 +1,4 @@
-// Light, dark, or as the system says.
+// The choice of theme: light, dark, or the system's.
 import { Card } from "@/components/layout";
 import { chooseTheme, type Theme, useTheme } from "@/components/theme";
 
@@ -8,7 +8,7 @@ const THEMES: readonly { value: Theme; label: string }[] = [
   { value: "dark", label: "Dark" },
 ];
 
-export function Look() {
+export function ThemeSettings() {
   const theme = useTheme();
   return (
     <Card title="Theme">

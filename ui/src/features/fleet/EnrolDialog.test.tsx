@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 
 import type { About } from "@/api/schema";
 
-import { fakeAgent } from "../../../tests/fakes/house";
+import { fakeAgent } from "../../../tests/fakes/resources";
 import { fakeServer } from "../../../tests/server";
 import { visit } from "../../../tests/visit";
 
@@ -13,14 +13,14 @@ const TOKEN = { id: "t1", name: "rack-8", role: "agent" as const, once: true, cr
 
 beforeEach(() => {
   server.current
-    .answers("GET", "/api/v1/agents", { items: [fakeAgent()], next: null })
-    .answers("GET", "/api/v1/queue", { lots: [], waiting: 0, leased: 0 })
-    .answers("GET", "/api/v1/about", ABOUT);
+    .answer("GET", "/api/v1/agents", { items: [fakeAgent()], next: null })
+    .answer("GET", "/api/v1/queue", { lots: [], waiting: 0, leased: 0 })
+    .answer("GET", "/api/v1/about", ABOUT);
 });
 
 describe("an agent that comes", () => {
   it("is enrolled by a command with a token for one agent, one time, which is no argument of it", async () => {
-    server.current.answers("POST", "/api/v1/tokens", { secret: "prony_once", token: TOKEN });
+    server.current.answer("POST", "/api/v1/tokens", { secret: "prony_once", token: TOKEN });
     const { user, client } = await visit("/fleet");
     await user.click(await screen.findByRole("button", { name: "Enrol an agent" }));
     await user.type(await screen.findByLabelText("What is the token for?"), "rack-8");
@@ -28,22 +28,22 @@ describe("an agent that comes", () => {
     const command = (await screen.findByText(/prony agent start/)).textContent;
     expect(command.split("\n")).toContain("prony_once");
     expect(command.split("\n").at(-1)).not.toContain("prony_once");
-    expect(server.current.of("POST", "/api/v1/tokens")[0]?.body).toEqual({ name: "rack-8", role: "agent", once: true, expires_in_s: 3600 });
+    expect(server.current.requestsTo("POST", "/api/v1/tokens")[0]?.body).toEqual({ name: "rack-8", role: "agent", once: true, expires_in_s: 3600 });
     expect(screen.getByText("Waiting for it to come …")).toBeDefined();
-    server.current.answers("GET", "/api/v1/agents", { items: [fakeAgent(), fakeAgent({ id: "a2", name: "rack-8" })], next: null });
+    server.current.answer("GET", "/api/v1/agents", { items: [fakeAgent(), fakeAgent({ id: "a2", name: "rack-8" })], next: null });
     await client.invalidateQueries({ queryKey: ["agents"] });
     expect(await screen.findByText("rack-8 came")).toBeDefined();
   });
 
   it("needs no token where the server asks nobody for one", async () => {
-    server.current.answers("GET", "/api/v1/about", { ...ABOUT, asks_tokens: false });
+    server.current.answer("GET", "/api/v1/about", { ...ABOUT, asks_tokens: false });
     const { user } = await visit("/fleet");
     await user.click(await screen.findByRole("button", { name: "Enrol an agent" }));
     expect((await screen.findByText(/prony agent start/)).textContent).not.toContain("token");
   });
 
   it("is not enrolled by a name that the server refuses, and it says why", async () => {
-    server.current.refuses("POST", "/api/v1/tokens", { status: 422, detail: "a name has letters, digits, dots and dashes", hint: "leave out the space" });
+    server.current.refuse("POST", "/api/v1/tokens", { status: 422, detail: "a name has letters, digits, dots and dashes", hint: "leave out the space" });
     const { user } = await visit("/fleet");
     await user.click(await screen.findByRole("button", { name: "Enrol an agent" }));
     await user.type(await screen.findByLabelText("What is the token for?"), "rack 8");
@@ -55,7 +55,7 @@ describe("an agent that comes", () => {
 describe("an agent that is there", () => {
   it("is shown with a full disk where it has one, and how much room it needs", async () => {
     const reason = "disk full: 12 MiB are free at /srv/spool, 256 MiB are needed";
-    server.current.answers("GET", "/api/v1/agents", { items: [fakeAgent({ state: "disk_full", reason })], next: null });
+    server.current.answer("GET", "/api/v1/agents", { items: [fakeAgent({ state: "disk_full", reason })], next: null });
     await visit("/fleet");
     expect((await screen.findByText("disk full")).className).toContain("tone-bad");
     expect(screen.getByText(reason)).toBeDefined();
@@ -67,7 +67,7 @@ describe("an agent that is there", () => {
       { kind: "service" as const, name: "qdrant", state: "missing" as const, path: "", means: ["image"], reason: "no qdrant on PATH; to get one: unpack it" },
     ];
     const facts = { access: ["gray", "black"], "service.redis": "7.0.15" };
-    server.current.answers("GET", "/api/v1/agents", { items: [fakeAgent({ capabilities: { engines: [], abilities, facts, labels: {}, version: "1" } })], next: null });
+    server.current.answer("GET", "/api/v1/agents", { items: [fakeAgent({ capabilities: { engines: [], abilities, facts, labels: {}, version: "1" } })], next: null });
     const { user } = await visit("/fleet");
     await user.click(await screen.findByRole("button", { name: "Details" }));
     const dialog = within(screen.getByRole("dialog", { name: "What rack-7 can do" }));
@@ -83,13 +83,13 @@ describe("an agent that is there", () => {
   });
 
   it("is drained by one click, and removed only when that is meant", async () => {
-    server.current.answers("POST", "/api/v1/agents/{agent_id}/drain", fakeAgent({ state: "draining" }));
+    server.current.answer("POST", "/api/v1/agents/{agent_id}/drain", fakeAgent({ state: "draining" }));
     const { user } = await visit("/fleet");
     await user.click(await screen.findByRole("button", { name: "Drain" }));
     expect((await screen.findByText("rack-7 gets no more jobs"))).toBeDefined();
     await user.click(screen.getByRole("button", { name: "Remove" }));
     expect(screen.getByRole("heading", { name: "Remove rack-7?" })).toBeDefined();
     await user.click(screen.getByRole("button", { name: "Keep as it is" }));
-    expect(server.current.of("DELETE", "/api/v1/agents/{agent_id}")).toHaveLength(0);
+    expect(server.current.requestsTo("DELETE", "/api/v1/agents/{agent_id}")).toHaveLength(0);
   });
 });

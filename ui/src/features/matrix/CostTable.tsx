@@ -1,18 +1,18 @@
-// The cells of a matrix in, what each costs and how many watts it takes out; where nobody knows, why.
+// A table of the cost and power of each cell, or the reason why they are unknown.
 import type { MatrixCell, MatrixReport, Worth } from "@/api/schema";
 import { Card } from "@/components/layout";
 import { Quantity } from "@/components/Quantity";
 import { type Column, Table } from "@/components/Table";
 
-interface Line {
+interface CostRow {
   cell: MatrixCell;
   worth: Worth;
 }
 
-const COLUMNS: readonly Column<Line>[] = [
+const COLUMNS: readonly Column<CostRow>[] = [
   { key: "of", heading: "Configuration", cell: ({ cell }) => `${cell.row} × ${cell.column}` },
   { key: "things", heading: "Of", cell: ({ worth }) => worth.things },
-  { key: "price", heading: "Price an hour", cell: ({ worth }) => priceOf(worth) },
+  { key: "price", heading: "Price an hour", cell: ({ worth }) => formatPrice(worth) },
   { key: "million", heading: "Cost of a million", end: true, cell: ({ worth }) => <Quantity of={worth.per_million} missing="no price" /> },
   { key: "money", heading: "For one unit of money", end: true, cell: ({ worth }) => <Quantity of={worth.per_money} missing="no price" /> },
   { key: "power", heading: "Power", end: true, cell: ({ worth }) => <Quantity of={worth.power_w} missing={worth.note} /> },
@@ -26,7 +26,7 @@ const VALUES: Record<string, (worth: Worth) => unknown> = {
   joule: (worth) => worth.per_joule,
 };
 
-export function Worths({ of: report }: { of: MatrixReport }) {
+export function CostTable({ of: report }: { of: MatrixReport }) {
   const rows = report.cells
     .flatMap((cell) => cell.worths.map((worth) => ({ cell, worth })))
     .filter(({ worth }) => Object.values(VALUES).some((value) => value(worth)));
@@ -51,7 +51,7 @@ export function Worths({ of: report }: { of: MatrixReport }) {
   );
 }
 
-function priceOf({ price }: Worth) {
+function formatPrice({ price }: Worth) {
   return price ? (
     <span title={price.source}>
       {price.per_hour} {price.currency}

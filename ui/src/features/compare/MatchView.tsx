@@ -1,12 +1,12 @@
-// Two jobs that were compared in, everything about them out: the metrics, their distributions, and what differs.
+// One pair of compared jobs: metrics, distributions and differences.
 import { Link } from "@tanstack/react-router";
 
 import type { Compared, Difference, Match } from "@/api/schema";
-import { Badge, Verdict } from "@/components/Badge";
+import { Badge, VerdictBadge } from "@/components/Badge";
 import { Card } from "@/components/layout";
 
 import { Contrasts } from "./Contrasts";
-import { Overlay } from "./Overlay";
+import { DistributionOverlay } from "./DistributionOverlay";
 
 export function MatchView({ match, threshold }: { match: Match; threshold: number }) {
   return (
@@ -24,7 +24,7 @@ export function MatchView({ match, threshold }: { match: Match; threshold: numbe
       >
         <Contrasts contrasts={match.contrasts} threshold={threshold} label={`Metrics of ${match.title}`} />
       </Card>
-      <Overlay match={match} />
+      <DistributionOverlay match={match} />
       <Card title="What differs" flush={match.differences.length > 0}>
         {match.differences.length === 0 ? (
           <p className="muted">Nothing that is known: the same machine, model, settings and software.</p>
@@ -41,7 +41,7 @@ function Side({ of: side, name }: { of: Compared; name: string }) {
   return (
     <span className="row small">
       {name} <Link to="/experiments/$experimentId" params={{ experimentId: side.experiment_id }} className="mono">{side.job_id}</Link>
-      <Verdict grade={side.verdict.grade} title={why} />
+      <VerdictBadge grade={side.verdict.grade} title={why} />
     </span>
   );
 }

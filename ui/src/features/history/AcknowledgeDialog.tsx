@@ -1,4 +1,4 @@
-// A change in, a person's word that it is known out.
+// The dialog that acknowledges a change.
 import { type SyntheticEvent, useId, useState } from "react";
 
 import type { Change } from "@/api/schema";
@@ -8,7 +8,7 @@ import { Failure } from "@/components/states";
 
 import { acknowledge } from "./queries";
 
-export function AckDialog({ change, onClose }: { change: Change; onClose: () => void }) {
+export function AcknowledgeDialog({ change, onClose }: { change: Change; onClose: () => void }) {
   const [reason, setReason] = useState("");
   const [expected, setExpected] = useState(false);
   const [error, setError] = useState<unknown>(null);
@@ -35,7 +35,7 @@ export function AckDialog({ change, onClose }: { change: Change; onClose: () => 
       <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
         <p>{change.sentence}</p>
         <p className="muted">It is told no more, and what comes next is judged against its level.</p>
-        <Field label="Reason">{(tie) => <input {...tie} value={reason} maxLength={1000} onChange={(event) => setReason(event.target.value)} />}</Field>
+        <Field label="Reason">{(control) => <input {...control} value={reason} maxLength={1000} onChange={(event) => setReason(event.target.value)} />}</Field>
         <label className="row">
           <input type="checkbox" checked={expected} onChange={(event) => setExpected(event.target.checked)} />
           It was meant to be so

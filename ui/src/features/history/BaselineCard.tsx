@@ -1,27 +1,27 @@
-// The pinned result of a series: shown, set to another, or forgotten.
+// The pinned baseline of a series: show, replace or clear it.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type SyntheticEvent, useId, useState } from "react";
 
 import type { History } from "@/api/schema";
-import { Confirmed, Dialog } from "@/components/Dialog";
-import { Choice, Word } from "@/components/Field";
+import { ConfirmButton, Dialog } from "@/components/Dialog";
+import { SelectField, TextField } from "@/components/Field";
 import { Card, Facts } from "@/components/layout";
-import { DASH, plain } from "@/components/number";
+import { DASH, formatValue } from "@/components/number";
 import { Failure } from "@/components/states";
-import { exactly } from "@/components/time";
+import { formatInstant } from "@/components/time";
 
 import { clearBaseline, setBaseline } from "./queries";
-import { effectText } from "./tones";
+import { formatChangeSize } from "./tones";
 
 export function BaselineCard({ history }: { history: History }) {
   const [asked, setAsked] = useState(false);
   const client = useQueryClient();
   const { baseline } = history;
-  const anew = () => client.invalidateQueries({ queryKey: ["series", history.series.id] });
+  const refresh = () => client.invalidateQueries({ queryKey: ["series", history.series.id] });
   const close = (): void => {
     setAsked(false);
-    void anew();
+    void refresh();
   };
   return (
     <Card
@@ -32,7 +32,7 @@ export function BaselineCard({ history }: { history: History }) {
             {baseline ? "Pin another" : "Pin a result"}
           </button>
           {baseline && (
-            <Confirmed
+            <ConfirmButton
               label="Forget"
               className="button slim danger"
               title="Forget the baseline?"
@@ -40,7 +40,7 @@ export function BaselineCard({ history }: { history: History }) {
               yes="Forget it"
               act={async () => {
                 await clearBaseline(history.series.id);
-                await anew();
+                await refresh();
               }}
             />
           )}
@@ -51,21 +51,21 @@ export function BaselineCard({ history }: { history: History }) {
         <Facts
           of={[
             ["Result", <Link key="of" to="/experiments/$experimentId" params={{ experimentId: baseline.experiment_id }} className="mono">{baseline.job_id}</Link>],
-            ["Value", baseline.value == null ? DASH : plain(baseline.value, history.unit)],
-            ["Newest against it", history.against_baseline == null ? DASH : effectText(history.against_baseline)],
-            ["Pinned", `${exactly(baseline.set_at)}${baseline.who ? ` by ${baseline.who}` : ""}`],
+            ["Value", baseline.value == null ? DASH : formatValue(baseline.value, history.unit)],
+            ["Newest against it", history.against_baseline == null ? DASH : formatChangeSize(history.against_baseline)],
+            ["Pinned", `${formatInstant(baseline.set_at)}${baseline.who ? ` by ${baseline.who}` : ""}`],
             ["Reason", baseline.reason || DASH],
           ]}
         />
       ) : (
         <p className="muted">None is pinned. A baseline is a result that the newest one is held against; it changes nothing about how changes are found.</p>
       )}
-      {asked && <Pin history={history} onClose={close} />}
+      {asked && <PinDialog history={history} onClose={close} />}
     </Card>
   );
 }
 
-function Pin({ history, onClose }: { history: History; onClose: () => void }) {
+function PinDialog({ history, onClose }: { history: History; onClose: () => void }) {
   const [job, setJob] = useState("");
   const [reason, setReason] = useState("");
   const [error, setError] = useState<unknown>(null);
@@ -91,19 +91,19 @@ function Pin({ history, onClose }: { history: History; onClose: () => void }) {
       }
     >
       <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
-        <Choice
+        <SelectField
           label="Result"
           value={job}
           options={[
             { value: "", label: "the newest that may be quoted" },
             ...quotable.map((point) => ({
               value: point.job_id,
-              label: `${plain(point.values[history.metric] ?? NaN, history.unit)}, ${exactly(point.measured_at)}, ${point.job_id}`,
+              label: `${formatValue(point.values[history.metric] ?? NaN, history.unit)}, ${formatInstant(point.measured_at)}, ${point.job_id}`,
             })),
           ]}
           onChange={setJob}
         />
-        <Word label="Reason" value={reason} onChange={setReason} placeholder="release 1.4" />
+        <TextField label="Reason" value={reason} onChange={setReason} placeholder="release 1.4" />
         {error !== null && <Failure error={error} />}
       </form>
     </Dialog>
