@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.sark import CSV_COLUMNS
 from servers.sark import CPU, DUMONT, MODEL, Sark, complete, served_sark
 
@@ -297,7 +298,7 @@ class TestCampaigns:
         experiment = sark.fleet.store.experiment(campaign_id)
         assert (experiment.name, experiment.submitted_by, experiment.job_count) == ("tiny", "sark", 2)
         jobs = sark.fleet.store.jobs(campaign_id)
-        assert [(job.model.engine, job.model.unit, job.measure.runs) for job in jobs] == [
+        assert [(job.work(ModelWorkload).engine, job.work(ModelWorkload).unit, job.measure.runs) for job in jobs] == [
             ("onnxruntime", "cpu", 10), ("onnxruntime", "cuda", 5),
         ]  # fmt: skip
 

@@ -26,10 +26,10 @@ from prony.agent.server_client import Refused, ServerClient
 from prony.agent.settings import SarkSettings
 from prony.agent.spool import Work
 from prony.errors import CapacityError, PronyError, TransportError
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.agent import Agent, AgentState, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
 from prony.model.job import Job
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer
-from prony.model.recipe import ModelWorkload
 from prony.model.sark import PLAIN_CPU, CampaignJob, WorkerResult, WorkerStatus, measure_of
 from prony.store.home import Home
 

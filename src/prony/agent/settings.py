@@ -12,6 +12,7 @@ from prony.client.wire import base_of
 from prony.errors import InputError
 from prony.model.agent import Fact
 from prony.ports.models import AGENT_POLICY, ModelPolicy, policy_of
+from prony.ports.workload import default_kinds, kind_names
 
 # Where `prony server` listens unless it is told otherwise.
 DEFAULT_SERVER = "http://127.0.0.1:7337"
@@ -50,16 +51,16 @@ class AgentSettings:
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = None
     models: ModelPolicy = AGENT_POLICY
-    kinds: tuple[str, ...] = ("model",)
+    kinds: tuple[str, ...] = field(default_factory=default_kinds)
     least_free_bytes: int | None = None
     sark: SarkSettings | None = None
 
     def policy(self) -> dict[str, Fact]:
-        """Return what this device's owner allows, as facts."""
+        """Return what this device's owner allows and is installed here, as facts."""
         from prony.ports import plugins
 
         schemes = tuple(plugins.find_plugins(plugins.MODELS)) if self.models.schemes is None else self.models.schemes
-        return {"schemes": schemes, "kinds": self.kinds}
+        return {"schemes": schemes, "kinds": tuple(one for one in self.kinds if one in kind_names())}
 
 
 def sark_settings(url: str, redis_host: str | None, redis_port: int) -> SarkSettings:

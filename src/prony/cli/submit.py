@@ -6,7 +6,6 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from prony.app.scripts import unused_image_notes
 from prony.cli.columns import format_next
 from prony.cli.finish_run import finish_there
 from prony.cli.output import print_json, print_note, print_text
@@ -16,8 +15,7 @@ from prony.cli.upload_scripts import brought
 from prony.cli.watch import follow
 from prony.errors import InputError
 from prony.model.queue import ExperimentView, Submission
-from prony.model.recipe import ModelWorkload
-from prony.ports.models import scheme_of
+from prony.ports.workload import kind_of
 
 if TYPE_CHECKING:
     from prony.client import Client
@@ -34,7 +32,9 @@ def submit(loaded: LoadedRecipe, options: Namespace) -> int:
     with connect(options) as client:
         overrides = [*options.set, *brought(client, loaded)]
         view = client.submit(submission_of(loaded, overrides, priority=options.priority))
-        tell_notes((*view.experiment.notes, *unused_image_notes(loaded.jobs("run"), AGENTS_MACHINE)))
+        tell_notes(
+            (*view.experiment.notes, *kind_of(loaded.recipe.workload).prepare.notes(loaded.jobs("run"), AGENTS_MACHINE))
+        )
         if not options.detach:
             return see_through(client, view, options)
         schedule = note_schedule(client, view, options)
@@ -76,7 +76,4 @@ def note_schedule(client: Client, view: ExperimentView, options: Namespace) -> d
 def _paths(view: ExperimentView) -> list[str]:
     """Return the models that are files of some machine."""
     recipe = view.experiment.recipe
-    if not isinstance(recipe.workload, ModelWorkload):
-        return []
-    models = [recipe.workload.model, *map(str, recipe.matrix.axes.get("workload.model", ()))]
-    return [model for model in dict.fromkeys(models) if scheme_of(model) == "file"]
+    return kind_of(recipe.workload).prepare.local_files(recipe)

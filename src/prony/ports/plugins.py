@@ -16,6 +16,7 @@ PROBES = "prony.probes"
 DRIVERS = "prony.drivers"
 TASKS = "prony.tasks"
 SERVICES = "prony.services"
+COMMANDS = "prony.commands"
 
 
 @cache

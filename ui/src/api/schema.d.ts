@@ -2809,19 +2809,6 @@ export interface components {
             /** Unit */
             unit: string;
         };
-        /** Dossier */
-        Dossier: {
-            calibration?: components["schemas"]["Calibration"] | null;
-            /** Entries */
-            entries: components["schemas"]["Entry"][];
-            experiment: components["schemas"]["Experiment"];
-            /**
-             * Gates
-             * @default []
-             */
-            gates: components["schemas"]["GateOutcome"][];
-            sweep?: components["schemas"]["SweepReport"] | null;
-        };
         /**
          * DrawnRun
          * @description The samples of one run: how many lie in each bin, its lowest, median and highest.
@@ -3247,6 +3234,19 @@ export interface components {
              * @default
              */
             submitted_by: string;
+        };
+        /** ExperimentData */
+        ExperimentData: {
+            calibration?: components["schemas"]["Calibration"] | null;
+            /** Entries */
+            entries: components["schemas"]["Entry"][];
+            experiment: components["schemas"]["Experiment"];
+            /**
+             * Gates
+             * @default []
+             */
+            gates: components["schemas"]["GateOutcome"][];
+            sweep?: components["schemas"]["SweepReport"] | null;
         };
         /**
          * ExperimentRow
@@ -3852,7 +3852,7 @@ export interface components {
              * Workload
              * @description what is measured, chosen by `kind`
              */
-            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["ServiceWorkload"] | components["schemas"]["ScriptWorkload"];
+            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
         };
         /**
          * JobBatch
@@ -5629,7 +5629,7 @@ export interface components {
              * Workload
              * @description what is measured, chosen by `kind`
              */
-            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["ServiceWorkload"] | components["schemas"]["ScriptWorkload"];
+            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
         };
         /**
          * RecipeAlarm
@@ -7150,7 +7150,6 @@ export type Device = components['schemas']['Device'];
 export type Difference = components['schemas']['Difference'];
 export type DiskShortage = components['schemas']['DiskShortage'];
 export type Distribution = components['schemas']['Distribution'];
-export type Dossier = components['schemas']['Dossier'];
 export type DrawnRun = components['schemas']['DrawnRun'];
 export type Duet = components['schemas']['Duet'];
 export type Effect = components['schemas']['Effect'];
@@ -7167,6 +7166,7 @@ export type Example = components['schemas']['Example'];
 export type Examples = components['schemas']['Examples'];
 export type Expected = components['schemas']['Expected'];
 export type Experiment = components['schemas']['Experiment'];
+export type ExperimentData = components['schemas']['ExperimentData'];
 export type ExperimentRow = components['schemas']['ExperimentRow'];
 export type ExperimentState = components['schemas']['ExperimentState'];
 export type ExperimentView = components['schemas']['ExperimentView'];
@@ -10389,7 +10389,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Dossier"];
+                    "application/json": components["schemas"]["ExperimentData"];
                 };
             };
             /** @description Unauthorized */

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select
 from prony.model.check import Expected
 from prony.model.job import Job
 from prony.model.queue import JobState
+from prony.ports.workload import kind_of
 from prony.store import history_tables, tables
 from prony.store.series_points import fingerprint
 
@@ -31,7 +32,7 @@ def estimate_duration(
     series = {job.id: [fingerprint(job, *machine) for machine in dict.fromkeys(machines)] for job in jobs}
     took = _took(connection, sorted({one for ids in series.values() for one in ids}))
     earlier = {job.id: median(known) for job in jobs if (known := _past_durations(series[job.id], took))}
-    seconds = [earlier.get(job.id, _by_load(job)) for job in jobs]
+    seconds = [earlier.get(job.id, kind_of(job.workload).prepare.expected_seconds(job)) for job in jobs]
     unknown = sum(one is None for one in seconds)
     if unknown == len(jobs):
         return Expected(basis="nothing like it was measured on these machines before")
@@ -50,16 +51,6 @@ def _basis(earlier: int, jobs: int) -> str:
 
 def _past_durations(series: Iterable[str], took: Mapping[str, Sequence[float]]) -> list[float]:
     return [median(took[one]) for one in series if one in took]
-
-
-def _by_load(job: Job) -> float | None:
-    """Return how long a load says that it lasts; of a model nobody can say."""
-    if job.workload.kind != "service":
-        return None
-    lasts = job.load.duration_ns
-    if job.load.stages is not None:
-        lasts = sum(stage.duration for stage in job.load.stages)
-    return None if lasts is None else job.load.repeats * lasts / 1e9
 
 
 def _took(connection: Connection, series: Sequence[str]) -> dict[str, list[float]]:

@@ -19,6 +19,7 @@ from prony.app.sark.settings import WHO
 from prony.app.sark.shown import Around, shown_campaign, shown_job, shown_result
 from prony.app.sark.staff import Staff
 from prony.errors import TransportError
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.queue import JobState
 from prony.model.sark import RESULTS_QUEUE, capability_queue, held_queue, worker_queue
 from prony.store import campaigns
@@ -155,4 +156,4 @@ class Orchestrator(Staff, Files):
 
 
 def _show_campaign(row: Row[Any], jobs: Sequence[Row[Any]], around: Around) -> dict[str, Any]:
-    return shown_campaign(row, experiment_of(row).recipe.model.model, jobs, around)
+    return shown_campaign(row, experiment_of(row).recipe.work(ModelWorkload).model, jobs, around)

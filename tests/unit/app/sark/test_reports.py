@@ -10,8 +10,9 @@ import pytest
 
 from prony.app.results import summary_of
 from prony.app.sark.reports import Report, write_report
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
-from prony.model.recipe import Measure, ModelWorkload
+from prony.model.recipe import Measure
 from prony.model.result import Failure
 from prony.model.sark import WorkerResult
 from prony.store.folder import FolderContents, read_folder
