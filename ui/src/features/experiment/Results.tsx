@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
-import type { Dossier, Entry, Estimate, ExperimentView } from "@/api/schema";
+import type { Entry, Estimate, ExperimentData, ExperimentView } from "@/api/schema";
 import { SweepChart } from "@/charts/SweepChart";
 import { State, Verdict } from "@/components/Badge";
 import { Card } from "@/components/layout";
@@ -37,7 +37,7 @@ export function Results({ view }: { view: ExperimentView }) {
   );
 }
 
-function Numbers({ dossier }: { dossier: Dossier }) {
+function Numbers({ dossier }: { dossier: ExperimentData }) {
   const { entries } = dossier;
   return (
     <div className="stack wide">

@@ -2,7 +2,7 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, got, Refusal } from "@/api/client";
-import type { Comparison, Dossier } from "@/api/schema";
+import type { Comparison, ExperimentData } from "@/api/schema";
 
 export function experimentQuery(experimentId: string) {
   return queryOptions({
@@ -16,11 +16,11 @@ export function experimentQuery(experimentId: string) {
 export function resultsQuery(experimentId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "results"],
-    queryFn: async ({ signal }): Promise<Dossier | null> => {
+    queryFn: async ({ signal }): Promise<ExperimentData | null> => {
       try {
         const asked = { signal, params: { path: { experiment_id: experimentId } } };
         // The client's types forget that a pair is a pair.
-        return (await got(api.GET("/api/v1/experiments/{experiment_id}/results", asked))) as Dossier;
+        return (await got(api.GET("/api/v1/experiments/{experiment_id}/results", asked))) as ExperimentData;
       } catch (error) {
         if (error instanceof Refusal && (error.status === 404 || error.status === 409)) return null;
         throw error;
