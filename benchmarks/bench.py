@@ -14,8 +14,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
-from prony.model.recipe import Measure, ModelWorkload
+from prony.model.recipe import Measure
 from prony.plugins.models.zoo import ZooSource
 from prony.ports.models import FetchOptions
 

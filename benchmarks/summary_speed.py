@@ -51,8 +51,8 @@ def summarise_file(path: Path) -> dict[str, float]:
     import numpy as np
     import polars as pl
 
-    from prony.analyse.summary import summarise
     from prony.instruments.samples import read_frame
+    from prony.kinds.model.summary import summarise
     from prony.model.job import Job
     from prony.model.result import Repetition, Result, ResultState
 

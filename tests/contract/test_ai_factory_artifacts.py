@@ -18,6 +18,7 @@ from prony.app.imports import bring_in
 from prony.compat.ai_factory.request_summary import summary_of
 from prony.compat.ai_factory.result_files import read_benchmark
 from prony.errors import InputError
+from prony.kinds.service.schema import ServiceWorkload
 from prony.model.estimate import Grade
 from prony.model.experiment import Experiment
 from prony.model.experiment_data import Entry
@@ -131,7 +132,7 @@ def test_what_its_data_cannot_say_is_said(bench: Bench, tmp_path: Path) -> None:
     assert entry.job.labels["benchmark_id"] == "BM-20260109-001"
     assert entry.environment.device.name == "mel0042"
     assert entry.environment.device.hardware.cpu.logical_cores is None
-    assert (entry.job.service.service, entry.job.load.users.concurrency) == ("redis", 2)
+    assert (entry.job.work(ServiceWorkload).service, entry.job.load.users.concurrency) == ("redis", 2)
 
 
 def test_the_same_again_changes_nothing_and_the_same_id_of_another_is_another(bench: Bench, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from prony.cli.main import main
 from prony.compat.ai_factory.dialect_clients import CLIENTS
 from prony.compat.ai_factory.dialect_nouns import SERVICES
 from prony.errors import InputError, RecipeError
+from prony.kinds.service.schema import ServiceWorkload
 from prony.recipe import LoadedRecipe, load, loads
 from servers.ai_factory import recipes, sweep
 
@@ -57,7 +58,7 @@ def test_every_client_type_becomes_a_driver_with_options_that_it_takes(name: str
     loaded = read({"type": CLIENTS[name][0]}, {"type": name})
     (job,) = loaded.jobs("x1")
     check_names([job])
-    assert job.service.service == CLIENTS[name][0]
+    assert job.work(ServiceWorkload).service == CLIENTS[name][0]
     assert job.load.users.concurrency == 2
     assert job.load.requests is None
     assert job.load.asked_requests == 2 * (job.load.users.requests or 0)
@@ -71,7 +72,7 @@ def test_every_service_type_starts_by_its_own_defaults(name: str) -> None:
 def test_the_requests_of_all_clients_are_one_load_of_as_many_users() -> None:
     (job,) = redis(num_requests=300, key_size_bytes=24, value_size_bytes=99).jobs("x1")
     assert (job.load.users.concurrency, job.load.users.requests, job.load.asked_requests) == (2, 600, 1200)
-    assert job.service.options == {
+    assert job.work(ServiceWorkload).options == {
         "operation": "mixed", "get_share": 0.5, "key_count": 300, "key_size": 24, "value_size": 99,
     }  # fmt: skip
 
@@ -86,8 +87,8 @@ def test_a_smoke_test_sends_as_many_requests_as_it_is_told() -> None:
     client = {"type": "vllm_smoke", "settings": {"num_requests": 100, "max_tokens": 50}}
     (job,) = read({"type": "vllm"}, client).jobs("x1")
     assert job.load.asked_requests == 200
-    assert job.service.prompts == {"texts": ["Hello"], "output_tokens": 50}
-    assert job.service.options == {"model": "facebook/opt-125m"}
+    assert job.work(ServiceWorkload).prompts == {"texts": ["Hello"], "output_tokens": 50}
+    assert job.work(ServiceWorkload).options == {"model": "facebook/opt-125m"}
 
 
 def test_concurrent_requests_of_a_client_are_users_of_their_own() -> None:
@@ -109,23 +110,23 @@ def test_an_apostrophe_in_a_prompt_is_only_a_letter() -> None:
     (job,) = read({"type": "vllm"}, {"type": "vllm_smoke", "settings": {"prompt": 'what\'s "this"; $(reboot)'}}).jobs(
         "x"
     )
-    assert job.service.prompts["texts"] == ['what\'s "this"; $(reboot)']
+    assert job.work(ServiceWorkload).prompts["texts"] == ['what\'s "this"; $(reboot)']
 
 
 def test_settings_of_a_service_are_its_configuration() -> None:
     settings = {"appendonly": True, "maxmemory": "4gb", "maxmemory_policy": "allkeys-lru"}
     (job,) = read({"type": "redis", "settings": settings}, {"type": "redis_stress"}).jobs("x1")
     expected = {"appendonly": True, "maxmemory": "4gb", "maxmemory-policy": "allkeys-lru"}
-    assert job.service.settings == {"config": expected}
+    assert job.work(ServiceWorkload).settings == {"config": expected}
     tuning = {"tuning": {"shared_buffers": "256MB"}}
     (job,) = read({"type": "postgres", "settings": tuning}, {"type": "postgres_stress"}).jobs("x1")
-    assert job.service.settings == {"config": {"shared_buffers": "256MB"}}
+    assert job.work(ServiceWorkload).settings == {"config": {"shared_buffers": "256MB"}}
 
 
 def test_the_variables_of_env_environment_and_capital_settings_all_arrive() -> None:
     service = {"type": "minio", "env": {"A": "1"}, "environment": {"MINIO_ROOT_USER": "me"}, "settings": {"B_C": "x"}}
     (job,) = read(service, {"type": "minio_stress"}).jobs("x1")
-    assert job.service.settings == {"environment": {"A": "1", "MINIO_ROOT_USER": "me", "B_C": "x"}}
+    assert job.work(ServiceWorkload).settings == {"environment": {"A": "1", "MINIO_ROOT_USER": "me", "B_C": "x"}}
 
 
 def test_clients_that_send_for_a_time_come_one_after_the_other() -> None:
@@ -158,7 +159,7 @@ def test_pgbench_runs_its_transactions_on_its_threads() -> None:
     client = {"type": "pgbench", "settings": {"transactions": 2000, "threads": 4}}
     (job,) = read({"type": "postgres", "image": "postgres:15-alpine"}, client, num_clients=10).jobs("x1")
     assert (job.load.asked_requests, job.load.users.concurrency, job.load.clients.processes) == (20_000, 10, 4)
-    assert job.service.options["operation"] == "tpcb"
+    assert job.work(ServiceWorkload).options["operation"] == "tpcb"
     (job,) = read({"type": "postgres"}, client, num_clients=2).jobs("x1")
     assert job.load.clients.processes == 2
 
@@ -167,7 +168,7 @@ def test_a_batch_is_never_empty() -> None:
     client = {"type": "qdrant_stress", "settings": {"num_points": 512, "batch_size": 256, "num_queries": 8}}
     (job,) = read({"type": "qdrant"}, client, num_clients=1).jobs("x1")
     assert job.load.asked_requests == 2 + 8
-    assert job.service.options["query_share"] == 0.8
+    assert job.work(ServiceWorkload).options["query_share"] == 0.8
 
 
 def test_a_raw_command_of_a_client_is_run_once_for_each_of_them() -> None:
@@ -175,7 +176,10 @@ def test_a_raw_command_of_a_client_is_run_once_for_each_of_them() -> None:
     loaded = read({"type": "nginx"}, client, num_clients=3, client_delay=1)
     (job,) = loaded.jobs("x1")
     check_names([job])
-    assert (job.service.driver, job.service.options) == ("command", {"command": "curl $SERVICE_URL"})
+    assert (job.work(ServiceWorkload).driver, job.work(ServiceWorkload).options) == (
+        "command",
+        {"command": "curl $SERVICE_URL"},
+    )
     assert (job.load.users.concurrency, job.load.duration) == (3, 900 * 10**9)
     assert any("commands start together" in note for note in loaded.notes)
     assert any("the command beside it wins" in note for note in loaded.notes)
@@ -185,7 +189,7 @@ def test_lines_before_a_service_are_run_before_it() -> None:
     (job,) = read(
         {"type": "redis", "pre_run_commands": ["ulimit -n 4096 && echo 'so'"]}, {"type": "redis_stress"}
     ).jobs("x")
-    assert job.service.settings == {"before": ["bash -c 'ulimit -n 4096 && echo '\"'\"'so'\"'\"''"]}
+    assert job.work(ServiceWorkload).settings == {"before": ["bash -c 'ulimit -n 4096 && echo '\"'\"'so'\"'\"''"]}
 
 
 def test_a_raw_command_is_the_service_and_the_client_says_what_speaks_to_it() -> None:
@@ -194,8 +198,8 @@ def test_a_raw_command_is_the_service_and_the_client_says_what_speaks_to_it() ->
     loaded = read(service, {"type": "redis_stress"})
     (job,) = loaded.jobs("x1")
     check_names([job])
-    assert job.service.service == "command"
-    assert job.service.settings == {
+    assert job.work(ServiceWorkload).service == "command"
+    assert job.work(ServiceWorkload).settings == {
         "command": ["bash", "-c", "export B=2\nredis-server --port 7000"],
         "endpoint": "redis://127.0.0.1:7000", "ready": "tcp", "environment": {"A": "1"},
     }  # fmt: skip

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prony.errors import RecipeError
+from prony.kinds.script.schema import Readiness, ScriptServer, ScriptWorkload
 from prony.model.recipe import Recipe
-from prony.model.script import Readiness, ScriptServer, ScriptWorkload
 from prony.recipe import LoadedRecipe, dump, loads
 
 FINAL: dict[str, Any] = {

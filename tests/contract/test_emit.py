@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from prony import emit
+from prony.kinds.script.runner.reading import Reading
 from prony.runner.scripts.folders import offer
-from prony.runner.scripts.reading import Reading
 
 
 @pytest.fixture

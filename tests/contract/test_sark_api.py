@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from prony.compat.sark.nouns import CSV_COLUMNS
+from prony.kinds.model.schema import ModelWorkload
 from servers.sark import CPU, DUMONT, MODEL, Sark, complete, served_sark
 
 JOB_KEYS = {"job_id", "campaign_id", "model_url", "compute_unit", "worker_id", "num_inference_runs", "submitted_at",
@@ -297,7 +298,7 @@ class TestCampaigns:
         experiment = sark.fleet.context.store.experiment(campaign_id)
         assert (experiment.name, experiment.submitted_by, experiment.job_count) == ("tiny", "sark", 2)
         jobs = sark.fleet.context.store.jobs(campaign_id)
-        assert [(job.model.engine, job.model.unit, job.measure.runs) for job in jobs] == [
+        assert [(job.work(ModelWorkload).engine, job.work(ModelWorkload).unit, job.measure.runs) for job in jobs] == [
             ("onnxruntime", "cpu", 10), ("onnxruntime", "cuda", 5),
         ]  # fmt: skip
 

@@ -19,8 +19,9 @@ import psutil
 import pytest
 
 from prony.app.results import mend, summary_of
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
-from prony.model.recipe import Limits, Measure, ModelWorkload
+from prony.model.recipe import Limits, Measure
 from prony.model.result import Result, ResultState
 from servers.process import wait_all_gone
 

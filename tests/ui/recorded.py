@@ -11,12 +11,13 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from prony.analyse.summary import summarise
 from prony.instruments.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
+from prony.kinds.model.schema import ModelWorkload
+from prony.kinds.model.summary import summarise
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
-from prony.model.recipe import Matrix, Measure, ModelWorkload, Recipe
+from prony.model.recipe import Matrix, Measure, Recipe
 from prony.model.result import Effective, InputFacts, ModelFacts, Noise, Phase, Repetition, Result, ResultState
 from prony.store.store import Store
 
@@ -160,7 +161,7 @@ def _result(job: Job, at: datetime, kind: Kind, runs: Sequence[_Run]) -> Result:
         ),
         inputs=(
             InputFacts(
-                name="x", dtype="float32", shape=(job.model.batch_size, 16), shape_source="batch_size",
+                name="x", dtype="float32", shape=(job.work(ModelWorkload).batch_size, 16), shape_source="batch_size",
                 values_source="seeded", sha256="9b1edce2" * 8,
             ),
         ),

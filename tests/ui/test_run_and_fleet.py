@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from prony.client import Client
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.agent import Capabilities, Enrolment
 from prony.model.device import Cpu, Device, Gpu, Hardware, Software
 from prony.model.lease import LeaseRequest, Progress
@@ -63,7 +64,7 @@ def test_a_recipe_with_a_mistake_is_corrected_with_the_editor_s_help_and_submitt
     page.wait_for_url("**/experiments/*")
     with Client(url, owner_token(url)) as client:
         (made,) = client.experiments.page().items
-    assert (made.experiment.name, made.experiment.recipe.model.engine) == ("mine", "onnxruntime")
+    assert (made.experiment.name, made.experiment.recipe.work(ModelWorkload).engine) == ("mine", "onnxruntime")
 
 
 def test_the_editor_completes_keys_and_values_and_says_what_they_mean(opened: Opened, url: str) -> None:

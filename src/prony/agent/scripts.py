@@ -8,7 +8,6 @@ from pathlib import Path
 
 from prony.agent.server_client import ask_again_for
 from prony.model.job import Job
-from prony.model.script import ScriptWorkload
 from prony.ports.agent_link import ServerLink
 from prony.runner.scripts.packing import REFERENCE, unpack_scripts
 from prony.store.home import Home
@@ -18,8 +17,7 @@ _FETCH_S = 60.0
 
 async def fetch_scripts(job: Job, link: ServerLink, home: Home) -> None:
     """Have the folder of a script here, if it has one that travels; what cannot be had is raised."""
-    directory = job.workload.directory if isinstance(job.workload, ScriptWorkload) else None
-    found = REFERENCE.fullmatch(directory or "")
+    found = REFERENCE.fullmatch(job.workload.folder or "")
     if found is None or (home.cache / "scripts" / found[1]).is_dir():
         return
     (home.cache / "scripts").mkdir(parents=True, exist_ok=True)

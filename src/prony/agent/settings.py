@@ -11,6 +11,7 @@ from prony.errors import InputError
 from prony.model.agent import Fact
 from prony.ports.agent_link import OtherServer
 from prony.ports.models import AGENT_POLICY, ModelPolicy, policy_of
+from prony.ports.workload import default_kinds, kind_names
 
 # Where `prony server` listens unless it is told otherwise.
 DEFAULT_SERVER = "http://127.0.0.1:7337"
@@ -31,16 +32,16 @@ class AgentSettings:
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = None
     models: ModelPolicy = AGENT_POLICY
-    kinds: tuple[str, ...] = ("model",)
+    kinds: tuple[str, ...] = field(default_factory=default_kinds)
     least_free_bytes: int | None = None
     other_server: OtherServer | None = None
 
     def policy(self) -> dict[str, Fact]:
-        """Return what this device's owner allows, as facts."""
+        """Return what this device's owner allows and is installed here, as facts."""
         from prony.ports import plugins
 
         schemes = tuple(plugins.find_plugins(plugins.MODELS)) if self.models.schemes is None else self.models.schemes
-        return {"schemes": schemes, "kinds": self.kinds}
+        return {"schemes": schemes, "kinds": tuple(one for one in self.kinds if one in kind_names())}
 
 
 def model_policy(

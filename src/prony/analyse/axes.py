@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from prony.model.experiment_data import Entry
-from prony.model.recipe import ModelWorkload
 
 NOTHING = "–"
 
@@ -67,7 +66,8 @@ def _precision(entry: Entry) -> str | None:
     told = entry.result.effective
     if told is not None:
         return told.precision
-    return entry.job.workload.precision if isinstance(entry.job.workload, ModelWorkload) else None
+    asked: str | None = getattr(entry.job.workload, "precision", None)
+    return asked
 
 
 def _version(entry: Entry) -> str | None:
@@ -77,7 +77,7 @@ def _version(entry: Entry) -> str | None:
 
 
 def _concurrency(entry: Entry) -> int | None:
-    is_closed = entry.job.workload.kind == "service" and entry.job.load.way == "closed"
+    is_closed = entry.job.workload.section == "load" and entry.job.load.way == "closed"
     return entry.job.load.users.concurrency if is_closed else None
 
 

@@ -12,7 +12,6 @@ from prony.model.cost import CURRENCY_LABEL, PRICE_LABEL, Cost
 from prony.model.estimate import Estimate
 from prony.model.experiment_data import Entry
 from prony.model.matrix import Price, Worth
-from prony.model.recipe import ModelWorkload
 
 _S_PER_HOUR = 3600.0
 _MILLION = 1e6
@@ -42,12 +41,8 @@ def _label(labels: Mapping[str, str]) -> Price | None:
 
 def worths_of(jobs: Sequence[Entry], price: Price | None) -> tuple[Worth, ...]:
     """Return what each kind of thing costs that these jobs, which are alike, bring about; tokens first."""
-    kinds = [("output tokens", "output_tokens_per_s.p50"), (_things(jobs[0]), "throughput_per_s.p50")]
+    kinds = [("output tokens", "output_tokens_per_s.p50"), (jobs[0].job.workload.unit_noun, "throughput_per_s.p50")]
     return tuple(found for things, key in kinds if (found := _worth(jobs, things, key, price)) is not None)
-
-
-def _things(entry: Entry) -> str:
-    return "items" if isinstance(entry.job.workload, ModelWorkload) else "requests"
 
 
 def _worth(jobs: Sequence[Entry], things: str, key: str, price: Price | None) -> Worth | None:
@@ -80,7 +75,7 @@ def _watts(jobs: Sequence[Entry]) -> list[float]:
         work, known = job.job.workload, {one.index: one for one in job.result.repetitions}
         for index in job.summary.used:
             one = known[index]
-            is_on_cpu = isinstance(work, ModelWorkload) and work.unit == "cpu"
+            is_on_cpu = getattr(work, "unit", None) == "cpu"
             watt = power_w(on_cpu(one) if is_on_cpu else one)
             if watt is None or watt <= 0:
                 return []

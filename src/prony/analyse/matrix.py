@@ -18,9 +18,8 @@ from prony.model.estimate import Estimate, Grade, headline_of, metric_in
 from prony.model.experiment_data import Entry
 from prony.model.matrix import MatrixCell, MatrixReport, MatrixTerms
 from prony.model.metric import METRICS, Better, Metric, key_of, key_text, metric_of
-from prony.model.recipe import ModelWorkload
 from prony.model.result import ResultState
-from prony.model.script import ScriptWorkload
+from prony.ports.workload import shown_kind
 
 _USUAL = {"error_rate": "mean", "quality": "mean"}
 _MOST_NAMED = 4
@@ -149,15 +148,7 @@ def _worst(entries: Sequence[Entry]) -> Grade:
 
 def _work(entry: Entry, key: str) -> str:
     """Return what is done, as far as the metric depends on it: cells of other work do not compete."""
-    work = entry.job.workload
-    if isinstance(work, ScriptWorkload):
-        return work.subject
-    if not isinstance(work, ModelWorkload):
-        asked = [work.options, work.task, work.prompts]
-        return f"{work.subject} {asked}" if work.service is None else f"{work.service} {asked}"
-    name = entry.result.model.sha256[:12] if entry.result.model is not None else work.model
-    is_of_batch = not key.startswith(("throughput_per_s", "load_ms", "import_ms"))
-    return f"{name} in batches of {work.batch_size}" if is_of_batch and work.batch_size > 1 else name
+    return shown_kind(entry.job.workload.kind).summary.work(entry, key)
 
 
 def _mark_best(cells: list[MatrixCell], better: Better) -> list[MatrixCell]:

@@ -8,7 +8,6 @@ from prony.analyse.estimate_set import EstimateSet
 from prony.analyse.estimates import single_estimates
 from prony.analyse.runs import NS_PER_MS, Run
 from prony.analyse.selection import Selection
-from prony.model.recipe import ModelWorkload
 from prony.model.result import Phase, Repetition
 
 _KIB_PER_MIB = 1024
@@ -39,10 +38,10 @@ def cold_estimates(
     return found | single_estimates("import_ms", [ns / NS_PER_MS for ns in imported], "imports", full=False)
 
 
-def run_estimates(selection: Selection, runs: Mapping[int, Run], workload: ModelWorkload) -> EstimateSet:
+def run_estimates(selection: Selection, runs: Mapping[int, Run], *, batch_size: int, unit: str) -> EstimateSet:
     """Return throughput, CPU time, memory and energy; a counter that the machine lacks leaves no entry."""
-    rates = [_throughput_per_s(runs[repetition.index], workload.batch_size) for repetition in selection.used]
-    used = [on_cpu(repetition) if workload.unit == "cpu" else repetition for repetition in selection.used]
+    rates = [_throughput_per_s(runs[repetition.index], batch_size) for repetition in selection.used]
+    used = [on_cpu(repetition) if unit == "cpu" else repetition for repetition in selection.used]
     found = single_estimates("throughput_per_s", [rate for rate in rates if rate is not None], "runs", full=True)
     for metric, reading in _READINGS.items():
         values = [reading(repetition) for repetition in used]

@@ -8,12 +8,12 @@ from statistics import median
 import numpy as np
 
 from prony.model.estimate import Sensitivity, Spread
-from prony.model.metric import HEADLINES
+from prony.model.metric import HEADLINE, LOAD_HEADLINE
 from prony.model.result import Repetition
 from prony.stats.power import noise_of
 from prony.stats.spread import Moments, best_count, detectable_change, split
 
-_TOLD = (*HEADLINES.values(), "throughput_per_s.p50", "cold_start_ms.p50", "ttft_ms.p50")
+_TOLD = (HEADLINE, LOAD_HEADLINE, "throughput_per_s.p50", "cold_start_ms.p50", "ttft_ms.p50")
 
 
 def sensitivity_of(runs: Mapping[str, Sequence[float]], decisive: Sequence[str] = _TOLD) -> dict[str, Sensitivity]:

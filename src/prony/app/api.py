@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import tempfile
 import time
@@ -15,8 +14,7 @@ from typing import TYPE_CHECKING, Self
 from prony.app import dossiers, results
 from prony.app.check_target import check_target
 from prony.app.local_experiments import LocalAnalyses, LocalExperiments
-from prony.app.scripts import anchored_script, check_containers, check_script
-from prony.app.services import anchored_service, check_alone, check_service
+from prony.errors import InputError
 from prony.instruments.device import detect
 from prony.load.processes import Clients
 from prony.model.calibration import Calibration
@@ -25,11 +23,8 @@ from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
 from prony.model.job import Job
-from prony.model.recipe import ServiceWorkload
-from prony.model.script import ScriptWorkload
-from prony.ports import plugins
 from prony.ports.clock import SystemClock
-from prony.ports.models import scheme_of
+from prony.ports.workload import kind_of
 from prony.recipe import LoadedRecipe, loads
 from prony.store.home import Home
 from prony.store.result_rows import outcome
@@ -134,10 +129,11 @@ class Bench:
         check_target(loaded)
         folder = (base or (loaded.path.parent if loaded.path else Path())).resolve()
         experiment_id = new_id(time.time())
-        jobs = [_make_paths_absolute(job, folder) for job in loaded.jobs(experiment_id)]
+        kind = kind_of(loaded.recipe.workload)
+        jobs = [kind.prepare.make_paths_absolute(job, folder) for job in loaded.jobs(experiment_id)]
         check_names(jobs)
         check_alone(jobs)
-        check_containers(jobs)
+        kind.prepare.check_here(jobs)
         if loaded.recipe.place.where:
             from prony.app.local_device import check_place
 
@@ -168,7 +164,7 @@ class Bench:
         try:
             calibration = self.store.latest_calibration(detect().hardware_id)
             calibration_id = calibration.id if calibration else None
-            if isinstance(experiment.recipe.workload, ServiceWorkload):
+            if experiment.recipe.workload.runs_in_place:
                 from prony.app.runner import run_here
 
                 stopped = run_here(
@@ -319,44 +315,18 @@ def new_id(now_s: float, chance: int = 3) -> str:
 def check_names(jobs: Sequence[Job]) -> None:
     """Refuse a name that no plug-in has before anything is stored: it is a slip of the pen and not a result."""
     for job in jobs:
-        if isinstance(job.workload, ServiceWorkload):
-            check_service(job)
-        elif isinstance(job.workload, ScriptWorkload):
-            check_script(job)
-        else:
-            plugins.target(plugins.ENGINES, job.workload.engine)
-            plugins.target(plugins.MODELS, scheme_of(job.workload.model))
+        kind_of(job.workload).prepare.check(job)
 
 
-def _make_paths_absolute(job: Job, base: Path) -> Job:
-    """Return the job with paths that mean the same from any folder."""
-    workload = job.workload
-    if isinstance(workload, ServiceWorkload):
-        return anchored_service(job, base)
-    if isinstance(workload, ScriptWorkload):
-        return anchored_script(job, base)
-    model = workload.model
-    if scheme_of(model) == "file":
-        model = _anchored_path(model, base)
-    values = {
-        name: spec.model_copy(update={"file": _absolute(base, spec.file)}) if spec.file else spec
-        for name, spec in workload.inputs.values.items()
-    }
-    inputs = workload.inputs.model_copy(update={"values": values})
-    return job.model_copy(update={"workload": workload.model_copy(update={"model": model, "inputs": inputs})})
-
-
-def _anchored_path(model: str, base: Path) -> str:
-    if model.startswith("file://"):
-        return model  # refused by its job, with a hint
-    text = model.removeprefix("file:")
-    return _absolute(base, os.path.expanduser(text))  # noqa: PTH111 - leaves the home of an unknown user as it is
-
-
-def _absolute(base: Path, text: str) -> str:
-    """Return where a path leads from `base`; what is wrong with it is told where it is read, by its own job."""
-    path = base / text
-    try:
-        return str(path.resolve())
-    except (OSError, ValueError, RuntimeError):  # a name that is too long or holds a NUL, a circle of links
-        return str(path)
+def check_alone(jobs: Sequence[Job]) -> None:
+    """Refuse a job that one machine cannot run, because the recipe wants several to."""
+    bound = [job for job in jobs if job.workload.needs_its_agents]
+    wanted = max(bound, key=lambda job: job.agents, default=None)
+    if wanted is not None and wanted.agents > 1:
+        name, more = wanted.workload.agents_path, wanted.workload.processes_path
+        raise InputError(
+            f"{name} is {wanted.agents}, and without a server there are no agents",
+            hint=f"`prony server`, {wanted.agents} agents (`prony agent start`), and prony run RECIPE --server URL; or "
+            f"--set {name}=1 with more {more}",
+            code="needs_agents",
+        )

@@ -12,10 +12,10 @@ from prony.errors import InputError
 from prony.model.estimate import Estimate, Grade, Summary, metric_in, verdict_on
 from prony.model.experiment import ExperimentState
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.gate import parse_gate, trouble_of_kind, units_of
+from prony.model.gate import parse_gate, trouble_of_kind
 from prony.model.gate_outcome import GateOutcome, GateReport
-from prony.model.recipe import AnyWorkload
 from prony.model.result import ResultState
+from prony.model.workload import Workload
 from prony.stats.shift import ratio
 from prony.store import series
 from prony.store.database import reading
@@ -50,10 +50,10 @@ def gate_report(store: Store, dossier: ExperimentData, *, strict: bool, more: Se
     return GateReport(experiment_id=experiment.id, name=experiment.name, strict=strict, outcomes=outcomes)
 
 
-def _check(text: str, workload: AnyWorkload) -> None:
+def _check(text: str, workload: Workload) -> None:
     try:
-        parse_gate(text, units_of(workload))
-        trouble = trouble_of_kind(text, workload.kind)
+        parse_gate(text, workload.metric_units)
+        trouble = trouble_of_kind(text, workload)
     except ValueError as exc:
         raise InputError(f"gate {text!r}: {exc}", code="gate") from exc
     if trouble is not None:

@@ -13,6 +13,7 @@ from prony.model.agent import OF_ABILITIES, Fact
 from prony.model.device import EngineReport
 from prony.model.place import Demand, Place
 from prony.ports import plugins
+from prony.ports.workload import kind_names
 
 _HINT = "change place.where, or give the recipe to a server that has such a device: prony run --server URL"
 
@@ -45,7 +46,7 @@ def facts_here(asked: Collection[str], cache: Path, inspect: Inspection) -> dict
         abilities=inspect_abilities(kinds) if (kinds := _abilities_behind(asked)) else (),
         labels={},
         cached_models=cached_models(cache) if "model" in asked else (),
-        policy={"schemes": tuple(plugins.find_plugins(plugins.MODELS)), "kinds": ("model", "service", "script")},
+        policy={"schemes": tuple(plugins.find_plugins(plugins.MODELS)), "kinds": kind_names()},
     )
 
 

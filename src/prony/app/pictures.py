@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from prony.app.results import reader_of
 from prony.errors import InputError, NotFoundError
-from prony.instruments.samples import SAMPLES, read_frame
 from prony.model.estimate import Estimate, metric_in
 from prony.model.experiment_data import Entry
 from prony.model.metric import key_of
@@ -21,10 +21,10 @@ from prony.model.picture import (
     Timeline,
     TimelineRun,
 )
+from prony.ports.workload import shown_kind
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
 
     Numbers = np.ndarray[Any, np.dtype[Any]]
 
@@ -40,12 +40,14 @@ _COLD = ("load_ms", "first_inference_ms", "cold_start_ms", "inference_ms")
 
 def distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
     """Put every sample that counts into bins, run by run."""
-    from prony.analyse.pictures.runs import metrics_of, values_of
     from prony.analyse.pictures.shapes import drawn_run, edges_of, shares
 
-    known = metrics_of(entry.job, entry.summary)
+    kind = shown_kind(entry.job.workload.kind).summary
+    known = kind.drawn_metrics(entry.job, entry.summary)
     chosen = _chosen(entry, metric, known)
-    runs = values_of(entry.job, entry.result, _samples(entry, tokens=chosen in _TOKENS), chosen)
+    runs = kind.sample_values(
+        entry.job, entry.result, kind.read_samples(reader_of(entry.folder), is_whole=chosen in _TOKENS), chosen
+    )
     if not runs:
         raise _nothing(entry, f"samples of {chosen}")
     edges, is_log = edges_of(list(runs.values()), bins)
@@ -65,11 +67,11 @@ def distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
 
 def timeline(entry: Entry, most: int) -> Timeline:
     """Show what was measured as time went by, warm-up with it."""
-    from prony.analyse.pictures.runs import metrics_of, tracks_of
     from prony.analyse.pictures.shapes import buckets, width_of
 
-    metric = _chosen(entry, None, metrics_of(entry.job, entry.summary))
-    tracks = tracks_of(entry.job, entry.result, _samples(entry))
+    kind = shown_kind(entry.job.workload.kind).summary
+    metric = _chosen(entry, None, kind.drawn_metrics(entry.job, entry.summary))
+    tracks = kind.tracks(entry.job, entry.result, kind.read_samples(reader_of(entry.folder), is_whole=False))
     if not tracks:
         raise _nothing(entry, "samples")
     width_s, used, excluded = width_of(tracks, most), entry.summary.used, entry.summary.excluded
@@ -89,18 +91,18 @@ def timeline(entry: Entry, most: int) -> Timeline:
 
 def starts(entry: Entry) -> Starts:
     """Show how long each fresh process took to be ready, and how fast it was then."""
-    from prony.analyse.pictures.runs import values_of
     from prony.analyse.runs import Columns, cold_durations_ms
 
-    if entry.job.workload.kind != "model":
+    kind = shown_kind(entry.job.workload.kind).summary
+    if not kind.has_cold_starts:
         raise _nothing(entry, "starts: only a model is loaded by fresh processes of its own")
     import numpy as np
 
-    samples = _samples(entry)
+    samples = kind.read_samples(reader_of(entry.folder))
     cold = cold_durations_ms(Columns.of(samples))
     warm = {
         index: float(np.median(values))
-        for index, values in values_of(entry.job, entry.result, samples, "inference_ms").items()
+        for index, values in kind.sample_values(entry.job, entry.result, samples, "inference_ms").items()
     }
     summary = entry.summary
     runs = tuple(
@@ -147,20 +149,6 @@ def _chosen(entry: Entry, asked: str | None, known: Sequence[str]) -> str:
 
 def _nothing(entry: Entry, what: str) -> NotFoundError:
     return NotFoundError(f"the result of job {entry.job.id} has no {what}", code="no_result")
-
-
-def _samples(entry: Entry, *, tokens: bool = False) -> pl.DataFrame:
-    """Read the samples, without the stamps of every token where nobody asks for them: those are most of a file."""
-    import polars as pl
-
-    from prony.instruments.columns import COLUMNS
-
-    if entry.job.workload.kind != "service":
-        return read_frame(entry.folder, SAMPLES)
-    if tokens:
-        return read_frame(entry.folder, SAMPLES, COLUMNS)
-    frame = read_frame(entry.folder, SAMPLES, [name for name in COLUMNS if name != "token_ns"])
-    return frame.with_columns(pl.Series("token_ns", [None], dtype=pl.List(pl.Int64)).new_from_index(0, frame.height))
 
 
 def _estimates(entry: Entry, metrics: Sequence[str]) -> dict[str, Estimate]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 from prony.errors import StoreError
@@ -11,6 +12,7 @@ from prony.model.estimate import Summary
 from prony.model.experiment import Experiment
 from prony.model.experiment_data import Entry
 from prony.model.result import Result
+from prony.ports.workload import ReadColumns, kind_of
 from prony.runner.folder import PARTS, compile_samples, wait_until_abandoned, write_frame, write_noun
 from prony.store.folder import FolderContents, read_noun, read_nouns
 from prony.store.lock import hold_file_lock
@@ -25,18 +27,15 @@ def summary_of(folder: Path) -> Summary:
 def summarise_contents(contents: FolderContents) -> Summary:
     """The same of a folder that was read already, all but its samples."""
     job, result, environment = contents.job, contents.result, contents.environment
-    if contents.samples is None and job.workload.kind == "service":
-        from prony.analyse.load.summary import summarise_runs
-        from prony.analyse.load.window import runs_of
-        from prony.instruments.columns import COLUMNS
+    kind = kind_of(job.workload).summary
+    if contents.samples is None:
+        return kind.summarise_stored(job, result, reader_of(contents.path), environment=environment)
+    return kind.summarise(job, result, contents.samples, environment=environment)
 
-        # No name is given to the samples: what is not looked at is gone when the runs are there.
-        runs = runs_of(read_frame(contents.path, SAMPLES, COLUMNS), job.load, result.repetitions)
-        return summarise_runs(job, result, runs, environment=environment)
-    from prony.analyse.summary import summarise
 
-    samples = read_frame(contents.path, SAMPLES) if contents.samples is None else contents.samples
-    return summarise(job, result, samples, environment=environment)
+def reader_of(folder: Path) -> ReadColumns:
+    """Return what reads the samples of a result folder."""
+    return partial(read_frame, folder, SAMPLES)
 
 
 def with_runs(entry: Entry) -> Entry:

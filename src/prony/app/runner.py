@@ -64,7 +64,7 @@ def run_here(
         stop.close()
     told.complain()
     # What a load leaves in circles would stand beside its summary, which takes the most memory of all.
-    from prony.runner.loading import give_back_memory
+    from prony.instruments.memory import give_back_memory
 
     gc.collect()
     give_back_memory()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def sweep_of(entries: Sequence[Entry]) -> SweepReport | None:
     """Return the sweep of one experiment; None where no two of its jobs differ in load."""
-    if sum(entry.job.workload.kind == "service" for entry in entries) < 2:
+    if sum(entry.job.workload.section == "load" for entry in entries) < 2:
         return None
     from prony.analyse.sweep.curves import is_sweepable
     from prony.analyse.sweep.report import sweep_report
@@ -45,7 +45,7 @@ def sweep_over(entries: Sequence[Entry], slo: Mapping[str, float] | None = None)
 
 def _why_none(entries: Sequence[Entry], mine: Sequence[Entry], levels: Collection[float]) -> str:
     """Say why these jobs are no levels of a sweep."""
-    others = [entry.job.load.way for entry in entries if entry.job.workload.kind == "service" and entry not in mine]
+    others = [entry.job.load.way for entry in entries if entry.job.workload.section == "load" and entry not in mine]
     ways = ", ".join(f"load.{way}" for way in dict.fromkeys(others))
     aside = f" ({len(others)} more have no level: {ways})" if others else ""
     if not mine:

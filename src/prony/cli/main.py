@@ -8,11 +8,15 @@ import json
 import os
 import sys
 from io import TextIOWrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prony.errors import InputError, PronyError, StoreError, exit_code
 from prony.model.shown import for_terminal
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_PACKAGE = "prony.cli.commands"
 # name -> (module under prony.cli.commands, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "run a recipe on this machine, or on the agents of a server"),
@@ -122,21 +126,34 @@ def _answer(arguments: list[str]) -> int:
 
 
 def _dispatch(name: str, arguments: list[str]) -> int:
-    if name not in COMMANDS:
+    brought = {} if name in COMMANDS else _brought_commands()
+    if name not in COMMANDS and name not in brought:
         near = [ELSEWHERE[name]] if name in ELSEWHERE else difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean prony {near[0]}?" if near else "prony --help lists the commands"
         raise InputError(f"no command is called {name!r}", hint=hint, code="unknown_command")
     from argparse import ArgumentParser
 
-    module = importlib.import_module(f"prony.cli.commands.{COMMANDS[name][0]}")
+    module = brought[name].load() if name in brought else importlib.import_module(f"{_PACKAGE}.{COMMANDS[name][0]}")
     parser = ArgumentParser(prog=f"prony {name}", description=module.arguments.__doc__, allow_abbrev=False)
     module.arguments(parser)
     return int(module.command(parser.parse_args(arguments)))
 
 
+def _brought_commands() -> dict[str, EntryPoint]:
+    """Return the commands that other packages bring, by name; none of them takes the place of one of ours."""
+    from prony.ports.plugins import COMMANDS as GROUP
+    from prony.ports.plugins import find_plugins
+
+    return {name: entry for name, entry in find_plugins(GROUP).items() if name not in COMMANDS}
+
+
 def _help() -> str:
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {text}" for name, (_, text) in COMMANDS.items()]
+    brought = {
+        name: f"of {entry.dist.name}" if entry.dist else entry.value for name, entry in _brought_commands().items()
+    }
+    width = max(map(len, (*COMMANDS, *brought)))
+    texts = {name: text for name, (_, text) in COMMANDS.items()} | brought
+    lines = [f"  {name:<{width}}  {text}" for name, text in texts.items()]
     head = "Prony: one recipe in, numbers you can defend out.\n\nusage: prony COMMAND [OPTIONS]\n"
     foot = "\nprony COMMAND --help tells more. A first look: prony run recipes/quickstart.yaml"
     return "\n".join([head, *lines, foot])

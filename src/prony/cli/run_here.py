@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prony.ports.workload import kind_of
+
 if TYPE_CHECKING:
     from prony.cli.arguments import Ending
     from prony.load.processes import Clients
@@ -56,10 +58,7 @@ def _note_server_only(loaded: LoadedRecipe) -> None:
 
 def _note_containers(loaded: LoadedRecipe) -> None:
     """Say which images are not used, before anything runs."""
-    if loaded.recipe.workload.kind == "script":
-        from prony.app.scripts import unused_image_notes
-
-        tell_notes(unused_image_notes(loaded.jobs("run"), "this machine"))
+    tell_notes(kind_of(loaded.recipe.workload).prepare.notes(loaded.jobs("run"), "this machine"))
 
 
 @contextmanager
@@ -75,8 +74,6 @@ def pause_garbage_collection() -> Iterator[None]:
 
 def _clients_ahead(recipe: Recipe) -> Clients:
     from prony.load.processes import Clients
-    from prony.model.recipe import ServiceWorkload
 
-    if not isinstance(recipe.workload, ServiceWorkload):
-        return Clients()
-    return Clients(ahead=recipe.load.clients.processes or 1)
+    ahead = kind_of(recipe.workload).prepare.client_processes(recipe)
+    return Clients(ahead=ahead) if ahead else Clients()

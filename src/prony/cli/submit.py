@@ -6,7 +6,6 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from prony.app.scripts import unused_image_notes
 from prony.cli.arguments import Ending
 from prony.cli.columns import format_next
 from prony.cli.finish_run import finish_there
@@ -17,8 +16,7 @@ from prony.cli.upload_scripts import upload_scripts
 from prony.cli.watch import follow
 from prony.errors import InputError
 from prony.model.queue import ExperimentView, Submission
-from prony.model.recipe import ModelWorkload
-from prony.ports.models import scheme_of
+from prony.ports.workload import kind_of
 
 if TYPE_CHECKING:
     from prony.client import Client
@@ -35,7 +33,8 @@ def submit(loaded: LoadedRecipe, overrides: Sequence[str], ending: Ending, optio
     with connect(options) as client:
         every = [*overrides, *upload_scripts(client, loaded)]
         view = client.experiments.submit(submission_of(loaded, every, priority=options.priority))
-        tell_notes((*view.experiment.notes, *unused_image_notes(loaded.jobs("run"), AGENTS_MACHINE)))
+        prepare = kind_of(loaded.recipe.workload).prepare
+        tell_notes((*view.experiment.notes, *prepare.notes(loaded.jobs("run"), AGENTS_MACHINE)))
         if not options.detach:
             return see_through(client, view, ending, options)
         schedule = note_schedule(client, view, options)
@@ -77,7 +76,4 @@ def note_schedule(client: Client, view: ExperimentView, options: Namespace) -> d
 def _paths(view: ExperimentView) -> list[str]:
     """Return the models that are files of some machine."""
     recipe = view.experiment.recipe
-    if not isinstance(recipe.workload, ModelWorkload):
-        return []
-    models = [recipe.workload.model, *map(str, recipe.matrix.axes.get("workload.model", ()))]
-    return [model for model in dict.fromkeys(models) if scheme_of(model) == "file"]
+    return kind_of(recipe.workload).prepare.local_files(recipe)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.errors import InputError
-from prony.model.script import ScriptWorkload
 
 if TYPE_CHECKING:
     from prony.ports.use_cases import UseCases
@@ -19,8 +18,7 @@ _PIECE = 2**20
 
 def upload_scripts(bench: UseCases, loaded: LoadedRecipe) -> list[str]:
     """Bring the folder that a script's recipe names; return what to set in the recipe, or nothing."""
-    from prony.app.scripts import directory_of
-    from prony.runner.scripts.packing import REFERENCE, pack_folder
+    from prony.runner.scripts.packing import REFERENCE, directory_of, pack_folder
 
     work = loaded.recipe.workload
     if "workload.directory" in loaded.recipe.matrix.axes:
@@ -29,10 +27,10 @@ def upload_scripts(bench: UseCases, loaded: LoadedRecipe) -> list[str]:
             hint="name a folder that holds all of them, and vary workload.command",
             code="recipe",
         )
-    if not isinstance(work, ScriptWorkload) or work.directory is None or REFERENCE.fullmatch(work.directory):
+    if work.folder is None or REFERENCE.fullmatch(work.folder):
         return []
     base = loaded.path.parent if loaded.path is not None else Path.cwd()
-    folder = directory_of(work.directory, base)
+    folder = directory_of(work.folder, base)
     with tempfile.TemporaryDirectory(prefix="prony-scripts-") as scratch:
         tar = Path(scratch) / "scripts.tar"
         sha256 = pack_folder(folder, tar)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prony.model.agent import Fact
 from prony.model.device import AbilityReport, Cpu, Device, EngineReport, Gpu, Hardware, Software
+from prony.ports.workload import find_kind, kind_names
 
 Pairs = Iterator[tuple[str, Fact | None]]
 
@@ -21,6 +22,8 @@ _ALSO: Mapping[str, tuple[str, ...]] = {
     "authenticamd": ("AuthenticAMD", "amd"),
 }
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*\S*")
+# How far one may look into what is measured, the farthest first.
+_ACCESS = ("white", "gray", "black")
 # What an engine says of a unit without being a precision: its own choice, and that there is nothing to compute.
 _NO_PRECISION = ("default", "none")
 # The first of several units of one kind is meant where no number is given.
@@ -48,7 +51,7 @@ def facts_of(
         *_gpus(device.hardware.gpus),
         *_engines(ready),
         *_abilities(abilities),
-        ("access", _access(policy.get("kinds"), has_engine=bool(ready), has_service=_has_service(abilities))),
+        ("access", _access(policy.get("kinds"), [report.name for report in ready], abilities)),
         ("model", tuple(cached_models)),
         *((name, policy.get(name)) for name in ("schemes", "kinds")),
     )
@@ -126,19 +129,12 @@ def _abilities(abilities: Sequence[AbilityReport]) -> Pairs:
     yield from ((f"service.{one.name}.means", one.means) for one in abilities if one.kind == "service")
 
 
-def _has_service(abilities: Sequence[AbilityReport]) -> bool:
-    return any(one.kind == "service" and (one.state == "ready" or one.means) for one in abilities)
-
-
-def _access(kinds: Fact | None, *, has_engine: bool, has_service: bool) -> tuple[str, ...]:
+def _access(kinds: Fact | None, engines: Sequence[str], abilities: Sequence[AbilityReport]) -> tuple[str, ...]:
     """Return how far this device looks into what it measures: as far as its owner allows and its programs reach."""
     allowed = (kinds,) if isinstance(kinds, str) else kinds if isinstance(kinds, tuple) else ()
-    has = {
-        "white": "model" in allowed and has_engine,
-        "gray": "service" in allowed and has_service,
-        "black": "service" in allowed,
-    }
-    return tuple(name for name, holds in has.items() if holds)
+    known = [find_kind(name) for name in kind_names() if name in allowed]
+    found = {word for kind in known for word in kind.prepare.access(engines, abilities)}
+    return tuple(word for word in _ACCESS if word in found)
 
 
 def _precisions(report: EngineReport) -> dict[str, tuple[str, ...]]:

@@ -6,14 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from prony.dispatch.facts import facts_of
-from prony.dispatch.needs import script_needs, service_needs
 from prony.model.agent import Fact
 from prony.model.fact_condition import Comparison, Value, comparison
 from prony.model.job import Job
 from prony.model.place import Demand, Lack, Place, Wanted
-from prony.model.recipe import ServiceWorkload
-from prony.model.script import ScriptWorkload
-from prony.ports.models import scheme_of
+from prony.ports.workload import kind_of
 
 __all__ = ["demand_of", "facts_of", "lacks"]
 
@@ -28,18 +25,8 @@ def _no_reason(fact: str, wanted: tuple[str, ...]) -> str:  # noqa: ARG001 - a R
 
 def demand_of(job: Job, place: Place) -> Demand:
     """Return what a device needs for this job; jobs that want the same have demands of the same id."""
-    workload = job.workload
-    if isinstance(workload, ServiceWorkload | ScriptWorkload):
-        needs = service_needs(workload) if isinstance(workload, ServiceWorkload) else script_needs(workload)
-        return Demand(where=place.where, kind=workload.kind, agents=job.agents, **needs)
-    return Demand(
-        where=place.where,
-        kind=workload.kind,
-        engine=workload.engine,
-        unit=workload.unit,
-        precision=None if workload.precision == "default" else workload.precision,
-        scheme=scheme_of(workload.model),
-    )
+    needs = kind_of(job.workload).prepare.needs(job.workload)
+    return Demand(where=place.where, kind=job.workload.kind, agents=job.agents, **needs)
 
 
 def lacks(demand: Demand, facts: Mapping[str, Fact], reason_for: ReasonFor = _no_reason) -> tuple[Lack, ...]:

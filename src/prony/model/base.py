@@ -6,6 +6,9 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
+# The context of a validation that reads what another Prony wrote, rather than what a person writes.
+FROM_PEER = {"from_peer": True}
+
 
 class Noun(BaseModel):
     """A value that crosses a process, a disk or the network. Change is a new value."""
@@ -15,8 +18,8 @@ class Noun(BaseModel):
     @classmethod
     def read(cls, data: Any) -> Self:
         """Read what another Prony wrote: keys that only a newer one knows are passed over."""
-        return cls.model_validate(data, extra="ignore")
+        return cls.model_validate(data, extra="ignore", context=FROM_PEER)
 
     @classmethod
     def read_json(cls, text: str | bytes) -> Self:
-        return cls.model_validate_json(text, extra="ignore")
+        return cls.model_validate_json(text, extra="ignore", context=FROM_PEER)

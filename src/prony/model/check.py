@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prony.model.base import Noun
 from prony.model.queue import LotFit
-from prony.model.recipe import Scalar
+from prony.model.workload import Scalar
 
 
 class RecipeProblem(Noun):

@@ -11,7 +11,7 @@ from prony.model.base import Noun
 from prony.model.estimate import Estimate, Verdict
 from prony.model.metric import Better
 from prony.model.quantity import Share
-from prony.model.recipe import Scalar
+from prony.model.workload import Scalar
 
 OWN_RULE = "prony"
 

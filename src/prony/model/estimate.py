@@ -7,8 +7,8 @@ from typing import Literal
 
 from prony.model.base import Noun
 from prony.model.dependence import depends_on_machine
-from prony.model.metric import HEADLINES, Metric, key_of, metric_of
-from prony.model.recipe import Scalar
+from prony.model.metric import Metric, key_of, metric_of
+from prony.model.workload import Scalar, workload_class
 
 
 class Estimate(Noun):
@@ -112,7 +112,7 @@ class Summary(Noun):
 
 def headline_of(summary: Summary, kind: str) -> str | None:
     """Return the key of the number that stands for a job of this kind; None where it has none."""
-    return HEADLINES.get(kind, summary.headline)
+    return workload_class(kind).headline or summary.headline
 
 
 def metric_in(summary: Summary, key: str) -> Metric:

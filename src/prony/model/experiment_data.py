@@ -29,7 +29,7 @@ class Entry(Noun):
     def ended_early(self) -> Literal["", "cut", "stopped"]:
         """Whether a load that counts ended before it had sent all requests: its time limit cut it, or its user stopped
         it; empty where neither did."""
-        if self.job.workload.kind != "service":
+        if self.job.workload.section != "load":
             return ""
         counted = [one for one in self.result.repetitions if one.index in self.summary.used]
         if any(one.stopped_by == "stop" for one in counted):

@@ -10,22 +10,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 
 from prony.model.base import Noun
-from prony.model.metric import LOAD_TABLE, METRICS, STATISTICS, Key, key_of, key_text, publish_name
-from prony.model.script import ScriptWorkload
+from prony.model.metric import METRICS, STATISTICS, Key, key_of, key_text
+from prony.model.workload import Workload
 
 Operator = Literal["<=", "<", ">=", ">", "==", "!="]
 GRADES = ("valid", "suspect", "void")
 # What stands for a metric that is named without a statistic; all others have a median.
 _USUAL = {"error_rate": "mean", "quality": "mean"}
-_SERVICE = (*(row[0] for row in LOAD_TABLE), "throughput_per_s")
-_INSTRUMENT = ("load_rate_per_s", "load_request_cpu_us", "load_sent_late_ms", "load_ttft_error_ms", "load_itl_error_ms",
-               "clock_resolution_ns", "clock_cost_ns", "harness_overhead_us", "repetition_cost_ms", "kernel_ms",
-               "kernel_noise")  # fmt: skip
-# What a job of each kind may have a number of.
-METRICS_OF: dict[str, tuple[str, ...]] = {
-    "service": _SERVICE,
-    "model": tuple(name for name in METRICS if name not in (*_SERVICE[:-1], *_INSTRUMENT)),
-}
 _SPLIT = re.compile(r"<=|>=|==|!=|<|>|=")
 _BOUND = re.compile(r"<=|>=|==|!=|<|>")
 _NAME = re.compile(r"[A-Za-z0-9_]+")
@@ -80,15 +71,9 @@ def parse_gate(text: str, own: Mapping[str, str] | None = None) -> Gate:
 def _check_gate(value: Any, info: ValidationInfo) -> Any:
     """Refuse a gate that cannot be read where the recipe is read; what is no text is told by its type."""
     if isinstance(value, str):
-        parse_gate(value, units_of(info.data.get("workload")))
+        workload = info.data.get("workload")  # absent where it is wrong itself
+        parse_gate(value, workload.metric_units if isinstance(workload, Workload) else None)
     return value
-
-
-def units_of(workload: Any) -> dict[str, str] | None:
-    """Return the units of the metrics that a script's workload names; None of any other workload."""
-    if not isinstance(workload, ScriptWorkload):
-        return None
-    return {publish_name(metric.name): metric.unit or "" for metric in workload.all_metrics}
 
 
 GateText = Annotated[
@@ -98,18 +83,18 @@ GateText = Annotated[
 ]
 
 
-def trouble_of_kind(text: str, kind: str) -> str | None:
+def trouble_of_kind(text: str, workload: Workload) -> str | None:
     """Return why a workload of this kind can never have the number that a gate asks for; None where it may."""
-    if kind not in METRICS_OF:
+    known = workload.metric_names
+    if known is None:
         return None
     gate = parse_gate(text)
-    known = METRICS_OF[kind]
     name = key_of(gate.key).metric
     if gate.kind == "verdict" or name in known:
         return None
     near = get_close_matches(name, known, n=1)
     also = f"; did you mean {near[0]}?" if near else ""
-    return f"{text.strip()!r}: a {kind} has no {name}{also}"
+    return f"{text.strip()!r}: a {workload.kind} has no {name}{also}"
 
 
 def _unit(name: str, own: Mapping[str, str]) -> str:

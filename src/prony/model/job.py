@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from prony.errors import InputError
+from prony.model.any_workload import AnyWorkload
 from prony.model.base import Noun
 from prony.model.gang import Part
 from prony.model.load import Load
-from prony.model.recipe import Limits, Measure, ModelWorkload, Scalar, ServiceWorkload, Workload, agents_of, model_of
-from prony.model.script import ScriptWorkload
+from prony.model.recipe import Limits, Measure
+from prony.model.workload import Scalar, W, work_of
 
 
 class Job(Noun):
@@ -17,7 +17,7 @@ class Job(Noun):
     experiment_id: str
     name: str
     cell: dict[str, Scalar] = {}
-    workload: Workload
+    workload: AnyWorkload
     measure: Measure = Measure()
     load: Load = Load()
     limits: Limits = Limits()
@@ -31,29 +31,18 @@ class Job(Noun):
     # Of a job that several agents run together: which of them this is.
     part: Part | None = None
 
-    @property
-    def model(self) -> ModelWorkload:
-        """The workload of a job that runs a model; asked only where that is known."""
-        return model_of(self.workload, f"job {self.id}")
+    def work(self, kind: type[W]) -> W:
+        """Return the workload of a job that is known to be of this kind.
 
-    @property
-    def service(self) -> ServiceWorkload:
-        """The same of a job that loads a service."""
-        if not isinstance(self.workload, ServiceWorkload):
-            raise InputError(f"job {self.id} is a {self.workload.kind} and no service")
-        return self.workload
-
-    @property
-    def script(self) -> ScriptWorkload:
-        """The same of a job that executes a script."""
-        if not isinstance(self.workload, ScriptWorkload):
-            raise InputError(f"job {self.id} is a {self.workload.kind} and no script")
-        return self.workload
+        Raises:
+            InputError: it is of another kind.
+        """
+        return work_of(self.workload, kind, f"job {self.id}")
 
     @property
     def agents(self) -> int:
         """How many agents run it together."""
-        return agents_of(self.workload, self.load)
+        return self.workload.count_agents(self.load)
 
     @property
     def title(self) -> str:

@@ -139,10 +139,13 @@ METRICS: dict[str, Metric] = {
 # The statistics that follow a metric's name after a dot, as in `inference_ms.p50`.
 STATISTICS = ("p50", "mean", "min", "max", "sd", "p90", "p95", "p99", "p99.9")
 HEADLINE = "inference_ms.p50"
-
-
-# What a list and a comparison show of a job, by the kind of its workload.
-HEADLINES = {"model": HEADLINE, "service": "e2e_ms.p50"}
+LOAD_HEADLINE = "e2e_ms.p50"
+# What is measured of a load, and what only a calibration of the instrument has.
+LOAD_METRICS = tuple(row[0] for row in LOAD_TABLE)
+INSTRUMENT_METRICS = (
+    "load_rate_per_s", "load_request_cpu_us", "load_sent_late_ms", "load_ttft_error_ms", "load_itl_error_ms",
+    "clock_resolution_ns", "clock_cost_ns", "harness_overhead_us", "repetition_cost_ms", "kernel_ms", "kernel_noise",
+)  # fmt: skip
 
 
 _UNPUBLISHED = re.compile(r"[^A-Za-z0-9_]+")

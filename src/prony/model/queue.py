@@ -13,8 +13,8 @@ from prony.model.base import Noun
 from prony.model.experiment import Experiment
 from prony.model.job import Job
 from prony.model.place import Demand, Lack
-from prony.model.recipe import Scalar
 from prony.model.result import Failure
+from prony.model.workload import Scalar
 
 T = TypeVar("T")
 Priority = Annotated[int, Field(ge=-100, le=100)]

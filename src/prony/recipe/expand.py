@@ -11,7 +11,8 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from prony.model.job import Job
-from prony.model.recipe import Duet, Recipe, Scalar
+from prony.model.recipe import Duet, Recipe
+from prony.model.workload import Scalar
 from prony.recipe.matrix import MOST_JOBS, combinations, duet_problems, matrix_problems
 from prony.recipe.positions import Marks, problem_at, with_value
 from prony.recipe.problems import Problem, recipe_error
@@ -106,7 +107,7 @@ def _duet_jobs(duet: Duet, pieces: list[Piece], experiment_id: str, *, apart: bo
 
 def _repeat(piece: Piece, repeats: int) -> Piece:
     recipe = piece.recipe
-    part = "load" if recipe.workload.kind == "service" else "measure"
+    part = recipe.workload.section
     section = getattr(recipe, part).model_copy(update={"repeats": repeats})
     return replace(piece, recipe=recipe.model_copy(update={part: section}))
 

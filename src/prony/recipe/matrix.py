@@ -10,7 +10,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from prony.model.recipe import Duet, Matrix, Scalar
+from prony.model.recipe import Duet, Matrix
+from prony.model.workload import Scalar
 from prony.recipe.limits import MOST_AXES
 from prony.recipe.messages import show_value
 from prony.recipe.positions import Keys, Mark, Marks, problem_at, with_value

@@ -8,8 +8,7 @@ from typing import Literal
 
 from prony.model.estimate import Estimate, Grade
 from prony.model.experiment_data import Entry
-from prony.model.recipe import ModelWorkload
-from prony.model.script import ScriptWorkload
+from prony.ports.workload import shown_kind
 from prony.report import entry_fields
 from prony.report.number import interval_of
 
@@ -27,19 +26,12 @@ class Ratio:
 
 
 def peers(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return groups whose times mean the same work: one model, one batch size, one set of inputs; or one load.
-
-    What a script's numbers mean, nobody knows but its writer.
-    """
+    """Return groups whose times mean the same work, as their kind of workload says; of some kinds nobody can say it."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
-        work = entry.job.workload
-        if isinstance(work, ScriptWorkload):
+        key = shown_kind(entry.job.workload.kind).report.same_work(entry)
+        if key is None:
             continue
-        if isinstance(work, ModelWorkload):
-            key = f"{work.model}\n{work.checksum}\n{work.batch_size}\n{work.inputs.model_dump_json()}"
-        else:  # a load is another one where anything of it differs but where it goes
-            key = work.model_dump_json(exclude={"endpoint", "service", "settings"}) + entry.job.load.model_dump_json()
         groups.setdefault(key, []).append(entry)
     return list(groups.values())
 

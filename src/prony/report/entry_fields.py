@@ -8,6 +8,7 @@ from prony.model.estimate import Estimate, Grade, Missing, Summary, headline_of
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import key_of
 from prony.model.result import Failure, Repetition, ResultState
+from prony.ports.workload import shown_kind
 
 SYMBOLS = {Grade.VALID: "●", Grade.SUSPECT: "▲", Grade.VOID: "✖"}
 ASCII_SYMBOLS = {Grade.VALID: "o", Grade.SUSPECT: "!", Grade.VOID: "x"}
@@ -26,17 +27,19 @@ def headline(entry: Entry) -> str:
 
 
 def is_load(entry: Entry) -> bool:
-    """Was a service loaded, rather than a model run?"""
-    return entry.job.workload.kind == "service"
-
-
-def is_model(entry: Entry) -> bool:
-    return entry.job.workload.kind == "model"
+    """Does its `load` say how much was measured, so that its samples are requests?"""
+    return entry.job.workload.section == "load"
 
 
 def own_keys(summary: Summary) -> list[str]:
     """Return the keys of what a script told, one for each metric and set of labels, in its order."""
     return [key for key in summary.runs if key_of(key).metric in summary.metrics]
+
+
+def own_columns(entry: Entry) -> list[str]:
+    """Return the keys of the columns that only jobs of this kind have: those that it says, and what it told itself."""
+    said = [one.key for one in shown_kind(entry.job.workload.kind).report.columns]
+    return list(dict.fromkeys((*said, *own_keys(entry.summary))))
 
 
 def missing(summary: Summary, key: str) -> Missing | None:

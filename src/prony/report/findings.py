@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.estimate import Estimate, Grade
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.recipe import ModelWorkload
 from prony.model.sweep import SweepReport
+from prony.ports.workload import shown_kind
 from prony.report import compare, cost_tables, entry_fields, history_tables, number, sweep_tables
 from prony.report.comparison import heads
 from prony.report.gate_tables import sentences
-from prony.report.load_findings import load_findings
 
 _MOST_SINGLES = 6
 
@@ -34,8 +33,9 @@ def findings(dossier: ExperimentData, *, gates: bool = True) -> list[str]:
     told += _singles(groups)
     told += _void(account)
     told += _precisions(groups)
-    told += _throughput(dossier.entries)
-    told += load_findings(dossier.entries)
+    for kind in dict.fromkeys(entry.job.workload.kind for entry in dossier.entries):
+        mine = [entry for entry in dossier.entries if entry.job.workload.kind == kind]
+        told += shown_kind(kind).report.findings(mine)
     told += _sweep(dossier.sweep)
     told += cost_tables.sentences(account)
     told += account.untold
@@ -81,14 +81,15 @@ def _of_group(group: Sequence[Entry], *, alone: bool) -> list[str]:
     others = sorted(((found, one) for found, one in timed if one is not best), key=lambda pair: pair[0].value)
     name = entry_fields.label(best, skip)
     where = "" if alone else _work(best)
-    claim = _claim(name, ours, [(found, entry_fields.label(one, skip)) for found, one in others], _thing(best))
+    claim = _claim(
+        name, ours, [(found, entry_fields.label(one, skip)) for found, one in others], best.job.workload.sample_noun
+    )
     return [where + claim + _care([best, *(one for _, one in others)], skip)]
 
 
 def _work(entry: Entry) -> str:
     work = entry.job.workload
-    batch = f" with batch size {work.batch_size}" if isinstance(work, ModelWorkload) else ""
-    return f"For {work.subject}{batch}, "
+    return f"For {work.subject}{work.variant}, "
 
 
 def _claim(name: str, ours: Estimate, others: list[tuple[Estimate, str]], thing: str) -> str:
@@ -98,7 +99,7 @@ def _claim(name: str, ours: Estimate, others: list[tuple[Estimate, str]], thing:
     if any(ratio.relation == "unknown" for ratio, _ in ratios):
         return f"{name} has the lowest median, {number.text(ours)}; without intervals no claim is made."
     if tied:
-        together = f"{name} and {_join_names(tied)} cannot be told apart: their intervals overlap"
+        together = f"{name} and {join_names(tied)} cannot be told apart: their intervals overlap"
         return f"{together} (the lowest median is {number.text(ours)}, of {name})."
     ratio, second = ratios[0]
     ends = "" if ratio.low is None or ratio.high is None else _ends(ratio.low, ratio.high)
@@ -119,7 +120,7 @@ def _void(account: AnalysedExperiment) -> list[str]:
     ]
     if not void:
         return []
-    names = _join_names([entry_fields.label(one) for one in void])
+    names = join_names([entry_fields.label(one) for one in void])
     verb = "is" if len(void) == 1 else "are"
     if account.comparison is not None:
         return [f"{names} {verb} void: quote none of these numbers alone. What disturbs sides that take turns falls on "
@@ -139,17 +140,18 @@ def _precisions(groups: Sequence[Sequence[Entry]]) -> list[str]:
                 by_precision.setdefault(precision, {})[engine] = None
     if not by_precision:
         return []
-    parts = [f"{_join_names(list(engines))} in {precision}" for precision, engines in by_precision.items()]
+    parts = [f"{join_names(list(engines))} in {precision}" for precision, engines in by_precision.items()]
     return [f"Not all compute alike: {', '.join(parts)}. A faster answer may be another answer; see the output checks."]
 
 
 def _care(entries: Sequence[Entry], skip: set[str]) -> str:
     suspects = [entry_fields.label(one, skip) for one in entries if one.summary.verdict.grade is Grade.SUSPECT]
     verb = "is" if len(suspects) == 1 else "are"
-    return f" Take it with care: {_join_names(suspects)} {verb} suspect." if suspects else ""
+    return f" Take it with care: {join_names(suspects)} {verb} suspect." if suspects else ""
 
 
-def _join_names(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
+    """Return names as a sentence has them: a, b and c."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -163,39 +165,9 @@ def _singles(groups: Sequence[Sequence[Entry]]) -> list[str]:
         if found is not None:
             grade = entry.summary.verdict.grade
             care = "" if grade is Grade.VALID else f" Take it with care: it is {grade}."
-            told.append(
-                f"{entry_fields.label(entry)} takes {number.text(found)} for one {_thing(entry)} at the median.{care}"
-            )
+            noun = entry.job.workload.sample_noun
+            told.append(f"{entry_fields.label(entry)} takes {number.text(found)} for one {noun} at the median.{care}")
     return told
-
-
-def _thing(entry: Entry) -> str:
-    return "inference" if isinstance(entry.job.workload, ModelWorkload) else "request"
-
-
-def _throughput(entries: Sequence[Entry]) -> list[str]:
-    """Return who moves most items, for each model that was run with several batch sizes."""
-    told = []
-    models = [one for one in entries if isinstance(one.job.workload, ModelWorkload)]
-    for model in dict.fromkeys(entry.job.model.model for entry in models):
-        mine = [one for one in models if one.job.model.model == model]
-        rated = [(found, one) for one in mine if (found := compare.quotable(one, "throughput_per_s")) is not None]
-        if len({one.job.model.batch_size for _, one in rated}) > 1:
-            told.append(_most(model, rated))
-    return told
-
-
-def _most(model: str, rated: list[tuple[Estimate, Entry]]) -> str:
-    ranked = sorted(rated, key=lambda pair: -pair[0].value)
-    best, entry = ranked[0]
-    ours = number.interval_of(best)
-    tied = []
-    for found, one in ranked[1:]:
-        theirs = number.interval_of(found)
-        if ours is None or theirs is None or theirs[1] >= ours[0]:
-            tied.append(entry_fields.label(one))
-    begin = f"The highest throughput of {model} is {number.text(best)}, by {entry_fields.label(entry)}"
-    return f"{begin}; {_join_names(tied)} cannot be told from it." if tied else f"{begin}."
 
 
 def _describe_failure(entry: Entry) -> str:

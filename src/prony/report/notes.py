@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from prony.model.calibration import Calibration
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.recipe import ModelWorkload
 from prony.report import entry_fields, number
 
 
@@ -92,7 +91,7 @@ def _list_failures(entry: Entry) -> list[tuple[Grade | None, str]]:
 def _precision(entry: Entry) -> str | None:
     """Return what the engine computes in, where nobody asked for it and it is not float32."""
     effective, work = entry.result.effective, entry.job.workload
-    asked = work.precision if isinstance(work, ModelWorkload) else ""
+    asked = getattr(work, "precision", "")
     if effective is None or asked != "default" or effective.precision in {"f32", "fp32", "float32"}:
         return None
     check = entry.result.check

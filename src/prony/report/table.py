@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from prony.model.estimate import Estimate
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.metric import HEADLINES, key_of
+from prony.model.metric import key_of
+from prony.model.section import ColumnSpec
+from prony.ports.workload import shown_kind
 from prony.report import compare, entry_fields, number
 
-# key, heading, importance: where there is no room, the least important column goes first.
+# The columns of the metrics of the glossary.
 _MEASURED: tuple[tuple[str, str, int], ...] = (
     ("inference_ms.p50", "p50", 100),
     ("highest_load", "load held", 95),
@@ -84,16 +86,17 @@ def table(dossier: ExperimentData) -> Table:
     """Return a row for each job. A column in which no job has anything is left out."""
     columns = [*_matrix(dossier), Column("verdict", "verdict", 99, is_number=False)]
     cells: dict[str, dict[str, Cell]] = {one.key: _labels(dossier, one.key) for one in columns}
-    for key, heading, importance in _MEASURED:
+    headlines = {entry.job.workload.headline for entry in dossier.entries}
+    for key, heading, importance in (*_kind_columns(dossier), *_MEASURED):
         scale, made = _measure_column(dossier, key)
         if made:
-            is_headline = key in HEADLINES.values()
+            is_headline = key in headlines
             columns.append(Column(key, heading, importance, unit=scale.symbol, is_headline=is_headline))
             cells[key] = made
-        if key in HEADLINES.values() and "ratio" not in cells and (ratios := _ratios(dossier)):
+        if key in headlines and "ratio" not in cells and (ratios := _ratios(dossier)):
             columns.append(Column("ratio", "ratio", 75))
             cells["ratio"] = ratios
-    for place, key in enumerate(_script_metrics(dossier)):
+    for place, key in enumerate(_own_metrics(dossier)):
         scale, cells[key] = _measure_column(dossier, key)
         importance = _TOLD if place else 100
         columns.append(Column(key, _heading(key), importance - place, unit=scale.symbol, is_headline=place == 0))
@@ -109,9 +112,15 @@ def table(dossier: ExperimentData) -> Table:
     return Table(tuple(columns), tuple(rows))
 
 
-def _script_metrics(dossier: ExperimentData) -> list[str]:
-    """Return what scripts told, by the order of the first that tells it."""
-    named = {key for key, _, _ in _MEASURED}
+def _kind_columns(dossier: ExperimentData) -> tuple[ColumnSpec, ...]:
+    """Return the columns that the kinds of these jobs bring."""
+    kinds = dict.fromkeys(entry.job.workload.kind for entry in dossier.entries)
+    return tuple(dict.fromkeys(one for kind in kinds for one in shown_kind(kind).report.columns))
+
+
+def _own_metrics(dossier: ExperimentData) -> list[str]:
+    """Return the metrics that summaries name themselves, by the order of the first that has it."""
+    named = {key for key, _, _ in (*_kind_columns(dossier), *_MEASURED)}
     keys = dict.fromkeys(key for entry in dossier.entries for key in entry_fields.own_keys(entry.summary))
     return [key for key in keys if key not in named and key.removesuffix(".p50") not in named]
 

@@ -9,6 +9,7 @@ from prony.errors import InputError, PronyError
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import Failure, Result
+from prony.ports.workload import kind_of
 from prony.runner.context import RunContext, failure_of
 from prony.runner.folder import decline, mark_writing
 from prony.runner.paths import check_paths
@@ -29,24 +30,10 @@ def run_jobs(jobs: Sequence[Job], folders: Sequence[Path], around: RunContext) -
             if failure is not None
         }
         pairs = [(job, folder) for job, folder in zip(jobs, folders, strict=True) if job.id not in declined]
-        ran = _run([job for job, _ in pairs], [folder for _, folder in pairs], around) if pairs else []
+        run = kind_of(jobs[0].workload).run.run
+        ran = run([job for job, _ in pairs], [folder for _, folder in pairs], around) if pairs else []
         results = declined | {result.job_id: result for result in ran}
         return [results[job.id] for job in jobs]
-
-
-def _run(jobs: Sequence[Job], folders: Sequence[Path], around: RunContext) -> list[Result]:
-    kind = jobs[0].workload.kind
-    if kind == "script":
-        from prony.runner.scripts.runner import ScriptRunner
-
-        return ScriptRunner(around).run(jobs, folders)
-    if kind == "service":
-        from prony.runner.service import ServiceRunner
-
-        return ServiceRunner(around).run(jobs, folders)
-    from prony.runner.runner import Runner
-
-    return Runner(around).run(jobs, folders)
 
 
 def _refusal(job: Job, around: RunContext) -> Failure | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prony.model.recipe import ModelWorkload
 from prony.model.result import ModelFacts
 from prony.ports import plugins
 from prony.ports.models import FetchOptions, ModelFiles, ModelSource, Progress, scheme_of
@@ -18,11 +17,11 @@ def source_of(reference: str) -> ModelSource:
     return source
 
 
-def fetch(workload: ModelWorkload, options: FetchOptions, progress: Progress) -> tuple[ModelFiles, ModelFacts]:
+def fetch(model: str, options: FetchOptions, progress: Progress) -> tuple[ModelFiles, ModelFacts]:
     """Bring the model to this disk, if the policy allows it, and say which bytes it is."""
-    options.policy.check_scheme(workload.model)
-    files = source_of(workload.model).fetch(workload.model, options, progress)
-    return files, _facts(workload.model, files)
+    options.policy.check_scheme(model)
+    files = source_of(model).fetch(model, options, progress)
+    return files, _facts(model, files)
 
 
 def _facts(source: str, files: ModelFiles) -> ModelFacts:

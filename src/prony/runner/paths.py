@@ -17,9 +17,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from prony.model.job import Job
-from prony.model.recipe import ServiceWorkload
 from prony.ports.models import ModelPolicy, scheme_of
-from prony.runner.loads import chosen
+from prony.ports.workload import kind_of
 from prony.runner.scripts.packing import REFERENCE
 
 _CERTIFICATES = ("ca", "sslrootcert")
@@ -50,12 +49,9 @@ def check_paths(job: Job, policy: ModelPolicy, base: Path) -> None:
 
 def named_paths(job: Job) -> Iterator[NamedPath]:
     """Return every path that a job names."""
-    workload: Any = job.workload
-    if isinstance(workload, ServiceWorkload):
-        picked = chosen(workload)
-        for name in ("settings", "options", "prompts"):
-            yield from _walk(f"workload.{name}", getattr(picked, name))
-    yield from _walk("workload", workload)
+    for where, options in kind_of(job.workload).prepare.named_options(job):
+        yield from _walk(where, options)
+    yield from _walk("workload", job.workload)
     yield from _walk("load", job.load)
 
 

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from prony.errors import InputError, NotFoundError, StoreError
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
-from prony.model.recipe import Matrix, Recipe, Scalar
+from prony.model.recipe import Matrix, Recipe
+from prony.model.workload import Scalar
 from prony.store.codecs import experiment_from
 from prony.store.folder import JOB, RESULT, FolderContents, read_folder, read_noun
 from prony.store.manifest import MANIFEST, Manifest, verify

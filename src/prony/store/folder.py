@@ -122,8 +122,7 @@ def _samples(folder: Path, job: Job) -> pl.DataFrame | None:
         raise NotFoundError(f"the result in {folder} is complete but has no {SAMPLES}", hint=_HINT)
     if (folder / TELEMETRY).exists():
         _decode(folder / TELEMETRY, ("repetition", "at_ns", "probe", "counter", "value"))
-    stamps = ("at_ns", "name", "value") if job.workload.kind == "script" else ("begin_ns", "end_ns")
-    return _decode(folder / SAMPLES, ("repetition", "index", "phase", *stamps))
+    return _decode(folder / SAMPLES, ("repetition", "index", "phase", *job.workload.sample_columns))
 
 
 def _decode(path: Path, columns: tuple[str, ...]) -> pl.DataFrame | None:

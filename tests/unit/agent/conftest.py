@@ -12,9 +12,10 @@ from prony.agent.identity import Slot
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
 from prony.agent.spool import Spool
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
 from prony.model.lease import Lease
-from prony.model.recipe import Measure, ModelWorkload
+from prony.model.recipe import Measure
 from prony.store.home import Home
 from servers.ports import free_port
 

@@ -22,9 +22,10 @@ from prony.agent.settings import AgentSettings
 from prony.agent.spool import Spool
 from prony.client.wire import delays
 from prony.errors import AccessError, ConflictError, StoreError
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
 from prony.model.lease import Lease
-from prony.model.recipe import Limits, Measure, ModelWorkload
+from prony.model.recipe import Limits, Measure
 from prony.model.result import Result, ResultState
 from prony.ports.models import ModelPolicy
 from prony.store.home import Home

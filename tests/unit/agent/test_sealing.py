@@ -16,9 +16,10 @@ from prony.agent.finalize_attempt import Ending, decline_work, salvage, seal
 from prony.agent.process import end_runners
 from prony.agent.spool import Spool, Work
 from prony.app.results import summary_of
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
 from prony.model.lease import Lease
-from prony.model.recipe import Limits, Measure, ModelWorkload
+from prony.model.recipe import Limits, Measure
 from prony.model.result import Failure, ResultState
 from prony.store.folder import read_folder
 from prony.store.home import Home

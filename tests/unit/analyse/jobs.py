@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from prony.instruments.samples import sample_frame
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
 from prony.model.job import Job
-from prony.model.recipe import Measure, ModelWorkload
+from prony.model.recipe import Measure
 from prony.model.result import (
     Effective,
     Failure,

@@ -10,6 +10,8 @@ import numpy as np
 
 from prony.analyse.estimates import across_runs
 from prony.analyse.sweep.curves import LoadedJob
+from prony.kinds.model.schema import ModelWorkload
+from prony.kinds.service.schema import ServiceWorkload
 from prony.model.clients import ClientSide, ServiceFacts
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
 from prony.model.estimate import Grade, Reason, Summary, Verdict
@@ -17,7 +19,6 @@ from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.metric import METRICS, key_of
-from prony.model.recipe import ModelWorkload, ServiceWorkload
 from prony.model.result import Noise, Phase, Repetition, Result, ResultState
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ import sys
 
 
 def test_the_analysis_imports_nothing_heavy_until_it_works() -> None:
-    program = "import sys, prony.analyse.summary; print(*sorted(m for m in sys.modules if m.count('.') == 0))"
+    program = "import sys, prony.kinds.model.summary; print(*sorted(m for m in sys.modules if m.count('.') == 0))"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert "prony" in loaded
     assert not {"scipy", "polars", "ruptures", "matplotlib", "sqlalchemy"} & set(loaded)

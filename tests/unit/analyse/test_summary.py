@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prony.analyse.estimates import across_runs
-from prony.analyse.summary import summarise
 from prony.errors import InputError
+from prony.kinds.model.summary import summarise
 from prony.model.estimate import Grade, Summary
 from prony.model.metric import METRICS, STATISTICS
 from prony.stats.quantiles import Array

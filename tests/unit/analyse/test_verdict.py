@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prony.analyse.summary import summarise
+from prony.kinds.model.summary import summarise
 from prony.model.device import Environment
 from prony.model.estimate import Grade, Reason, Verdict
 from prony.model.job import Job

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from prony.app.services import anchored_service
+from prony.kinds.service.prepare import PART
+from prony.kinds.service.schema import ServiceWorkload
 from prony.recipe.load import loads
 
 
 def anchored(base: Path, **workload: Any) -> Any:
     recipe = {"name": "a", "workload": {"kind": "service", **workload}}
     (job,) = loads(json.dumps(recipe), "json").jobs("e1")
-    return anchored_service(job, base).service
+    return PART.make_paths_absolute(job, base).work(ServiceWorkload)
 
 
 def test_a_program_with_a_slash_is_a_path_and_one_without_a_name(tmp_path: Path) -> None:

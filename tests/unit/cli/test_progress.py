@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn
 
 from prony.cli.progress import Bars, Lines, following
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.event import Event
 from prony.model.experiment import Experiment
 from prony.model.job import Job
-from prony.model.recipe import ModelWorkload, Recipe
+from prony.model.recipe import Recipe
 
 WORKLOAD = ModelWorkload(kind="model", model="zoo:tiny", engine="onnxruntime")
 JOB = Job(id="x-001", experiment_id="x", name="t", workload=WORKLOAD)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from prony.errors import RecipeError
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.recipe import json_schema
 from prony.recipe import load, loads
 from prony.recipe.formats import SUFFIXES, Format, format_of
@@ -84,6 +85,6 @@ def test_the_three_yolo_recipes_are_one() -> None:
 
 def test_the_quickstart_crosses_two_models_with_two_engines() -> None:
     jobs = load(ROOT / "recipes" / "quickstart.yaml").jobs("x1")
-    assert {(job.model.model, job.model.engine) for job in jobs} == {
+    assert {(job.work(ModelWorkload).model, job.work(ModelWorkload).engine) for job in jobs} == {
         (model, engine) for model in ("zoo:mobilenet-v2", "zoo:bert-mini") for engine in ("onnxruntime", "openvino")
     }

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from prony.errors import RecipeError
+from prony.kinds.model.schema import ModelWorkload
 from prony.recipe import dump, loads
 
 BASE = """
@@ -19,7 +20,7 @@ SIDES = "duet: {a: {workload.threads: 1}, b: {workload.threads: 2}, pairs: 6}\n"
 def test_a_duet_is_one_job_a_side_with_a_run_for_each_pair() -> None:
     first, second = loads(BASE + SIDES).jobs("e")
     assert (first.side, second.side) == ("a", "b")
-    assert (first.model.threads, second.model.threads) == (1, 2)
+    assert (first.work(ModelWorkload).threads, second.work(ModelWorkload).threads) == (1, 2)
     assert first.measure.repeats == second.measure.repeats == 6
     assert first.title == "side a: threads=1"
 
@@ -41,7 +42,7 @@ def test_which_side_begins_is_left_to_chance() -> None:
 
 def test_every_combination_of_the_matrix_has_both_sides() -> None:
     jobs = loads(BASE + SIDES + "matrix: {workload.batch_size: [1, 4]}\n").jobs("e")
-    assert [(job.model.batch_size, job.side) for job in jobs] == [(1, "a"), (1, "b"), (4, "a"), (4, "b")]
+    assert [(job.work(ModelWorkload).batch_size, job.side) for job in jobs] == [(1, "a"), (1, "b"), (4, "a"), (4, "b")]
 
 
 def test_one_side_may_be_the_recipe_as_written() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from prony.errors import RecipeError
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
 from prony.recipe import expand, loads
 
@@ -36,7 +37,7 @@ def test_no_matrix_is_one_job_with_everything_in_it() -> None:
 
 def test_the_product_keeps_the_written_order_and_the_last_axis_turns_fastest() -> None:
     made = jobs("  workload.engine: [p, q]\n  workload.threads: [1, 2]\n")
-    assert [(job.id, job.model.engine, job.model.threads) for job in made] == [
+    assert [(job.id, job.work(ModelWorkload).engine, job.work(ModelWorkload).threads) for job in made] == [
         ("x1-001", "p", 1),
         ("x1-002", "p", 2),
         ("x1-003", "q", 1),
@@ -52,7 +53,10 @@ def test_any_section_of_a_job_can_vary_even_one_that_is_not_written() -> None:
     assert two.measure.until is not None
     assert (one.measure.until.ci, two.measure.until.ci) == (0.02, 0.05)
     assert [job.labels for job in jobs("  labels.side: [a, b]\n")] == [{"side": "a"}, {"side": "b"}]
-    assert [job.model.options for job in jobs("  workload.options.a.b: [1, true]\n")] == [{"a.b": 1}, {"a.b": True}]
+    assert [job.work(ModelWorkload).options for job in jobs("  workload.options.a.b: [1, true]\n")] == [
+        {"a.b": 1},
+        {"a.b": True},
+    ]
 
 
 def test_exclude_takes_out_what_matches_in_all_its_keys() -> None:

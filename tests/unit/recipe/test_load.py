@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from prony.errors import InputError, NotFoundError, RecipeError, exit_code
+from prony.kinds.model.schema import ModelWorkload
 from prony.recipe import load, loads
 
 GOOD = """\
@@ -30,7 +31,7 @@ def test_a_small_recipe_loads_with_defaults_and_keeps_its_text(tmp_path: Path) -
     path = tmp_path / "r.yaml"
     path.write_text(GOOD)
     loaded = load(path)
-    assert loaded.recipe.model.model == "zoo:tiny"
+    assert loaded.recipe.work(ModelWorkload).model == "zoo:tiny"
     assert loaded.recipe.measure.repeats == 5
     assert (loaded.text, loaded.path) == (GOOD, path)
     assert loaded.document["workload"]["engine"] == "onnxruntime"
@@ -118,7 +119,7 @@ def test_a_missing_engine_says_what_it_is() -> None:
 
 def test_what_the_matrix_supplies_is_not_missing() -> None:
     loaded = loads("name: a\nworkload: {kind: model}\nmatrix: {workload.model: [m, n], workload.engine: [e]}\n")
-    assert [job.model.model for job in loaded.jobs("x")] == ["m", "n"]
+    assert [job.work(ModelWorkload).model for job in loaded.jobs("x")] == ["m", "n"]
 
 
 def test_a_misspelt_key_is_not_told_a_second_time_as_missing() -> None:

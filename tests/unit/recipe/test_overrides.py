@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prony.errors import RecipeError
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.recipe import Recipe
 from prony.recipe import loads
 
@@ -32,18 +33,22 @@ def refusal(*overrides: str) -> RecipeError:
 
 def test_values_are_read_by_the_rules_of_yaml_1_2() -> None:
     recipe = recipe_with("workload.threads=8", "measure.check=false", "workload.unit=no", "measure.max_time=5m")
-    assert (recipe.model.threads, recipe.measure.check, recipe.model.unit) == (8, False, "no")
+    assert (recipe.work(ModelWorkload).threads, recipe.measure.check, recipe.work(ModelWorkload).unit) == (
+        8,
+        False,
+        "no",
+    )
     assert recipe.measure.max_time == 300 * 10**9
 
 
 def test_null_takes_a_value_away() -> None:
-    assert recipe_with("workload.threads=null").model.threads is None
+    assert recipe_with("workload.threads=null").work(ModelWorkload).threads is None
 
 
 def test_a_map_and_a_list_are_written_in_flow_style() -> None:
     recipe = recipe_with("workload.inputs={axes: {seq: 64}, shapes: {x: [1, 3]}}", "measure.until={ci: 5%}")
-    assert recipe.model.inputs.axes == {"seq": 64}
-    assert recipe.model.inputs.shapes == {"x": (1, 3)}
+    assert recipe.work(ModelWorkload).inputs.axes == {"seq": 64}
+    assert recipe.work(ModelWorkload).inputs.shapes == {"x": (1, 3)}
     assert recipe.measure.until is not None
     assert recipe.measure.until.ci == 0.05
 
@@ -56,9 +61,9 @@ def test_names_of_the_users_own_can_be_set_dots_and_all() -> None:
         "workload.inputs.values.in.1.constant=3",
     )
     assert recipe.labels == {"build.id": "42"}
-    assert recipe.model.options == {"session.fast": 1}
-    assert recipe.model.inputs.axes == {"seq": 64}
-    assert recipe.model.inputs.values["in.1"].constant == 3
+    assert recipe.work(ModelWorkload).options == {"session.fast": 1}
+    assert recipe.work(ModelWorkload).inputs.axes == {"seq": 64}
+    assert recipe.work(ModelWorkload).inputs.values["in.1"].constant == 3
 
 
 def test_where_only_text_fits_a_number_needs_no_quotes() -> None:
@@ -73,7 +78,7 @@ def test_an_axis_can_be_set_replaced_and_excluded_from() -> None:
 
 
 def test_the_last_of_two_wins() -> None:
-    assert recipe_with("workload.threads=3", "workload.threads=4").model.threads == 4
+    assert recipe_with("workload.threads=3", "workload.threads=4").work(ModelWorkload).threads == 4
 
 
 def test_what_the_matrix_varies_cannot_be_set_beside_it() -> None:

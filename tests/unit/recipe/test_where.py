@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from prony.errors import RecipeError
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.place import Place
 from prony.model.recipe import json_schema
 from prony.recipe import dump, load, loads
@@ -157,4 +158,4 @@ def test_an_editor_knows_the_names_of_facts() -> None:
 def test_the_example_runs_on_each_device() -> None:
     loaded = load(RECIPES / "fleet.yaml")
     assert loaded.recipe.place == Place(devices="each", where={"engine.onnxruntime": ">=1.18"})
-    assert {job.model.model for job in loaded.jobs("e1")} == {"zoo:tiny", "zoo:mlp"}
+    assert {job.work(ModelWorkload).model for job in loaded.jobs("e1")} == {"zoo:tiny", "zoo:mlp"}

@@ -10,13 +10,14 @@ import numpy as np
 from scipy import stats
 
 from prony.instruments.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.calibration import Calibration
 from prony.model.device import Condition, Cpu, Device, Environment, Git, Hardware, Software, State
 from prony.model.estimate import Estimate, Grade, Missing, Outlier, Reason, Spread, Summary, Verdict
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.job import Job
-from prony.model.recipe import Matrix, ModelWorkload, Recipe, Scalar
+from prony.model.recipe import Matrix, Recipe
 from prony.model.result import (
     Effective,
     Failure,
@@ -29,6 +30,7 @@ from prony.model.result import (
     Result,
     ResultState,
 )
+from prony.model.workload import Scalar
 
 BEGAN_AT = datetime(2026, 5, 4, 9, 30, tzinfo=UTC)
 MODEL = "zoo:tiny-yolov2"
@@ -196,11 +198,11 @@ class Maker:
             model=ModelFacts(source=MODEL, path="models/tiny-yolov2.onnx", format=".onnx", sha256=SHA256,
                              size_bytes=63_480_112, files=("tiny-yolov2.onnx",), parameters=15_867_885, opset=17,
                              weight_types={"float32": 38}),
-            inputs=(InputFacts(name="image", dtype="float32", shape=(job.model.batch_size, 3, 416, 416),
+            inputs=(InputFacts(name="image", dtype="float32", shape=(job.work(ModelWorkload).batch_size, 3, 416, 416),
                                shape_source="axis batch from batch_size, the rest fixed by the model",
                                values_source="uniform 0..1, seed 0", sha256="ab" * 32),),
-            effective=Effective(engine=job.model.engine, engine_version="1.31.1", python="/opt/env/bin/python",
-                                device="CPU", precision=precision, threads=2,
+            effective=Effective(engine=job.work(ModelWorkload).engine, engine_version="1.31.1",
+                                python="/opt/env/bin/python", device="CPU", precision=precision, threads=2,
                                 provider_coverage={"CPUExecutionProvider": 1.0}, details={"graph": "optimised"}),
             check=OutputCheck(finite=True, reference="onnxruntime float32", is_reference=exact, compared=not exact,
                               max_abs_error=None if exact else 0.011, max_error_of_range=None if exact else 0.0113,
@@ -225,7 +227,7 @@ class Maker:
         )  # fmt: skip
 
     def _summary(self, job: Job, found: dict[str, list[float]], grade: Grade) -> Summary:
-        per_s = [value * job.model.batch_size for value in found["per_s"]]
+        per_s = [value * job.work(ModelWorkload).batch_size for value in found["per_s"]]
         estimates = {
             "inference_ms.p50": estimate(found["p50"], "ms"),
             "inference_ms.p90": estimate(found["p90"], "ms"),

@@ -13,13 +13,15 @@ from prony.app.sweeps import sweep_of
 from prony.instruments.reply_digests import Digests
 from prony.instruments.requests import Taken, join_runs, request_frame
 from prony.instruments.samples import SAMPLES
+from prony.kinds.service.schema import ServiceWorkload
 from prony.model.clients import ClientSide, ServiceFacts
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.job import Job
 from prony.model.load import Load
-from prony.model.recipe import Recipe, Scalar, ServiceWorkload
+from prony.model.recipe import Recipe
 from prony.model.result import Phase, Repetition, Result, ResultState
+from prony.model.workload import Scalar
 from prony.ports.driver import Cause, Digest
 from prony.stats.quantiles import Array
 

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from prony.instruments.samples import SAMPLES
-from prony.instruments.script_samples import EmittedValue, labels_text, told_frame
+from prony.kinds.script.curves import MOST_POINTS, curves
+from prony.kinds.script.samples import EmittedValue, labels_text, told_frame
+from prony.kinds.script.schema import ScriptWorkload
 from prony.model.experiment_data import ExperimentData
-from prony.model.script import ScriptWorkload
 from prony.report import render
-from prony.report.script_curves import MOST_POINTS, curves
 
 TRAIN, TEST = labels_text({"split": "train"}), labels_text({"split": "te<st"})
 

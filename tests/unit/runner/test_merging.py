@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from prony.instruments.reply_digests import Digests
 from prony.instruments.requests import Taken, request_frame
 from prony.instruments.samples import telemetry_frame
+from prony.kinds.service.merge import Rows, merged_rows
 from prony.model.clients import ClientSide, Timing
 from prony.model.job import Job
 from prony.model.result import Failure, Phase, Repetition, Result, ResultState
 from prony.ports.driver import Digest
 from prony.runner.folder import write_frame, write_noun
-from prony.runner.merge_gang import Rows, merge, merged_rows
+from prony.runner.merge_gang import merge
 from prony.runner.parts import PartFolder
 
 AT = datetime(2025, 6, 1, tzinfo=UTC)

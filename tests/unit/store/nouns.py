@@ -10,13 +10,14 @@ from typing import Any
 from sqlalchemy import text
 
 from prony.instruments.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.calibration import Calibration
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
 from prony.model.estimate import Estimate, Grade, Summary, Verdict
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.metric import HEADLINE
-from prony.model.recipe import Matrix, ModelWorkload, Recipe
+from prony.model.recipe import Matrix, Recipe
 from prony.model.result import Repetition, Result, ResultState
 from prony.store.database import reading
 from prony.store.store import Store

@@ -2988,7 +2988,7 @@ export interface components {
         };
         /**
          * EngineUnit
-         * @description One engine on one compute unit: an ability of the device. `seed_name` is its name in a SARK campaign.
+         * @description One engine on one compute unit: an ability of the device. `seed_name` is its name in campaigns.
          */
         EngineUnit: {
             /** Description */
@@ -3852,7 +3852,7 @@ export interface components {
              * Workload
              * @description what is measured, chosen by `kind`
              */
-            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["ServiceWorkload"] | components["schemas"]["ScriptWorkload"];
+            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
         };
         /**
          * JobBatch
@@ -5629,7 +5629,7 @@ export interface components {
              * Workload
              * @description what is measured, chosen by `kind`
              */
-            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["ServiceWorkload"] | components["schemas"]["ScriptWorkload"];
+            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
         };
         /**
          * RecipeAlarm

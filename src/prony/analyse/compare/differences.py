@@ -113,7 +113,8 @@ def _model(entry: Entry) -> Flat:
 def _settings(entry: Entry) -> Flat:
     job, effective = entry.job, entry.result.effective
     sections = {"workload": job.workload, "measure": job.measure, "load": job.load}
-    mine = [name for name in sections if name != ("measure" if job.workload.kind == "service" else "load")]
+    other = "load" if job.workload.section == "measure" else "measure"
+    mine = [name for name in sections if name != other]
     found: Flat = {}
     for name in mine:
         found |= _flat(sections[name].model_dump(mode="json", exclude_none=True), name)

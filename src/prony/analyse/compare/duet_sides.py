@@ -16,7 +16,7 @@ from prony.analyse.estimates import across_runs
 from prony.analyse.verdict import verdict_of
 from prony.model.estimate import Estimate, Grade, Summary, Verdict, metric_in
 from prony.model.experiment_data import Entry
-from prony.model.recipe import Scalar
+from prony.model.workload import Scalar
 
 _DISTURBED = "contaminated"
 # What is said of a job with one run because it has one, and is untrue of all runs of a side together.

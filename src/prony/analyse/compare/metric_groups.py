@@ -14,6 +14,7 @@ from typing import Literal
 
 from prony.errors import InputError
 from prony.model.metric import METRICS, Metric, key_of
+from prony.model.workload import workload_class
 
 # Extremes and spreads of a run say little of the next run.
 _WHOLE = ("wall_s", "cpu_s")
@@ -27,28 +28,6 @@ class MetricChoice:
     family: str
 
 
-# By kind of workload: each family's headline, and the metrics that belong to it.
-_FAMILIES: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
-    "model": {
-        "inference": ("inference_ms.p50", ("inference_ms", "throughput_per_s", "inference_cpu_ms", "energy_j")),
-        "cold start": ("cold_start_ms.p50", ("cold_start_ms", "load_ms", "first_inference_ms", "import_ms")),
-        "memory": ("rss_peak_mib.p50", ("rss_peak_mib", "memory_mib", "vram_peak_mib")),
-    },
-    "service": {
-        "latency": ("e2e_ms.p50", ("e2e_ms", "service_ms", "ttfb_ms")),
-        "first token": ("ttft_ms.p50", ("ttft_ms", "ttft_content_ms")),
-        "tokens": ("tpot_ms.p50", ("tpot_ms", "itl_ms", "tokens_per_s_per_user")),
-        "throughput": (
-            "throughput_per_s.p50",
-            ("throughput_per_s", "output_tokens_per_s", "total_tokens_per_s", "goodput_per_s", "items_per_s"),
-        ),
-        "errors": ("error_rate.mean", ("error_rate",)),
-        "quality": ("quality.mean", ("quality",)),
-        "highest load": ("highest_load.p50", ("highest_load",)),
-    },
-}
-
-
 def choose_metrics(
     kind: str, known: Collection[str], metrics: Collection[str], own: Mapping[str, Metric] = MappingProxyType({})
 ) -> list[MetricChoice]:
@@ -59,7 +38,7 @@ def choose_metrics(
     if own:
         return _choose_script_metrics(known, own)
     found: list[MetricChoice] = []
-    for family, (headline, members) in _FAMILIES.get(kind, {}).items():
+    for family, (headline, members) in workload_class(kind).families.items():
         mine = [key for key in known if key_of(key).metric in members and _is_shown(key)]
         if headline in known:
             found.append(MetricChoice(headline, "headline", family))

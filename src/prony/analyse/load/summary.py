@@ -25,7 +25,7 @@ from prony.model.device import Environment
 from prony.model.estimate import Summary
 from prony.model.job import Job
 from prony.model.load import Load
-from prony.model.metric import HEADLINES
+from prony.model.metric import LOAD_HEADLINE
 from prony.model.recipe import Measure
 from prony.model.result import Repetition, Result
 
@@ -64,7 +64,7 @@ def summarise_runs(
     measured = tuple(_build_run(run) for run in used)
     listed, outlier_count = outliers(measured, _METRIC)
     evidence = LoadEvidence(
-        job, result, selection, measured, figures.estimates.get(HEADLINES["service"]), environment,
+        job, result, selection, measured, figures.estimates.get(LOAD_HEADLINE), environment,
         load=job.load, used=used, all_runs=judged, estimates=figures.estimates, searched=searched,
         sides={index: one.client for index, one in known.items() if one.client is not None},
     )  # fmt: skip

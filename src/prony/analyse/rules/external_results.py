@@ -10,7 +10,7 @@ from prony.model.estimate import Reason
 
 def no_samples(evidence: Evidence) -> Iterator[Reason]:
     """Nothing here can be computed again, and no interval can be given."""
-    if (who := _who(evidence)) is not None:
+    if (who := reporter_of(evidence)) is not None:
         yield suspect(
             "reported",
             f"These figures were reported by {who}, medians and means alone: no sample is stored, so no interval, no "
@@ -20,7 +20,7 @@ def no_samples(evidence: Evidence) -> Iterator[Reason]:
 
 def warmup_unknown(evidence: Evidence) -> Iterator[Reason]:
     """The first inferences of a process are slow, and they are among those that were counted."""
-    if (who := _who(evidence)) is not None:
+    if (who := reporter_of(evidence)) is not None:
         yield suspect(
             "warmup_not_separated",
             f"The report of {who} does not tell warm inferences from the first ones: mean, maximum and deviation may "
@@ -28,21 +28,13 @@ def warmup_unknown(evidence: Evidence) -> Iterator[Reason]:
         )
 
 
-def unit_unverified(evidence: Evidence) -> Iterator[Reason]:
-    """A worker may compute elsewhere than it was asked to, and report success."""
-    if (who := _who(evidence)) is not None:
-        unit = evidence.job.model.unit
-        yield suspect(
-            "unit_not_verified", f"The report of {who} does not say what really computed: {unit} was asked for."
-        )
-
-
 def machine_unwatched(evidence: Evidence) -> Iterator[Reason]:
     """What else the machine did, nobody looked at."""
-    if (who := _who(evidence)) is not None:
+    if (who := reporter_of(evidence)) is not None:
         yield suspect("machine_not_watched", f"The report of {who} says nothing of what else the machine did.")
 
 
-def _who(evidence: Evidence) -> str | None:
+def reporter_of(evidence: Evidence) -> str | None:
+    """Return whose report the numbers are from; None where they are from samples."""
     reported = evidence.result.reported
     return reported.by if reported is not None and evidence.headline is not None else None

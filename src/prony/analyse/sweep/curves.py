@@ -95,7 +95,7 @@ class Group:
 
 
 def is_sweepable(entry: Entry) -> bool:
-    return entry.job.workload.kind == "service" and entry.job.load.way in LEVELS
+    return entry.job.workload.section == "load" and entry.job.load.way in LEVELS
 
 
 def group_by_level(jobs: Iterable[LoadedJob]) -> list[tuple[str, str, list[Group]]]:

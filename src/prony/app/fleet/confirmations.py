@@ -32,8 +32,9 @@ from prony.model.experiment import Experiment, ExperimentState
 from prony.model.history import Change, ChangeState, Point
 from prony.model.job import Job
 from prony.model.queue import Lot
-from prony.model.recipe import Duet, Matrix, ModelWorkload, Recipe, Scalar
+from prony.model.recipe import Duet, Matrix, Recipe
 from prony.model.states import IDLE_ONLY
+from prony.model.workload import Scalar
 from prony.recipe import dump
 from prony.recipe.expand import expand
 from prony.store import confirmations, queue, result_rows
@@ -126,7 +127,7 @@ def _counts(point: Point, metric: str) -> bool:
 
 def _sides(job: Job, old: Point, new: Point) -> tuple[Side, Side] | None:
     """Return the engine's versions, where they differ; all else that a history leaves open cannot be set back."""
-    if not isinstance(job.workload, ModelWorkload):
+    if _VERSION.removeprefix("workload.") not in type(job.workload).model_fields:
         return None
     names, versions = zip(*(_engine(one) for one in (old, new)), strict=True)
     if names[0] != names[1] or versions[0] == versions[1] or not all(versions):

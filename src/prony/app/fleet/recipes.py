@@ -15,6 +15,7 @@ from prony.model.check import Expected, Planned, RecipeCheck, RecipeProblem
 from prony.model.job import Job
 from prony.model.place import Demand
 from prony.model.queue import Compatibility, Fit, LotFit, Submission
+from prony.ports.workload import kind_of
 from prony.recipe import LoadedRecipe
 from prony.store.database import Connection
 from prony.store.series import durations
@@ -35,7 +36,7 @@ def estimate_duration(
     series = {job.id: [fingerprint(job, *machine) for machine in dict.fromkeys(machines)] for job in jobs}
     took = durations(connection, sorted({one for ids in series.values() for one in ids}))
     earlier = {job.id: median(known) for job in jobs if (known := _past_durations(series[job.id], took))}
-    seconds = [earlier.get(job.id, _by_load(job)) for job in jobs]
+    seconds = [earlier.get(job.id, kind_of(job.workload).prepare.expected_seconds(job)) for job in jobs]
     unknown = sum(one is None for one in seconds)
     if unknown == len(jobs):
         return Expected(basis="nothing like it was measured on these machines before")
@@ -54,16 +55,6 @@ def _basis(earlier: int, jobs: int) -> str:
 
 def _past_durations(series: Iterable[str], took: Mapping[str, Sequence[float]]) -> list[float]:
     return [median(took[one]) for one in series if one in took]
-
-
-def _by_load(job: Job) -> float | None:
-    """Return how long a load says that it lasts; of a model nobody can say."""
-    if job.workload.kind != "service":
-        return None
-    lasts = job.load.duration_ns
-    if job.load.stages is not None:
-        lasts = sum(stage.duration for stage in job.load.stages)
-    return None if lasts is None else job.load.repeats * lasts / 1e9
 
 
 _MOST_PLANNED = 200

@@ -16,7 +16,6 @@ from prony.app.fleet import uploads
 from prony.app.fleet.context import FleetContext
 from prony.errors import CapacityError, InputError, NotFoundError
 from prony.model.job import Job
-from prony.model.script import ScriptWorkload
 from prony.runner.scripts.archive import check_archive
 from prony.runner.scripts.packing import MOST_BYTES, REFERENCE
 from prony.store.home import Home
@@ -117,7 +116,7 @@ def store_scripts(home: Home, sha256: str, pieces: Iterable[bytes]) -> None:
 
 def check_scripts(jobs: Iterable[Job], home: Home) -> None:
     """Refuse a script whose files are not here: no agent could have them."""
-    for directory in dict.fromkeys(job.workload.directory for job in jobs if isinstance(job.workload, ScriptWorkload)):
+    for directory in dict.fromkeys(job.workload.folder for job in jobs):
         if directory is None:
             continue
         found = REFERENCE.fullmatch(directory)

@@ -188,6 +188,8 @@ class Openers(WorkPool[UnpackOrder | MergeOrder, UnpackedResult]):
 def main() -> None:
     import polars  # noqa: F401 - what every order needs, before the first one comes
 
-    import prony.analyse.summary  # noqa: F401
+    from prony.ports.workload import load_parts
+
+    load_parts("summary")
 
     work(carried_out)

@@ -89,7 +89,7 @@ def _add_device(parser: ArgumentParser) -> None:
 
 
 def _add_policy(parser: ArgumentParser) -> None:
-    parser.add_argument("--kinds", metavar="KINDS", default="model", help="kinds of workload that may run here (model)")
+    parser.add_argument("--kinds", metavar="KINDS", help="kinds of workload that may run here (model)")
     parser.add_argument("--model-schemes", metavar="SCHEMES", help="where models may come from (zoo,https)")
     parser.add_argument(
         "--model-private",
@@ -237,6 +237,7 @@ def _owner(options: Namespace) -> Owner:
 def _settings(options: Namespace) -> AgentSettings:
     from prony.agent.capabilities import labels_of
     from prony.agent.settings import AgentSettings, model_policy
+    from prony.ports.workload import default_kinds
 
     given = vars(options)
     link = _chosen_link(options)
@@ -261,7 +262,7 @@ def _settings(options: Namespace) -> AgentSettings:
         metrics_host=given.get("metrics_host", "127.0.0.1"),
         metrics_port=port,
         models=policy,
-        kinds=tuple(filter(None, given.get("kinds", "model").split(","))),
+        kinds=default_kinds() if (kinds := given.get("kinds")) is None else tuple(filter(None, kinds.split(","))),
         other_server=None if link is None else link.read_options(options),
     )
 

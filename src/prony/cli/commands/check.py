@@ -46,8 +46,8 @@ def command(options: Namespace) -> int:
 def _here(options: Namespace) -> RecipeCheck:
     from prony.app.api import check_names
     from prony.app.check_target import check_target
-    from prony.app.scripts import engine_notes, unused_image_notes
     from prony.model.check import Planned, RecipeCheck
+    from prony.ports.workload import kind_of
     from prony.recipe import load
 
     loaded = load(options.recipe, options.set)
@@ -55,18 +55,19 @@ def _here(options: Namespace) -> RecipeCheck:
     check_names(jobs)
     check_target(loaded)
     recipe = loaded.recipe
+    kind = kind_of(recipe.workload).prepare
     planned = tuple(Planned(title=job.title, cell=job.cell) for job in jobs)
     return RecipeCheck(
         name=recipe.name, kind=recipe.workload.kind, dialect=loaded.dialect, jobs=len(jobs), planned=planned,
-        notes=(*loaded.notes, *unused_image_notes(jobs, "this machine"), *engine_notes(jobs)),
+        notes=(*loaded.notes, *kind.notes(jobs, "this machine"), *kind.refusals_here(jobs)),
     )  # fmt: skip
 
 
 def _there(options: Namespace) -> RecipeCheck:
-    from prony.app.scripts import unused_image_notes
     from prony.cli.remote import connect
     from prony.cli.submit import AGENTS_MACHINE, submission_of
     from prony.errors import InputError
+    from prony.ports.workload import kind_of
     from prony.recipe import load
 
     loaded = load(options.recipe, options.set)
@@ -75,7 +76,7 @@ def _there(options: Namespace) -> RecipeCheck:
     if found.problems:  # what is right here and wrong there: another version, or a plug-in that it lacks
         first = found.problems[0]
         raise InputError(f"the server says: {first.message}", hint=first.hint, code="recipe")
-    notes = unused_image_notes(loaded.jobs("check"), AGENTS_MACHINE)
+    notes = kind_of(loaded.recipe.workload).prepare.notes(loaded.jobs("check"), AGENTS_MACHINE)
     return found.model_copy(update={"notes": (*found.notes, *notes)})
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prony.cli.arguments import Ending, add_json, add_report, add_server
+from prony.ports.workload import kind_of
 
 if TYPE_CHECKING:
     from prony.app.api import Bench
@@ -129,14 +130,11 @@ def _print_comparison(found: Comparison, options: Namespace) -> int:
 def _have_versions(bench: Bench, loaded: LoadedRecipe) -> None:
     """Give each version of an engine that the recipe names, and this machine has not, an environment of its own."""
     from prony.cli.output import print_note
-    from prony.model.recipe import ModelWorkload
     from prony.runner.engines import versions
 
     known = versions(bench.home.engines)
     for job in loaded.jobs("versions"):
-        work = job.workload
-        if isinstance(work, ModelWorkload) and work.engine_version is not None:
-            wanted = (work.engine, work.engine_version)
-            if wanted not in known:
-                bench.add_engine(work.engine, version=work.engine_version, say=print_note)
-                known.append(wanted)
+        wanted = kind_of(job.workload).prepare.engine_version(job.workload)
+        if wanted is not None and wanted not in known:
+            bench.add_engine(wanted[0], version=wanted[1], say=print_note)
+            known.append(wanted)

@@ -12,29 +12,29 @@ from prony.errors import InputError
 from prony.model.comparison import Conclusion, Contrast, Effect, percent_text
 from prony.model.estimate import Estimate
 from prony.model.experiment_data import Entry
-from prony.model.metric import metric_of
+from prony.model.metric import key_of, metric_of
 
-_LATENCY = {"model": "inference_ms", "service": "e2e_ms"}
 _METHOD = "one number against one; fixed limit"
 
 
 def fixed_contrasts(baseline: Entry, candidate: Entry) -> tuple[Contrast, ...]:
     """Return a contrast for each limit; those that a side has no number for are insufficient."""
-    kind = baseline.job.workload.kind
-    if kind not in _LATENCY:
+    workload = baseline.job.workload
+    if workload.headline is None:
         raise InputError(
-            "the fixed limits are for latencies of models and services, and a script has none",
+            f"the fixed limits are for latencies of models and services, and a {workload.kind} has none",
             hint="leave --rule out", code="not_comparable",
         )  # fmt: skip
-    limits = {f"{_LATENCY[kind]}.{name}": 0.10 for name in ("mean", "p95", "p99")} | {"throughput_per_s.p50": 0.10}
-    if kind == "service":
+    latency = key_of(workload.headline).metric
+    limits = {f"{latency}.{name}": 0.10 for name in ("mean", "p95", "p99")} | {"throughput_per_s.p50": 0.10}
+    if workload.section == "load":
         limits["error_rate.mean"] = 0.01
     return tuple(_contrast(key, limit, baseline, candidate) for key, limit in limits.items())
 
 
 def _contrast(key: str, limit: float, baseline: Entry, candidate: Entry) -> Contrast:
     before, after = (entry.summary.estimates.get(key) for entry in (baseline, candidate))
-    metric, is_share = metric_of(key), key.startswith("error_rate")
+    metric, is_share = metric_of(key, baseline.summary.metrics), key.startswith("error_rate")
     title = f"{title_of(baseline, candidate)}: {'success rate' if is_share else key}"
     first, second = _number(before, is_share=is_share), _number(after, is_share=is_share)
     effect, conclusion = None, Conclusion.INSUFFICIENT

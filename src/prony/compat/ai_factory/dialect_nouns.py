@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from prony.model.base import Noun
-from prony.model.recipe import Scalar
+from prony.model.workload import Scalar
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]

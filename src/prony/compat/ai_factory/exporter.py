@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from prony import __version__
 from prony.compat.ai_factory.exporter_metrics import logs_summary, metrics_text
@@ -23,9 +23,13 @@ from prony.errors import NotFoundError
 from prony.instruments.request_lines import Log, read_log
 from prony.instruments.requests import OK
 from prony.model.experiment_data import Entry
+from prony.model.job import Job
 from prony.model.result import Repetition
 from prony.report.exported import ExportedLoad
 from prony.report.plots.load_series import requests_of
+
+if TYPE_CHECKING:
+    from prony.kinds.service.schema import ServiceWorkload
 
 ORIGIN = "origin"  # of a result folder that was imported: its files as they came
 DIALECT = "ai-factory"
@@ -65,9 +69,13 @@ def write(load: ExportedLoad, to: Path) -> list[Path]:
     return made
 
 
+def _workload(job: Job) -> ServiceWorkload:
+    return cast("ServiceWorkload", job.workload)  # only loads are written in this format
+
+
 def service_type(entry: Entry) -> str:
     """Return the nearest of its words for what was loaded."""
-    workload = entry.job.service
+    workload = _workload(entry.job)
     if workload.service in _OWN:
         return str(workload.service)
     driver = workload.driver or ""
@@ -133,7 +141,7 @@ def _run_of(load: ExportedLoad, run: Repetition, identity: str) -> dict[str, Any
     entry = load.entry
     service, sends = (_section(load, name) for name in ("service", "client"))
     job, result, device = entry.job, entry.result, entry.environment.device
-    workload = job.service
+    workload = _workload(job)
     facts = result.service
     phase = run.phases["measure"]
     ended = run.started_at + timedelta(microseconds=(phase.end_ns - phase.begin_ns) // 1000)
@@ -190,7 +198,7 @@ def _clients(load: ExportedLoad) -> int:
 def _recipe_of(load: ExportedLoad) -> dict[str, Any]:
     """Return the four sections as they were written, or else the job in them; `raw_data` is what it can be run from
     again."""
-    job, workload = load.entry.job, load.entry.job.service
+    job, workload = load.entry.job, _workload(load.entry.job)
     kept = job.model_dump(mode="json", include={"name", "workload", "load", "limits", "labels"}, exclude_defaults=True)
     kept["workload"]["kind"] = workload.kind
     if written := _written_recipe(load):

@@ -22,13 +22,14 @@ from prony.compat.ai_factory.request_summary import summary_of
 from prony.compat.ai_factory.result_files import Benchmark, benchmarks_in, read_benchmark
 from prony.errors import InputError
 from prony.instruments.request_lines import Log, frame_of, place_requests
+from prony.kinds.service.schema import ServiceWorkload
 from prony.model.clients import ServiceFacts
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.load import Closed, Load
 from prony.model.place import Place
-from prony.model.recipe import Recipe, ServiceWorkload
+from prony.model.recipe import Recipe
 from prony.model.result import Failure, Origin, Phase, Repetition, Reported, ResultState
 from prony.recipe import LoadedRecipe, loads
 from prony.runner.folder import ResultFolder, write_frame, write_noun

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from prony.errors import CapacityError, InputError
 from prony.model.base import Noun
-from prony.model.recipe import Scalar
+from prony.model.workload import Scalar
 from prony.ports.driver import Cause, Digest, Keeps, Prepared, Reply, Request, Wants
 
 _SHELLS = ("bash", "sh")

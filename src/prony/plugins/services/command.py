@@ -13,7 +13,7 @@ from pydantic import Field
 
 from prony.load.endpoint import parse
 from prony.model.base import Noun
-from prony.model.recipe import Scalar
+from prony.model.workload import Scalar
 from prony.plugins.services import programs
 from prony.plugins.services.asking import SilentError, ask, lacks
 from prony.plugins.services.launch import text

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from prony.errors import CapacityError
 from prony.model.base import Noun
-from prony.model.recipe import Scalar
+from prony.model.workload import Scalar
 from prony.plugins.services import programs
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start

@@ -11,7 +11,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from prony.model.quantity import SizeBytes
-from prony.model.recipe import Scalar
+from prony.model.workload import Scalar
 from prony.plugins.services import programs
 from prony.plugins.services.asking import SilentError, ask, lacks
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text

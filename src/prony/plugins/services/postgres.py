@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from prony.errors import NotFoundError
-from prony.model.recipe import Scalar
+from prony.model.workload import Scalar
 from prony.plugins.services import programs
 from prony.plugins.services.asking import READY_S
 from prony.plugins.services.launch import Server, ServiceOptions, lacking, start_of, text

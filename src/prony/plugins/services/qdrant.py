@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from prony.model.recipe import Scalar
+from prony.model.workload import Scalar
 from prony.plugins.services.asking import ask_json, lacks, pick_values
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
 from prony.ports.driver import Endpoint

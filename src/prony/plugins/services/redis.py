@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, ClassVar
 from pydantic import Field
 
 from prony.errors import SutError
-from prony.model.recipe import Scalar
+from prony.model.workload import Scalar
 from prony.plugins.services.asking import READY_S, SETTINGS_S
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.recipe import ModelWorkload, Workload
 from prony.model.shown import visible
+from prony.ports.workload import shown_kind
 from prony.report import entry_fields
 
 # What identifies the row and its circumstances; empty where unknown.
@@ -33,6 +33,8 @@ NUMBERS: tuple[str, ...] = (
     "output_tokens_per_s", "input_tokens_per_s", "total_tokens_per_s", "tokens_per_s_per_user", "items_per_s",
     "bytes_per_s", "in_flight", "quality", "highest_load", "error_rate",
 )  # fmt: skip
+# What a kind of workload may say that was asked for; empty where it says nothing of it.
+_ASKED = ("unit", "batch_size", "threads_asked", "precision_asked")
 _PARTS = ("", ".low", ".high", ".count")
 COLUMNS: tuple[str, ...] = FACTS + tuple(f"{key}{part}" for key in NUMBERS for part in _PARTS)
 # A spreadsheet takes a cell that begins so for a formula and runs it.
@@ -55,12 +57,13 @@ def _facts(dossier: ExperimentData, entry: Entry) -> list[str]:
     job, result, summary, device = entry.job, entry.result, entry.summary, entry.environment.device
     work, effective = job.workload, result.effective
     failed = entry_fields.failures(entry)
+    asked = shown_kind(work.kind).report.settings(work)
     return [
         dossier.experiment.id, dossier.experiment.name, job.id, summary.title, str(result.state),
         str(summary.verdict.grade), "; ".join(one.text for one in summary.verdict.reasons),
         entry_fields.failure_text(failed[0][1]) if failed else "",
         work.subject, result.model.sha256 if result.model else "", work.tool,
-        effective.engine_version if effective else "", *_model_settings(work),
+        effective.engine_version if effective else "", *(asked.get(name, "") for name in _ASKED),
         effective.device if effective else "", effective.precision if effective else "",
         "" if effective is None or effective.threads is None else str(effective.threads),
         device.name, device.hardware_id, device.software_id, result.started_at.isoformat(),
@@ -68,16 +71,9 @@ def _facts(dossier: ExperimentData, entry: Entry) -> list[str]:
     ]  # fmt: skip
 
 
-def _model_settings(work: Workload) -> list[str]:
-    """Return what only a model is asked for: unit, batch size, threads and precision."""
-    if not isinstance(work, ModelWorkload):
-        return [""] * 4
-    return [work.unit, str(work.batch_size), "" if work.threads is None else str(work.threads), work.precision]
-
-
 def _script_columns(dossier: ExperimentData) -> list[str]:
     """Return what scripts told: their columns come after all others, because nobody knows their names before."""
-    keys = dict.fromkeys(key for entry in dossier.entries for key in entry_fields.own_keys(entry.summary))
+    keys = dict.fromkeys(key for entry in dossier.entries for key in entry_fields.own_columns(entry))
     return [key for key in keys if key not in NUMBERS and key.removesuffix(".p50") not in NUMBERS]
 
 

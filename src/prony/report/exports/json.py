@@ -10,9 +10,9 @@ from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.estimate import Estimate, Summary, Verdict, verdict_on
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import METRICS, key_of
+from prony.ports.workload import shown_kind
 from prony.report.findings import findings
 from prony.report.method_sentences import decisions
-from prony.report.script_curves import curves
 
 # Raised when a key changes its meaning or goes away; new keys may appear at any time.
 VERSION = 1
@@ -45,6 +45,7 @@ def _experiment(dossier: ExperimentData) -> dict[str, Any]:
 
 def _job(entry: Entry) -> dict[str, Any]:
     result, summary = entry.result, entry.summary
+    shown = shown_kind(entry.job.workload.kind).report
     told = summary.model_dump(
         mode="json",
         include={
@@ -74,7 +75,8 @@ def _job(entry: Entry) -> dict[str, Any]:
             key: one.model_dump(mode="json") | {"unit": _unit(summary, key)} for key, one in summary.spread.items()
         },
         "result": result.model_dump(mode="json", exclude={"job_id", "experiment_id", "state"}),
-        "curves": [one.as_json() for one in curves(entry)],
+        "sections": [one.model_dump(mode="json") for one in shown.sections(entry)],
+        "curves": shown.curves(entry),
         "environment": entry.environment.model_dump(mode="json"),
     }
 

@@ -202,8 +202,7 @@ def _parameters(entry: Entry, mlperf: Mlperf, judged: MlperfVerdict) -> dict[str
 
 
 def _sut(entry: Entry) -> str:
-    work = entry.job.service
-    return work.service or work.endpoint or entry.summary.title
+    return entry.job.workload.subject or entry.summary.title
 
 
 def _long_enough(mlperf: Mlperf, judged: MlperfVerdict) -> bool:

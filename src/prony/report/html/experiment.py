@@ -7,36 +7,33 @@ from collections.abc import Sequence
 from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.estimate import Grade
 from prony.model.experiment_data import ExperimentData
+from prony.ports.workload import Drawings, Page, shown_kind
 from prony.report import entry_fields, gate_tables
 from prony.report.findings import findings
 from prony.report.html.analysis import axes_section, comparison_section, cost_section, history_section
-from prony.report.html.job import articles
-from prony.report.html.load import load_samples, load_section
+from prony.report.html.job import MOST_DRAWN, articles
 from prony.report.html.method import method
 from prony.report.html.page import whole
-from prony.report.html.tags import Html, add_caption, grid, join_html, scrolling, section, tag
+from prony.report.html.tags import Html, grid, join_html, scrolling, section, tag
 from prony.report.notes import Note, instrument, notes, whose
-from prony.report.plots import jobs as plots
-from prony.report.plots.series import Run, runs
 from prony.report.table import Column, Row, table
 
 
 def render(dossier: ExperimentData) -> str:
     """Return the whole page. It refers to nothing outside itself and holds no script."""
     account = AnalysedExperiment.of(dossier)
-    samples = {entry.job.id: runs(entry) for entry in dossier.entries if entry_fields.is_model(entry)}
-    loaded = load_samples(dossier)
+    drawn = _draw(dossier)
     parts = [
         ("found", "Found", _show_findings(dossier)),
         ("gates", "Gates", _gates(dossier)),
         ("sides", "The two sides", comparison_section(account)),
         ("history", "History", history_section(account)),
-        ("loads", "Load", load_section(dossier, loaded)),
+        *((one.anchor, one.name, one.body) for one in drawn.pages if one.is_before_results),
         ("results", "Results", _results(dossier)),
         ("axes", "Two axes", axes_section(account)),
         ("cost", "Cost", cost_section(account)),
-        ("plots", "Plots", _plots(dossier, samples)),
-        ("jobs", "Jobs", section("jobs", "Each job", *articles(dossier, samples, loaded))),
+        *((one.anchor, one.name, one.body) for one in drawn.pages if not one.is_before_results),
+        ("jobs", "Jobs", section("jobs", "Each job", *articles(dossier, drawn.apart))),
         ("method", "Method", method(account)),
     ]
     links = [tag("a", name, href=f"#{anchor}") for anchor, name, part in parts if part is not None]
@@ -44,6 +41,22 @@ def render(dossier: ExperimentData) -> str:
                "Every number can be computed again from its result folder.")  # fmt: skip
     body = join_html((_top(dossier, links), tag("main", *(part for _, _, part in parts)), foot))
     return whole(f"{dossier.experiment.name}: Prony report", body)
+
+
+def _draw(dossier: ExperimentData) -> Drawings:
+    """Return what each kind of workload draws of its jobs; only the first jobs are drawn one by one."""
+    if not dossier.entries:
+        nothing = tag("p", "There is nothing to draw: no job has a number.")
+        return Drawings((Page("plots", "Plots", section("plots", "Plots", nothing)),))
+    first = {entry.job.id for entry in dossier.entries[:MOST_DRAWN]}
+    pages: list[Page] = []
+    apart: dict[str, Html] = {}
+    for kind in dict.fromkeys(entry.job.workload.kind for entry in dossier.entries):
+        mine = [entry for entry in dossier.entries if entry.job.workload.kind == kind]
+        drawn = shown_kind(kind).report.draw(dossier.model_copy(update={"entries": tuple(mine)}), first)
+        pages += drawn.pages
+        apart |= drawn.apart
+    return Drawings(tuple(pages), apart)
 
 
 def _top(dossier: ExperimentData, links: Sequence[Html]) -> Html:
@@ -108,20 +121,3 @@ def _note(note: Note, job_count: int) -> Html:
     style = f"mark {note.grade}" if note.grade else "mark muted"
     jobs = whose(note, job_count)
     return tag("li", tag("span", mark, class_=style), tag("b", f"{jobs}: ") if jobs else None, note.text)
-
-
-def _plots(dossier: ExperimentData, samples: dict[str, list[Run]]) -> Html | None:
-    entries = [entry for entry in dossier.entries if entry_fields.is_model(entry)]
-    if dossier.entries and not entries:
-        return None
-    drawn = (
-        ("Median inference.", "The mark is the median of runs, the bar its interval, the pale dots below it the median "
-         "of each single run (grey: left out). ● valid, ▲ suspect, ✖ void; hollow means that there is no interval.",
-         plots.comparison(entries, samples)),
-        ("Cold against warm.", "Loading the model, the first inference after it, and the warm median.",
-         plots.cold_warm(entries)),
-        ("Memory by phase.", "Resident memory at the end of each phase, anonymous and file-backed apart; the tick is "
-         "the process after importing the engine, the diamond the kernel's high-water mark.", plots.memory(entries)),
-    )  # fmt: skip
-    shown = [add_caption(title, text, plot) for title, text, plot in drawn if plot is not None]
-    return section("plots", "Plots", *(shown or [tag("p", "There is nothing to draw: no job has a number.")]))

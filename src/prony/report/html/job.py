@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import METRICS, key_of
-from prony.model.recipe import ModelWorkload
-from prony.model.result import OutputCheck, ScriptFacts
-from prony.model.script import ScriptWorkload
-from prony.report import entry_fields, number, script_curves
-from prony.report.html import load as html_load
+from prony.model.result import OutputCheck
+from prony.ports.workload import shown_kind
+from prony.report import entry_fields, number
 from prony.report.html import runs as html_runs
 from prony.report.html.tags import Html, add_caption, fold, grid, join_html, pairs, tag
 from prony.report.plots import job
-from prony.report.plots.load_series import LoadRun
-from prony.report.plots.series import Run
 
 # Drawing costs a good tenth of a second a job; a page of hundreds would open for nobody.
 MOST_DRAWN = 24
 _MOST_TOLD = 12
+BESIDE = ("Beside the run.", "What the machine's own counters said meanwhile.")
 _KEY_FIGURES = (
     "inference_ms.p50", "e2e_ms.p50", "throughput_per_s", "ttft_ms.p50", "itl_ms.p50", "load_ms", "first_inference_ms",
     "cold_start_ms", "memory_mib",
 )  # fmt: skip
 
 
-def articles(dossier: ExperimentData, samples: dict[str, list[Run]], loaded: dict[str, list[LoadRun]]) -> list[Html]:
-    """Return one article a job, in the order of the table."""
+def articles(dossier: ExperimentData, drawn: Mapping[str, Html]) -> list[Html]:
+    """Return one article a job, in the order of the table, with what is drawn of it alone."""
     if not dossier.entries:
         return [tag("p", "No job has a result yet.")]
     made = []
     for place, entry in enumerate(dossier.entries):
-        if place >= MOST_DRAWN:
-            drawn = _not_drawn()
-        elif entry.job.workload.kind == "script":
-            drawn = _beside(entry)
-        elif entry_fields.is_load(entry):
-            drawn = _load_plots(entry, loaded.get(entry.job.id, []))
-        else:
-            drawn = _plots(entry, samples.get(entry.job.id, []))
-        made.append(_article(entry, place, drawn))
+        plots = drawn.get(entry.job.id) if place < MOST_DRAWN else _not_drawn()
+        made.append(_article(entry, place, plots or telemetry_plot(entry)))
     return made
+
+
+def telemetry_plot(entry: Entry) -> Html:
+    """Return what the machine's own counters said, where a kind of workload draws nothing of its own."""
+    plot = job.telemetry(entry)
+    shown = () if plot is None else (add_caption(*BESIDE, plot),)
+    return tag("div", *shown, class_="pair")
 
 
 def _not_drawn() -> Html:
@@ -106,45 +105,10 @@ def _metric_name(entry: Entry, key: str) -> str:
     return METRICS[parts.metric].name.rsplit("_", 1)[0].replace("_", " ").removesuffix(" per")
 
 
-def _beside(entry: Entry) -> Html:
-    drawn = (
-        ("Step by step.", "What was told at each step: a line for each run, a colour for each set of labels and rank.",
-         script_curves.over_steps(entry, script_curves.curves(entry))),
-        ("Beside the run.", "What the machine's own counters said meanwhile.", job.telemetry(entry)),
-    )  # fmt: skip
-    return tag(
-        "div", *(add_caption(title, text, plot) for title, text, plot in drawn if plot is not None), class_="pair"
-    )
-
-
-def _plots(entry: Entry, runs: list[Run]) -> Html:
-    drawn = (
-        ("Runs.", "One row a fresh process: its samples, their density and its median. A run that was left out is red.",
-         job.distribution(entry, runs)),
-        ("In order.", "Samples as they were taken, run after run; outliers are circled.",
-         job.timeline(entry, runs)),
-        ("Beside the run.", "What the machine's own counters said meanwhile.", job.telemetry(entry)),
-    )  # fmt: skip
-    shown = [add_caption(title, text, plot) for title, text, plot in drawn if plot is not None]
-    if not runs and not entry_fields.has_failed(entry):
-        shown.append(tag("p", f"No samples could be read in {entry.folder}.", class_="muted"))
-    return tag("div", *shown, class_="pair")
-
-
-def _load_plots(entry: Entry, runs: list[LoadRun]) -> Html:
-    beside = job.telemetry(entry)
-    shown = html_load.job_plots(entry, runs)
-    if beside is not None:
-        shown.append(add_caption("Beside the run.", "What the machine's own counters said meanwhile.", beside))
-    if not runs and not entry_fields.has_failed(entry):
-        shown.append(tag("p", f"No requests could be read in {entry.folder}.", class_="muted"))
-    return join_html((tag("div", *shown, class_="pair"), html_load.job_tables(entry)))
-
-
 def _behind(entry: Entry) -> Html:
     blocks = (
         ("All numbers", _numbers(entry)),
-        ("Settings asked for and effective", _settings(entry)),
+        *((one.title, pairs(one.facts)) for one in shown_kind(entry.job.workload.kind).report.sections(entry)),
         ("Model and inputs", _inputs(entry)),
         ("Output check", _check(entry.result.check)),
         ("Repetitions", html_runs.repetitions(entry)),
@@ -165,63 +129,6 @@ def _numbers(entry: Entry) -> Html | None:
         for one in entry.summary.missing
     ]
     return grid(["metric", "value", "interval", "method, count, confidence"], rows, numeric=(1, 2)) if rows else None
-
-
-def _settings(entry: Entry) -> Html:
-    asked, effective = entry.job.workload, entry.result.effective
-    if isinstance(asked, ScriptWorkload):
-        return _script_settings(asked, entry.result.script)
-    if not isinstance(asked, ModelWorkload):
-        return _load_settings(entry)
-    told: list[tuple[str, str | None]] = [
-        ("engine asked for", asked.engine),
-        ("unit asked for", asked.unit),
-        ("batch size", str(asked.batch_size)),
-        ("threads asked for", str(asked.threads) if asked.threads else "default"),
-        ("precision asked for", asked.precision),
-    ]
-    told += [(f"option {name}", str(value)) for name, value in asked.options.items()]
-    if effective is not None:
-        coverage = ", ".join(f"{name} {number.share(value)}" for name, value in effective.provider_coverage.items())
-        told += [
-            ("effective engine", f"{effective.engine} {effective.engine_version}"),
-            ("effective device", effective.device),
-            ("effective precision", effective.precision),
-            ("effective threads", None if effective.threads is None else str(effective.threads)),
-            ("interpreter", effective.python),
-            ("nodes by provider", coverage or None),
-        ]
-        told += list(effective.details.items())
-    return pairs(told)
-
-
-def _script_settings(asked: ScriptWorkload, did: ScriptFacts | None) -> Html:
-    """Return what was executed; values of variables may be secret and are left out."""
-    launch = asked.launch
-    told: list[tuple[str, str | None]] = [
-        ("command asked for", asked.subject), ("directory", asked.directory), ("image", asked.image),
-        ("variables", ", ".join(asked.environment) or None),
-        ("launch", f"{launch.kind}, {launch.processes} processes on {launch.nodes} nodes"),
-        ("reduced by", asked.reduce),
-    ]  # fmt: skip
-    if did is not None:
-        told += [("command", " ".join(did.command)), ("program", did.program or None)]
-        told += [("folder's checksum", did.directory or None), ("launcher", did.launcher or None)]
-        told += [("nodes", ", ".join(did.nodes) or None)]
-        told += [("not honoured", note) for note in did.notes]
-    return pairs(told)
-
-
-def _load_settings(entry: Entry) -> Html:
-    """Return what was loaded and how, as the recipe says; secrets are names of variables there, never values."""
-    work, load = entry.job.service, entry.job.load
-    told: list[tuple[str, str | None]] = [("service", work.service), ("endpoint", work.endpoint)]
-    told += [("driver", work.driver), ("task", work.task)]
-    for word, options in (("setting", work.settings), ("option", work.options), ("prompts", work.prompts)):
-        told += [(f"{word} {name}", str(value)) for name, value in options.items()]
-    written = load.model_dump(mode="json", exclude_defaults=True)
-    told += [(f"load {name}", str(value)) for name, value in (written or {"closed": "one user"}).items()]
-    return pairs(told)
 
 
 def _inputs(entry: Entry) -> Html | None:

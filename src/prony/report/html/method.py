@@ -7,13 +7,14 @@ from prony.model.device import Environment
 from prony.model.experiment_data import ExperimentData
 from prony.model.metric import metric_of
 from prony.model.quantity import duration_text, size_text
+from prony.ports.workload import shown_kind
 from prony.report import entry_fields, number
 from prony.report.escaping import unknown
 from prony.report.html.tags import Html, fold, grid, join_html, pairs, section, tag
 from prony.report.method_sentences import decisions
 from prony.report.notes import instrument
 
-_HOW = (
+HOW = (
     "Each repetition is a fresh process of the engine. A run's own number (its median, say) is one observation; "
     "intervals come from the spread between runs, because samples of one process are more alike than processes are. "
     "Where an interval was made otherwise, the method beside the number says so.",
@@ -22,7 +23,7 @@ _HOW = (
     "Two jobs are called different only where their intervals do not overlap.",
 )
 
-_HOW_LOAD = (
+HOW_LOAD = (
     "Each run is one whole load. Its own number (its median, say) is one observation, and intervals come from the "
     "spread between runs; latencies of different runs are never mixed. The window begins when throughput and latency "
     "are steady and every user had a first answer, and ends when nothing more is sent.",
@@ -36,10 +37,10 @@ def method(dossier: AnalysedExperiment) -> Html:
     """Return methods and environment; machines that are the same are told once."""
     unlike = _environments(dossier)
     loaded = any(map(entry_fields.is_load, dossier.entries))
+    kinds = dict.fromkeys(entry.job.workload.kind for entry in dossier.entries)
+    how = dict.fromkeys(text for kind in kinds for text in shown_kind(kind).report.method) or HOW
     others = not loaded or not all(map(entry_fields.is_load, dossier.entries))
-    blocks: list[Html | None] = [
-        tag("p", text) for text in (*(_HOW if others else ()), *(_HOW_LOAD if loaded else ()), *decisions(dossier))
-    ]
+    blocks: list[Html | None] = [tag("p", text) for text in (*how, *decisions(dossier))]
     blocks += [
         _protocol(dossier) if others else _load_protocol(dossier),
         tag("h4", "The instrument"),

@@ -61,3 +61,10 @@ def unpack_scripts(tar: Path, sha256: str, cache: Path) -> Path:
     place.parent.mkdir(parents=True, exist_ok=True)
     fresh.rename(place)
     return place
+
+
+def directory_of(directory: str, base: Path) -> Path:
+    """Return the folder, or its archive; where the archive is not there, the folder that it would be made of."""
+    path = base / Path(directory).expanduser()
+    unpacked = path.with_suffix("")
+    return (unpacked if path.suffix == ".tar" and not path.exists() and unpacked.is_dir() else path).absolute()

@@ -12,12 +12,15 @@ import numpy as np
 from prony.analyse.compare.matching import Side
 from prony.analyse.estimate_set import EstimateSet
 from prony.analyse.estimates import across_runs
+from prony.kinds.model.schema import ModelWorkload
+from prony.kinds.service.schema import ServiceWorkload
 from prony.model.estimate import Estimate, Grade, Missing, Reason, Summary, Verdict
 from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.metric import metric_of
-from prony.model.recipe import Measure, ModelWorkload, Scalar, ServiceWorkload
+from prony.model.recipe import Measure
+from prony.model.workload import Scalar
 
 from ..jobs import AT, effective, environment, model_facts, result
 

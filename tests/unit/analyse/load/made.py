@@ -10,10 +10,10 @@ import numpy as np
 
 from prony.instruments.reply_digests import Digests
 from prony.instruments.requests import Taken, join_runs, request_frame
+from prony.kinds.service.schema import ServiceWorkload
 from prony.model.clients import ClientSide
 from prony.model.job import Job
 from prony.model.load import Load
-from prony.model.recipe import ServiceWorkload
 from prony.model.result import Phase, Repetition, Result, ResultState
 from prony.ports.driver import Cause, Digest
 from prony.stats.quantiles import Array

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from prony.instruments.samples import SAMPLES, sample_frame
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.alarm import NewAlarm
 from prony.model.calibration import Calibration
 from prony.model.estimate import Estimate
@@ -17,7 +18,6 @@ from prony.model.history import Acknowledgement, Change, ChangeState
 from prony.model.job import Job
 from prony.model.lease import Lease
 from prony.model.queue import ExperimentView
-from prony.model.recipe import ModelWorkload
 from prony.model.result import Effective, Repetition
 from prony.store.home import Home
 from servers.receiver import Receiver

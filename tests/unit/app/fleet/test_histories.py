@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from prony.errors import NotFoundError
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.estimate import Estimate, Grade, Summary, Verdict
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.history import Acknowledgement, ChangeState, NewBaseline, SeriesState
 from prony.model.job import Job
 from prony.model.metric import HEADLINE
-from prony.model.recipe import ModelWorkload, Recipe
+from prony.model.recipe import Recipe
 from servers.receiver import Receiver
 
 from .alarming import alarmed, pass_to, told

@@ -19,6 +19,7 @@ from prony.compat.sark.agent.server import SarkServer, read_server
 from prony.compat.sark.nouns import WorkerResult
 from prony.errors import CapacityError, InputError, TransportError
 from prony.instruments.device import detect
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.agent import Capabilities, Enrolment, Heartbeat
 from prony.model.device import EngineReport, EngineUnit
 from prony.model.lease import Lease, LeaseRequest
@@ -114,8 +115,8 @@ def test_a_job_is_leased_and_held_where_its_worker_finds_it_again(
     orchestrator.at("GET /api/jobs/c-job-0", document({"job": JOB}))
     lease = use(asked())
     assert (lease.id, lease.attempt) == ("c-job-0.2", 2)
-    assert (lease.job.model.engine, lease.job.model.unit) == ("onnxruntime", "rocm")
-    assert (lease.job.model.model, lease.job.measure.runs) == (JOB["model_url"], 7)
+    assert (lease.job.work(ModelWorkload).engine, lease.job.work(ModelWorkload).unit) == ("onnxruntime", "rocm")
+    assert (lease.job.work(ModelWorkload).model, lease.job.measure.runs) == (JOB["model_url"], 7)
     assert held(client) == ["c-job-0"]
     assert client.llen(GPU) == 0
     client.lpush(GPU, "c-job-0")  # whoever keeps the queue has missed it

@@ -10,6 +10,7 @@ import pytest
 from prony.app.fleet.submission import Plan
 from prony.compat.sark.face.campaigns import KIND, campaign_of, plan_campaign
 from prony.errors import InputError
+from prony.kinds.model.schema import ModelWorkload
 from prony.recipe import loads
 from prony.recipe.expand import expand
 
@@ -22,7 +23,7 @@ def plan(*jobs: dict[str, Any], url: str = URL) -> Plan:
 
 
 def settings(made: Plan) -> list[tuple[str, str, int]]:
-    return [(job.model.engine, job.model.unit, job.measure.runs) for job in made.jobs]
+    return [(job.work(ModelWorkload).engine, job.work(ModelWorkload).unit, job.measure.runs) for job in made.jobs]
 
 
 def test_jobs_have_sarks_ids_and_the_experiment_the_campaigns() -> None:
@@ -46,7 +47,10 @@ def test_the_recipe_run_again_makes_each_combination_once() -> None:
         {"compute_unit": "GPU (ONNX)", "num_inference_runs": 5},
         {"compute_unit": "GPU (CoreML)", "num_inference_runs": 5},
     )
-    again = [(job.model.engine, job.model.unit, job.measure.runs) for job in expand(made.experiment.recipe, "x")]
+    again = [
+        (job.work(ModelWorkload).engine, job.work(ModelWorkload).unit, job.measure.runs)
+        for job in expand(made.experiment.recipe, "x")
+    ]
     assert sorted(again) == sorted(set(settings(made)))
     assert len(again) == 3
 

@@ -11,8 +11,9 @@ import pytest
 from prony.app.results import summary_of
 from prony.compat.sark.face.reports import Report, write_report
 from prony.compat.sark.nouns import WorkerResult
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
-from prony.model.recipe import Measure, ModelWorkload
+from prony.model.recipe import Measure
 from prony.model.result import Failure
 from prony.store.folder import FolderContents, read_folder
 from servers.sark import complete

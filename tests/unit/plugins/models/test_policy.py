@@ -18,8 +18,8 @@ import pytest
 
 from prony.agent.settings import model_policy
 from prony.errors import InputError, TransportError
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
-from prony.model.recipe import ModelWorkload
 from prony.model.result import Result
 from prony.plugins.models.addresses import Address, is_public, resolve_host
 from prony.plugins.models.file import FileSource
@@ -376,18 +376,16 @@ def test_a_file_over_the_allowed_size_is_refused(folders: Path) -> None:
 
 @pytest.mark.parametrize("reference", ["m.onnx", "file:m.onnx", "/etc/passwd", "s3://bucket/m.onnx", "hf:a/b"])
 def test_an_agent_fetches_nothing_but_what_its_schemes_name(tmp_path: Path, reference: str) -> None:
-    workload = ModelWorkload(kind="model", model=reference, engine="onnxruntime")
     options = FetchOptions(cache=tmp_path, formats=(), policy=AGENT_POLICY)
     with pytest.raises(InputError, match="zoo and https") as caught:
-        fetch_model(workload, options, lambda *_: None)
+        fetch_model(reference, options, lambda *_: None)
     assert caught.value.code == "model_refused"
     assert "--model-schemes" in caught.value.hint
 
 
 def test_an_agent_builds_the_zoo(tmp_path: Path) -> None:
-    workload = ModelWorkload(kind="model", model="zoo:tiny", engine="onnxruntime")
     options = FetchOptions(cache=tmp_path, formats=(".onnx",), policy=AGENT_POLICY)
-    files, _ = fetch_model(workload, options, lambda *_: None)
+    files, _ = fetch_model("zoo:tiny", options, lambda *_: None)
     assert files.path.is_file()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from prony.errors import RecipeError
+from prony.kinds.model.schema import ModelWorkload
 from prony.recipe import dialects, loads
 from prony.recipe.dialects.translated_document import Draft, Translation
 from prony.recipe.positions import Parsed
@@ -55,7 +56,7 @@ def test_a_document_with_a_workload_is_never_a_dialect() -> None:
 
 def test_a_dialect_becomes_a_recipe_with_notes_that_name_the_line() -> None:
     loaded = loads(TEXT, "yaml", "their.yaml")
-    assert (loaded.dialect, loaded.recipe.name, loaded.recipe.model.model) == (
+    assert (loaded.dialect, loaded.recipe.name, loaded.recipe.work(ModelWorkload).model) == (
         "plain",
         "translated",
         "zoo:mobilenet-v2",
@@ -65,7 +66,7 @@ def test_a_dialect_becomes_a_recipe_with_notes_that_name_the_line() -> None:
 
 
 def test_overrides_are_of_the_recipe_that_it_became() -> None:
-    assert loads(TEXT, "yaml", "their.yaml", ["workload.batch_size=2"]).recipe.model.batch_size == 2
+    assert loads(TEXT, "yaml", "their.yaml", ["workload.batch_size=2"]).recipe.work(ModelWorkload).batch_size == 2
 
 
 def test_a_problem_names_the_line_of_the_text_as_it_was_written() -> None:

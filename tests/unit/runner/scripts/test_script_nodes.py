@@ -13,26 +13,26 @@ import polars as pl
 import psutil
 import pytest
 
-from prony.app.services import check_alone
+from prony.app.api import check_alone
 from prony.errors import CapacityError, InputError
 from prony.instruments.samples import telemetry_frame
-from prony.instruments.script_samples import EmittedValue, series_of, told_frame
+from prony.kinds.script.runner import mpi_launch_proxy
+from prony.kinds.script.runner.mpi import build_mpi_launch, check, daemon_of, handed_over
+from prony.kinds.script.runner.node import Node
+from prony.kinds.script.runner.nodes import Nodes
+from prony.kinds.script.runner.plan import Place, plan_processes
+from prony.kinds.script.samples import EmittedValue, series_of, told_frame
+from prony.kinds.script.schema import Launch, ScriptWorkload
 from prony.model.clients import Timing
 from prony.model.gang import Offset, Part
 from prony.model.gang import Told as Heard
 from prony.model.job import Job
 from prony.model.result import Failure, Phase, RankEnd, Repetition, Result, ResultState, ScriptFacts
-from prony.model.script import Launch
 from prony.recipe import loads
 from prony.runner.folder import write_frame
 from prony.runner.gang import Gang, machine
 from prony.runner.merge_gang import merge, reason_of
 from prony.runner.parts import PartFolder
-from prony.runner.scripts import mpi_launch_proxy
-from prony.runner.scripts.mpi import build_mpi_launch, check, daemon_of, handed_over
-from prony.runner.scripts.node import Node
-from prony.runner.scripts.nodes import Nodes
-from prony.runner.scripts.plan import Place, plan_processes
 
 from .script_jobs import executed, values
 from .script_jobs import job_of as job_in
@@ -105,7 +105,7 @@ def test_two_nodes_become_one_result_with_every_rank_on_one_clock(tmp_path: Path
     assert result.script is not None
     assert (result.script.nodes, result.script.notes) == (("a0", "a1"), ("note 0", "note 1"))
     assert (tmp_path / "whole" / "logs" / "part-1" / "run-0000.rank-2.out").read_text() == "said"
-    assert [one.runs for one in series_of(rows, JOB.script) if one.name == "loss"] == [{0: 15.0}]
+    assert [one.runs for one in series_of(rows, JOB.work(ScriptWorkload)) if one.name == "loss"] == [{0: 15.0}]
 
 
 def test_of_several_nodes_that_failed_the_one_whose_rank_died_first_is_the_reason(tmp_path: Path) -> None:

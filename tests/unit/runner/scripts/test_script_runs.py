@@ -200,7 +200,7 @@ def test_what_it_told_can_be_drawn(tmp_path: Path) -> None:
 
 
 def test_whoever_watches_hears_what_was_told_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prony.runner.scripts.script_job_run._GLANCE_S", 0.1)
+    monkeypatch.setattr("prony.kinds.script.runner.script_job_run._GLANCE_S", 0.1)
     text = "import prony, time\nprony.emit({'loss': 0.25, 'rate': 12.0}, step=3)\ntime.sleep(3)"
     events: list[Event] = []
     executed(job_of(tmp_path, text), tmp_path / "out", events)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from prony.app.scripts import anchored_script
+from prony.kinds.script.prepare import anchored_script
+from prony.kinds.script.schema import ScriptWorkload
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.recipe import Limits, Measure
 from prony.model.result import Failure, Result
-from prony.model.script import ScriptWorkload
 from prony.ports.clock import SystemClock
 from prony.ports.models import ModelPolicy
 from prony.recipe import loads

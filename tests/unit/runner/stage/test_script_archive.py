@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from prony.app.scripts import anchored_script
 from prony.errors import InputError
+from prony.kinds.script.prepare import anchored_script
+from prony.kinds.script.schema import ScriptWorkload
 from prony.model.job import Job
 from prony.model.recipe import Measure
 from prony.model.result import ResultState
-from prony.model.script import ScriptWorkload
 from prony.runner.scripts import archive
 from prony.runner.scripts.archive import unpack_archive
 
@@ -74,8 +74,8 @@ def test_an_archive_that_is_too_large_is_refused_before_it_is_unpacked(
 def test_where_the_archive_is_not_there_the_folder_that_it_is_made_of_is_taken(tmp_path: Path) -> None:
     work = ScriptWorkload(kind="script", command="true", directory="scripts.tar")
     job = Job(id="x-001", experiment_id="x", name="x", cell={}, seed=1, workload=work, measure=Measure())
-    assert anchored_script(job, tmp_path).script.directory == str(tmp_path / "scripts.tar")
+    assert anchored_script(job, tmp_path).work(ScriptWorkload).directory == str(tmp_path / "scripts.tar")
     (tmp_path / "scripts").mkdir()
-    assert anchored_script(job, tmp_path).script.directory == str(tmp_path / "scripts")
+    assert anchored_script(job, tmp_path).work(ScriptWorkload).directory == str(tmp_path / "scripts")
     packed(tmp_path / "scripts.tar")
-    assert anchored_script(job, tmp_path).script.directory == str(tmp_path / "scripts.tar")
+    assert anchored_script(job, tmp_path).work(ScriptWorkload).directory == str(tmp_path / "scripts.tar")

@@ -63,7 +63,7 @@ def engines(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder on the path, for engines; the real ones are not found."""
     folder = runs.base / "engines-on-path"
     folder.mkdir()
-    monkeypatch.setattr("prony.runner.scripts.staging.WITH_APPTAINER", ("podman", "docker"))
+    monkeypatch.setattr("prony.kinds.script.runner.staging.WITH_APPTAINER", ("podman", "docker"))
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     return folder
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from prony.analyse.summary import summarise
 from prony.errors import RecipeError
+from prony.kinds.model.summary import summarise
 from prony.model.result import ResultState
 from prony.recipe import loads
 from prony.store.folder import read_folder

@@ -11,11 +11,11 @@ import psutil
 import pytest
 
 from prony.errors import SutError
+from prony.kinds.script.runner import server as server_module
+from prony.kinds.script.runner.server import ServerOfScript, variables_of
+from prony.kinds.script.schema import ScriptServer
 from prony.model.result import ResultState
-from prony.model.script import ScriptServer
 from prony.ports.driver import Endpoint
-from prony.runner.scripts import server as server_module
-from prony.runner.scripts.server import ServerOfScript, variables_of
 from servers.ports import free_port
 from servers.process import wait_all_gone
 

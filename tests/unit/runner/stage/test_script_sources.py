@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from prony.errors import InputError
+from prony.kinds.script.runner.sources import below, replace_source_paths
 from prony.model.result import ResultState
 from prony.ports.models import AGENT_POLICY
-from prony.runner.scripts.sources import below, replace_source_paths
 from servers.ftp_server import FtpServer, serving_ftp
 from servers.web_server import Page, WebServer, serving
 
@@ -89,8 +89,8 @@ def test_a_whole_path_is_found_by_the_command_and_by_its_variables(runs: Runs, w
     ],
 )
 def test_only_the_path_itself_is_replaced(word: str, becomes: str) -> None:
-    from prony.model.script import ScriptSource
-    from prony.runner.scripts.sources import FetchedSource
+    from prony.kinds.script.runner.sources import FetchedSource
+    from prony.kinds.script.schema import ScriptSource
 
     thing = FetchedSource(ScriptSource(source="/x", path="/data"), Path("/x"), (Path("/x"),))
     assert replace_source_paths(word, [thing], Path("/run")) == becomes

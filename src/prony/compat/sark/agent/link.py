@@ -26,11 +26,11 @@ from prony.compat.sark.agent.result import report_unstarted, result_of
 from prony.compat.sark.agent.server import SarkServer
 from prony.compat.sark.nouns import PLAIN_CPU, CampaignJob, WorkerResult, WorkerStatus, measure_of
 from prony.errors import CapacityError, PronyError, TransportError
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.agent import Agent, AgentState, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
 from prony.model.gang import ClockReading, Meeting, Met
 from prony.model.job import Job
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer
-from prony.model.recipe import ModelWorkload
 from prony.store.home import Home
 
 _POLL_S = 0.5

@@ -12,6 +12,7 @@ from prony.app.results import summary_of
 from prony.compat.sark.agent.device import worker_device
 from prony.compat.sark.nouns import WorkerResult, word_of
 from prony.instruments.samples import TELEMETRY, read_frame
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.estimate import Grade, Summary
 from prony.model.job import Job
 from prony.model.result import Result, ResultState
@@ -58,7 +59,7 @@ def result_of(tar: Path, worker_id: str, device_name: str) -> WorkerResult:
         "job_id": job.id,
         "campaign_id": job.experiment_id,
         "worker_id": worker_id,
-        "compute_units": word_of(job.model.engine, job.model.unit),
+        "compute_units": word_of(job.work(ModelWorkload).engine, job.work(ModelWorkload).unit),
     }
     if not is_complete:
         return WorkerResult(**head, **device, status="Failed", remark=_why(result), file_name="", file_size=0)
@@ -91,7 +92,7 @@ def _figures(summary: Summary) -> dict[str, float]:
 
 
 def _file_name(job: Job) -> str:
-    return job.model.model.partition("?")[0].rstrip("/").rpartition("/")[2]
+    return job.work(ModelWorkload).model.partition("?")[0].rstrip("/").rpartition("/")[2]
 
 
 def _cpu_percent(result: Result, phase: Literal["load", "measure"]) -> float | None:

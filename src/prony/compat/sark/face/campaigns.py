@@ -15,11 +15,13 @@ from prony.app.fleet.submission import MOST_JOBS, Plan
 from prony.compat.sark.face.settings import WHO
 from prony.compat.sark.nouns import COMPUTE_UNITS, DEFAULT_RUNS, engine_units, measure_of
 from prony.errors import InputError
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.place import Demand
 from prony.model.queue import Lot
-from prony.model.recipe import Limits, Matrix, ModelWorkload, Recipe, Scalar
+from prony.model.recipe import Limits, Matrix, Recipe
+from prony.model.workload import Scalar
 from prony.recipe import dump
 
 # What only Dumont workers offer, and only jobs of campaigns want: neither meets an agent's or a recipe's.
@@ -148,7 +150,7 @@ def _planned_job(campaign: Campaign, recipe: Recipe, identity: str, number: int)
         experiment_id=identity,
         name=recipe.name,
         cell={path: settings[path] for path in recipe.matrix.axes},
-        workload=recipe.model.model_copy(update=own),
+        workload=recipe.work(ModelWorkload).model_copy(update=own),
         measure=measure_of(asked.runs),
         limits=_limits(asked),
     )

@@ -19,6 +19,7 @@ from prony.compat.sark.face.shown import Around, shown_campaign, shown_job, show
 from prony.compat.sark.face.worker_registry import WorkerRegistry
 from prony.compat.sark.nouns import RESULTS_QUEUE, capability_queue, held_queue, worker_queue
 from prony.errors import TransportError
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.queue import JobState
 from prony.store import campaigns
 from prony.store.codecs import experiment_of
@@ -162,4 +163,4 @@ class Orchestrator:
 
 
 def _show_campaign(row: Row[Any], jobs: Sequence[Row[Any]], around: Around) -> dict[str, Any]:
-    return shown_campaign(row, experiment_of(row).recipe.model.model, jobs, around)
+    return shown_campaign(row, experiment_of(row).recipe.work(ModelWorkload).model, jobs, around)

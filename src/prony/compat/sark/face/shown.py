@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from prony.compat.sark.nouns import word_of
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
 from prony.model.queue import JobState
 from prony.model.result import Result
@@ -63,9 +64,10 @@ def shown_job(row: Row[Any], around: Around) -> dict[str, Any]:
 def _settings(document: str) -> dict[str, Any]:
     """Return what a job asks for. Remembered, because dashboards ask for thousands every few seconds."""
     job = Job.read_json(document)
+    work = job.work(ModelWorkload)
     return {
-        "model_url": job.model.model,
-        "compute_unit": word_of(job.model.engine, job.model.unit),
+        "model_url": work.model,
+        "compute_unit": word_of(work.engine, work.unit),
         "num_inference_runs": job.measure.runs,
         "timeout_seconds": job.limits.timeout / 10**9,
     }

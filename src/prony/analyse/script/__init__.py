@@ -1,1 +1,0 @@
-"""What analysis says of a job that executes a script."""

@@ -1,0 +1,120 @@
+"""Show what engines made of models: settings asked for and effective, plots of runs, and who moves most items."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from prony.kinds.model.schema import ModelWorkload
+from prony.model.estimate import Estimate
+from prony.model.experiment_data import Entry, ExperimentData
+from prony.model.section import Section
+from prony.ports.workload import SETTINGS, Drawings, Page, Report
+from prony.report import compare, entry_fields, number
+from prony.report.findings import join_names
+from prony.report.html.job import BESIDE
+from prony.report.html.method import HOW
+from prony.report.html.tags import Html, add_caption, section, tag
+from prony.report.plots import job
+from prony.report.plots import jobs as plots
+from prony.report.plots.series import Run, runs
+
+
+class ModelReport(Report):
+    """What reports show of models."""
+
+    method = HOW
+
+    def sections(self, entry: Entry) -> tuple[Section, ...]:
+        asked, effective = entry.job.work(ModelWorkload), entry.result.effective
+        told: list[tuple[str, str | None]] = [
+            ("engine asked for", asked.engine),
+            ("unit asked for", asked.unit),
+            ("batch size", str(asked.batch_size)),
+            ("threads asked for", str(asked.threads) if asked.threads else "default"),
+            ("precision asked for", asked.precision),
+        ]
+        told += [(f"option {name}", str(value)) for name, value in asked.options.items()]
+        if effective is not None:
+            coverage = ", ".join(f"{name} {number.share(value)}" for name, value in effective.provider_coverage.items())
+            told += [
+                ("effective engine", f"{effective.engine} {effective.engine_version}"),
+                ("effective device", effective.device),
+                ("effective precision", effective.precision),
+                ("effective threads", None if effective.threads is None else str(effective.threads)),
+                ("interpreter", effective.python),
+                ("nodes by provider", coverage or None),
+            ]
+            told += list(effective.details.items())
+        return (Section(title=SETTINGS, facts=tuple(told)),)
+
+    def settings(self, workload: ModelWorkload) -> dict[str, str]:
+        return {
+            "unit": workload.unit,
+            "batch_size": str(workload.batch_size),
+            "threads_asked": "" if workload.threads is None else str(workload.threads),
+            "precision_asked": workload.precision,
+        }
+
+    def draw(self, data: ExperimentData, apart: Collection[str]) -> Drawings:
+        samples = {entry.job.id: runs(entry) for entry in data.entries}
+        mine = [entry for entry in data.entries if entry.job.id in apart]
+        drawn = {one.job.id: _plots(one, samples[one.job.id]) for one in mine}
+        return Drawings((Page("plots", "Plots", _together(data.entries, samples)),), drawn)
+
+    def same_work(self, entry: Entry) -> str:
+        work = entry.job.work(ModelWorkload)
+        return f"{work.model}\n{work.checksum}\n{work.batch_size}\n{work.inputs.model_dump_json()}"
+
+    def findings(self, entries: Sequence[Entry]) -> list[str]:
+        """Return who moves most items, for each model that was run with several batch sizes."""
+        told = []
+        for model in dict.fromkeys(entry.job.work(ModelWorkload).model for entry in entries):
+            mine = [one for one in entries if one.job.work(ModelWorkload).model == model]
+            rated = [(found, one) for one in mine if (found := compare.quotable(one, "throughput_per_s")) is not None]
+            if len({one.job.work(ModelWorkload).batch_size for _, one in rated}) > 1:
+                told.append(_most(model, rated))
+        return told
+
+
+def _together(entries: Sequence[Entry], samples: dict[str, list[Run]]) -> Html:
+    drawn = (
+        ("Median inference.", "The mark is the median of runs, the bar its interval, the pale dots below it the median "
+         "of each single run (grey: left out). ● valid, ▲ suspect, ✖ void; hollow means that there is no interval.",
+         plots.comparison(entries, samples)),
+        ("Cold against warm.", "Loading the model, the first inference after it, and the warm median.",
+         plots.cold_warm(entries)),
+        ("Memory by phase.", "Resident memory at the end of each phase, anonymous and file-backed apart; the tick is "
+         "the process after importing the engine, the diamond the kernel's high-water mark.", plots.memory(entries)),
+    )  # fmt: skip
+    shown = [add_caption(title, text, plot) for title, text, plot in drawn if plot is not None]
+    return section("plots", "Plots", *(shown or [tag("p", "There is nothing to draw: no job has a number.")]))
+
+
+def _plots(entry: Entry, runs: list[Run]) -> Html:
+    drawn = (
+        ("Runs.", "One row a fresh process: its samples, their density and its median. A run that was left out is red.",
+         job.distribution(entry, runs)),
+        ("In order.", "Samples as they were taken, run after run; outliers are circled.",
+         job.timeline(entry, runs)),
+        (*BESIDE, job.telemetry(entry)),
+    )  # fmt: skip
+    shown = [add_caption(title, text, plot) for title, text, plot in drawn if plot is not None]
+    if not runs and not entry_fields.has_failed(entry):
+        shown.append(tag("p", f"No samples could be read in {entry.folder}.", class_="muted"))
+    return tag("div", *shown, class_="pair")
+
+
+def _most(model: str, rated: list[tuple[Estimate, Entry]]) -> str:
+    ranked = sorted(rated, key=lambda pair: -pair[0].value)
+    best, entry = ranked[0]
+    ours = number.interval_of(best)
+    tied = []
+    for found, one in ranked[1:]:
+        theirs = number.interval_of(found)
+        if ours is None or theirs is None or theirs[1] >= ours[0]:
+            tied.append(entry_fields.label(one))
+    begin = f"The highest throughput of {model} is {number.text(best)}, by {entry_fields.label(entry)}"
+    return f"{begin}; {join_names(tied)} cannot be told from it." if tied else f"{begin}."
+
+
+PART = ModelReport()

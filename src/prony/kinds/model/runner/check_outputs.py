@@ -1,0 +1,94 @@
+"""A job's answers in, what they are worth out: compared once for each job, outside every timed process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from prony.errors import PronyError
+from prony.kinds.model.runner.job_run import JobRun, effective
+from prony.kinds.model.schema import ModelWorkload
+from prony.model.result import OutputCheck
+from prony.runner import reference
+from prony.runner.child.wire import Message
+from prony.runner.host import EngineHost, Watch
+
+Reference = tuple[Message, Path]
+
+
+class Checker:
+    """Keeps the reference of jobs that share a model and inputs, so that it is computed once."""
+
+    def __init__(self, scratch: Path, host_of: Callable[[str], EngineHost], stop_asked: Callable[[], bool]) -> None:
+        self._scratch = scratch
+        self._host_of = host_of
+        self._stop_asked = stop_asked
+        self._references: dict[tuple[str, ...], Reference | str] = {}
+
+    def outputs(self, course: JobRun) -> Path:
+        """Return where the job's own answers are kept for the comparison."""
+        return self._scratch / f"{course.job.id}.npz"
+
+    def wants_outputs(self, course: JobRun) -> bool:
+        """Are this job's answers still to be compared with somebody else's?"""
+        return course.job.measure.check and course.folder.result.check is None and not _is_reference(course)
+
+    def check(self, course: JobRun, done: Message, host: EngineHost) -> None:
+        if course.folder.result.check is not None:
+            return
+        course.folder.update(check=self._judge(course, done))
+        if course.job.work(ModelWorkload).unit != "cpu":
+            self._ask_coverage(course, host)
+
+    def _judge(self, course: JobRun, done: Message) -> OutputCheck:
+        path = course.files.path
+        engine = reference.reference_engine(path)
+        if not course.job.measure.check:
+            return reference.unchecked_outputs(done, "not asked for")
+        if engine is None:
+            return reference.unchecked_outputs(done, f"no reference engine reads {path.suffix}")
+        if _is_reference(course):
+            return reference.own_check(done, engine)
+        found = self._reference(course, engine)
+        if isinstance(found, str):
+            return reference.unchecked_outputs(done, f"not compared: {found}")
+        return reference.compare_outputs(done, found[0], engine, self.outputs(course), found[1])
+
+    def _reference(self, course: JobRun, engine: str) -> Reference | str:
+        """Return the reference's answer and its outputs, or why there is none."""
+        workload = course.job.work(ModelWorkload)
+        sha256 = course.folder.result.model.sha256 if course.folder.result.model else ""
+        key = (engine, sha256, str(workload.batch_size), workload.inputs.model_dump_json())
+        if key not in self._references:
+            self._references[key] = self._compute_reference(course, engine)
+        return self._references[key]
+
+    def _compute_reference(self, course: JobRun, engine: str) -> Reference | str:
+        outputs = self._scratch / f"reference-{len(self._references)}.npz"
+        order = reference.reference_order(course.order("outputs", index=0), outputs)
+        try:
+            host = self._host_of(engine)
+        except PronyError as exc:
+            return exc.message
+        answer = host.perform(order, self._watch(course))
+        if answer.done is None:
+            return f"{engine} could not compute it: {answer.failure.message if answer.failure else 'no answer'}"
+        return answer.done, outputs
+
+    def _ask_coverage(self, course: JobRun, host: EngineHost) -> None:
+        """Have the engine tell which nodes ran where, in a child of its own because that slows it down."""
+        order = replace(course.order("outputs", index=0), samples="", profile=True)
+        answer = host.perform(order, self._watch(course))
+        known = course.folder.result.effective
+        if answer.done is not None and known is not None:
+            coverage = effective(host, answer.done["effect"]).provider_coverage
+            course.folder.update(effective=known.model_copy(update={"provider_coverage": coverage}))
+
+    def _watch(self, course: JobRun) -> Watch:
+        return Watch(timeout_ns=course.job.limits.timeout, stop_asked=self._stop_asked)
+
+
+def _is_reference(course: JobRun) -> bool:
+    workload = course.job.work(ModelWorkload)
+    return reference.is_reference(workload.engine, workload.unit, workload.precision, course.files.path)

@@ -1,0 +1,119 @@
+"""One job's way through the runner: its model, its engine, its folder, and the repetitions so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prony.kinds.model.schema import ModelWorkload
+from prony.model.job import Job
+from prony.model.result import Effective, InputFacts, Noise, Phase, Repetition
+from prony.ports.models import ModelFiles
+from prony.runner.child.wire import ChildOrder, Message
+from prony.runner.folder import ResultFolder, TelemetryRow
+from prony.runner.host import Answer, EngineHost
+from prony.runner.observer import Observer
+from prony.stats.steady import steady_from
+
+
+@dataclass
+class JobRun:
+    job: Job
+    folder: ResultFolder
+    files: ModelFiles
+    python: str
+    threads: int
+    telemetry: list[TelemetryRow] = field(default_factory=list)
+    run_medians: list[float] = field(default_factory=list)
+
+    @property
+    def repetitions(self) -> tuple[Repetition, ...]:
+        return self.folder.result.repetitions
+
+    def order(self, op: str, *, index: int, outputs: Path | None = None) -> ChildOrder:
+        workload, measure = self.job.work(ModelWorkload), self.job.measure
+        return ChildOrder(
+            op=op,
+            model=str(self.files.path),
+            unit=workload.unit,
+            threads=self.threads,
+            precision=workload.precision,
+            batch_size=workload.batch_size,
+            options=dict(workload.options),
+            axes=dict(workload.inputs.axes),
+            shapes={name: list(shape) for name, shape in workload.inputs.shapes.items()},
+            values={name: spec.model_dump() for name, spec in workload.inputs.values.items()},
+            seed=workload.inputs.seed,
+            runs=measure.runs,
+            warmup=None if measure.warmup == "auto" else int(measure.warmup),
+            max_time_ns=measure.max_time,
+            ci=measure.until.ci if measure.until else None,
+            samples=str(self.folder.part(index)),
+            outputs=str(outputs) if outputs else "",
+        )
+
+    def learn(self, host: EngineHost, done: Message) -> None:
+        """Keep what the first good answer tells of inputs and of what is effective."""
+        if self.folder.result.inputs:
+            return
+        inputs = tuple(InputFacts.read(item) for item in done["inputs"])
+        self.folder.update(inputs=inputs, effective=effective(host, done["effect"]))
+
+    def record(self, repetition: Repetition, answer: Answer, observer: Observer) -> None:
+        self.telemetry += observer.rows
+        if repetition.kind == "measure" and repetition.state == "ok":
+            durations_ns = _durations_ns(self.folder.part(repetition.index), repetition)
+            repetition = repetition.model_copy(update={"steady": steady_from(durations_ns) is not None})
+            self.run_medians += [float(np.median(durations_ns))] if repetition.is_clean else []
+        self.folder.add(repetition, answer.log)
+
+
+def effective(host: EngineHost, effect: Message) -> Effective:
+    return Effective(
+        engine=host.name,
+        engine_version=host.hello["version"],
+        python=host.hello["python_version"],
+        device=effect["device"],
+        precision=effect["precision"],
+        threads=effect["threads"],
+        provider_coverage=effect["coverage"],
+        details=effect["details"],
+    )
+
+
+def repetition_of(
+    answer: Answer, observer: Observer, host: EngineHost, *, index: int, op: str, started_at: datetime
+) -> Repetition:
+    """Turn the child's own account, and what was seen beside it, into a repetition."""
+    done = answer.done or {}
+    cancelled = answer.failure is not None and answer.failure.code == "cancelled"
+    stopped = bool(done.get("stopped")) and not done.get("counts", {}).get("measure")
+    return Repetition.read(
+        {
+            "index": index,
+            "kind": op,
+            "state": "cancelled" if cancelled or stopped else "failed" if answer.failure else "ok",
+            "started_at": started_at,
+            "import_ns": host.hello["import_ns"] if host.alone else None,
+            "baseline_rss_kib": done.get("baseline_kib"),
+            "phases": {name: Phase.read(phase) for name, phase in done.get("phases", {}).items()},
+            "warm": done.get("warm"),
+            "stopped_by": "stop" if done.get("stopped") else done.get("stopped_by"),
+            "noise": observer.noise if answer.done else Noise(),
+            "energy_j": observer.energy_j,
+            "vram_peak_mib": observer.vram_peak_mib,
+            "contamination": observer.contamination,
+            "failure": answer.failure,
+        }
+    )
+
+
+def _durations_ns(part: Path, repetition: Repetition) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the measured samples, which come last in the part."""
+    count = repetition.phases["measure"].count
+    stamps = np.fromfile(part, dtype=np.int64)[-2 * count :]
+    return stamps[count:] - stamps[:count]

@@ -1,0 +1,118 @@
+"""What a recipe says of a model file that an engine runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from prony.model.base import Noun
+from prony.model.metric import HEADLINE, INSTRUMENT_METRICS, LOAD_METRICS, METRICS
+from prony.model.workload import Finite, Scalar, Workload
+
+Precision = Literal["default", "fp32", "fp16", "bf16", "int8"]
+AxisSize = Annotated[int, Field(ge=0)]  # 0 is real: the empty cache of a decoder's first step
+_OF_OTHERS = (*LOAD_METRICS, *INSTRUMENT_METRICS)
+
+
+class Values(Noun):
+    """What to fill one input with; exactly one of `constant`, `low` with `high`, and `file`."""
+
+    constant: Finite | str | bool | None = Field(default=None, description="the same value everywhere")
+    low: Finite | None = Field(default=None, description="smallest of the random values; goes with high")
+    high: Finite | None = Field(default=None, description="the random values lie below it; goes with low")
+    file: str | None = Field(
+        default=None, min_length=1, description="a .npy file with the whole tensor", json_schema_extra={"path": True}
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.low is None) != (self.high is None):
+            raise ValueError("low and high go together")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError(f"low ({self.low:g}) lies above high ({self.high:g})")
+        ways = [way for way in (self.constant, self.low, self.file) if way is not None]
+        if len(ways) != 1:
+            raise ValueError("choose exactly one of constant, low with high, and file")
+        return self
+
+
+class Inputs(Noun):
+    """Sizes and contents for what the model leaves open."""
+
+    axes: dict[str, AxisSize] = Field(default={}, description="size of a dynamic axis, by its name")
+    shapes: dict[str, tuple[AxisSize, ...]] = Field(default={}, description="whole shape of an input, by its name")
+    values: dict[str, Values] = Field(default={}, description="contents of an input, by its name")
+    seed: int = Field(default=0, ge=0, description="seed of the random contents")
+
+
+class ModelWorkload(Workload):
+    """A model file on an engine in a process of its own (white box)."""
+
+    headline: ClassVar[str | None] = HEADLINE
+    metric_names: ClassVar[tuple[str, ...] | None] = tuple(name for name in METRICS if name not in _OF_OTHERS)
+    families: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+        "inference": ("inference_ms.p50", ("inference_ms", "throughput_per_s", "inference_cpu_ms", "energy_j")),
+        "cold start": ("cold_start_ms.p50", ("cold_start_ms", "load_ms", "first_inference_ms", "import_ms")),
+        "memory": ("rss_peak_mib.p50", ("rss_peak_mib", "memory_mib", "vram_peak_mib")),
+    }
+    sample_noun: ClassVar[str] = "inference"
+    unit_noun: ClassVar[str] = "items"
+    is_allowed_by_default: ClassVar[bool] = True
+    wrong_section: ClassVar[str] = "`load` is for services: a model's `measure` says how much is measured"
+
+    kind: Literal["model"] = Field(description="which kind of workload this is")
+    model: str = Field(
+        min_length=1,
+        description="zoo:NAME, a path, https://, s3:// or ftp://",
+        examples=["zoo:mobilenet-v2", "models/mine.onnx"],
+        json_schema_extra={"path": "reference"},
+    )
+    checksum: str | None = Field(
+        default=None,
+        pattern=r"^sha256:[0-9a-f]{64}$",
+        description="sha256: and the 64 hexadecimal digits that the model file must have",
+    )
+    engine: str = Field(
+        min_length=1,
+        description="the engine that runs the model; `prony engines` lists those found here",
+        examples=["onnxruntime", "openvino"],
+    )
+    engine_version: str | None = Field(
+        default=None,
+        pattern=r"^[0-9]+(\.[0-9A-Za-z]+)*$",
+        description="the engine's version, or its beginning; `prony engines add NAME --version` gives it a place",
+        examples=["1.20", "1.20.1"],
+    )
+    unit: str = Field(
+        default="cpu", min_length=1, description="compute unit: cpu, cuda, coreml-gpu, neural-engine, directml, ..."
+    )
+    batch_size: int = Field(default=1, ge=1, description="items in one inference")
+    threads: int | None = Field(
+        default=None, ge=1, le=4096, description="threads of the engine; default: every CPU this process may use"
+    )
+    precision: Precision = Field(
+        default="default", description="precision to compute in; default: whatever the engine chooses, and it is shown"
+    )
+    inputs: Inputs = Field(default=Inputs(), description="sizes and contents for what the model leaves open")
+    options: dict[str, Scalar] = Field(
+        default={}, description="handed to the engine as they are", json_schema_extra={"path": "words"}
+    )
+
+    @property
+    def subject(self) -> str:
+        """What is measured, in one word."""
+        return self.model
+
+    @property
+    def variant(self) -> str:
+        return f" with batch size {self.batch_size}"
+
+    @property
+    def tool(self) -> str:
+        """By what."""
+        return self.engine
+
+
+SCHEMA = ModelWorkload

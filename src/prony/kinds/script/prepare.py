@@ -1,0 +1,114 @@
+"""Check a script's job, say what it needs of a device, and make its paths absolute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from prony.errors import CapacityError, InputError
+from prony.kinds.script.schema import ScriptSource, ScriptWorkload
+from prony.model.container import WITH_APPTAINER
+from prony.model.job import Job
+from prony.ports.workload import Needs, Prepare
+from prony.runner.containers import find_engine, no_engine
+from prony.runner.scripts.packing import directory_of
+
+
+def _check(job: Job) -> None:
+    """Refuse what no machines could run, before anything is stored."""
+    work = job.work(ScriptWorkload)
+    if work.launch.nodes == 1:
+        return
+    if work.server is not None:
+        raise InputError(
+            f"workload.server is beside one script, and workload.launch.nodes is {work.launch.nodes}",
+            hint="start the server yourself where all nodes reach it, and name it in workload.environment",
+            code="recipe",
+        )
+
+
+def check_containers(jobs: Sequence[Job]) -> None:
+    """Refuse to run images here where no container engine works: never on the machine itself, unless it was allowed."""
+    images = [image for job in jobs for image in job.work(ScriptWorkload).used_images]
+    if images:
+        engine, reason = find_engine()
+        if engine is None:
+            raise no_engine(images[0], reason)
+
+
+def unused_image_notes(jobs: Sequence[Job], machine: str) -> tuple[str, ...]:
+    """Say which images are not used because that was allowed, and whose programs run in their stead."""
+    works = [work for job in jobs if not (work := job.work(ScriptWorkload)).container]
+    images = dict.fromkeys(one.image for work in works for one in (work, work.server) if one is not None and one.image)
+    return tuple(f"image {image} is not used: the command runs with the programs of {machine}" for image in images)
+
+
+def engine_notes(jobs: Sequence[Job]) -> tuple[str, ...]:
+    """Say what `prony run` would refuse here for want of a container engine."""
+    try:
+        check_containers(jobs)
+    except CapacityError as exc:
+        return (f"prony run refuses this here: {exc.message}; {exc.hint}",)
+    return ()
+
+
+def anchored_script(job: Job, base: Path) -> Job:
+    """Return the job with paths that mean the same from any folder."""
+    workload = job.work(ScriptWorkload)
+    changes: dict[str, Any] = {"sources": tuple(_make_source_absolute(source, base) for source in workload.sources)}
+    if workload.directory is not None and not workload.directory.startswith("sha256:"):
+        changes["directory"] = str(directory_of(workload.directory, base))
+    if workload.server is not None:
+        sources = tuple(_make_source_absolute(source, base) for source in workload.server.sources)
+        changes["server"] = workload.server.model_copy(update={"sources": sources})
+    return job.model_copy(update={"workload": workload.model_copy(update=changes)})
+
+
+def _make_source_absolute(source: ScriptSource, base: Path) -> ScriptSource:
+    if "://" in source.source:
+        return source
+    path = (base / Path(source.source).expanduser()).absolute()
+    return source.model_copy(update={"source": str(path)})
+
+
+def script_needs(workload: ScriptWorkload) -> Needs:
+    """Return what starts the script: a container engine for its images, and its launcher."""
+    needs: Needs = {"containers": WITH_APPTAINER} if workload.used_images else {}
+    if _needs_launcher(workload):
+        needs["launcher"] = workload.launch.kind
+    return needs
+
+
+def _needs_launcher(workload: ScriptWorkload) -> bool:
+    """Say whether the agent's own launcher is meant, and nothing else will do."""
+    launch = workload.launch
+    if launch.kind == "process" or launch.fallback is not None or "PATH" in workload.environment:
+        return False
+    # The torch that counts is that of the script's interpreter, which the recipe may name by its path.
+    return launch.kind != "torchrun" or "/" not in (workload.words[0] if workload.words else "")
+
+
+class ScriptPrepare(Prepare):
+    """Before a script runs."""
+
+    def check(self, job: Job) -> None:
+        _check(job)
+
+    def check_here(self, jobs: Sequence[Job]) -> None:
+        check_containers(jobs)
+
+    def needs(self, workload: ScriptWorkload) -> Needs:
+        return script_needs(workload)
+
+    def make_paths_absolute(self, job: Job, base: Path) -> Job:
+        return anchored_script(job, base)
+
+    def notes(self, jobs: Sequence[Job], machine: str) -> tuple[str, ...]:
+        return unused_image_notes(jobs, machine)
+
+    def refusals_here(self, jobs: Sequence[Job]) -> tuple[str, ...]:
+        return engine_notes(jobs)
+
+
+PART = ScriptPrepare()

@@ -1,0 +1,66 @@
+"""Rules on a script: did it tell what the recipe says, in every run, and nothing that is no number?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prony.analyse.evidence import note, runs_text, suspect
+from prony.kinds.script.evidence import ScriptEvidence
+from prony.kinds.script.schema import ScriptWorkload
+from prony.model.dependence import depends_on_machine
+from prony.model.estimate import Reason
+
+_LISTED = 3
+
+
+def check_refused_values(evidence: ScriptEvidence) -> Iterator[Reason]:
+    """Something was told that is no number: whoever wrote the script thinks that it counts."""
+    counts: dict[tuple[str, str], int] = {}
+    for repetition in evidence.result.repetitions:
+        for one in repetition.refused:
+            counts[one.name, one.reason] = counts.get((one.name, one.reason), 0) + one.count
+    if counts:
+        listed = [f"{name} {reason} ({count} times)" for (name, reason), count in [*counts.items()][:_LISTED]]
+        more = f", and {len(counts) - _LISTED} more" if len(counts) > _LISTED else ""
+        yield suspect("refused", f"What the script told is no number and was not taken: {'; '.join(listed)}{more}.")
+
+
+def untold(evidence: ScriptEvidence) -> Iterator[Reason]:
+    """A metric of the recipe that never came, or not in every run, is likely a slip of a name or of a pattern."""
+    used = {repetition.index for repetition in evidence.selection.used}
+    told: dict[str, set[int]] = {}
+    for series in evidence.series:
+        told.setdefault(series.name, set()).update(series.runs.keys() & used)
+    for metric in evidence.job.work(ScriptWorkload).all_metrics if used else ():
+        if not told.get(metric.name):
+            how = "its pattern found nothing" if metric.pattern else "the script never told it"
+            yield suspect("untold", f"There is no {metric.name}: {how}.")
+    for name, runs in told.items():
+        if runs and len(runs) < len(used):
+            yield suspect("sometimes_told", f"{name} was told in {len(runs)} of {runs_text(len(used))} only.")
+
+
+def left_behind(evidence: ScriptEvidence) -> Iterator[Reason]:
+    """Processes that outlive the script took CPU from its next run, had they not been ended."""
+    strays = sum(repetition.strays for repetition in evidence.selection.used)
+    if strays:
+        yield note("strays", f"The script left {strays} processes behind, which were ended.")
+
+
+def not_honoured(evidence: ScriptEvidence) -> Iterator[Reason]:
+    """What of the recipe was done otherwise."""
+    script = evidence.result.script
+    for text in script.notes if script is not None else ():
+        yield note("not_honoured", f"{text[:1].upper()}{text[1:]}.")
+
+
+def check_machine_independence(evidence: ScriptEvidence) -> Iterator[Reason]:
+    """What a script computed is the same on a busy machine: whoever reads that a job is void must know what is not."""
+    names = [one.name for one in evidence.metrics if not depends_on_machine(one)]
+    if names and evidence.selection.contaminated:
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        yield note(
+            "spared",
+            f"Neither a time, a rate, power nor memory: {', '.join(names[:_LISTED])}{more}. That the machine was "
+            "disturbed takes nothing from such numbers, and gates judge them.",
+        )

@@ -1,0 +1,256 @@
+"""One script's way through the runner: its folder, its words, and the executions so far."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from prony.errors import CapacityError, MeasurementError, PronyError
+from prony.kinds.script.runner import exit_reasons
+from prony.kinds.script.runner.execution import Execution, ExecutionOutcome, Watch
+from prony.kinds.script.runner.node import ALONE, Node
+from prony.kinds.script.runner.nodes import Kind, Nodes, nodes_of
+from prony.kinds.script.runner.plan import Place, plan_processes
+from prony.kinds.script.runner.reading import Reading
+from prony.kinds.script.runner.staging import Served, Stage
+from prony.kinds.script.samples import EmittedValue, own_rows, series_of, told_frame
+from prony.kinds.script.schema import ScriptSource, ScriptWorkload
+from prony.model.clients import Timing
+from prony.model.device import Environment
+from prony.model.event import Event
+from prony.model.recipe import Measure
+from prony.model.result import Phase, Repetition, ScriptFacts
+from prony.ports.models import Progress
+from prony.ports.probe import Probe
+from prony.runner.context import RunContext, Stopped, failure_of
+from prony.runner.folder import ResultFolder, TelemetryRow, write_frame
+from prony.runner.observer import Observer
+from prony.stats.stopping import tight_enough
+
+_GIVE_UP_AFTER = 2
+_GLANCE_S = 2.0
+_LEAST_FOR_INTERVAL = 6  # runs below which no 95 % interval of a median exists
+
+
+class ScriptJobRun:
+    """One job. `telemetry` gathers what the probes read beside its executions."""
+
+    def __init__(
+        self, folder: ResultFolder, around: RunContext, *, scratch: Path, shims: Path, probes: list[Probe]
+    ) -> None:
+        self.folder, self.job = folder, folder.job
+        self._around, self._scratch, self._probes = around, scratch, probes
+        self._stage = Stage(folder.job, around, scratch=scratch, shims=shims)
+        self._facts = ScriptFacts(command=())
+        self._headlines: list[float] = []
+        self._nodes: Nodes | None = None
+        self._node = ALONE
+        self._launch, self._launches = folder.job.work(ScriptWorkload).launch, True
+        self.telemetry: list[TelemetryRow] = []
+
+    @property
+    def repetitions(self) -> tuple[Repetition, ...]:
+        return self.folder.result.repetitions
+
+    @property
+    def planned_repetitions(self) -> int:
+        return _warmups(self.job.measure) + _fewest(self.job.measure)
+
+    def prepare(self, environment: Environment, progress: Callable[[ScriptSource], Progress]) -> None:
+        """Bring together what the script needs, look at its launch; what is wrong is told before anything runs."""
+        self._nodes = nodes_of(self.job, self._around)
+        self._stage.prepare(progress)
+        if checksums := self._stage.checksums:
+            whole = environment.checksums | checksums
+            self.folder.write_environment(environment.model_copy(update={"checksums": whole}))
+        place = self._place("prepare")
+        variables = self._stage.variables(place)
+        argv = self._stage.argv(place, variables)
+        part = self.job.part
+        if self._nodes is None and self._launch.nodes > 1:
+            self._launch = self._launch.on_one_machine
+            self._stage.notes.append(f"all nodes were this machine: {self._launch.processes} processes started on it")
+        plan = plan_processes(self._launch, argv, variables, place, Node(part.index, part.of) if part else ALONE)
+        self._launches = not plan.note
+        self._stage.notes += [plan.note] if plan.note else []
+        program = shutil.which(argv[0], path=variables["PATH"])
+        self._facts = ScriptFacts(
+            command=tuple(argv), program=program or "", directory=self._stage.digest, launcher=plan.launcher,
+            notes=tuple(self._stage.notes),
+        )  # fmt: skip
+        self.folder.update(script=self._facts)
+        self.folder.save()
+        if program is None and "/" not in argv[0]:
+            raise CapacityError(
+                f"there is no program {argv[0]} on the path",
+                hint="install it, name its whole path, or set PATH in workload.environment",
+                code="no_script_program",
+            )
+
+    def finish(self) -> None:
+        """Say what is known only when all executions are over."""
+        self._stage.finish()
+        self.folder.update(script=self._facts.model_copy(update={"notes": tuple(self._stage.notes)}))
+
+    def next_kind(self) -> Kind | None:
+        """Return what kind of execution comes next, if one does."""
+        done, measure = self.repetitions, self.job.measure
+        failures = [one.failure for one in done if one.failure is not None]
+        if any(failure.whose in ("input", "capacity", "prony") for failure in failures):
+            return None
+        if len(done) >= _GIVE_UP_AFTER and len(failures) == len(done):
+            return None
+        if sum(one.kind == "warmup" for one in done) < _warmups(measure):
+            return "warmup"
+        tried = sum(one.kind == "measure" for one in done)
+        if measure.until is None:
+            return "measure" if tried < measure.repeats else None
+        if tried >= measure.until.max_repeats:
+            return None
+        enough = len(self._headlines) >= _fewest(measure) and tight_enough(self._headlines, measure.until.ci)
+        return None if enough else "measure"
+
+    def agreed_kind(self) -> Kind | None:
+        """The same, as all nodes do it: what the first one says. One that failed is the end of it for all."""
+        kind = self.next_kind()
+        if self._nodes is None:
+            return kind
+        if any(one.state != "ok" for one in self.repetitions):
+            return None
+        kind, self._node = self._nodes.agree(len(self.repetitions), kind, launches=self._launches)
+        return kind
+
+    def execute(self, kind: Kind) -> Repetition:
+        """Carry out one whole execution and keep what it told."""
+        index = len(self.repetitions)
+        started_at = self._around.clock.now()
+        place = self._place(f"run-{index:04d}")
+        place.emit_folder.touch()
+        reading = Reading(self.job.work(ScriptWorkload).metrics)
+        observer = Observer(self._probes, index)
+        try:
+            outcome = self._execute_staged(place, reading, observer)
+        finally:
+            self._stage.clear()
+            shutil.rmtree(place.folder, ignore_errors=True)
+        rows = [*reading.rows, *_own(outcome, reading)]
+        part = self.job.part
+        write_frame(self.folder.requests_part(index), told_frame(index, kind, rows, part.index if part else None))
+        repetition = Repetition(
+            index=index, kind=kind, started_at=started_at, failure=outcome.failure,
+            state="ok" if outcome.failure is None else "cancelled" if outcome.failure.code == "cancelled" else "failed",
+            phases={"measure": _phase(outcome, len(reading.rows))},
+            noise=observer.noise, energy_j=observer.energy_j, vram_peak_mib=observer.vram_peak_mib,
+            contamination=observer.contamination if kind == "measure" else (),
+            refused=reading.refusals(), ends=tuple(outcome.ends), strays=outcome.strays,
+            timing=self._timing(index, outcome),
+        )  # fmt: skip
+        self.telemetry += observer.rows
+        self.folder.add(repetition)
+        self._learn(repetition, rows)
+        return repetition
+
+    def _place(self, begin: str) -> Place:
+        folder = self._scratch / begin
+        folder.mkdir(exist_ok=True)
+        return Place(folder=folder, logs=self.folder.path / "logs", scratch=self._scratch, begin=begin)
+
+    def _execute_staged(self, place: Place, reading: Reading, observer: Observer) -> ExecutionOutcome:
+        """Execute it with all that it needs around it; what its server told is told with what it told itself."""
+        try:
+            self._stage.set_up(place)
+            with self._stage.serving(place) as served:
+                outcome = self._execute(place, reading, observer, served)
+        except PronyError as exc:
+            return ExecutionOutcome(failure=failure_of(exc, phase="start"))
+        except Stopped:
+            return ExecutionOutcome(failure=exit_reasons.script_cancelled())
+        for tail in served.tails:
+            tail.follow(is_last=True)
+        reading.rows += served.reading.rows
+        reading.refused |= served.reading.refused
+        return outcome
+
+    def _execute(self, place: Place, reading: Reading, observer: Observer, served: Served) -> ExecutionOutcome:
+        variables = self._stage.variables(place)
+        node, hand_over = self._by_mpirun(place)
+        plan = plan_processes(self._launch, self._stage.argv(place, variables), variables, place, node)
+        tails = [reading.follow_emitted(place.emit_folder), *(reading.follow_stream(stream) for stream in plan.streams)]
+        glance = self._glance(reading, place)
+
+        def tick(pid: int) -> None:
+            observer.tick(pid)
+            hand_over()
+            glance()
+
+        watch = Watch(self.job.limits, self._around.stop_asked, tick, served.trouble)
+        observer.ready()
+        outcome = Execution(plan, [*tails, *served.tails], watch).run()
+        observer.note_measurement({"event": "measured", "cpu_ns": outcome.cpu_ns})
+        return outcome
+
+    def _by_mpirun(self, place: Place) -> tuple[Node, Callable[[], None]]:
+        """Return this node as mpirun wants it, and what tells the others while it runs."""
+        node, index = self._node, len(self.repetitions)
+        if self._nodes is None or self._launch.kind != "mpirun" or not node.launches:
+            return node, lambda: None
+        if node.index == 0:
+            return node, self._nodes.hands_over(index, place.orders)
+        return replace(node, daemon=self._nodes.hears_daemon(index)), lambda: None
+
+    def _timing(self, index: int, outcome: ExecutionOutcome) -> Timing | None:
+        """Return how this node's clock stood. Where it failed it waits for nobody: the others may never end."""
+        if self._nodes is None:
+            return None
+        try:
+            return self._nodes.gang.timing(index) if outcome.failure is None else self._nodes.gang.latest_timing()
+        except MeasurementError:  # another node has not ended in its time: it will tell that itself
+            return self._nodes.gang.latest_timing()
+
+    def _glance(self, reading: Reading, place: Place) -> Callable[[], None]:
+        """Return what tells whoever watches, now and then, what the script told last."""
+        told, next_s = "", time.monotonic() + _GLANCE_S
+
+        def glance() -> None:
+            nonlocal told, next_s
+            if time.monotonic() < next_s:
+                return
+            next_s = time.monotonic() + _GLANCE_S
+            latest = reading.latest(place.emit_folder)
+            if latest and latest != told:
+                told = latest
+                self._around.emit(Event(kind="phase", job_id=self.job.id, phase=latest))
+
+        return glance
+
+    def _learn(self, repetition: Repetition, rows: list[EmittedValue]) -> None:
+        """Remember the run's headline, by which `until` decides."""
+        if self.job.measure.until is None or repetition.kind != "measure" or repetition.state != "ok":
+            return
+        series = series_of(told_frame(repetition.index, "measure", rows), self.job.work(ScriptWorkload))
+        self._headlines += [*series[0].runs.values()] if series else []
+
+
+def _warmups(measure: Measure) -> int:
+    return 0 if measure.warmup == "auto" else measure.warmup
+
+
+def _fewest(measure: Measure) -> int:
+    """Return how many runs there must be before anything else is asked."""
+    return max(measure.repeats, _LEAST_FOR_INTERVAL) if measure.until else measure.repeats
+
+
+def _own(outcome: ExecutionOutcome, reading: Reading) -> list[EmittedValue]:
+    if outcome.failure is not None or not outcome.end_ns:
+        return []
+    return own_rows((outcome.begin_ns, outcome.end_ns), outcome.cpu_ns, {row.name for row in reading.rows})
+
+
+def _phase(outcome: ExecutionOutcome, count: int) -> Phase:
+    return Phase(
+        begin_ns=outcome.begin_ns, end_ns=outcome.end_ns, cpu_ns=outcome.cpu_ns, count=count,
+        rss_peak_kib=outcome.rss_peak_kib,
+    )  # fmt: skip

@@ -1,0 +1,203 @@
+"""A script's job in, all that stands around its executions out: its files, its sources, its container, its server."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from prony.emit import FILE
+from prony.errors import PronyError
+from prony.kinds.script.runner.plan import RANKS, Place, Stream
+from prony.kinds.script.runner.reading import Reading, Tail
+from prony.kinds.script.runner.server import ServerOfScript, check_ports, started_as, variables_of
+from prony.kinds.script.runner.sources import FetchedSource, fetch_sources, find_changed, laid, replace_source_paths
+from prony.kinds.script.runner.template_vars import DIRECTORY, environment_of, expand_variables
+from prony.kinds.script.schema import ScriptServer, ScriptSource, ScriptWorkload, words_of
+from prony.model.job import Job
+from prony.model.result import Failure
+from prony.ports.models import Progress
+from prony.ports.service import ServiceSite, Start
+from prony.runner.containers import WITH_APPTAINER, Box, Engine, find_engine, no_engine
+from prony.runner.context import RunContext, failure_of
+from prony.runner.scripts.archive import unpack_archive
+from prony.runner.scripts.folders import copy_files, digest_of, files_of, root_of
+from prony.runner.scripts.packing import find_scripts
+from prony.runner.services.host import Wish, started_by
+
+_START_S = 1800.0  # the longest that a server may take until it is ready
+
+
+@dataclass
+class Served:
+    """The server while it serves. `reading` has what it told; `trouble` says why it is there no more."""
+
+    reading: Reading
+    tails: Sequence[Tail] = ()
+    trouble: Callable[[], Failure | None] = lambda: None
+
+
+class Stage:
+    """One job's. Prepared once; each execution then has it anew."""
+
+    def __init__(self, job: Job, around: RunContext, *, scratch: Path, shims: Path) -> None:
+        self.work: ScriptWorkload = job.work(ScriptWorkload)
+        self.digest = ""
+        self.notes: list[str] = []
+        self._timeout_s = job.limits.timeout / 1e9
+        self._around, self._scratch, self._shims = around, scratch, shims
+        self._root = Path()
+        self._files: list[Path] = []
+        self._sources: list[FetchedSource] = []
+        self._of_server: list[FetchedSource] = []
+        self._engines: dict[str, Engine] = {}
+        self._label = secrets.token_hex(8)
+
+    def prepare(self, progress: Callable[[ScriptSource], Progress]) -> None:
+        """Bring everything to this disk; what cannot be had is told before anything is run."""
+        if self.work.directory is not None:
+            path = find_scripts(self.work.directory, self._around.cache)
+            folder = unpack_archive(path, self._scratch / "scripts") if path.suffix == ".tar" else path
+            self._root, self._files = root_of(folder), files_of(folder)
+            self.digest = digest_of(self._root, self._files)
+        self._find_engines()
+        if self.work.server is not None:
+            check_ports(self.work.server)
+            self._of_server = fetch_sources(self.work.server.sources, self._around, progress)
+        self._sources = fetch_sources(self.work.sources, self._around, progress)
+        for thing in (*self._sources, *self._of_server):
+            if not thing.is_vouched_for:
+                self.notes.append(
+                    f"{thing.source.path} came by a plain way and has no checksum: nobody can vouch for it"
+                )
+
+    def _find_engines(self) -> None:
+        """Choose what runs the images; a command that was written for one is not run on the machine itself instead."""
+        if images := self.work.used_images:
+            engine, reason = find_engine(WITH_APPTAINER)
+            if engine is None:
+                raise no_engine(images[0], reason)
+            self._engines = dict.fromkeys(images, engine)
+        for whose, one in (("", self.work), ("the server's ", self.work.server)):
+            if one is not None and one.image is not None and not self.work.container:
+                self.notes.append(f"{whose}image {one.image} was not used: the command ran as a process, as allowed")
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """Which bytes the script and its sources are, where that is known."""
+        own = {"directory": self.digest} if self.digest else {}
+        given = [thing.source for thing in (*self._sources, *self._of_server)]
+        return own | {f"source {one.path}": one.checksum for one in given if one.checksum is not None}
+
+    # One execution
+
+    def set_up(self, place: Place) -> None:
+        """Fill the folder of an execution."""
+        self._copy_scripts(place.folder)
+        if self._engine_of(self.work) is None:
+            laid(self._sources, place.folder)
+
+    def _copy_scripts(self, folder: Path) -> None:
+        copy_files(self._root, self._files, folder / (self.work.directory_name or ""))
+
+    def variables(self, place: Place) -> dict[str, str]:
+        """Return the environment of the script's processes."""
+        served = variables_of(self.work.server) if self.work.server is not None else {}
+        own = environment_of(self.work.environment, served, shims=self._shims, place=place)
+        if self._engine_of(self.work) is None:
+            return {name: self._point_to(value, place.folder) if name in self.work.environment else value
+                    for name, value in own.items()}  # fmt: skip
+        given = self.work.environment.get("PYTHONPATH")
+        return own | {"PYTHONPATH": f"{self._shims}:{given}" if given else str(self._shims)}
+
+    def argv(self, place: Place, variables: Mapping[str, str]) -> list[str]:
+        """Return the words of the script: its own, or those that run them in a container."""
+        engine = self._engine_of(self.work)
+        if engine is None:
+            return [self._point_to(expand_variables(word, variables), place.folder) for word in self.work.words]
+        given = [FILE, DIRECTORY, "PYTHONPATH", *RANKS, *self.work.environment]
+        given += variables_of(self.work.server) if self.work.server is not None else []
+        shared = [(place.folder, str(place.folder), True), (place.logs, str(place.logs), True)]
+        shared += [(self._shims, str(self._shims), False), *_list_mounts(self._sources)]
+        return engine.argv(self._box(self.work, variables, place.folder, shared, given))
+
+    def clear(self) -> None:
+        """Remove what an execution may have left outside of its own processes."""
+        engine = self._engine_of(self.work)
+        if engine is not None:
+            engine.remove_containers(self._label)
+
+    def finish(self) -> None:
+        """Look at what the script did to its sources."""
+        for path in find_changed((*self._sources, *self._of_server)):
+            self.notes.append(f"the script changed {path}, which was fetched: it will be fetched again")
+
+    @contextmanager
+    def serving(self, place: Place) -> Iterator[Served]:
+        """Keep the server up, ready before the block begins and gone after it."""
+        server = self.work.server
+        if server is None:
+            yield Served(Reading(()))
+            return
+        # Both of its streams go into one file.
+        reading = Reading([metric.model_copy(update={"stream": None}) for metric in server.metrics])
+        log = place.logs / f"{place.begin}.server.log"
+        stream = Stream(log, "stderr")
+        service = ServerOfScript(lambda site: self._start(server, site, place))
+        most_s = min(_START_S, self._timeout_s)
+        wish = Wish(log, self._around.base, most_s, self._around.stop_asked, server.ports[0])
+        with started_by(service, server, wish) as running:
+            yield Served(reading, [reading.follow_stream(stream)], lambda: _trouble(running.check))
+
+    def _start(self, server: ScriptServer, site: ServiceSite, place: Place) -> Start:
+        self._copy_scripts(site.folder)
+        own = {DIRECTORY: str(site.folder)}
+        known = environment_of({}, own, shims=self._shims, place=place)
+        own |= {name: expand_variables(value, known | own) for name, value in server.environment.items()}
+        engine = self._engine_of(server)
+        if engine is None:
+            laid(self._of_server, site.folder)
+            words = [*words_of(server.command or []), *words_of(server.arguments)]
+            own = {name: replace_source_paths(value, self._of_server, site.folder) for name, value in own.items()}
+            command = [
+                replace_source_paths(expand_variables(word, known | own), self._of_server, site.folder)
+                for word in words
+            ]
+            return started_as(command, server, own)
+        shared = [(site.folder, str(site.folder), True), *_list_mounts(self._of_server)]
+        box = self._box(server, known | own, site.folder, shared, list(own))
+        name = f"prony-{secrets.token_hex(6)}"
+        return started_as(engine.argv(box, name), server, own, clear=engine.clearing(name))
+
+    def _box(
+        self, one: ScriptWorkload | ScriptServer, variables: Mapping[str, str], folder: Path,
+        shared: Sequence[tuple[Path, str, bool]], names: Sequence[str],
+    ) -> Box:  # fmt: skip
+        def fill(words: str | list[str] | None) -> list[str] | None:
+            return None if words is None else [expand_variables(word, variables) for word in words_of(words)]
+
+        return Box(
+            image=one.image or "", command=fill(one.command), arguments=fill(one.arguments) or [],
+            folder=folder if self._files else None, shared=shared, names=list(dict.fromkeys(names)), label=self._label,
+        )  # fmt: skip
+
+    def _engine_of(self, one: ScriptWorkload | ScriptServer) -> Engine | None:
+        return self._engines.get(one.image) if one.image is not None else None
+
+    def _point_to(self, text: str, folder: Path) -> str:
+        return replace_source_paths(text, self._sources, folder)
+
+
+def _list_mounts(things: Sequence[FetchedSource]) -> list[tuple[Path, str, bool]]:
+    """A home is root's in nearly every image."""
+    return [(thing.path, thing.source.path.replace("~", "/root", 1).rstrip("/"), False) for thing in things]
+
+
+def _trouble(check: Callable[[], None]) -> Failure | None:
+    try:
+        check()
+    except PronyError as exc:
+        return failure_of(exc, phase="measure")
+    return None

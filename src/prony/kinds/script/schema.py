@@ -1,0 +1,321 @@
+"""The `script` workload as a person writes it: any command, how its numbers are found, and how it is launched."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from prony.model.base import Noun
+from prony.model.metric import publish_name
+from prony.model.quantity import DurationNs, duration_text
+from prony.model.workload import Workload
+
+if TYPE_CHECKING:
+    from prony.model.load import Load
+
+Reduce = Literal["last", "mean", "min", "max", "median"]
+Port = Annotated[int, Field(ge=1, le=65535)]
+_SCHEMES = ("http", "https", "s3", "ftp", "file")
+_ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _words(value: str | list[str]) -> str | list[str]:
+    try:
+        words = words_of(value)
+    except ValueError as exc:
+        raise ValueError(f"cannot be split into words: {str(exc).lower()}") from exc
+    if any("\0" in word for word in words):
+        raise ValueError("a command holds no NUL character")
+    return value
+
+
+def _command(value: str | list[str]) -> str | list[str]:
+    """Refuse at once what no program could be started from."""
+    words = words_of(_words(value))
+    if not words or not words[0].strip():
+        raise ValueError("a command begins with the program to run")
+    return value
+
+
+def _environment(value: dict[str, str]) -> dict[str, str]:
+    for name, text in value.items():
+        if _ENVIRONMENT_NAME.fullmatch(name) is None:
+            raise ValueError(f"{name!r} is no name of a variable: letters, digits and '_', no digit first")
+        if "\0" in text:
+            raise ValueError(f"{name}: a variable holds no NUL character")
+    return value
+
+
+def _plain_name(value: str) -> str:
+    if not value or value in (".", "..") or any(one in value for one in "/\\\0") or len(value) > 255:
+        raise ValueError("must be the plain name of a folder, as src")
+    return value
+
+
+def _pattern(value: str) -> str:
+    try:
+        groups = re.compile(value).groups
+    except re.error as exc:
+        raise ValueError(f"is no regular expression: {exc}") from exc
+    if groups > 1:
+        raise ValueError(f"has {groups} groups and a metric one value: write the others as (?:...)")
+    return value
+
+
+def _source(value: str) -> str:
+    scheme, colon, _ = value.partition("://")
+    if colon and scheme not in _SCHEMES:
+        raise ValueError(f"nothing fetches {scheme}://; there are {', '.join(_SCHEMES)} and paths")
+    return value
+
+
+def _lasting(default_ns: int, description: str) -> Any:
+    return Field(default=default_ns, description=description, json_schema_extra={"default": duration_text(default_ns)})
+
+
+Command = Annotated[
+    str | Annotated[list[str], Field(min_length=1)],
+    AfterValidator(_command),
+]
+Words = Annotated[str | list[str], AfterValidator(_words)]
+Variables = Annotated[dict[str, str], AfterValidator(_environment)]
+
+
+class ScriptMetric(Noun):
+    """One number that a script tells: by name where it is emitted or printed as JSON, else by a pattern."""
+
+    name: str = Field(min_length=1, max_length=200, description="what it is called", examples=["accuracy"])
+    pattern: Annotated[str, AfterValidator(_pattern)] | None = Field(
+        default=None,
+        min_length=1,
+        description="regular expression for lines of output: its one group is the value, else the number in the match",
+        examples=["accuracy=([0-9.]+)"],
+    )
+    stream: Literal["stdout", "stderr"] | None = Field(
+        default=None, description="where the pattern looks; default: in both"
+    )
+    unit: str | None = Field(default=None, max_length=40, description="its unit", examples=["ms"])
+    better: Literal["higher", "lower"] | None = Field(
+        default=None, description="which way is better; default: a change is told and not judged"
+    )
+    reduce: Reduce | None = Field(
+        default=None, description="how its values become the run's one number; default: the workload's own `reduce`"
+    )
+
+    @model_validator(mode="after")
+    def _looks_somewhere(self) -> Self:
+        if self.stream is not None and self.pattern is None:
+            raise ValueError("`stream` says where a pattern looks: there is none")
+        return self
+
+
+class ScriptSource(Noun):
+    """Something that must lie on the disk before the script begins."""
+
+    source: Annotated[str, AfterValidator(_source)] = Field(
+        min_length=1,
+        description="http(s)://, s3://, ftp://, file:// or a path",
+        examples=["https://example.org/mnist.npz"],
+        json_schema_extra={"path": "reference"},
+    )
+    path: str = Field(
+        min_length=1, description="where the script finds it: relative to the folder it runs in, or whole"
+    )
+    checksum: str | None = Field(
+        default=None,
+        pattern=r"^(sha256:[0-9a-f]{64}|md5:[0-9a-f]{32})$",
+        description="sha256: or md5: with the hexadecimal digits that it must have",
+    )
+    name: str | None = Field(default=None, min_length=1, description="what a person calls it")
+
+
+class Launch(Noun):
+    """How the processes of a script are started."""
+
+    kind: Literal["process", "torchrun", "mpirun"] = Field(
+        default="process", description="process: by Prony itself, with RANK and its like set where there are several"
+    )
+    processes: int = Field(default=1, ge=1, le=4096, description="processes on each node")
+    nodes: int = Field(default=1, ge=1, le=4096, description="machines that run it at once: so many agents of a server")
+    spread: bool = Field(
+        default=True, description="false: without a server, the processes of all nodes start on this machine"
+    )
+    fallback: Literal["process"] | None = Field(
+        default=None, description="what starts them where the launcher is not there; default: that is an error"
+    )
+
+    @property
+    def on_one_machine(self) -> Launch:
+        """The same processes, all on one machine."""
+        return self.model_copy(update={"processes": self.nodes * self.processes, "nodes": 1})
+
+
+class Readiness(Noun):
+    """When a script's server may be asked: its page answers with a status below 400."""
+
+    path: str = Field(default="/", pattern="^/", description="the page that is asked for")
+    port: Port | None = Field(default=None, description="default: the first of the server's ports")
+    scheme: Literal["http", "https"] = Field(default="http", description="how it is asked")
+    initial_delay: DurationNs | None = Field(default=None, description="wait so long before the first question")
+    period: DurationNs = _lasting(10**9, "from one question to the next")
+    timeout: DurationNs = _lasting(10**9, "for one answer")
+    success_threshold: int = Field(default=1, ge=1, description="good answers in a row until it is ready")
+    failure_threshold: int | None = Field(
+        default=None, ge=1, description="bad answers in a row that end the run; default: the time limit ends it"
+    )
+
+
+class ScriptServer(Noun):
+    """A server beside the script: started before it, stopped after it."""
+
+    command: Command | None = Field(
+        default=None, description="the program with its words; default: what the image runs"
+    )
+    arguments: Words = Field(default=[], description="more words, for the command or for what the image runs")
+    ports: Annotated[tuple[Port, ...], Field(min_length=1, max_length=64)] = Field(
+        description="where it listens; the script finds them in INFERENCE_SERVER_PORT, INFERENCE_SERVER_PORT_1, ..."
+    )
+    environment: Variables = Field(default={}, description="variables of its environment, over those of Prony")
+    readiness: Readiness | None = Field(default=None, description="when it may be asked; default: when it listens")
+    image: str | None = Field(
+        default=None,
+        min_length=1,
+        description="container image that it runs in",
+        json_schema_extra={"path": "name"},
+    )
+    metrics: Annotated[tuple[ScriptMetric, ...], Field(max_length=1000)] = Field(
+        default=(), description="numbers that it tells"
+    )
+    sources: Annotated[tuple[ScriptSource, ...], Field(max_length=1000)] = Field(
+        default=(), description="what must lie on the disk before it starts"
+    )
+
+
+class ScriptWorkload(Workload):
+    """Any command that tells numbers (`prony.emit`, JSON lines, patterns); each run is a whole fresh execution."""
+
+    measure_keys: ClassVar[tuple[str, ...] | None] = ("repeats", "warmup", "until")
+    wrong_section: ClassVar[str] = "`load` is for services: a script's `measure` says how much is measured"
+    wrong_measure_key: ClassVar[str] = (
+        "measure.{} is for models: a script's whole executions are `repeats`, and `warmup` those before"
+    )
+    is_rankable: ClassVar[bool] = False  # what its numbers mean, nobody knows but its writer
+    sample_noun: ClassVar[str] = "request"
+    unit_noun: ClassVar[str] = "requests"
+    sample_columns: ClassVar[tuple[str, ...]] = ("at_ns", "name", "value")
+    agents_path: ClassVar[str] = "workload.launch.nodes"
+    processes_path: ClassVar[str] = "workload.launch.processes"
+
+    kind: Literal["script"] = Field(description="which kind of workload this is")
+    command: Command | None = Field(
+        description="the program with its words, split as a shell would and run by none; null: what the image runs",
+        examples=["python train.py --epochs 3"],
+    )
+    arguments: Words = Field(default=[], description="more words, for the command or for what the image runs")
+    directory: str | None = Field(
+        default=None,
+        min_length=1,
+        description="folder of the script's files, a .tar of it or one file; it runs in a copy; default: an empty one",
+        examples=["scripts"],
+        json_schema_extra={"path": "scripts"},
+    )
+    directory_name: Annotated[str, AfterValidator(_plain_name)] | None = Field(
+        default=None,
+        description="its files lie in a folder of this name in the one that it runs in; default: in that one itself",
+        examples=["src"],
+    )
+    environment: Variables = Field(default={}, description="variables of its environment, over those of Prony")
+    image: str | None = Field(
+        default=None,
+        min_length=1,
+        description="container image that it runs in; needs a container engine",
+        json_schema_extra={"path": "name"},
+    )
+    container: bool = Field(
+        default=True, description="false: no image is used, and commands run with the programs of the machine itself"
+    )
+    metrics: Annotated[tuple[ScriptMetric, ...], Field(max_length=1000)] = Field(
+        default=(), description="units, directions and patterns of the numbers it tells; the first is the headline"
+    )
+    reduce: Reduce = Field(default="last", description="how the values of one metric become the run's one number")
+    sources: Annotated[tuple[ScriptSource, ...], Field(max_length=1000)] = Field(
+        default=(), description="what must lie on the disk before it begins"
+    )
+    launch: Launch = Field(default=Launch(), description="one process, or several that work together")
+    server: ScriptServer | None = Field(default=None, description="a server that the script asks")
+
+    @property
+    def subject(self) -> str:
+        """What is measured, in one word."""
+        return " ".join(self.words) or self.image or ""
+
+    @property
+    def words(self) -> list[str]:
+        """The command with its arguments; empty where the image says what runs."""
+        return [*words_of(self.command), *words_of(self.arguments)] if self.command is not None else []
+
+    @property
+    def tool(self) -> str:
+        """By what."""
+        return self.launch.kind
+
+    @property
+    def folder(self) -> str | None:
+        return self.directory
+
+    @property
+    def metric_units(self) -> Mapping[str, str] | None:
+        return {publish_name(metric.name): metric.unit or "" for metric in self.all_metrics}
+
+    def count_agents(self, load: Load) -> int:  # noqa: ARG002 - a script has no load
+        return self.launch.nodes
+
+    @property
+    def needs_its_agents(self) -> bool:
+        return self.launch.spread
+
+    @property
+    def used_images(self) -> tuple[str, ...]:
+        """The images that containers are made of, its own and its server's; none where it does without."""
+        found = [self.image, self.server.image if self.server is not None else None]
+        return tuple(dict.fromkeys(one for one in found if one is not None)) if self.container else ()
+
+    @property
+    def all_metrics(self) -> tuple[ScriptMetric, ...]:
+        """Those of the script, then those of its server."""
+        return (*self.metrics, *(self.server.metrics if self.server is not None else ()))
+
+    @model_validator(mode="after")
+    def _runs_something(self) -> Self:
+        for whose, one in (("", self), ("server: ", self.server)):
+            if one is not None and one.command is None and one.image is None:
+                raise ValueError(f"{whose}there is neither a command nor an image")
+            if one is not None and one.command is None and not self.container:
+                raise ValueError(f"{whose}there is no command, and without a container its image runs nothing")
+        return self
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Self:
+        for what, names in (
+            ("metric is called", [one.name for one in self.all_metrics]),
+            (
+                "source has the path",
+                [one.path for one in (*self.sources, *(self.server.sources if self.server else ()))],
+            ),
+        ):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise ValueError(f"more than one {what} {twice!r}")
+        return self
+
+
+def words_of(command: str | list[str]) -> list[str]:
+    """Return the words of a command; text is split as a shell would."""
+    return shlex.split(command) if isinstance(command, str) else list(command)
+
+
+SCHEMA = ScriptWorkload

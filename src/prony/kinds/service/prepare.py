@@ -1,0 +1,102 @@
+"""Check a service's job, say what it needs of a device, and make its paths absolute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from prony.errors import InputError
+from prony.kinds.service.chosen import chosen
+from prony.kinds.service.schema import Option, ServiceWorkload
+from prony.load.endpoint import make_certificate_absolute
+from prony.model.container import ENGINES
+from prony.model.device import AbilityReport
+from prony.model.job import Job
+from prony.model.recipe import Recipe
+from prony.ports import plugins
+from prony.ports.service import starting_option
+from prony.ports.workload import Needs, Prepare
+
+# The marks of options that are one path and nothing else.
+_WHOLE = (True, "slash", "there")
+
+
+class ServicePrepare(Prepare):
+    """Before a service is loaded."""
+
+    def check(self, job: Job) -> None:
+        picked = chosen(job.work(ServiceWorkload))
+        if job.load.clients.agents > 1 and picked.driver.makes:
+            raise InputError(
+                f"the driver {picked.driver.name} makes what it asks for at the endpoint, and several agents would get "
+                "in each other's way",
+                hint="leave load.clients.agents out, and use more load.clients.processes",
+                code="recipe",
+            )
+
+    def needs(self, workload: ServiceWorkload) -> Needs:
+        """Return what starts the service. Of a program that the recipe names itself only the agent's disk knows."""
+        if workload.service is None:
+            return {}
+        kind = plugins.load(plugins.SERVICES, workload.service)
+        by = starting_option(kind.Options, workload.settings)
+        if by == "image":
+            return {"containers": ENGINES}
+        return {"service": workload.service} if by is None else {}
+
+    def access(self, engines: Sequence[str], abilities: Sequence[AbilityReport]) -> tuple[str, ...]:
+        del engines
+        has_service = any(one.kind == "service" and (one.state == "ready" or one.means) for one in abilities)
+        return ("gray", "black") if has_service else ("black",)
+
+    def make_paths_absolute(self, job: Job, base: Path) -> Job:
+        """Return the job with the paths in its options made absolute: those that a plug-in says are paths."""
+        workload = job.work(ServiceWorkload)
+        changes: dict[str, Any] = {}
+        picked = chosen(workload)
+        for field, plugin in (("settings", picked.service), ("options", picked.driver), ("prompts", picked.task)):
+            if plugin is not None:
+                changes[field] = _make_options_absolute(getattr(workload, field), plugin.Options, base)
+        load = job.load
+        if load.replay is not None:
+            replay = load.replay.model_copy(
+                update={"file": str((base / Path(load.replay.file).expanduser()).absolute())}
+            )
+            load = load.model_copy(update={"replay": replay})
+        if workload.endpoint is not None:
+            changes["endpoint"] = make_certificate_absolute(workload.endpoint, base)
+        return job.model_copy(update={"workload": workload.model_copy(update=changes), "load": load})
+
+    def expected_seconds(self, job: Job) -> float | None:
+        lasts = job.load.duration_ns
+        if job.load.stages is not None:
+            lasts = sum(stage.duration for stage in job.load.stages)
+        return None if lasts is None else job.load.repeats * lasts / 1e9
+
+    def client_processes(self, recipe: Recipe) -> int:
+        return recipe.load.clients.processes or 1
+
+    def named_options(self, job: Job) -> Iterator[tuple[str, Any]]:
+        picked = chosen(job.work(ServiceWorkload))
+        for name in ("settings", "options", "prompts"):
+            yield f"workload.{name}", getattr(picked, name)
+
+
+def _make_options_absolute(options: dict[str, Option], kind: Any, base: Path) -> dict[str, Option]:
+    marks = {name: (field.json_schema_extra or {}).get("path") for name, field in kind.model_fields.items()}
+    paths = {name: way for name, way in marks.items() if way in _WHOLE}
+    return {
+        name: _absolute(value, base, paths[name]) if name in paths and isinstance(value, str) and value else value
+        for name, value in options.items()
+    }
+
+
+def _absolute(value: str, base: Path, way: bool | str) -> str:
+    """Return a path made absolute; what may be a name too is one where it has no slash, or where nothing lies there."""
+    path = (base / Path(value).expanduser()).absolute()
+    is_name = (way == "slash" and "/" not in value) or (way == "there" and not path.exists())
+    return value if is_name else str(path)
+
+
+PART = ServicePrepare()

@@ -1,0 +1,328 @@
+"""One job that loads a service: prepared once, then one whole load a repetition, each on the disk before the next."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from prony.errors import InputError, MeasurementError, PronyError, SutError
+from prony.instruments.memory import give_back_memory
+from prony.instruments.reply_digests import Digests
+from prony.instruments.request_lines import frame_of
+from prony.instruments.requests import Taken, begin_ns, request_frame
+from prony.instruments.window import Sent, find_window
+from prony.kinds.service.chosen import Chosen
+from prony.load.generator import LoadPlan, LostClientError, at_once, generate, processes_of
+from prony.load.live import Live
+from prony.load.outcome import LoadOutcome
+from prony.load.schedule import Schedule, plan
+from prony.model.clients import ClientSide, ServiceFacts
+from prony.model.event import Live as Shown
+from prony.model.load import Load
+from prony.model.result import Failure, Phase, Repetition
+from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Prompt, Wants
+from prony.runner.clients import client_side
+from prony.runner.context import RunContext, failure_of
+from prony.runner.folder import ResultFolder, TelemetryRow, write_frame
+from prony.runner.gang import Gang
+from prony.runner.load_telemetry import LoadTelemetry
+
+# So many prompts are made where time and no count decides: then they come again from the first.
+_PROMPTS = 1000
+_M_MMAP_THRESHOLD, _LARGE = -3, 2**16
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Who is told while a load runs, and who may stop it."""
+
+    on_live: Callable[[Shown], None]
+    stop_asked: Callable[[], bool]
+
+
+class LoadJobRun:
+    """A job on its way."""
+
+    def __init__(
+        self, folder: ResultFolder, chosen: Chosen, around: RunContext, *, scratch: Path, gang: Gang | None
+    ) -> None:
+        self.job = job = folder.job
+        self.folder = folder
+        self.chosen = chosen
+        self.gang = gang
+        self.telemetry: list[TelemetryRow] = []
+        self._base = around.base
+        self._clients = around.clients
+        self._scratch = scratch / job.id
+        self._endpoint = Endpoint()
+        self._prepared: Prepared | None = None
+        self.schedule: Schedule | None = None
+
+    @property
+    def repetitions(self) -> tuple[Repetition, ...]:
+        return self.folder.result.repetitions
+
+    @property
+    def notes(self) -> dict[str, str]:
+        return dict(self._prepared.notes) if self._prepared is not None else {}
+
+    def prepare(self, endpoint: Endpoint) -> None:
+        """Make the schedule and every request."""
+        load, chosen = self.job.load, self.chosen
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        self._endpoint = endpoint
+        self.schedule = plan(load, base=self._base) if load.search is None else None
+        count = self.schedule.total if self.schedule is not None else None
+        wants = Wants(
+            endpoint=endpoint,
+            options=chosen.options,
+            seed=load.seeds.prompts,
+            count=count,
+            prompts=self._prompts(count),
+            scratch=self._scratch,
+            base=self._base,
+        )
+        self._prepared = chosen.driver.prepare(wants)
+        if self._prepared.command and load.way != "closed":
+            raise InputError(f"a command is run once for each user: load.closed, not load.{load.way}", code="recipe")
+        if self.gang is not None and self.schedule is not None:
+            self.gang.agree_on_shares(self._processes(self.schedule) or 1)
+
+    def _processes(self, schedule: Schedule) -> int | None:
+        """Return how many processes send from here; None: as many as it takes."""
+        asked, gang = self.job.load.clients.processes, self.gang
+        return asked if gang is None else processes_of(schedule, asked, gang.part.of)
+
+    def _prompts(self, count: int | None) -> tuple[Prompt, ...]:
+        task, load = self.chosen.task, self.job.load
+        if task is None:
+            return ()
+        seeds = {"prompts": load.seeds.prompts, "lengths": load.seeds.lengths}
+        lengths = self.schedule.lengths if self.schedule is not None else None
+        wanted = _PROMPTS if count is None else min(count, max(_PROMPTS, 0 if lengths is None else len(lengths)))
+        made = task.prompts(self.chosen.prompts, count=wanted, seeds=seeds, base=self._base, lengths=lengths)
+        return tuple(made)
+
+    def run(
+        self, load: Load, beside: LoadTelemetry, seen: Seen, started_at: datetime, *, level: float | None
+    ) -> Repetition:
+        """Carry out one whole load and keep it; a client that died is this repetition's failure, and what it and the
+        others recorded until then is kept too."""
+        index = len(self.repetitions)
+        schedule = self.schedule if level is None else plan(load, base=self._base)
+        if self._prepared is None or schedule is None:
+            raise MeasurementError("the load was not prepared")
+        scratch = self._scratch / f"{index:04d}"
+        scratch.mkdir()
+        if self._prepared.command:
+            return self._run_command(index, self._prepared, beside, seen, started_at)
+        gang, processes = self.gang, self._processes(schedule)
+        share = gang.share if gang is not None else None
+        ground = LoadPlan(self._prepared, self._endpoint, schedule, load, scratch, processes, self._clients, share)
+        start_at = at_once if gang is None else partial(gang.start, index)
+        _keep_no_arrays()
+        try:
+            outcome, failure = _send_load(ground, beside, seen, start_at)
+            outcome = _while_all_sent(outcome, load)
+            timing = gang.timing(index) if gang is not None else None
+            side = client_side(outcome, schedule).model_copy(update={"timing": timing})
+            repetition = _repetition(outcome, side, index, started_at, stopped=seen.stop_asked())
+            if repetition.state == "ok" and gang is None and load.is_cut_at(len(outcome)):
+                repetition = repetition.model_copy(update={"stopped_by": "time"})
+            users = None if level is None else round(level)
+            taken = self._collect_run(outcome, schedule, load, index, users)
+            _import_polars()
+            frame = request_frame(taken)
+            del outcome, taken  # what they hold is in the frame now, and to write that takes memory too
+            give_back_memory()
+            write_frame(self.folder.requests_part(index), frame)
+            del frame
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+            del ground
+            give_back_memory()
+            self.telemetry += beside.rows(index)
+        if failure is not None:
+            repetition = repetition.model_copy(update={"state": "failed", "failure": failure})
+        return beside.add_telemetry(repetition.model_copy(update={"level": level}))
+
+    def _run_command(
+        self, index: int, prepared: Prepared, beside: LoadTelemetry, seen: Seen, started_at: datetime
+    ) -> Repetition:
+        """Let a command send one load, and keep what it wrote down."""
+        from prony.runner.commands import CommandOrder, run_commands
+
+        job, scratch = self.job, self._scratch / f"{index:04d}"
+        limit_ns = job.load.duration_ns or job.limits.timeout
+        order = CommandOrder(
+            prepared.command, prepared.environment, self._endpoint, job.load.users.concurrency, limit_ns / 1e9,
+            job.name, scratch, self.folder.path / "logs" / f"run-{index + 1}",
+        )  # fmt: skip
+        beside.begin()
+        try:
+            done = run_commands(order, seen.stop_asked, beside.tick)
+            beside.end(done.cpu_s)
+            write_frame(self.folder.requests_part(index), frame_of(done.log, done.begins, done.ends, index))
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+            self.telemetry += beside.rows(index)
+        facts = self.folder.result.service or ServiceFacts()
+        self.folder.update(service=facts.model_copy(update={"notes": {**facts.notes, **done.notes}}))
+        stopped = seen.stop_asked()
+        failure = None if done.failure is None or stopped else failure_of(done.failure, phase="load")
+        phase = Phase(
+            begin_ns=done.begin_ns, end_ns=done.end_ns, cpu_ns=round(done.cpu_s * 1e9), count=len(done.log.lines)
+        )
+        repetition = Repetition(
+            index=index,
+            state="cancelled" if stopped else "failed" if failure is not None else "ok",
+            started_at=started_at,
+            phases={"measure": phase},
+            failure=failure,
+            silent_clients=done.silent,
+            stopped_by="stop" if stopped else "time" if done.is_cut and failure is None else None,
+        )
+        return beside.add_telemetry(repetition)
+
+    def _collect_run(
+        self, outcome: LoadOutcome, schedule: Schedule, load: Load, index: int, users: int | None
+    ) -> Taken:
+        """Gather what is written down of a run, and find the part of it that counts."""
+        records, is_open = outcome.records, schedule.dues_ns is not None
+        sending = (outcome.begin_ns, outcome.end_ns)
+        sent = Sent(begin_ns(records, is_open=is_open), records["end_ns"], records["cause"] == Cause.OK, sending, users)
+        requests = self._prepared.requests if self._prepared is not None else ()
+        return Taken(
+            repetition=index,
+            records=records,
+            operations=[request.operation for request in requests],
+            items=[request.items for request in requests],
+            is_open=is_open,
+            window_ns=find_window(sent, load).pair,
+            digests=self._digest_replies(outcome),
+        )
+
+    def _digest_replies(self, outcome: LoadOutcome) -> Digests:
+        """Look at the replies that were kept; a good one that is not what was asked for is told so here."""
+        digests = Digests()
+        if self._prepared is None or self._prepared.keeps is Keeps.NOTHING:
+            return digests
+        requests, driver = self._prepared.requests, self.chosen.driver
+        which, causes = outcome.records["request"], outcome.records["cause"]
+        for row, reply in outcome.replies():
+            if causes[row] == Cause.OK:
+                digests.add(row, driver.digest(requests[int(which[row]) % len(requests)], reply))
+        return digests
+
+    def finish(self) -> str:
+        """Remove what was made at the endpoint; return what could not be."""
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        try:
+            self.chosen.driver.finish()
+        except (PronyError, OSError) as exc:
+            return f"what was made at the endpoint could not be removed: {exc}"
+        return ""
+
+
+def _send_load(
+    ground: LoadPlan, beside: LoadTelemetry, seen: Seen, start_at: Callable[[], int]
+) -> tuple[LoadOutcome, Failure | None]:
+    """Send a load; return what became of every request, and why it ended before its time where it did."""
+    failure = None
+    beside.begin()
+    try:
+        outcome = generate(ground, on_tick=_ticking(beside, seen), stop_asked=seen.stop_asked, start_at=start_at)
+    except LostClientError as exc:
+        outcome, failure = exc.rest, failure_of(exc, phase="load")
+    beside.end(sum(one.cpu_s for one in outcome.clients))
+    return outcome, failure
+
+
+def _while_all_sent(outcome: LoadOutcome, load: Load) -> LoadOutcome:
+    """End the part that may count when the first user is done: then fewer users load the service than were asked for.
+
+    Where everything counts, as of one request of each user, it ends with the last."""
+    if outcome.full_until_ns is None or load.warmup == "none":
+        return outcome
+    return replace(outcome, end_ns=min(outcome.full_until_ns, outcome.end_ns))
+
+
+def _repetition(
+    outcome: LoadOutcome, side: ClientSide, index: int, started_at: datetime, *, stopped: bool
+) -> Repetition:
+    cpu_ns = round(sum(one.cpu_s for one in outcome.clients) * 1e9)
+    count = int(outcome.records["index"].size)
+    phase = Phase(begin_ns=outcome.begin_ns, end_ns=outcome.end_ns, cpu_ns=cpu_ns, count=count)
+    return Repetition(
+        index=index,
+        state="cancelled" if stopped else "ok",
+        started_at=started_at,
+        phases={"measure": phase},
+        client=side,
+        stopped_by="stop" if stopped else None,
+    )
+
+
+def _import_polars() -> None:
+    """Import polars with an allocator that gives back what is freed, by itself it keeps that for ten seconds, and with
+    one thread: it writes and reads columns here, and every thread has room of its own.
+
+    It reads its settings once. They do not stay, for a service that is started later may have the same ones."""
+    wanted = {"_RJEM_MALLOC_CONF": "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:0", "POLARS_MAX_THREADS": "1"}
+    missing = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(missing)
+    try:
+        import polars  # noqa: F401
+    finally:
+        for name in missing:
+            del os.environ[name]
+
+
+def _keep_no_arrays() -> None:
+    """Have every large array be given back the moment it is freed: glibc by itself learns to keep them, and then keeps
+    the room of all that were ever alive together."""
+    if sys.platform == "linux":
+        with suppress(AttributeError, OSError):  # another C library
+            ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
+
+
+def check_answers(repetition: Repetition) -> None:
+    """Refuse a run in which nothing at all was answered well: there is no latency of it, and another would say the
+    same."""
+    causes = repetition.client.causes if repetition.client is not None else {}
+    if causes and not causes.get("ok") and repetition.state == "ok":
+        told = ", ".join(f"{count:,} {name}" for name, count in causes.items())
+        raise SutError(f"no request succeeded: {told}", hint="does the endpoint answer at all?", code="all_failed")
+
+
+def _ticking(beside: LoadTelemetry, seen: Seen) -> Callable[[Live], None]:
+    last = [0.0]
+
+    def tick(live: Live) -> None:
+        beside.tick()
+        if time.monotonic() - last[0] >= 0.25:
+            last[0] = time.monotonic()
+            seen.on_live(
+                Shown(
+                    elapsed_s=live.elapsed_s,
+                    left_s=live.left_s,
+                    sent=live.sent,
+                    done=live.done,
+                    failed=live.failed,
+                    in_flight=live.in_flight,
+                    rate_per_s=live.rate,
+                    p50_ms=live.p50_ms_last,
+                    p99_ms=live.p99_ms_last,
+                )
+            )
+
+    return tick

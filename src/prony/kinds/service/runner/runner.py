@@ -1,0 +1,319 @@
+"""Jobs that load a service in, result folders out. Jobs that want the same service share one, and take turns on it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+from prony import __version__
+from prony.errors import PronyError
+from prony.kinds.service.chosen import Chosen, chosen
+from prony.kinds.service.runner.loading import LoadJobRun, Seen, check_answers
+from prony.kinds.service.schema import ServiceWorkload
+from prony.load.endpoint import parse
+from prony.model.clients import ServiceFacts
+from prony.model.event import Event, Live
+from prony.model.job import Job
+from prony.model.load import Load
+from prony.model.result import Failure, Repetition, Result, ResultState
+from prony.ports.driver import Endpoint
+from prony.runner.context import RunContext, Stopped, failure_of
+from prony.runner.folder import ResultFolder
+from prony.runner.gang import Gang, gang_of
+from prony.runner.load_telemetry import LoadTelemetry
+from prony.runner.observer import open_probes
+from prony.runner.scrape import Page
+from prony.runner.turns import shuffle_round
+
+if TYPE_CHECKING:
+    from prony.ports.probe import Probe
+    from prony.runner.search import Probed, Searching
+    from prony.runner.services.host import Running
+
+_GIVE_UP_AFTER = 2
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """What a group of jobs loads: a service that was started, or an endpoint that was there."""
+
+    endpoint: Endpoint
+    facts: ServiceFacts
+    metrics_url: str
+    running: Running | None = None
+    is_shared: bool = False  # with other agents of a gang, on this very machine
+
+
+class ServiceRunner:
+    """Runs jobs that load services."""
+
+    def __init__(self, around: RunContext) -> None:
+        self.around = around
+        self._scratch = Path(tempfile.mkdtemp(prefix="prony-load-"))
+        self._probes: list[Probe] = []
+
+    def run(self, jobs: Sequence[Job], folders: Sequence[Path]) -> list[Result]:
+        """Run every job to its end; return the results as they stand in the folders."""
+        try:
+            self.environment = self.around.environment()
+            self._probes = open_probes()
+            begun = [self._begin(job, path) for job, path in zip(jobs, folders, strict=True)]
+            for groups in _stages(begun):
+                self._together(groups)
+            for probe in self._probes:
+                probe.close()
+            return [folder.result for folder in begun]
+        finally:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _begin(self, job: Job, path: Path) -> ResultFolder:
+        folder = ResultFolder.begin(path, job, prony_version=__version__, started_at=self.around.clock.now())
+        folder.write_environment(self.environment)
+        return folder
+
+    def _together(self, groups: Sequence[Sequence[ResultFolder]]) -> None:
+        """Start what the jobs of each group share, let all take turns, and stop it; what fails of it is each one's
+        failure."""
+        folders = [folder for group in groups for folder in group]
+        try:
+            with ExitStack() as stack:
+                placed = [pair for group in groups for pair in self._open_group(stack, group)]
+                self._take_turns(placed)
+                for course, _ in placed:
+                    self._finish(course)
+        except Stopped:
+            self._give_up(folders, Failure(code="cancelled", message="stopped before it began", whose="prony"))
+        except PronyError as exc:
+            self._give_up(folders, failure_of(exc, phase="start"))
+
+    def _open_group(self, stack: ExitStack, folders: Sequence[ResultFolder]) -> Iterator[tuple[LoadJobRun, _Scene]]:
+        """Start what the jobs of one group share and get each ready; yield those that are, with what they load."""
+        picked = [chosen(folder.job.work(ServiceWorkload)) for folder in folders]
+        gangs = [gang_of(folder.job, self.around.emit, self.around.stop_asked) for folder in folders]
+        scene = stack.enter_context(self._scene(folders[0], picked[0], gangs[0]))
+        for folder, one, gang in zip(folders, picked, gangs, strict=True):
+            course = self._prepare(scene, folder, one, gang)
+            if course is not None:
+                yield course, scene
+
+    @contextmanager
+    def _scene(self, folder: ResultFolder, picked: Chosen, gang: Gang | None) -> Iterator[_Scene]:
+        """Give what is loaded. The first of a gang starts it; the others only hear where it is."""
+        if gang is None:
+            with self._own_scene(folder, picked) as scene:
+                yield scene
+        elif gang.part.index == 0:
+            with self._own_scene(folder, picked) as scene:
+                gang.agree_on_endpoint(scene.endpoint)
+                yield replace(scene, is_shared=gang.is_one_machine)
+        else:
+            url = folder.job.work(ServiceWorkload).endpoint
+            endpoint = gang.agree_on_endpoint(None)
+            yield _Scene(endpoint, ServiceFacts(endpoint=_show_endpoint(url) if url else ""), "")
+
+    @contextmanager
+    def _own_scene(self, folder: ResultFolder, picked: Chosen) -> Iterator[_Scene]:
+        workload, job = folder.job.work(ServiceWorkload), folder.job
+        if picked.service is None:
+            url = workload.endpoint or ""
+            yield _Scene(
+                parse(url, self.around.base), ServiceFacts(endpoint=_show_endpoint(url)), workload.metrics_url or ""
+            )
+            return
+        from prony.runner.services.host import start_service
+
+        self._say("prepare", job, message=f"starting {workload.service}")
+        starting = start_service(
+            picked.service,
+            picked.settings,
+            log=folder.path / "logs" / "service.log",
+            base=self.around.base,
+            stop_asked=self.around.stop_asked,
+            timeout_s=job.limits.timeout / 1e9,
+        )
+        with starting as running:
+            told = dict(running.facts)
+            facts = ServiceFacts(
+                name=workload.service or "",
+                version=told.pop("version", ""),
+                settings=told,
+                command=tuple(running.command),
+                pid=running.pid,
+            )
+            yield _Scene(running.endpoint, facts, workload.metrics_url or running.metrics_url, running)
+
+    def _prepare(self, scene: _Scene, folder: ResultFolder, picked: Chosen, gang: Gang | None) -> LoadJobRun | None:
+        job = folder.job
+        self._say("prepare", job, message="making requests")
+        course = LoadJobRun(folder, picked, self.around, scratch=self._scratch, gang=gang)
+        try:
+            with self.around.interruptible():
+                course.prepare(scene.endpoint)
+        except Stopped:
+            self._give_up([folder], Failure(code="cancelled", message="stopped before it began", whose="prony"))
+            return None
+        except PronyError as exc:
+            self._give_up([folder], failure_of(exc, phase="prepare"))
+            course.finish()
+            return None
+        facts = scene.facts.model_copy(update={"notes": scene.facts.notes | course.notes})
+        folder.update(service=facts)
+        folder.save()
+        self._say("started", job, total=_count_runs(job))
+        return course
+
+    # Turns
+
+    def _take_turns(self, placed: Sequence[tuple[LoadJobRun, _Scene]]) -> None:
+        pending, round_number = list(placed), 0
+        loads = [(course, course.job.load) for course, _ in placed]
+        searches = {id(course): _searching(load) for course, load in loads if load.search is not None}
+        while pending and not self.around.stop_asked():
+            for pair in shuffle_round(pending, round_number=round_number, seed=pending[0][0].job.seed):
+                if self.around.stop_asked():
+                    return
+                course, scene = pair
+                if not self._again(course, scene, searches.get(id(course))):
+                    pending.remove(pair)
+            round_number += 1
+
+    def _again(self, course: LoadJobRun, scene: _Scene, search: Searching | None) -> bool:
+        """Carry out one more run where one is wanted; return whether another may be."""
+        if _hopeless(course):
+            return False
+        if search is not None:
+            probe = search.next()
+            if probe is None:
+                return False
+            repetition = self._repeat(course, scene, probe)
+            search.tell(probe.level, course.folder.requests_part(repetition.index), repetition)
+            return True
+        if len(course.repetitions) >= course.job.load.repeats:
+            return False
+        self._repeat(course, scene, None)
+        return len(course.repetitions) < course.job.load.repeats
+
+    def _repeat(self, course: LoadJobRun, scene: _Scene, probe: Probed | None) -> Repetition:
+        job, index = course.job, len(course.repetitions)
+        total = max(_count_runs(job), index + 1)
+        self._say("repetition", job, done=index, total=total)
+        started_at, client = self.around.clock.now(), None
+        page = Page(scene.metrics_url) if scene.metrics_url else None
+        # What another agent's clients do on this machine cannot be told from what strangers do.
+        running = None if scene.is_shared else scene.running
+        own = (None, None) if running is None else (running.cpu_s, running.rss_mib)
+        beside = LoadTelemetry(self._probes, page, *own)
+        seen = Seen(lambda live: self._live(job, live), self.around.stop_asked)
+        load, level = (job.load, None) if probe is None else (probe.load, probe.level)
+        try:
+            repetition = course.run(load, beside, seen, started_at, level=level)
+            client = repetition.client
+            if scene.running is not None:
+                scene.running.check()  # one that died under the load failed, however many answers it gave before
+            check_answers(repetition)
+        except PronyError as exc:
+            failure = failure_of(exc, phase="load")
+            repetition = Repetition(
+                index=index, state="failed", started_at=started_at, failure=failure, client=client, level=level
+            )
+        course.folder.add(repetition)
+        self._say("repetition", job, done=index + 1, total=total, state=repetition.state, message=_trouble(repetition))
+        return repetition
+
+    # Ends
+
+    def _finish(self, course: LoadJobRun) -> None:
+        left = course.finish()
+        if left:
+            course.folder.update(service=_add_note(course.folder.result, left))
+        good = any(one.state == "ok" for one in course.repetitions)
+        good = good and not (course.gang is not None and _hopeless(course))
+        stopped = self.around.stop_asked() and len(course.repetitions) < _count_runs(course.job)
+        stopped = stopped or any(one.state == "cancelled" for one in course.repetitions)
+        state = ResultState.PARTIAL if stopped else ResultState.COMPLETE if good else ResultState.FAILED
+        if state is ResultState.FAILED:
+            failures = [one.failure for one in course.repetitions if one.failure is not None]
+            course.folder.update(failure=failures[-1] if failures else None)
+        course.folder.finish(state, self.around.clock.now(), course.telemetry)
+        self._say("finished", course.job, state=state.value)
+
+    def _give_up(self, folders: Sequence[ResultFolder], failure: Failure) -> None:
+        for folder in folders:
+            if folder.result.ended_at is not None:
+                continue
+            state = ResultState.PARTIAL if failure.code == "cancelled" else ResultState.FAILED
+            folder.update(failure=failure)
+            folder.finish(state, self.around.clock.now(), [])
+            self._say("finished", folder.job, state=state.value, message=failure.message)
+
+    def _say(self, kind: str, job: Job, **details: str | int) -> None:
+        self.around.emit(Event.read({"kind": kind, "job_id": job.id} | details))
+
+    def _live(self, job: Job, live: Live) -> None:
+        self.around.emit(Event(kind="load", job_id=job.id, live=live))
+
+
+def _groups(folders: Sequence[ResultFolder]) -> list[list[ResultFolder]]:
+    """Return the jobs that load the same thing, together and in their order."""
+    groups: dict[str, list[ResultFolder]] = {}
+    for folder in folders:
+        work = folder.job.work(ServiceWorkload)
+        groups.setdefault(json.dumps([work.service, work.settings, work.endpoint]), []).append(folder)
+    return list(groups.values())
+
+
+def _stages(folders: Sequence[ResultFolder]) -> list[list[list[ResultFolder]]]:
+    """Return the groups that are up at the same time: both sides of a duet, or else each by itself."""
+    groups = _groups(folders)
+    is_duet = any(folder.job.side is not None for folder in folders)
+    return [groups] if is_duet else [[group] for group in groups]
+
+
+def _searching(load: Load) -> Searching:
+    from prony.runner.search import Searching
+
+    return Searching(load)
+
+
+def _count_runs(job: Job) -> int:
+    """Return how many runs a job takes; how many a search takes is not known before."""
+    return 1 if job.load.search is not None else job.load.repeats
+
+
+def _hopeless(course: LoadJobRun) -> bool:
+    """Would another run say the same? One that failed for one of a gang is none for the others either."""
+    done = course.repetitions
+    if course.gang is not None:
+        return any(one.state == "failed" for one in done)
+    return len(done) >= _GIVE_UP_AFTER and all(one.state == "failed" for one in done)
+
+
+def _trouble(repetition: Repetition) -> str:
+    if repetition.failure is not None:
+        return f"{repetition.state}: {repetition.failure.message}"
+    causes = repetition.client.causes if repetition.client is not None else {}
+    bad = ", ".join(f"{count:,} {name}" for name, count in causes.items() if name != "ok")
+    if bad:
+        return f"some failed: {bad}"
+    return f"disturbed: {repetition.contamination[0].partition(': ')[2]}" if repetition.contamination else ""
+
+
+def _add_note(result: Result, text: str) -> ServiceFacts:
+    facts = result.service or ServiceFacts()
+    return facts.model_copy(update={"notes": facts.notes | {"left behind": text}})
+
+
+def _show_endpoint(url: str) -> str:
+    """Return an endpoint without what is secret in it."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    place = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}@{place}"))

@@ -1,0 +1,88 @@
+"""Summarise what the clients of a load saw, and read their requests for pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prony.analyse.load.latency import latencies
+from prony.analyse.load.summary import summarise_load, summarise_runs
+from prony.analyse.load.tokens import token_latencies
+from prony.analyse.load.window import runs_of
+from prony.analyse.pictures.runs import Track, sampled_metrics
+from prony.analyse.runs import NS_PER_MS
+from prony.instruments.columns import COLUMNS
+from prony.kinds.service.schema import ServiceWorkload
+from prony.model.device import Environment
+from prony.model.estimate import Summary
+from prony.model.experiment_data import Entry
+from prony.model.job import Job
+from prony.model.metric import LOAD_HEADLINE
+from prony.model.result import Result
+from prony.ports.workload import ReadColumns, Summarise
+from prony.stats.quantiles import Array
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class ServiceSummary(Summarise):
+    """Results of loads to numbers."""
+
+    def summarise(
+        self, job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None
+    ) -> Summary:
+        return summarise_load(job, result, samples, environment=environment)
+
+    def summarise_stored(
+        self, job: Job, result: Result, read: ReadColumns, *, environment: Environment | None = None
+    ) -> Summary:
+        # No name is given to the samples: what is not looked at is gone when the runs are there.
+        runs = runs_of(read(COLUMNS), job.load, result.repetitions)
+        return summarise_runs(job, result, runs, environment=environment)
+
+    def read_samples(self, read: ReadColumns, *, is_whole: bool = True) -> pl.DataFrame:
+        """Read the samples, without the stamps of every token where nobody asks for them: those are most of a file."""
+        import polars as pl
+
+        if is_whole:
+            return read(COLUMNS)
+        frame = read([name for name in COLUMNS if name != "token_ns"])
+        none = pl.Series("token_ns", [None], dtype=pl.List(pl.Int64))
+        return frame.with_columns(none.new_from_index(0, frame.height))
+
+    def drawn_metrics(self, job: Job, summary: Summary) -> tuple[str, ...]:
+        del job
+        return sampled_metrics(summary, LOAD_HEADLINE)
+
+    def sample_values(self, job: Job, result: Result, samples: pl.DataFrame, metric: str) -> dict[int, Array]:
+        found = {}
+        for index, run in runs_of(samples, job.load, result.repetitions).items():
+            told = latencies(run)
+            values = told[metric] if metric in told else token_latencies(run).get(metric)
+            if values is not None and values.numbers.size:
+                found[index] = values.numbers
+        return found
+
+    def tracks(self, job: Job, result: Result, samples: pl.DataFrame) -> list[Track]:
+        found = []
+        for index, run in runs_of(samples, job.load, result.repetitions).items():
+            begins, ends, good = run.numbers["begin_ns"], run.numbers["end_ns"], run.successes
+            if not begins.size:
+                continue
+            # What never ended failed when it began, as far as anybody knows.
+            failed = np.where(ends > 0, ends, begins)[~good]
+            window = run.window.begin_ns, run.window.end_ns
+            values = (ends - begins)[good] / NS_PER_MS
+            found.append(Track(index, ends[good], values, failed, window, int(begins.min())))
+        return found
+
+    def work(self, entry: Entry, key: str) -> str:
+        del key
+        work = entry.job.work(ServiceWorkload)
+        asked = [work.options, work.task, work.prompts]
+        return f"{work.subject} {asked}" if work.service is None else f"{work.service} {asked}"
+
+
+PART = ServiceSummary()

@@ -1,0 +1,125 @@
+"""Nothing outside `kinds/` names a kind of workload, each kind has the same files, and a runner loads no reports."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+from .house import PACKAGE, entry_points, modules, nodes, tree
+
+KINDS = entry_points("prony.kinds")
+PARTS = ("schema", "prepare", "run", "summary", "report")
+# Formats of other programs are each of one kind of workload; they are read and written there, and nowhere else.
+OF_OTHER_PROGRAMS = ("sark", "ai_factory", "benchmark_ai", "compat")
+EXCEPTIONS = {
+    "prony.cli.commands.load": "prony load makes a recipe of a load from its options",
+    "prony.model.place": "a demand that was stored without a kind is of the kind that was there first",
+}
+
+
+def is_outside(module: str) -> bool:
+    """Is it a module that may know no kind?"""
+    parts = module.split(".")
+    is_of_others = any(part.startswith(OF_OTHER_PROGRAMS) for part in parts)
+    return parts[1:2] != ["kinds"] and not is_of_others and module not in EXCEPTIONS
+
+
+def is_kind(node: ast.AST) -> bool:
+    """Does an expression ask a workload for its kind? Alarms, events, gates and numpy's dtypes have kinds too."""
+    if isinstance(node, ast.Name):
+        return node.id == "workload_kind"
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "kind"
+        and ("workload" in ast.unparse(node.value) or ast.unparse(node.value) in ("work", "demand"))
+    )
+
+
+def named_kinds(found: ast.Module) -> list[str]:
+    """Return the places in which a module names a kind of workload, or decides by it."""
+    schemas = {f"{name.capitalize()}Workload" for name in KINDS}
+    told = []
+    for node in ast.walk(found):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("prony.kinds"):
+            told.append(f"{node.lineno}: imports {node.module}")
+        elif isinstance(node, ast.Import) and any(one.name.startswith("prony.kinds") for one in node.names):
+            told.append(f"{node.lineno}: imports a kind")
+        elif isinstance(node, ast.Name | ast.Attribute) and getattr(node, "id", getattr(node, "attr", "")) in schemas:
+            told.append(f"{node.lineno}: {ast.unparse(node)}")
+        elif isinstance(node, ast.Compare) and any(map(is_kind, (node.left, *node.comparators))):
+            constants = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+            told += [f"{node.lineno}: {ast.unparse(node)}"] if constants & set(KINDS) else []
+        elif isinstance(node, ast.Subscript | ast.Call) and any(map(is_kind, ast.iter_child_nodes(node))):
+            told += [f"{node.lineno}: {ast.unparse(node)}"] if isinstance(node, ast.Subscript) else []
+        elif isinstance(node, ast.Dict) and len(_texts(node.keys) & set(KINDS)) == len(node.keys) > 1:
+            told.append(f"{node.lineno}: a table by kind")
+        elif isinstance(node, ast.Tuple | ast.List | ast.Set) and set(KINDS) <= _texts(node.elts):
+            told.append(f"{node.lineno}: {ast.unparse(node)}")
+        elif (
+            isinstance(node, ast.keyword) and node.arg == "kind" and ast.unparse(node.value) in ("'model'", "'script'")
+        ):
+            told.append(f"{node.value.lineno}: kind={ast.unparse(node.value)}")
+    return told
+
+
+def _texts(found: list[ast.expr] | list[ast.expr | None]) -> set[object]:
+    return {one.value for one in found if isinstance(one, ast.Constant)}
+
+
+@pytest.mark.parametrize("module", [name for name in modules() if is_outside(name)])
+def test_nothing_outside_its_folder_names_a_kind(module: str) -> None:
+    assert named_kinds(tree(modules()[module])) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from prony.kinds.model.schema import ModelWorkload",
+        "isinstance(job.workload, ScriptWorkload)",
+        "job.workload.kind == 'service'",
+        "if entry.job.workload.kind in ('model', 'script'): pass",
+        "TABLE[job.workload.kind]",
+        "KINDS = ('model', 'service', 'script')",
+    ],
+)
+def test_the_test_sees_a_kind_that_is_named(text: str) -> None:
+    assert named_kinds(ast.parse(text)) != []
+
+
+def test_other_things_that_are_called_kind_are_not_taken_for_one() -> None:
+    text = "alarm.kind == 'model'; array.dtype.kind in 'fc'; report.kind != 'service'; entry.job.workload.kind == kind"
+    assert named_kinds(ast.parse(text)) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_the_same_files(kind: str) -> None:
+    folder = PACKAGE / "kinds" / kind
+    assert KINDS[kind] == f"prony.kinds.{kind}"
+    assert [part for part in PARTS if not (folder / f"{part}.py").is_file()] == []
+
+
+def test_a_kind_knows_no_other_kind() -> None:
+    for path, node in nodes():
+        inside = path.relative_to(PACKAGE).parts
+        if inside[0] == "kinds" and isinstance(node, ast.ImportFrom) and (node.module or "").startswith("prony.kinds."):
+            assert (node.module or "").split(".")[2] == inside[1], path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_runs_a_kind_loads_nothing_that_reports_it(kind: str) -> None:
+    program = f"""
+import sys
+from prony.ports.workload import find_kind
+kind = find_kind({kind!r})
+kind.schema, kind.prepare, kind.run
+import prony.kinds.{kind}.runner.runner, prony.runner.jobs
+rooms = ("prony.report", "prony.analyse", "prony.app", "prony.store", "sqlalchemy", "matplotlib")
+rooms += ("prony.kinds.{kind}.summary", "prony.kinds.{kind}.report")
+bad = [name for name in sys.modules if name.startswith(rooms)]
+sys.exit(f"loaded: {{sorted(bad)}}" if bad else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
