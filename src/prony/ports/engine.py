@@ -107,9 +107,7 @@ class Engine(Protocol):
 
     name: ClassVar[str]
     formats: ClassVar[tuple[str, ...]]  # endings of the files it loads: (".onnx",)
-    reference_formats: ClassVar[
-        tuple[str, ...]
-    ]  # those of which it is the plainest reader: the reference
+    reference_formats: ClassVar[tuple[str, ...]]  # those of which it is the plainest reader: the reference
     requirements: ClassVar[tuple[str, ...]]  # what `prony engines add NAME` installs beside numpy
     extra: ClassVar[str]  # the extra of `pip install "prony[...]"`
 
