@@ -35,7 +35,7 @@ class Paper:
     def done(self, status: int, cause: int = 0) -> None:
         self.told.append((status, cause))
 
-    def failed(self, cause: int) -> None:
+    def fail(self, cause: int) -> None:
         self.problems.append(cause)
 
     def last(self) -> None:
