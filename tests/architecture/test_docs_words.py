@@ -234,7 +234,7 @@ def rules_in_source() -> set[tuple[str, str]]:
     """Return (code, grade) of every reason that a rule can give."""
     grades = {"void": str(Grade.VOID), "suspect": str(Grade.SUSPECT), "note": "note"}
     found = set()
-    for path in (PACKAGE / "analyse" / "rules").glob("*.py"):
+    for path in (*(PACKAGE / "analyse" / "rules").glob("*.py"), PACKAGE / "kinds" / "model" / "rules.py"):
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in grades:
                 assert isinstance(node.args[0], ast.Constant)

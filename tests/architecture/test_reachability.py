@@ -26,6 +26,9 @@ def graph() -> grimp.ImportGraph:
 def beginnings() -> set[str]:
     """Return the modules that somebody other than Prony starts."""
     plugins = [target for kind in project()["entry-points"] for target in entry_points(kind).values()]
+    # A kind of workload is a package, whose parts are loaded one by one.
+    parts = ("schema", "prepare", "run", "summary", "report")
+    plugins += [f"{package}.{part}" for package in entry_points("prony.kinds").values() for part in parts]
     scripts = list(project()["scripts"].values())
     commands = [f"prony.cli.commands.{module}" for module, _ in COMMANDS.values()]
     child = ".".join(host._CHILD_ENTRY.relative_to(PACKAGE.parent).with_suffix("").parts)

@@ -127,9 +127,10 @@ def test_where_it_is_not_installed_its_results_are_still_listed_and_shown(
     assert "hashing" in again.stderr
 
 
-def test_a_server_and_an_agent_run_it(installed: str, tmp_path: Path) -> None:
+def test_a_server_and_an_agent_run_it(installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "recipe.yaml").write_text(RECIPE)
-    with fleet(tmp_path, extra={"PYTHONPATH": installed}, lease_ttl="30s") as found:
+    monkeypatch.setenv("PYTHONPATH", installed)
+    with fleet(tmp_path, lease_ttl="30s") as found:
         found.add_server().start()
         found.wait_ready()
         agent = found.add_agent(found.url, options=("--kinds", "hashing,unknown"))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
-from hashing.schema import HashingWorkload
 from prony.errors import InputError
 from prony.model.job import Job
 from prony.ports.workload import Prepare
+
+from .schema import HashingWorkload
 
 
 class HashingPrepare(Prepare):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hashing.schema import HashingWorkload
 from prony.model.experiment_data import Entry
 from prony.model.section import ColumnSpec, Section
 from prony.ports.workload import Report
+
+from .schema import HashingWorkload
 
 
 class HashingReport(Report):

@@ -8,7 +8,6 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-from hashing.schema import HashingWorkload
 from prony import __version__
 from prony.model.event import Event
 from prony.model.job import Job
@@ -16,6 +15,8 @@ from prony.model.result import Phase, Repetition, Result, ResultState
 from prony.ports.workload import Run
 from prony.runner.context import RunContext
 from prony.runner.folder import ResultFolder
+
+from .schema import HashingWorkload
 
 
 class HashingRun(Run):
