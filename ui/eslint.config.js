@@ -13,8 +13,16 @@ const features = readdirSync(new URL("./src/features", import.meta.url), { withF
 const zones = [
   { target: "./src/features", from: "./src/app", message: "features do not know the application" },
   { target: "./src/charts", from: ["./src/app", "./src/features"], message: "charts draw what they are given" },
-  { target: "./src/components", from: ["./src/app", "./src/features", "./src/charts"], message: "components stand below" },
-  { target: "./src/api", from: ["./src/app", "./src/features", "./src/charts", "./src/components"], message: "the API knows no face" },
+  {
+    target: "./src/components",
+    from: ["./src/app", "./src/features", "./src/charts"],
+    message: "components stand below",
+  },
+  {
+    target: "./src/api",
+    from: ["./src/app", "./src/features", "./src/charts", "./src/components"],
+    message: "the API knows no face",
+  },
   ...features.map((name) => ({
     target: `./src/features/${name}`,
     from: "./src/features",

@@ -40,6 +40,20 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 800,
   },
-  server: { proxy: { "/api": "http://127.0.0.1:7337", "/openapi.json": "http://127.0.0.1:7337", "/login": "http://127.0.0.1:7337", "/logout": "http://127.0.0.1:7337" } },
-  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"], setupFiles: ["tests/setup.ts"], testTimeout: 30_000, isolate: false, pool: "threads" },
+  server: {
+    proxy: {
+      "/api": "http://127.0.0.1:7337",
+      "/openapi.json": "http://127.0.0.1:7337",
+      "/login": "http://127.0.0.1:7337",
+      "/logout": "http://127.0.0.1:7337",
+    },
+  },
+  test: {
+    environment: "happy-dom",
+    include: ["src/**/*.test.{ts,tsx}"],
+    setupFiles: ["tests/setup.ts"],
+    testTimeout: 30_000,
+    isolate: false,
+    pool: "threads",
+  },
 });

@@ -24,7 +24,10 @@ class FakeChart {
   /** Click on the first thing drawn that is like this. */
   click(isIt: (data: Record<string, unknown>) => boolean): void {
     const all = (this.option.series ?? []).flatMap((one) => one.data ?? []);
-    const data = all.find((one): one is Record<string, unknown> => typeof one === "object" && one !== null && isIt(one as Record<string, unknown>));
+    const data = all.find(
+      (one): one is Record<string, unknown> =>
+        typeof one === "object" && one !== null && isIt(one as Record<string, unknown>),
+    );
     if (data === undefined) throw new Error("nothing like that is drawn");
     this.#clicked?.({ data });
   }

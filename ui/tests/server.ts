@@ -45,7 +45,9 @@ export class FakeStream {
   }
 
   send(event: string, data: unknown, id = ""): void {
-    this.#control?.enqueue(this.#encoder.encode(`${id ? `id: ${id}\n` : ""}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`));
+    this.#control?.enqueue(
+      this.#encoder.encode(`${id ? `id: ${id}\n` : ""}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`),
+    );
   }
 
   cut(): void {
@@ -60,14 +62,36 @@ export class FakeServer {
   #routes: Route[] = [];
   isDown = false;
 
-  answer<M extends Method, P extends Path>(method: M, path: P, answer: Answer<M, P> | ((asked: ReceivedRequest) => Answer<M, P>)): this {
-    const resolveAnswer = (asked: ReceivedRequest): unknown => (typeof answer === "function" ? (answer as (asked: ReceivedRequest) => unknown)(asked) : answer);
+  answer<M extends Method, P extends Path>(
+    method: M,
+    path: P,
+    answer: Answer<M, P> | ((asked: ReceivedRequest) => Answer<M, P>),
+  ): this {
+    const resolveAnswer = (asked: ReceivedRequest): unknown =>
+      typeof answer === "function" ? (answer as (asked: ReceivedRequest) => unknown)(asked) : answer;
     return this.#add(method, path, (asked) => buildResponse(resolveAnswer(asked)));
   }
 
   refuse(method: Method, path: Path, problem: Partial<Problem> & { status: number }): this {
-    const whole: Problem = { type: "about:blank", title: "", code: "refused", detail: "", hint: "", field: "", problems: [], ...problem };
-    return this.#add(method, path, () => new Response(JSON.stringify(whole), { status: problem.status, headers: { "Content-Type": "application/problem+json" } }));
+    const whole: Problem = {
+      type: "about:blank",
+      title: "",
+      code: "refused",
+      detail: "",
+      hint: "",
+      field: "",
+      problems: [],
+      ...problem,
+    };
+    return this.#add(
+      method,
+      path,
+      () =>
+        new Response(JSON.stringify(whole), {
+          status: problem.status,
+          headers: { "Content-Type": "application/problem+json" },
+        }),
+    );
   }
 
   openStream(path: Path): FakeStream {
@@ -101,7 +125,11 @@ export class FakeServer {
     if (this.isDown) throw new TypeError("the connection was refused");
     const route = this.#routes.find((one) => one.method === asked.method && one.path.test(asked.path));
     // Whoever writes a test forgot an answer: let the page say which.
-    if (!route) return buildResponse({ code: "unanswered", detail: `the test answers nothing to ${asked.method} ${asked.path}`, hint: "" }, 501);
+    if (!route)
+      return buildResponse(
+        { code: "unanswered", detail: `the test answers nothing to ${asked.method} ${asked.path}`, hint: "" },
+        501,
+      );
     return route.reply(asked, request.signal);
   };
 

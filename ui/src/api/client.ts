@@ -49,7 +49,6 @@ async function readProblem(response: Response): Promise<Problem | null> {
   }
 }
 
-
 export const api = createClient<paths>({ baseUrl: location.origin, fetch: sendRequest });
 
 /** Return the body of an answer that is known to be good: `await readBody(api.GET(...))`. */

@@ -11,7 +11,10 @@ const server = fakeServer();
 let stop = (): void => undefined;
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date"], shouldAdvanceTime: true });
+  vi.useFakeTimers({
+    toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date"],
+    shouldAdvanceTime: true,
+  });
 });
 afterEach(() => {
   stop();

@@ -45,7 +45,11 @@ export function listenForChanges(client: QueryClient): () => void {
   return () => stop.abort();
 }
 
-async function followChanges(client: QueryClient, invalidate: (keys: readonly string[]) => void, signal: AbortSignal): Promise<void> {
+async function followChanges(
+  client: QueryClient,
+  invalidate: (keys: readonly string[]) => void,
+  signal: AbortSignal,
+): Promise<void> {
   let lastId = "";
   let pause = FIRST_PAUSE_MS;
   while (!signal.aborted) {

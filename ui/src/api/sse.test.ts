@@ -5,7 +5,11 @@ import { parseEvent } from "./sse";
 
 describe("a block of a stream", () => {
   it("is an event with its id", () => {
-    expect(parseEvent('id: a-3\nevent: changed\ndata: {"a":\ndata: 1}')).toEqual({ id: "a-3", event: "changed", data: '{"a":\n1}' });
+    expect(parseEvent('id: a-3\nevent: changed\ndata: {"a":\ndata: 1}')).toEqual({
+      id: "a-3",
+      event: "changed",
+      data: '{"a":\n1}',
+    });
   });
 
   it("is nothing where it is a comment", () => {

@@ -10,7 +10,9 @@ export interface StreamEvent {
 export async function* streamEvents(path: string, signal: AbortSignal, lastId = ""): AsyncGenerator<StreamEvent> {
   const headers = new Headers({ Accept: "text/event-stream" });
   if (lastId) headers.set("Last-Event-ID", lastId);
-  const response = await sendRequest(new Request(new URL(path, location.origin), { headers, signal, cache: "no-store" }));
+  const response = await sendRequest(
+    new Request(new URL(path, location.origin), { headers, signal, cache: "no-store" }),
+  );
   if (!response.body) return;
   const reader = response.body.getReader();
   const decoder = new TextDecoder();

@@ -41,7 +41,15 @@ describe("a server that asks for a token", () => {
   it("is left by logging out: the session ends, the token is forgotten, and the page asks again", async () => {
     setToken("prony_abc");
     server.current.answer("GET", "/api/v1/overview", fakeGlance());
-    server.current.answer("GET", "/api/v1/about", { asks_tokens: true, grafana: "", prometheus: "", name: "owner", role: "admin", url: "", version: "1" });
+    server.current.answer("GET", "/api/v1/about", {
+      asks_tokens: true,
+      grafana: "",
+      prometheus: "",
+      name: "owner",
+      role: "admin",
+      url: "",
+      version: "1",
+    });
     server.current.answerLogOut();
     const { user } = await visit("/");
     await user.click(await screen.findByRole("button", { name: "Log out" }));

@@ -30,7 +30,12 @@ export function Shell() {
           <Link to="/" className="brand">
             <Logo /> Prony
           </Link>
-          <button type="button" className="button quiet slim menu" aria-expanded={open} onClick={() => setOpenAt(open ? "" : path)}>
+          <button
+            type="button"
+            className="button quiet slim menu"
+            aria-expanded={open}
+            onClick={() => setOpenAt(open ? "" : path)}
+          >
             {open ? "Close" : "Menu"}
           </button>
         </div>
@@ -108,7 +113,12 @@ function LogOutButton() {
     requireLogin();
   };
   return (
-    <button type="button" className="button quiet slim" title={`Logged in as ${about.data.name}`} onClick={() => void leave()}>
+    <button
+      type="button"
+      className="button quiet slim"
+      title={`Logged in as ${about.data.name}`}
+      onClick={() => void leave()}
+    >
       Log out
     </button>
   );
@@ -119,7 +129,12 @@ const NEXT: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" 
 function ThemeButton() {
   const theme = useTheme();
   return (
-    <button type="button" className="button quiet slim" title="Change between light, dark and the system's choice" onClick={() => chooseTheme(NEXT[theme])}>
+    <button
+      type="button"
+      className="button quiet slim"
+      title="Change between light, dark and the system's choice"
+      onClick={() => chooseTheme(NEXT[theme])}
+    >
       {{ auto: "Auto", light: "Light", dark: "Dark" }[theme]} theme
     </button>
   );

@@ -134,7 +134,21 @@ const monitoring = createRoute({
 export const routeTree = root.addChildren([
   overview,
   experiments,
-  experiment, compare, matrix, series, history, schedules, schedule, alarms, alarm, reports, settings, run, load, fleet, monitoring,
+  experiment,
+  compare,
+  matrix,
+  series,
+  history,
+  schedules,
+  schedule,
+  alarms,
+  alarm,
+  reports,
+  settings,
+  run,
+  load,
+  fleet,
+  monitoring,
 ]);
 
 export const router = createRouter({

@@ -12,7 +12,15 @@ function findRow(name: string): HTMLElement {
 
 describe("the table of experiments", () => {
   it("shows of each how it stands, its number with the interval, and whether that may be quoted", async () => {
-    await showPart(<ExperimentTable label="Experiments" rows={[fakeRow(), fakeRow({ id: "x2", name: "broken", state: "failed", headline: null, grade: "void", gates: "failed" })]} />);
+    await showPart(
+      <ExperimentTable
+        label="Experiments"
+        rows={[
+          fakeRow(),
+          fakeRow({ id: "x2", name: "broken", state: "failed", headline: null, grade: "void", gates: "failed" }),
+        ]}
+      />,
+    );
     const good = within(findRow("nightly"));
     expect(good.getByText("complete")).toBeDefined();
     expect(good.getByText("[12.1, 12.6]")).toBeDefined();
@@ -24,12 +32,22 @@ describe("the table of experiments", () => {
   });
 
   it("shows how far one that runs has come", async () => {
-    await showPart(<ExperimentTable label="Experiments" rows={[fakeRow({ state: "running", job_count: 4, counts: { complete: 1, leased: 1, waiting: 2 } })]} />);
+    await showPart(
+      <ExperimentTable
+        label="Experiments"
+        rows={[fakeRow({ state: "running", job_count: 4, counts: { complete: 1, leased: 1, waiting: 2 } })]}
+      />,
+    );
     expect(screen.getByRole("img", { name: "of 4 jobs: 1 complete, 1 running, 2 waiting" })).toBeDefined();
   });
 
   it("draws a trend where there is more than one result", async () => {
-    await showPart(<ExperimentTable label="Experiments" rows={[fakeRow({ trend: [1, 2, 3] }), fakeRow({ id: "x2", name: "new", trend: [1] })]} />);
+    await showPart(
+      <ExperimentTable
+        label="Experiments"
+        rows={[fakeRow({ trend: [1, 2, 3] }), fakeRow({ id: "x2", name: "new", trend: [1] })]}
+      />,
+    );
     expect(screen.getByRole("img", { name: "the last 3 results of nightly" })).toBeDefined();
     expect(within(findRow("new")).queryByRole("img")).toBeNull();
   });
@@ -42,7 +60,12 @@ describe("the table of experiments", () => {
   });
 
   it("shows a name of markup as the text that it is", async () => {
-    await showPart(<ExperimentTable label="Experiments" rows={[fakeRow({ name: "<img src=x onerror=alert(1)>", labels: { team: "<b>red</b>" } })]} />);
+    await showPart(
+      <ExperimentTable
+        label="Experiments"
+        rows={[fakeRow({ name: "<img src=x onerror=alert(1)>", labels: { team: "<b>red</b>" } })]}
+      />,
+    );
     expect(screen.getByRole("link", { name: "<img src=x onerror=alert(1)>" })).toBeDefined();
     expect(screen.getByText("team=<b>red</b>")).toBeDefined();
   });

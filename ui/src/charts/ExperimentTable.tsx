@@ -71,12 +71,24 @@ const COLUMNS: readonly Column<ExperimentRow>[] = [
     cell: (row) => (
       <span className="row" style={{ flexWrap: "nowrap" }}>
         {row.grade && <VerdictBadge grade={row.grade} />}
-        {row.gates && row.gates !== "passed" && <StateBadge of={row.gates === "failed" ? "fail" : row.gates} title={`its gates: ${row.gates}`} />}
+        {row.gates && row.gates !== "passed" && (
+          <StateBadge of={row.gates === "failed" ? "fail" : row.gates} title={`its gates: ${row.gates}`} />
+        )}
       </span>
     ),
   },
   { key: "labels", heading: "Labels", cell: (row) => <Labels of={row.labels} /> },
-  { key: "created", heading: "Submitted", sort: "created", end: true, cell: (row) => <span className="small"><RelativeTime at={row.created_at} /></span> },
+  {
+    key: "created",
+    heading: "Submitted",
+    sort: "created",
+    end: true,
+    cell: (row) => (
+      <span className="small">
+        <RelativeTime at={row.created_at} />
+      </span>
+    ),
+  },
 ];
 
 function ExperimentStatus({ row }: { row: ExperimentRow }) {

@@ -49,7 +49,11 @@ export function HeatMap({ report }: { report: MatrixReport }) {
 function TintedCell({ of: { cell, worse }, scale }: { of: HeatCell; scale: Scale }) {
   const tint = worse === null ? undefined : { "--worse": `${Math.round(6 + 44 * worse)}%` };
   return (
-    <td className={worse === null ? undefined : "tinted"} style={tint as React.CSSProperties | undefined} title={cell?.note || undefined}>
+    <td
+      className={worse === null ? undefined : "tinted"}
+      style={tint as React.CSSProperties | undefined}
+      title={cell?.note || undefined}
+    >
       <Quantity of={cell?.estimate} grade={cell?.grade ?? undefined} scale={scale} />
       {cell?.mark && <div className={cell.mark === "best" ? "ink-good small" : "muted small"}>{MARKS[cell.mark]}</div>}
       {cell?.note && <div className="muted small">{cell.note}</div>}

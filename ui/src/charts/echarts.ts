@@ -13,9 +13,16 @@ import { init, use as register } from "echarts/core";
 import { CanvasRenderer } from "echarts/renderers";
 
 register([
-  CustomChart, LineChart, ScatterChart,
-  DataZoomSliderComponent, GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent,
-  MarkPointComponent, TooltipComponent,
+  CustomChart,
+  LineChart,
+  ScatterChart,
+  DataZoomSliderComponent,
+  GridComponent,
+  LegendComponent,
+  MarkAreaComponent,
+  MarkLineComponent,
+  MarkPointComponent,
+  TooltipComponent,
   CanvasRenderer,
 ]);
 

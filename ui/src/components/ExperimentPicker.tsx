@@ -45,7 +45,12 @@ export function ExperimentPicker({ chosen, onChange, label, first, most = 20 }: 
           <span key={id} className="chosen">
             {index === 0 && first !== undefined && chosen.length > 1 && <em className="muted">{first}</em>}
             <b>{known.get(id)?.name ?? ""}</b> <span className="mono">{id}</span>
-            <button type="button" className="button quiet slim" aria-label={`Leave out ${id}`} onClick={() => onChange(chosen.filter((one) => one !== id))}>
+            <button
+              type="button"
+              className="button quiet slim"
+              aria-label={`Leave out ${id}`}
+              onClick={() => onChange(chosen.filter((one) => one !== id))}
+            >
               ✕
             </button>
           </span>

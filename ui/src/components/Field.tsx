@@ -31,7 +31,13 @@ interface Option {
   label: string;
 }
 
-export function SelectField(props: { label: string; value: string; options: readonly Option[]; onChange: (value: string) => void; help?: ReactNode }) {
+export function SelectField(props: {
+  label: string;
+  value: string;
+  options: readonly Option[];
+  onChange: (value: string) => void;
+  help?: ReactNode;
+}) {
   const { label, value, options, onChange, help } = props;
   return (
     <Field label={label} {...(help === undefined ? {} : { help })}>
@@ -63,7 +69,13 @@ export function TextField({ label, value, onChange, help, placeholder, required 
   return (
     <Field label={label} {...(help === undefined ? {} : { help })}>
       {(control) => (
-        <input {...control} value={value} placeholder={placeholder} required={required} onChange={(event) => onChange(event.target.value)} />
+        <input
+          {...control}
+          value={value}
+          placeholder={placeholder}
+          required={required}
+          onChange={(event) => onChange(event.target.value)}
+        />
       )}
     </Field>
   );
@@ -77,17 +89,17 @@ export function DeferredTextField({ value, onChange, suggestions = [], ...rest }
       {(control) => (
         <>
           <input
-          {...control}
-          // A new value from outside is a new input: what was half typed is gone with the view that it belonged to.
-          key={value}
-          defaultValue={value}
-          list={listId}
-          placeholder={rest.placeholder}
-          onBlur={(event) => event.target.value !== value && onChange(event.target.value.trim())}
-          onKeyDown={(event) => {
-            if (event.key === "Enter") event.currentTarget.blur();
-          }}
-        />
+            {...control}
+            // A new value from outside is a new input: what was half typed is gone with the view that it belonged to.
+            key={value}
+            defaultValue={value}
+            list={listId}
+            placeholder={rest.placeholder}
+            onBlur={(event) => event.target.value !== value && onChange(event.target.value.trim())}
+            onKeyDown={(event) => {
+              if (event.key === "Enter") event.currentTarget.blur();
+            }}
+          />
           <datalist id={listId}>
             {suggestions.map((one) => (
               <option key={one} value={one} />

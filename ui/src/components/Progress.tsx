@@ -23,7 +23,12 @@ export function Progress({ counts, total }: { counts: Counts; total: number }) {
     return count > 0 && state !== "waiting" ? [{ state, tone: stateTone(state), count }] : [];
   });
   return (
-    <div className="bar" role="img" aria-label={`of ${total} jobs: ${describeCounts(counts)}`} title={describeCounts(counts)}>
+    <div
+      className="bar"
+      role="img"
+      aria-label={`of ${total} jobs: ${describeCounts(counts)}`}
+      title={describeCounts(counts)}
+    >
       {parts.map(({ state, tone, count }) => (
         <i key={state} className={tone} style={{ width: `${(100 * count) / Math.max(total, 1)}%` }} />
       ))}

@@ -12,7 +12,9 @@ function renderText(quantity: React.ReactNode): string {
 
 describe("a quantity", () => {
   it("is its value, its unit and its interval, with what stands behind it a hover away", () => {
-    expect(renderText(<Quantity of={fakeEstimate({ value: 12.3456, low: 12.1, high: 12.6 })} />)).toBe("12.3ms[12.1, 12.6]");
+    expect(renderText(<Quantity of={fakeEstimate({ value: 12.3456, low: 12.1, high: 12.6 })} />)).toBe(
+      "12.3ms[12.1, 12.6]",
+    );
     expect(screen.getByTitle("median; 10 runs; 95 % interval")).toBeDefined();
   });
 
@@ -40,7 +42,9 @@ describe("a quantity", () => {
   });
 
   it("shares the unit of its column where it is told", () => {
-    expect(renderText(<Quantity of={{ value: 0.9, unit: "ms" }} scale={{ symbol: "ms", factor: 1 }} />)).toBe("0.900ms");
+    expect(renderText(<Quantity of={{ value: 0.9, unit: "ms" }} scale={{ symbol: "ms", factor: 1 }} />)).toBe(
+      "0.900ms",
+    );
   });
 
   it("leaves out the interval where there is no room for it", () => {

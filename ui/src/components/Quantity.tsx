@@ -15,7 +15,12 @@ export function Quantity(props: {
   missing?: string;
 }) {
   const { of: estimate, scale, grade, big = false, withInterval = true, missing } = props;
-  if (!estimate) return <span className="muted" title={missing}>{DASH}</span>;
+  if (!estimate)
+    return (
+      <span className="muted" title={missing}>
+        {DASH}
+      </span>
+    );
   const { value, unit, interval } = formatEstimateParts(estimate, scale);
   return (
     <span className={big ? "quantity big" : "quantity"} title={describeQuantity(estimate)}>

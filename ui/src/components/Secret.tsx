@@ -10,7 +10,9 @@ export function Secret({ secret, children }: { secret: string; children: ReactNo
   return (
     <div className="stack">
       <p>{children}</p>
-      <pre className="code" tabIndex={0}>{secret}</pre>
+      <pre className="code" tabIndex={0}>
+        {secret}
+      </pre>
       <div className="row">
         <button type="button" className="button" onClick={() => void copy()}>
           {copied ? "Copied" : "Copy"}

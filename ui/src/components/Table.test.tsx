@@ -13,7 +13,10 @@ const COLUMNS: readonly Column<Row>[] = [
   { key: "name", heading: "Name", cell: (row) => <a href={`#${row.id}`}>{row.id}</a> },
   { key: "value", heading: "Value", sort: "value", end: true, cell: (row) => row.value },
 ];
-const ROWS: readonly Row[] = [{ id: "a", value: 1 }, { id: "b", value: 2 }];
+const ROWS: readonly Row[] = [
+  { id: "a", value: 1 },
+  { id: "b", value: 2 },
+];
 
 function renderTable(over: Partial<Parameters<typeof Table<Row>>[0]> = {}) {
   return <Table rows={ROWS} columns={COLUMNS} keyOf={(row) => row.id} label="Numbers" {...over} />;

@@ -55,7 +55,14 @@ export function Table<R>(props: Props<R>) {
   const above = isLong ? (items[0]?.start ?? 0) : 0;
   const below = isLong ? virtual.getTotalSize() - (items.at(-1)?.end ?? 0) : 0;
   return (
-    <div ref={frame} className="scroll" style={isLong ? { maxHeight } : undefined} tabIndex={0} role="region" aria-label={label}>
+    <div
+      ref={frame}
+      className="scroll"
+      style={isLong ? { maxHeight } : undefined}
+      tabIndex={0}
+      role="region"
+      aria-label={label}
+    >
       <table aria-rowcount={rows.length + 1}>
         <thead className={isLong ? "sticky" : undefined}>
           <tr>
@@ -107,7 +114,11 @@ function Spacer({ height }: { height: number }) {
   );
 }
 
-function Heading<R>(props: { column: Column<R>; sorting?: Sorting | undefined; onSort?: ((sorting: Sorting) => void) | undefined }) {
+function Heading<R>(props: {
+  column: Column<R>;
+  sorting?: Sorting | undefined;
+  onSort?: ((sorting: Sorting) => void) | undefined;
+}) {
   const { column, sorting, onSort } = props;
   const key = column.sort;
   const isChosen = key !== undefined && sorting?.by === key;
@@ -121,7 +132,11 @@ function Heading<R>(props: { column: Column<R>; sorting?: Sorting | undefined; o
     );
   return (
     <th scope="col" className={column.end ? "end" : undefined} aria-sort={order ?? "none"} style={style}>
-      <button type="button" className="sorts" onClick={() => onSort({ by: key, descending: isChosen ? !sorting.descending : true })}>
+      <button
+        type="button"
+        className="sorts"
+        onClick={() => onSort({ by: key, descending: isChosen ? !sorting.descending : true })}
+      >
         {column.heading}
         <span aria-hidden="true">{order === "descending" ? " ↓" : order === "ascending" ? " ↑" : ""}</span>
       </button>

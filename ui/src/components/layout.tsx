@@ -1,7 +1,13 @@
 // The layout of a page and its parts: title, cards, lists of facts, labels.
 import { type ReactNode, useEffect } from "react";
 
-export function Page(props: { title: string; heading?: ReactNode; about?: ReactNode; actions?: ReactNode; children: ReactNode }) {
+export function Page(props: {
+  title: string;
+  heading?: ReactNode;
+  about?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
   const { title, heading = title, about, actions, children } = props;
   useEffect(() => {
     document.title = `${title} · Prony`;
@@ -20,7 +26,13 @@ export function Page(props: { title: string; heading?: ReactNode; about?: ReactN
   );
 }
 
-export function Card(props: { title?: ReactNode; actions?: ReactNode; flush?: boolean; children: ReactNode; label?: string }) {
+export function Card(props: {
+  title?: ReactNode;
+  actions?: ReactNode;
+  flush?: boolean;
+  children: ReactNode;
+  label?: string;
+}) {
   const { title, actions, flush = false, children, label } = props;
   return (
     <section className="card" aria-label={label}>

@@ -12,9 +12,12 @@ type Case = Pick<Estimate, "value" | "unit" | "low" | "high"> & { text: string }
 const CASES = JSON.parse(readFileSync("../tests/unit/report/numbers.json", "utf-8")) as Case[];
 
 describe("a number", () => {
-  it.each(CASES.map((one) => [one.text, one] as const))("is written with the digits and the unit that suit it: %s", (written, one) => {
-    expect(formatEstimate(one)).toBe(written);
-  });
+  it.each(CASES.map((one) => [one.text, one] as const))(
+    "is written with the digits and the unit that suit it: %s",
+    (written, one) => {
+      expect(formatEstimate(one)).toBe(written);
+    },
+  );
 
   it("is a dash where it is not finite", () => {
     expect(formatValue(Number.NaN, "ms")).toBe("–");
@@ -22,17 +25,27 @@ describe("a number", () => {
   });
 
   it("is grouped where it was counted", () => {
-    expect([formatCount(1234), formatCount(12345), formatCount(1234567)]).toEqual(["1234", "12\u202f345", "1\u202f234\u202f567"]);
+    expect([formatCount(1234), formatCount(12345), formatCount(1234567)]).toEqual([
+      "1234",
+      "12\u202f345",
+      "1\u202f234\u202f567",
+    ]);
   });
 
   it("stands at an axis in the unit of the axis", () => {
-    const scale = chooseScale([{ value: 2e6, unit: "1/s" }, { value: 80e6, unit: "1/s" }]);
+    const scale = chooseScale([
+      { value: 2e6, unit: "1/s" },
+      { value: 80e6, unit: "1/s" },
+    ]);
     expect(scale.symbol).toBe("M/s");
     expect([0, 2_500_000, 80_000_000].map((value) => formatTick(value, scale))).toEqual(["0", "2.5", "80"]);
   });
 
   it("shares one unit with its column", () => {
-    const scale = chooseScale([{ value: 0.9, unit: "ms" }, { value: 12, unit: "ms" }]);
+    const scale = chooseScale([
+      { value: 0.9, unit: "ms" },
+      { value: 12, unit: "ms" },
+    ]);
     expect(scale.symbol).toBe("ms");
     expect(formatEstimate({ value: 0.9, unit: "ms" }, scale)).toBe("0.900 ms");
   });

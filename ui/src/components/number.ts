@@ -22,14 +22,45 @@ type ValueWithInterval = ValueWithUnit & { low?: number | null; high?: number | 
 const KI = 1024;
 // What the units of one quantity are worth in its smallest one, as people write them.
 const FAMILIES: readonly (readonly (readonly [string, number])[])[] = [
-  [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]],
-  [["B", 1], ["KiB", KI], ["MiB", KI ** 2], ["GiB", KI ** 3], ["TiB", KI ** 4]],
-  [["µJ", 1], ["mJ", 1e3], ["J", 1e6], ["kJ", 1e9]],
-  [["mW", 1], ["W", 1e3], ["kW", 1e6]],
-  [["B/s", 1], ["KiB/s", KI], ["MiB/s", KI ** 2], ["GiB/s", KI ** 3]],
+  [
+    ["ns", 1],
+    ["µs", 1e3],
+    ["ms", 1e6],
+    ["s", 1e9],
+  ],
+  [
+    ["B", 1],
+    ["KiB", KI],
+    ["MiB", KI ** 2],
+    ["GiB", KI ** 3],
+    ["TiB", KI ** 4],
+  ],
+  [
+    ["µJ", 1],
+    ["mJ", 1e3],
+    ["J", 1e6],
+    ["kJ", 1e9],
+  ],
+  [
+    ["mW", 1],
+    ["W", 1e3],
+    ["kW", 1e6],
+  ],
+  [
+    ["B/s", 1],
+    ["KiB/s", KI],
+    ["MiB/s", KI ** 2],
+    ["GiB/s", KI ** 3],
+  ],
 ];
 // Every other unit (counts, rates, money, what one gets for it) has these before it.
-const PREFIXES: readonly (readonly [string, number])[] = [["", 1], ["k", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]];
+const PREFIXES: readonly (readonly [string, number])[] = [
+  ["", 1],
+  ["k", 1e3],
+  ["M", 1e6],
+  ["G", 1e9],
+  ["T", 1e12],
+];
 const SYMBOLS: Record<string, string> = { us: "µs", uJ: "µJ", "1": "" };
 // Below ten thousand a number reads better whole than in thousands; memory is compared in MiB until it is many GiB.
 const LEAST_PREFIXED = 10;
@@ -40,7 +71,10 @@ const LARGEST = 1e7;
 // A narrow space that breaks no line: a comma between digits would look like the one between the ends of an interval.
 const GROUPS = "\u202f";
 
-export function formatEstimateParts(estimate: ValueWithInterval, scale: Scale = chooseScale([estimate])): FormattedEstimate {
+export function formatEstimateParts(
+  estimate: ValueWithInterval,
+  scale: Scale = chooseScale([estimate]),
+): FormattedEstimate {
   if (!Number.isFinite(estimate.value)) return { value: DASH, unit: scale.symbol, interval: "" };
   const value = estimate.value * scale.factor;
   const ends = intervalOf(estimate);
@@ -82,7 +116,11 @@ function symbolOf(unit: string): string {
 
 function addPrefixes(symbol: string): UnitStep[] {
   const isTight = symbol.startsWith("/");
-  return PREFIXES.map(([prefix, size]) => [isTight ? prefix + symbol : `${prefix} ${symbol}`.trim(), size, prefix ? LEAST_PREFIXED : 0]);
+  return PREFIXES.map(([prefix, size]) => [
+    isTight ? prefix + symbol : `${prefix} ${symbol}`.trim(),
+    size,
+    prefix ? LEAST_PREFIXED : 0,
+  ]);
 }
 
 function chooseUnit(steps: readonly UnitStep[], symbol: string, middle: number): Scale {

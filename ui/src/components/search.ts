@@ -24,5 +24,12 @@ export function dropUndefined<T extends Search>(search: T): T {
 
 /** Names with commas between them, as the API takes them. */
 export function splitNames(text: string | undefined): string[] {
-  return [...new Set((text ?? "").split(",").map((name) => name.trim()).filter(Boolean))];
+  return [
+    ...new Set(
+      (text ?? "")
+        .split(",")
+        .map((name) => name.trim())
+        .filter(Boolean),
+    ),
+  ];
 }

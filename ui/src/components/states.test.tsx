@@ -13,7 +13,16 @@ import { Tabs } from "./Tabs";
 import { Toasts, useAction } from "./toasts";
 
 function buildError(): ApiError {
-  return new ApiError(409, { code: "busy", detail: "it runs", hint: "cancel it first", status: 409, title: "", type: "", field: "", problems: [] });
+  return new ApiError(409, {
+    code: "busy",
+    detail: "it runs",
+    hint: "cancel it first",
+    status: 409,
+    title: "",
+    type: "",
+    field: "",
+    problems: [],
+  });
 }
 
 describe("what is not there", () => {
@@ -30,7 +39,11 @@ describe("what is not there", () => {
     const answers: (() => Promise<string>)[] = [() => Promise.reject(buildError()), () => Promise.resolve("twelve")];
     const Asking = () => {
       const query = useQuery({ queryKey: ["x"], queryFn: () => answers.shift()?.() ?? "thirteen", retry: false });
-      return <QueryContent query={query} what="Counting">{(found) => <p>{found}</p>}</QueryContent>;
+      return (
+        <QueryContent query={query} what="Counting">
+          {(found) => <p>{found}</p>}
+        </QueryContent>
+      );
     };
     render(
       <QueryClientProvider client={new QueryClient()}>
@@ -53,12 +66,19 @@ describe("a mark", () => {
   });
 
   it("has shapes of its own for good, bad and doubtful", () => {
-    const shapes = (["valid", "suspect", "void"] as const).map((grade) => render(<VerdictBadge grade={grade} />).container.querySelector("svg")?.innerHTML);
+    const shapes = (["valid", "suspect", "void"] as const).map(
+      (grade) => render(<VerdictBadge grade={grade} />).container.querySelector("svg")?.innerHTML,
+    );
     expect(new Set(shapes).size).toBe(3);
   });
 
   it("says a state as people do, and one that only a newer server knows as it is", () => {
-    render(<><StateBadge of="slower_than_expected" /><StateBadge of="hibernating" /></>);
+    render(
+      <>
+        <StateBadge of="slower_than_expected" />
+        <StateBadge of="hibernating" />
+      </>,
+    );
     expect(screen.getByText("slower than expected")).toBeDefined();
     expect(screen.getByText("hibernating").className).toContain("tone-quiet");
   });
@@ -72,7 +92,19 @@ describe("a mark", () => {
 describe("tabs", () => {
   it("are walked by the arrows, round and round", async () => {
     const onChoose = vi.fn<(key: "a" | "b") => void>();
-    render(<Tabs tabs={[{ key: "a", label: "A" }, { key: "b", label: "B" }]} chosen="a" label="Parts" onChoose={onChoose}>inside</Tabs>);
+    render(
+      <Tabs
+        tabs={[
+          { key: "a", label: "A" },
+          { key: "b", label: "B" },
+        ]}
+        chosen="a"
+        label="Parts"
+        onChoose={onChoose}
+      >
+        inside
+      </Tabs>,
+    );
     expect(screen.getByRole("tab", { selected: true }).textContent).toBe("A");
     expect(screen.getByRole("tabpanel", { name: "A" }).textContent).toBe("inside");
     screen.getByRole("tab", { name: "A" }).focus();
@@ -99,9 +131,18 @@ describe("an action", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const Acting = ({ work }: { work: () => Promise<unknown> }) => {
       const act = useAction();
-      return <button type="button" onClick={() => void act(work, "done")}>go</button>;
+      return (
+        <button type="button" onClick={() => void act(work, "done")}>
+          go
+        </button>
+      );
     };
-    const { rerender } = render(<><Acting work={() => Promise.resolve()} /><Toasts /></>);
+    const { rerender } = render(
+      <>
+        <Acting work={() => Promise.resolve()} />
+        <Toasts />
+      </>,
+    );
     const told = screen.getByRole("status");
     const runAction = async (): Promise<void> => {
       screen.getByRole("button", { name: "go" }).click();
@@ -109,7 +150,12 @@ describe("an action", () => {
     };
     await runAction();
     expect(told.textContent).toContain("done");
-    rerender(<><Acting work={() => Promise.reject(buildError())} /><Toasts /></>);
+    rerender(
+      <>
+        <Acting work={() => Promise.reject(buildError())} />
+        <Toasts />
+      </>,
+    );
     await runAction();
     expect(told.textContent).toContain("it runs");
     await vi.advanceTimersByTimeAsync(6000);

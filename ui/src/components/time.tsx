@@ -2,7 +2,10 @@
 import { useSyncExternalStore } from "react";
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
-  ["day", 86_400], ["hour", 3600], ["minute", 60], ["second", 1],
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1],
 ];
 const NEAR = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
 const EXACT = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
@@ -56,7 +59,11 @@ export function formatDuration(seconds: number): string {
     [whole % 60, "s"],
   ];
   const first = parts.findIndex(([size]) => size > 0);
-  return parts.slice(first, first + 2).filter(([size]) => size > 0).map(([size, unit]) => `${size} ${unit}`).join(" ");
+  return parts
+    .slice(first, first + 2)
+    .filter(([size]) => size > 0)
+    .map(([size, unit]) => `${size} ${unit}`)
+    .join(" ");
 }
 
 export function RelativeTime({ at }: { at: string | null | undefined }) {

@@ -4,7 +4,17 @@ import type { EChartsOption, LineSeriesOption } from "echarts";
 import type { Distribution } from "@/api/schema";
 import { DASH, formatEstimate, formatShare as percent, formatValue, intervalOf } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { baseOption, buildBottomAxis, buildValueAxis, type DataTable, type Drawing, legendOption, lineStyle, seriesColour, tooltipOption } from "./drawing";
+import {
+  baseOption,
+  buildBottomAxis,
+  buildValueAxis,
+  type DataTable,
+  type Drawing,
+  legendOption,
+  lineStyle,
+  seriesColour,
+  tooltipOption,
+} from "./drawing";
 
 const BULK = 0.95;
 const FAR = 1.5;
@@ -36,7 +46,14 @@ export function drawDistribution(
     ...baseOption(theme),
     tooltip: { ...tooltipOption(theme), trigger: "axis", valueFormatter: (value) => percent(Number(value)) },
     grid: { left: 56, right: 24, top: 52, bottom: 44 },
-    ...(shown.length > 1 ? { legend: legendOption(theme, shown.map((one) => one.name)) } : {}),
+    ...(shown.length > 1
+      ? {
+          legend: legendOption(
+            theme,
+            shown.map((one) => one.name),
+          ),
+        }
+      : {}),
     xAxis: {
       ...axis,
       name: `${axis.name}${describeFarSamples(shown, end)}`,
@@ -47,12 +64,19 @@ export function drawDistribution(
       ...buildValueAxis(theme, [0, 1], view === "ecdf" ? "share at or below" : "share of samples in a bin", "1", true),
       ...(view === "ecdf" ? { max: 1 } : {}),
     },
-    series: shown.flatMap((one, index) => (view === "ecdf" ? drawEcdf(one, index, theme) : [drawHistogram(one, index, grid, theme)])),
+    series: shown.flatMap((one, index) =>
+      view === "ecdf" ? drawEcdf(one, index, theme) : [drawHistogram(one, index, grid, theme)],
+    ),
   };
   return { option, table: buildQuantileTable(shown), height: 280 };
 }
 
-function drawHistogram({ name, distribution }: NamedDistribution, index: number, grid: readonly number[], theme: ChartTheme): LineSeriesOption {
+function drawHistogram(
+  { name, distribution }: NamedDistribution,
+  index: number,
+  grid: readonly number[],
+  theme: ChartTheme,
+): LineSeriesOption {
   const shares = countSamples(distribution, grid).map((count) => computeShare(count, distribution.count));
   return {
     name,
@@ -81,11 +105,16 @@ export function buildGrid(shown: readonly NamedDistribution[], low: number, high
   const known = Math.max(1, ...shown.map(({ distribution }) => distribution.counts.length));
   const count = Math.min(Math.max(Math.round(wanted), FEWEST), MOST, known);
   const back = isLog ? Math.exp : (value: number) => value;
-  return Array.from({ length: count + 1 }, (_, at) => (at === count ? high : back(along(low) + (at * (along(high) - along(low))) / count)));
+  return Array.from({ length: count + 1 }, (_, at) =>
+    at === count ? high : back(along(low) + (at * (along(high) - along(low))) / count),
+  );
 }
 
 /** Return how many samples lie between each two edges; a bin that reaches over an edge is shared out by its width. */
-export function countSamples({ edges, counts }: Pick<Distribution, "edges" | "counts">, grid: readonly number[]): number[] {
+export function countSamples(
+  { edges, counts }: Pick<Distribution, "edges" | "counts">,
+  grid: readonly number[],
+): number[] {
   return grid.slice(1).map((end, place) => {
     const begin = grid[place] ?? end;
     return counts.reduce((sum, count, at) => {
@@ -159,7 +188,11 @@ function buildQuantileTable(shown: readonly NamedDistribution[]): DataTable {
 function describeFarSamples(shown: readonly NamedDistribution[], end: number | null): string {
   if (end === null) return "";
   const most = Math.max(...shown.map(({ distribution }) => distribution.edges.at(-1) ?? end));
-  const beyond = Math.max(...shown.map(({ distribution }) => 1 - computeShare(countSamples(distribution, [-Infinity, end])[0] ?? 0, distribution.count)));
+  const beyond = Math.max(
+    ...shown.map(
+      ({ distribution }) => 1 - computeShare(countSamples(distribution, [-Infinity, end])[0] ?? 0, distribution.count),
+    ),
+  );
   return ` (${percent(beyond)} of the samples lie farther, to ${formatValue(most, shown[0]?.distribution.unit)})`;
 }
 

@@ -63,12 +63,22 @@ function buildAxisLabels(sizes: readonly number[], name: string, unit: string) {
 }
 
 /** Return a value axis, logarithmic where the numbers lie far apart and all are above zero. */
-export function buildValueAxis(theme: ChartTheme, values: readonly number[], title: string, unit: string, zero = false) {
+export function buildValueAxis(
+  theme: ChartTheme,
+  values: readonly number[],
+  title: string,
+  unit: string,
+  zero = false,
+) {
   const least = Math.min(...values);
   const most = Math.max(...values);
   const isWide = !zero && values.length > 0 && least > 0 && most / least > WIDE;
   // A straight axis is read by its far end, a logarithmic one by its middle.
-  const { name, axisLabel } = buildAxisLabels(isWide || values.length === 0 ? values : [Math.max(Math.abs(least), Math.abs(most))], title, unit);
+  const { name, axisLabel } = buildAxisLabels(
+    isWide || values.length === 0 ? values : [Math.max(Math.abs(least), Math.abs(most))],
+    title,
+    unit,
+  );
   return {
     type: isWide ? ("log" as const) : ("value" as const),
     name,

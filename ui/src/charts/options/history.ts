@@ -98,7 +98,16 @@ function drawResults(history: History, grade: Point["grade"], theme: ChartTheme)
       return [{ value: [index + 1, value], name: point.job_id, ...picked }];
     }),
     tooltip: { formatter: (one) => formatResult(one, history) },
-    ...(grade === "valid" ? { markLine: { symbol: "none", silent: true, precision: -1, data: [...drawChanges(history, theme), ...drawBaseline(history, theme)] } } : {}),
+    ...(grade === "valid"
+      ? {
+          markLine: {
+            symbol: "none",
+            silent: true,
+            precision: -1,
+            data: [...drawChanges(history, theme), ...drawBaseline(history, theme)],
+          },
+        }
+      : {}),
   };
 }
 
@@ -122,12 +131,18 @@ function drawChanges(history: History, theme: ChartTheme) {
     .flatMap((change) => {
       const place = findResult(history, change.job_id);
       if (place < 0) return [];
-      return [{
-        xAxis: place + 0.5,
-        name: change.id,
-        lineStyle: { color: changeColour(change, theme), type: change.state === "suspect" ? ("dotted" as const) : ("solid" as const), width: 1.5 },
-        label: { formatter: formatChange(change), color: theme.text, fontSize: 11, position: "end" as const },
-      }];
+      return [
+        {
+          xAxis: place + 0.5,
+          name: change.id,
+          lineStyle: {
+            color: changeColour(change, theme),
+            type: change.state === "suspect" ? ("dotted" as const) : ("solid" as const),
+            width: 1.5,
+          },
+          label: { formatter: formatChange(change), color: theme.text, fontSize: 11, position: "end" as const },
+        },
+      ];
     });
 }
 
@@ -152,11 +167,13 @@ function formatChange(change: Change): string {
 function drawBaseline(history: History, theme: ChartTheme) {
   const value = history.baseline?.value ?? null;
   if (value === null) return [];
-  return [{
-    yAxis: value,
-    lineStyle: { color: theme.muted, type: "dashed" as const, width: 1 },
-    label: { formatter: "baseline", color: theme.muted, fontSize: 11, position: "end" as const },
-  }];
+  return [
+    {
+      yAxis: value,
+      lineStyle: { color: theme.muted, type: "dashed" as const, width: 1 },
+      label: { formatter: "baseline", color: theme.muted, fontSize: 11, position: "end" as const },
+    },
+  ];
 }
 
 function drawLevels(history: History, theme: ChartTheme): CustomSeriesOption {
@@ -203,14 +220,16 @@ function drawHighlights(history: History, highlighted: string | undefined, theme
     const value = valueOf(point, history.metric);
     return value !== null && point.experiment_id === highlighted ? [[index + 1, value]] : [];
   });
-  return [{
-    type: "scatter",
-    symbol: "emptyCircle",
-    symbolSize: 16,
-    silent: true,
-    itemStyle: { color: theme.text },
-    data,
-  }];
+  return [
+    {
+      type: "scatter",
+      symbol: "emptyCircle",
+      symbolSize: 16,
+      silent: true,
+      itemStyle: { color: theme.text },
+      data,
+    },
+  ];
 }
 
 function drawEnvironmentChanges(history: History, theme: ChartTheme): ScatterSeriesOption {
@@ -222,7 +241,10 @@ function drawEnvironmentChanges(history: History, theme: ChartTheme): ScatterSer
     symbol: "triangle",
     symbolSize: 9,
     itemStyle: { color: seriesColour(theme, 3) },
-    data: findChangedFacts(history.points).map(({ index, facts }) => ({ value: [index + 1, 0.5], name: facts.join("\n") })),
+    data: findChangedFacts(history.points).map(({ index, facts }) => ({
+      value: [index + 1, 0.5],
+      name: facts.join("\n"),
+    })),
     tooltip: { formatter: (one) => (one as { name: string }).name },
   };
 }

@@ -25,7 +25,10 @@ interface BarStyle {
 }
 
 /** Return a series that draws each interval as a thick translucent stroke. */
-export function drawIntervalBars(intervals: readonly Interval[], { color, axes, along = "y" }: BarStyle): CustomSeriesOption {
+export function drawIntervalBars(
+  intervals: readonly Interval[],
+  { color, axes, along = "y" }: BarStyle,
+): CustomSeriesOption {
   return {
     type: "custom",
     silent: true,

@@ -1,7 +1,14 @@
 import type { CustomSeriesOption, LineSeriesOption, ScatterSeriesOption, SeriesOption } from "echarts";
 import { describe, expect, it } from "vitest";
 
-import { fakeCurve, fakeDistribution, fakeEstimate, fakeHistory, fakeMatrix, fakePoint } from "../../../tests/fakes/analysis";
+import {
+  fakeCurve,
+  fakeDistribution,
+  fakeEstimate,
+  fakeHistory,
+  fakeMatrix,
+  fakePoint,
+} from "../../../tests/fakes/analysis";
 import type { ChartTheme } from "../theme";
 import { buildGrid, countSamples, drawDistribution } from "./distribution";
 import type { Drawing } from "./drawing";
@@ -16,8 +23,16 @@ import { drawTelemetry } from "./telemetry";
 import { drawTimeline } from "./timeline";
 
 const THEME: ChartTheme = {
-  text: "#111", muted: "#666", grid: "#ddd", surface: "#fff", series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7"],
-  good: "#008", bad: "#a00", warn: "#960", accent: "#05a", font: "sans-serif",
+  text: "#111",
+  muted: "#666",
+  grid: "#ddd",
+  surface: "#fff",
+  series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7"],
+  good: "#008",
+  bad: "#a00",
+  warn: "#960",
+  accent: "#05a",
+  font: "sans-serif",
 };
 
 function listSeries(drawing: Drawing): SeriesOption[] {
@@ -52,16 +67,25 @@ describe("every drawing", () => {
 
 describe("an axis", () => {
   const readAxis = (drawing: Drawing) => {
-    const axis = drawing.option.yAxis as { name: string; axisLabel: { formatter: (value: number) => string } } | { name: string; axisLabel: { formatter: (value: number) => string } }[];
+    const axis = drawing.option.yAxis as
+      | { name: string; axisLabel: { formatter: (value: number) => string } }
+      | { name: string; axisLabel: { formatter: (value: number) => string } }[];
     const first = Array.isArray(axis) ? axis[0] : axis;
     if (first === undefined) throw new Error("it has no axis");
-    return { name: first.name, marks: (...values: number[]) => values.map((value) => first.axisLabel.formatter(value)) };
+    return {
+      name: first.name,
+      marks: (...values: number[]) => values.map((value) => first.axisLabel.formatter(value)),
+    };
   };
 
   it("is marked in the unit in which tables write the same numbers", () => {
     const level = fakeCurve().levels[0];
     if (!level) throw new Error("it has no level");
-    const levels = [10e6, 60e6].map((value, index) => ({ ...level, load: index + 1, throughput: fakeEstimate({ value, unit: "1/s", low: null, high: null }) }));
+    const levels = [10e6, 60e6].map((value, index) => ({
+      ...level,
+      load: index + 1,
+      throughput: fakeEstimate({ value, unit: "1/s", low: null, high: null }),
+    }));
     const drawing = drawSweep(fakeCurve({ levels }), THEME);
     const axis = readAxis(drawing);
     expect(axis.name).toBe("throughput, M/s");
@@ -70,7 +94,9 @@ describe("an axis", () => {
   });
 
   it("groups what a prefix cannot shorten", () => {
-    const points = [25_000_000, 26_000_000].map((value, index) => fakePoint(index, { value, values: { "inference_ms.p50": value } }));
+    const points = [25_000_000, 26_000_000].map((value, index) =>
+      fakePoint(index, { value, values: { "inference_ms.p50": value } }),
+    );
     const axis = readAxis(drawHistory(fakeHistory({ points, segments: [], changes: [] }), THEME));
     expect(axis.name).toBe("inference_ms.p50, s");
     expect(axis.marks(26_000_000)).toEqual(["26\u202f000"]);
@@ -85,12 +111,24 @@ describe("a distribution", () => {
 
   it("shows shares, so that jobs with unlike numbers of samples can be laid over each other", () => {
     const line = findSeries(drawDistribution(shown, "histogram", THEME), "before") as LineSeriesOption;
-    expect(line.data).toEqual([[1, 0.4], [2, 0.6], [3, 0.6]]);
+    expect(line.data).toEqual([
+      [1, 0.4],
+      [2, 0.6],
+      [3, 0.6],
+    ]);
   });
 
   it("has the same bins for all that are laid over each other, as wide as the samples ask", () => {
     const ecdf = [0, 0.25, 0.5, 0.75, 1].map((share) => ({ share, value: 100 * share, low: 0, high: 0 }));
-    const one = { name: "one", distribution: fakeDistribution({ edges: Array.from({ length: 241 }, (_, at) => at), counts: Array.from({ length: 240 }, () => 1), count: 240, ecdf }) };
+    const one = {
+      name: "one",
+      distribution: fakeDistribution({
+        edges: Array.from({ length: 241 }, (_, at) => at),
+        counts: Array.from({ length: 240 }, () => 1),
+        count: 240,
+        ecdf,
+      }),
+    };
     const grid = buildGrid([one, { ...one, name: "other" }], 0, 240, false);
     expect(grid).toHaveLength(16);
     expect([grid[0], grid.at(-1)]).toEqual([0, 240]);
@@ -99,9 +137,18 @@ describe("a distribution", () => {
   });
 
   it("cuts its axis where a few samples lie far off, and says how many and how far", () => {
-    const ecdf = [[0, 10], [0.25, 11], [0.5, 12], [0.75, 13], [0.95, 15], [1, 400]].map(([share = 0, value = 0]) => ({ share, value, low: 0, high: 0 }));
+    const ecdf = [
+      [0, 10],
+      [0.25, 11],
+      [0.5, 12],
+      [0.75, 13],
+      [0.95, 15],
+      [1, 400],
+    ].map(([share = 0, value = 0]) => ({ share, value, low: 0, high: 0 }));
     const far = fakeDistribution({ edges: [10, 15, 400], counts: [95, 5], count: 100, ecdf, unit: "ms" });
-    const { xAxis } = drawDistribution([{ name: "far", distribution: far }], "histogram", THEME).option as { xAxis: { name: string; max: number } };
+    const { xAxis } = drawDistribution([{ name: "far", distribution: far }], "histogram", THEME).option as {
+      xAxis: { name: string; max: number };
+    };
     expect(xAxis.max).toBe(18);
     expect(xAxis.name).toContain("5 % of the samples lie farther, to 400 ms");
   });
@@ -114,7 +161,9 @@ describe("a distribution", () => {
 
   it("tells two lines apart by more than their colour", () => {
     const drawing = drawDistribution(shown, "ecdf", THEME);
-    const dashes = listSeries(drawing).filter((one) => one.name).map((one) => JSON.stringify((one as LineSeriesOption).lineStyle?.type));
+    const dashes = listSeries(drawing)
+      .filter((one) => one.name)
+      .map((one) => JSON.stringify((one as LineSeriesOption).lineStyle?.type));
     expect(new Set(dashes).size).toBe(2);
   });
 });
@@ -122,7 +171,9 @@ describe("a distribution", () => {
 describe("a history", () => {
   it("puts a change between the last result before it and the first after it", () => {
     const dots = findSeries(drawHistory(fakeHistory(), THEME), "valid") as ScatterSeriesOption;
-    expect(dots.markLine?.data).toMatchObject([{ xAxis: 20.5, name: "c1", lineStyle: { color: THEME.bad, type: "solid" } }]);
+    expect(dots.markLine?.data).toMatchObject([
+      { xAxis: 20.5, name: "c1", lineStyle: { color: THEME.bad, type: "solid" } },
+    ]);
   });
 
   it("draws a suspect dotted, a known change grey, and a rejected one not at all", () => {
@@ -151,7 +202,10 @@ describe("a history", () => {
 
   it("draws each level from its first result to its last", () => {
     const levels = findSeries(drawHistory(fakeHistory(), THEME), "level") as CustomSeriesOption;
-    expect(levels.data).toEqual([[0.6, 20.4, 10.1, 10, 10.2], [20.6, 25.4, 12, 11.8, 12.2]]);
+    expect(levels.data).toEqual([
+      [0.6, 20.4, 10.1, 10, 10.2],
+      [20.6, 25.4, 12, 11.8, 12.2],
+    ]);
   });
 
   it("tells what changed around it, and leaves out the commit, which nearly always does", () => {
@@ -170,7 +224,11 @@ describe("a sweep", () => {
   it("draws a level that takes no part in the claims hollow", () => {
     const line = findSeries(drawSweep(fakeCurve(), THEME), "throughput") as LineSeriesOption;
     expect(line.data?.map((one) => (one as { symbol: string }).symbol)).toEqual([
-      "circle", "circle", "circle", "circle", "emptyCircle",
+      "circle",
+      "circle",
+      "circle",
+      "circle",
+      "emptyCircle",
     ]);
   });
 
@@ -184,12 +242,19 @@ describe("a sweep", () => {
 describe("a matrix", () => {
   it("is tinted by how much worse a cell is than the best, on a logarithmic scale", () => {
     const shades = buildHeatCells(fakeMatrix()).map((row) => row.map((one) => one.worse));
-    expect(shades).toEqual([[0, 1], [0.5, null]]);
+    expect(shades).toEqual([
+      [0, 1],
+      [0.5, null],
+    ]);
   });
 
   it("turns the tint round where more is better, and has none where neither is", () => {
     expect(buildHeatCells(fakeMatrix({ better: "higher" }))[0]?.map((one) => one.worse)).toEqual([1, 0]);
-    expect(buildHeatCells(fakeMatrix({ better: "neither" })).flat().every((one) => one.worse === null)).toBe(true);
+    expect(
+      buildHeatCells(fakeMatrix({ better: "neither" }))
+        .flat()
+        .every((one) => one.worse === null),
+    ).toBe(true);
   });
 
   it("joins the front and nothing behind it", () => {
@@ -201,10 +266,15 @@ describe("a matrix", () => {
 describe("what a job did over time", () => {
   it("shows the median of each bucket, and failures where there were some", () => {
     const bucket = (at_s: number, failed: number) => ({ at_s, count: 3, failed, low: 1, median: 2, high: 3 });
-    const runs = [{ repetition: 0, is_used: true, excluded: "", begin_s: 0, end_s: 2, buckets: [bucket(0, 0), bucket(1, 2)] }];
+    const runs = [
+      { repetition: 0, is_used: true, excluded: "", begin_s: 0, end_s: 2, buckets: [bucket(0, 0), bucket(1, 2)] },
+    ];
     const drawing = drawTimeline({ job_id: "j", title: "t", metric: "e2e_ms", unit: "ms", width_s: 1, runs }, THEME);
     const line = findSeries(drawing, "run 0") as LineSeriesOption;
-    expect(line.data).toEqual([[0, 2], [1, 2]]);
+    expect(line.data).toEqual([
+      [0, 2],
+      [1, 2],
+    ]);
     expect(line.markPoint?.data).toMatchObject([{ coord: [1, 3], value: 2 }]);
     expect(drawing.table.rows).toEqual([["0", "yes", "6", "2", "1.00 ms", "3.00 ms"]]);
   });
@@ -214,7 +284,11 @@ describe("what a job did over time", () => {
     const measured = [{ repetition: 0, begin_s: 0, end_s: 1 }];
     const drawing = drawTelemetry({ job_id: "j", title: "t", series: [counter, counter], measured }, THEME);
     expect(drawing.option.grid).toHaveLength(2);
-    expect((listSeries(drawing)[0] as LineSeriesOption).data).toEqual([[0, 0.5], [1, null], [2, 0.7]]);
+    expect((listSeries(drawing)[0] as LineSeriesOption).data).toEqual([
+      [0, 0.5],
+      [1, null],
+      [2, 0.7],
+    ]);
   });
 
   it("sets cold beside warm and leaves out what was not measured", () => {

@@ -18,11 +18,21 @@ export function drawPareto(report: MatrixReport, theme: ChartTheme): Drawing {
     legend: legendOption(theme, [FRONT, BEHIND]),
     grid: { left: 72, right: 32, top: 48, bottom: 48 },
     xAxis: {
-      ...buildValueAxis(theme, points.map((one) => one.against.value), against, points[0]?.against.unit ?? "1"),
+      ...buildValueAxis(
+        theme,
+        points.map((one) => one.against.value),
+        against,
+        points[0]?.against.unit ?? "1",
+      ),
       nameLocation: "middle",
       nameGap: 28,
     },
-    yAxis: buildValueAxis(theme, points.map((one) => one.value.value), report.metric, report.unit),
+    yAxis: buildValueAxis(
+      theme,
+      points.map((one) => one.value.value),
+      report.metric,
+      report.unit,
+    ),
     series: [...drawGroup(points, true, theme), ...drawGroup(points, false, theme), joinFront(points, theme)],
   };
   return { option, table: buildTable(report, against), height: 340 };
@@ -76,14 +86,19 @@ function pointName(point: ParetoPoint): string {
 }
 
 function formatPoint(point: ParetoPoint | undefined): string {
-  return point === undefined ? "" : `${pointName(point)}\n${formatEstimate(point.value)}\n${formatEstimate(point.against)}`;
+  return point === undefined
+    ? ""
+    : `${pointName(point)}\n${formatEstimate(point.value)}\n${formatEstimate(point.against)}`;
 }
 
 function buildTable(report: MatrixReport, against: string): Drawing["table"] {
   return {
     columns: ["configuration", report.metric, against, "place"],
     rows: report.pareto.map((one) => [
-      pointName(one), formatEstimate(one.value), formatEstimate(one.against), one.is_front ? FRONT : BEHIND,
+      pointName(one),
+      formatEstimate(one.value),
+      formatEstimate(one.against),
+      one.is_front ? FRONT : BEHIND,
     ]),
   };
 }

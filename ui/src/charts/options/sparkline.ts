@@ -12,7 +12,11 @@ export interface SparklinePaths {
 const MARGIN = 3;
 
 /** Return what to draw, or null where no number is known. */
-export function drawSparkline(values: readonly (number | null)[], width: number, height: number): SparklinePaths | null {
+export function drawSparkline(
+  values: readonly (number | null)[],
+  width: number,
+  height: number,
+): SparklinePaths | null {
   const known = values.filter((value): value is number => value !== null && Number.isFinite(value));
   if (known.length === 0) return null;
   const low = Math.min(...known);

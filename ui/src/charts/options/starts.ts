@@ -43,7 +43,10 @@ export function drawStarts(starts: Starts, theme: ChartTheme): Drawing {
     },
     series: PHASES.flatMap(({ phase, name, symbol }, row) => {
       const interval = placeInterval(row, findEstimate(starts, phase));
-      return [drawIntervalBars(interval, { color: seriesColour(theme, row), along: "x" }), drawDots(starts, phase, { name, symbol, row }, theme)];
+      return [
+        drawIntervalBars(interval, { color: seriesColour(theme, row), along: "x" }),
+        drawDots(starts, phase, { name, symbol, row }, theme),
+      ];
     }),
   };
   return { option, table: buildTable(starts), height: 180 };

@@ -4,7 +4,16 @@ import type { EChartsOption, LineSeriesOption, SeriesOption } from "echarts";
 import type { Curve, Estimate } from "@/api/schema";
 import { DASH, formatEstimate, formatValue, intervalOf } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { baseOption, buildBottomAxis, buildValueAxis, type Drawing, legendOption, lineStyle, seriesColour, tooltipOption } from "./drawing";
+import {
+  baseOption,
+  buildBottomAxis,
+  buildValueAxis,
+  type Drawing,
+  legendOption,
+  lineStyle,
+  seriesColour,
+  tooltipOption,
+} from "./drawing";
 import { drawIntervalBars, placeInterval } from "./intervals";
 
 type Level = Curve["levels"][number];
@@ -27,7 +36,10 @@ export function drawSweep(curve: Curve, theme: ChartTheme): Drawing {
     ...baseOption(theme),
     axisPointer: { link: [{ xAxisIndex: "all" }] },
     tooltip: { ...tooltipOption(theme), trigger: "axis" },
-    legend: legendOption(theme, drawn.map((one) => one.name)),
+    legend: legendOption(
+      theme,
+      drawn.map((one) => one.name),
+    ),
     grid: [
       { left: 64, right: 20, top: 56, height: 170 },
       { left: 64, right: 20, top: 272, height: 150 },
@@ -50,10 +62,20 @@ function buildLoadAxis(curve: Curve, name: string, theme: ChartTheme) {
   const axis = buildBottomAxis(theme, name, Math.max(...loads));
   // Marked where something was measured, and nowhere else.
   const axisLabel = { ...axis.axisLabel, customValues: loads };
-  return { ...axis, axisLabel, type: buildValueAxis(theme, loads, "", "1").type, min: Math.min(...loads), max: Math.max(...loads) };
+  return {
+    ...axis,
+    axisLabel,
+    type: buildValueAxis(theme, loads, "", "1").type,
+    min: Math.min(...loads),
+    max: Math.max(...loads),
+  };
 }
 
-function buildSeries(curve: Curve, { field, panel, name, tint }: (typeof LINES)[number], theme: ChartTheme): SeriesOption[] {
+function buildSeries(
+  curve: Curve,
+  { field, panel, name, tint }: (typeof LINES)[number],
+  theme: ChartTheme,
+): SeriesOption[] {
   const axes = { xAxisIndex: panel, yAxisIndex: panel };
   const found = curve.levels.flatMap((level) => {
     const estimate = level[field];
@@ -67,7 +89,9 @@ function buildSeries(curve: Curve, { field, panel, name, tint }: (typeof LINES)[
     lineStyle: { ...lineStyle(theme, tint), width: 1.5 },
     itemStyle: { color: seriesColour(theme, tint) },
     symbolSize: 7,
-    tooltip: { valueFormatter: (value) => (isNumber(value) ? formatValue(value, found[0]?.estimate.unit ?? "1") : DASH) },
+    tooltip: {
+      valueFormatter: (value) => (isNumber(value) ? formatValue(value, found[0]?.estimate.unit ?? "1") : DASH),
+    },
     data: found.map(({ level, estimate }) => ({
       value: [level.load, estimate.value],
       // Hollow: shown, and no part of any claim.

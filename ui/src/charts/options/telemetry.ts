@@ -1,5 +1,11 @@
 // Builds the chart options for counters read during a run: one panel per counter, measured spans shaded.
-import type { EChartsOption, GridComponentOption, LineSeriesOption, XAXisComponentOption, YAXisComponentOption } from "echarts";
+import type {
+  EChartsOption,
+  GridComponentOption,
+  LineSeriesOption,
+  XAXisComponentOption,
+  YAXisComponentOption,
+} from "echarts";
 
 import type { Counters } from "@/api/schema";
 import { DASH, formatValue } from "@/components/number";
@@ -21,7 +27,10 @@ export function drawTelemetry(counters: Counters, theme: ChartTheme): Drawing {
     axisPointer: { link: [{ xAxisIndex: "all" }] },
     tooltip: { ...tooltipOption(theme), trigger: "axis" },
     grid: shown.map((_, index): GridComponentOption => ({
-      left: 64, right: 16, top: TOP + index * (PANEL + GAP), height: PANEL,
+      left: 64,
+      right: 16,
+      top: TOP + index * (PANEL + GAP),
+      height: PANEL,
     })),
     xAxis: shown.map((_, index) => buildTimeAxis(index, index === shown.length - 1, theme)),
     yAxis: shown.map((one, index): YAXisComponentOption => ({

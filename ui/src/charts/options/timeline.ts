@@ -4,7 +4,16 @@ import type { EChartsOption, LineSeriesOption } from "echarts";
 import type { Timeline } from "@/api/schema";
 import { DASH, formatValue } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { baseOption, buildBottomAxis, buildValueAxis, type Drawing, legendOption, lineStyle, seriesColour, tooltipOption } from "./drawing";
+import {
+  baseOption,
+  buildBottomAxis,
+  buildValueAxis,
+  type Drawing,
+  legendOption,
+  lineStyle,
+  seriesColour,
+  tooltipOption,
+} from "./drawing";
 import { drawBand } from "./intervals";
 
 /** Beyond so many runs, lines lie on top of each other: the first ones are drawn, and all are in the table. */

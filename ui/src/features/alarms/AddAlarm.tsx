@@ -19,7 +19,15 @@ export function AddAlarm({ onClose, known }: { onClose: () => void; known: reado
   return <AlarmForm onClose={onClose} onMade={setMade} known={known} />;
 }
 
-function AlarmForm({ onClose, onMade, known }: { onClose: () => void; onMade: (made: MadeAlarm) => void; known: readonly Alarm[] }) {
+function AlarmForm({
+  onClose,
+  onMade,
+  known,
+}: {
+  onClose: () => void;
+  onMade: (made: MadeAlarm) => void;
+  known: readonly Alarm[];
+}) {
   const [name, setName] = useState("");
   const [word, setWord] = useState("regression");
   const [limit, setLimit] = useState("");
@@ -37,7 +45,9 @@ function AlarmForm({ onClose, onMade, known }: { onClose: () => void; onMade: (m
   const submit = async (event: SyntheticEvent): Promise<void> => {
     event.preventDefault();
     const body: NewAlarm = {
-      name, quiet, again,
+      name,
+      quiet,
+      again,
       when: word || limit,
       severity: severity as NewAlarm["severity"],
       to: to.split(/\s+/).filter(Boolean),
@@ -71,19 +81,45 @@ function AlarmForm({ onClose, onMade, known }: { onClose: () => void; onMade: (m
           <SelectField
             label="When"
             value={word}
-            options={[...WORDS.map((value) => ({ value, label: value })), { value: "", label: "a number is beyond a limit" }]}
+            options={[
+              ...WORDS.map((value) => ({ value, label: value })),
+              { value: "", label: "a number is beyond a limit" },
+            ]}
             onChange={setWord}
           />
-          {word === "" && <TextField label="Limit" value={limit} required onChange={setLimit} placeholder="inference_ms.p99 > 20" />}
+          {word === "" && (
+            <TextField label="Limit" value={limit} required onChange={setLimit} placeholder="inference_ms.p99 > 20" />
+          )}
           <TextField label="Only of the recipe" value={recipe} onChange={setRecipe} placeholder="any" />
-          <TextField label="Only with the labels" value={labels} onChange={setLabels} placeholder="team=vision room=lab2" />
+          <TextField
+            label="Only with the labels"
+            value={labels}
+            onChange={setLabels}
+            placeholder="team=vision room=lab2"
+          />
           <TextField label="Only of the owner" value={owner} onChange={setOwner} placeholder="anybody" />
         </div>
-        <Field label="Addresses to tell" help="One a line: webhook+https://…, or any that apprise knows (mailto://, slack://, …). They are never shown again.">
-          {(control) => <textarea {...control} className="few" spellCheck={false} value={to} onChange={(event) => setTo(event.target.value)} />}
+        <Field
+          label="Addresses to tell"
+          help="One a line: webhook+https://…, or any that apprise knows (mailto://, slack://, …). They are never shown again."
+        >
+          {(control) => (
+            <textarea
+              {...control}
+              className="few"
+              spellCheck={false}
+              value={to}
+              onChange={(event) => setTo(event.target.value)}
+            />
+          )}
         </Field>
         <div className="fields">
-          <TextField label="Also tell those of" value={via} onChange={setVia} placeholder={others || "names of other alarms"} />
+          <TextField
+            label="Also tell those of"
+            value={via}
+            onChange={setVia}
+            placeholder={others || "names of other alarms"}
+          />
           <TextField label="Least time between messages" value={quiet} onChange={setQuiet} />
           <TextField label="Tell again after" value={again} onChange={setAgain} />
         </div>
@@ -101,8 +137,18 @@ function parseLabels(text: string): Record<string, string> {
 
 function SecretDialog({ of: made, onClose }: { of: MadeAlarm; onClose: () => void }) {
   return (
-    <Dialog title={`The alarm ${made.alarm.name} is made`} onClose={onClose} footer={<button type="button" className="button primary" onClick={onClose}>It is kept</button>}>
-      <Secret secret={made.secret}>This secret signs what is sent to webhooks. Keep it now: it is shown this one time.</Secret>
+    <Dialog
+      title={`The alarm ${made.alarm.name} is made`}
+      onClose={onClose}
+      footer={
+        <button type="button" className="button primary" onClick={onClose}>
+          It is kept
+        </button>
+      }
+    >
+      <Secret secret={made.secret}>
+        This secret signs what is sent to webhooks. Keep it now: it is shown this one time.
+      </Secret>
     </Dialog>
   );
 }

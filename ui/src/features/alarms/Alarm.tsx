@@ -16,7 +16,11 @@ import { describeTarget, IncidentBadge, SeverityBadge } from "./badges";
 import { alarmQuery, deliveriesQuery, incidentsQuery, removeAlarm, testAlarm } from "./queries";
 
 const INCIDENTS: readonly Column<Incident>[] = [
-  { key: "state", heading: "State", cell: (one) => (one.closed_at == null ? <IncidentBadge open={one.count} /> : <span className="muted">over</span>) },
+  {
+    key: "state",
+    heading: "State",
+    cell: (one) => (one.closed_at == null ? <IncidentBadge open={one.count} /> : <span className="muted">over</span>),
+  },
   { key: "subject", heading: "About", cell: (one) => one.subject },
   { key: "text", heading: "What", cell: (one) => one.text },
   { key: "opened", heading: "Began", cell: (one) => <RelativeTime at={one.opened_at} /> },
@@ -49,7 +53,12 @@ function AlarmPage({ alarm }: { alarm: OneAlarm }) {
         <Facts
           of={[
             ["Now", <IncidentBadge key="now" open={alarm.open} />],
-            ["When", <span key="when" className="mono">{alarm.when}</span>],
+            [
+              "When",
+              <span key="when" className="mono">
+                {alarm.when}
+              </span>,
+            ],
             ["Severity", <SeverityBadge key="severity" of={alarm.severity} />],
             ["About", describeTarget(alarm) || "anything"],
             ["Tells", [...alarm.to, ...alarm.via.map((name) => `those of ${name}`)].join(", ") || "nobody"],
@@ -61,14 +70,22 @@ function AlarmPage({ alarm }: { alarm: OneAlarm }) {
       <Card title="What it found" flush>
         <QueryContent query={incidents}>
           {({ items }) =>
-            items.length === 0 ? <EmptyState title="Nothing yet" /> : <Table rows={items} columns={INCIDENTS} keyOf={(one) => String(one.id)} label="What it found" />
+            items.length === 0 ? (
+              <EmptyState title="Nothing yet" />
+            ) : (
+              <Table rows={items} columns={INCIDENTS} keyOf={(one) => String(one.id)} label="What it found" />
+            )
           }
         </QueryContent>
       </Card>
       <Card title="What it sent" flush>
         <QueryContent query={deliveries}>
           {({ items }) =>
-            items.length === 0 ? <EmptyState title="Nothing yet" /> : <Table rows={items} columns={DELIVERIES} keyOf={(one) => one.id} label="What it sent" />
+            items.length === 0 ? (
+              <EmptyState title="Nothing yet" />
+            ) : (
+              <Table rows={items} columns={DELIVERIES} keyOf={(one) => one.id} label="What it sent" />
+            )
           }
         </QueryContent>
       </Card>
@@ -91,7 +108,9 @@ function Actions({ of: alarm }: { of: OneAlarm }) {
     <>
       {tested && (
         <span role="status" className="row small">
-          {tested.deliveries.length === 0 ? "it tells nobody" : tested.deliveries.map((one) => <StateBadge key={one.id} of={one.state} title={one.tries.at(-1)?.said} />)}
+          {tested.deliveries.length === 0
+            ? "it tells nobody"
+            : tested.deliveries.map((one) => <StateBadge key={one.id} of={one.state} title={one.tries.at(-1)?.said} />)}
         </span>
       )}
       <button type="button" className="button" onClick={test}>

@@ -24,8 +24,14 @@ describe("an alarm", () => {
     await user.click(form.getByRole("button", { name: "Add it" }));
     expect(await screen.findByText("whsec_1")).toBeDefined();
     expect(server.current.requestsTo("POST", "/api/v1/alarms")[0]?.body).toMatchObject({
-      name: "slow", when: "inference_ms.p99 > 20", severity: "warning", to: ["webhook+https://a.example", "mailto://b.example"], via: [], recipe: null,
-      labels: { team: "vision", stage: "a=b" }, owner: "ana",
+      name: "slow",
+      when: "inference_ms.p99 > 20",
+      severity: "warning",
+      to: ["webhook+https://a.example", "mailto://b.example"],
+      via: [],
+      recipe: null,
+      labels: { team: "vision", stage: "a=b" },
+      owner: "ana",
     });
     await user.click(screen.getByRole("button", { name: "It is kept" }));
     expect(screen.queryByText("whsec_1")).toBeNull();
@@ -33,14 +39,22 @@ describe("an alarm", () => {
 
   it("says in the list what it is aimed at", async () => {
     const aimed = fakeAlarm({ recipe: "nightly", labels: { team: "vision" }, owner: "ana" });
-    server.current.answer("GET", "/api/v1/alarms", { items: [aimed, fakeAlarm({ id: "al2", name: "calm" })], next: null });
+    server.current.answer("GET", "/api/v1/alarms", {
+      items: [aimed, fakeAlarm({ id: "al2", name: "calm" })],
+      next: null,
+    });
     await visit("/alarms");
-    expect(within(await screen.findByRole("row", { name: /^ops/ })).getByText("nightly, team=vision, by ana")).toBeDefined();
+    expect(
+      within(await screen.findByRole("row", { name: /^ops/ })).getByText("nightly, team=vision, by ana"),
+    ).toBeDefined();
     expect(within(screen.getByRole("row", { name: /^calm/ })).getByText("anything")).toBeDefined();
   });
 
   it("says in the list whether what it waits for is so, and that it tells nobody", async () => {
-    server.current.answer("GET", "/api/v1/alarms", { items: [fakeAlarm({ open: 2 }), fakeAlarm({ id: "al2", name: "calm", to: ["mailto://…"] })], next: null });
+    server.current.answer("GET", "/api/v1/alarms", {
+      items: [fakeAlarm({ open: 2 }), fakeAlarm({ id: "al2", name: "calm", to: ["mailto://…"] })],
+      next: null,
+    });
     await visit("/alarms");
     const loud = within(await screen.findByRole("row", { name: /^ops/ }));
     expect(loud.getByText("2 not over")).toBeDefined();

@@ -47,7 +47,10 @@ export function Alarms() {
           {({ items }) =>
             items.length === 0 ? (
               <EmptyState title="No alarm yet" actions={add}>
-                <p>An alarm waits for a regression, a failed gate, a lost agent or a number beyond a limit, and tells people by a webhook, mail, Slack and the like.</p>
+                <p>
+                  An alarm waits for a regression, a failed gate, a lost agent or a number beyond a limit, and tells
+                  people by a webhook, mail, Slack and the like.
+                </p>
               </EmptyState>
             ) : (
               <Table rows={items} columns={COLUMNS} keyOf={(one) => one.id} label="Alarms" />

@@ -23,14 +23,26 @@ export function alarmQuery(alarmId: string) {
 export function incidentsQuery(alarmId: string) {
   return queryOptions({
     queryKey: ["alarm", alarmId, "incidents"],
-    queryFn: ({ signal }) => readBody(api.GET("/api/v1/alarms/{alarm_id}/incidents", { params: { ...pathOf(alarmId), query: { limit: 200 } }, signal })),
+    queryFn: ({ signal }) =>
+      readBody(
+        api.GET("/api/v1/alarms/{alarm_id}/incidents", {
+          params: { ...pathOf(alarmId), query: { limit: 200 } },
+          signal,
+        }),
+      ),
   });
 }
 
 export function deliveriesQuery(alarmId: string) {
   return queryOptions({
     queryKey: ["alarm", alarmId, "deliveries"],
-    queryFn: ({ signal }) => readBody(api.GET("/api/v1/alarms/{alarm_id}/deliveries", { params: { ...pathOf(alarmId), query: { limit: 200 } }, signal })),
+    queryFn: ({ signal }) =>
+      readBody(
+        api.GET("/api/v1/alarms/{alarm_id}/deliveries", {
+          params: { ...pathOf(alarmId), query: { limit: 200 } },
+          signal,
+        }),
+      ),
   });
 }
 

@@ -69,7 +69,11 @@ describe("a comparison", () => {
     await visit("/compare");
     expect(await screen.findByRole("heading", { name: "Choose two experiments" })).toBeDefined();
     expect(server.current.requestsTo("GET", "/api/v1/comparison")).toHaveLength(0);
-    server.current.refuse("GET", "/api/v1/comparison", { status: 409, detail: "they ran on different machines", hint: "say --anyway" });
+    server.current.refuse("GET", "/api/v1/comparison", {
+      status: 409,
+      detail: "they ran on different machines",
+      hint: "say --anyway",
+    });
     await visit("/compare?of=e1,e2");
     expect((await screen.findByRole("alert")).textContent).toContain("they ran on different machines");
   });

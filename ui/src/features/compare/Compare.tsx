@@ -30,14 +30,19 @@ export function Compare() {
             label="Experiments, or jobs of them"
             first="baseline:"
             chosen={chosen}
-            onChange={(ids) => void navigate({ search: (before) => ({ ...before, of: ids.join(",") || undefined, match: undefined }) })}
+            onChange={(ids) =>
+              void navigate({ search: (before) => ({ ...before, of: ids.join(",") || undefined, match: undefined }) })
+            }
           />
           <Terms />
         </div>
       </Card>
       {chosen.length === 0 ? (
         <EmptyState title="Choose two experiments">
-          <p>The first is the baseline. A duet needs no second one: its two sides are compared. Single jobs go by their ids.</p>
+          <p>
+            The first is the baseline. A duet needs no second one: its two sides are compared. Single jobs go by their
+            ids.
+          </p>
         </EmptyState>
       ) : (
         <QueryContent query={comparison} what="Comparing">
@@ -52,7 +57,10 @@ function Outcome({ comparison }: { comparison: Comparison }) {
   const { match } = useSearch({ from: "/compare" });
   const navigate = useNavigate({ from: "/compare" });
   const threshold = parseShare(comparison.terms.threshold);
-  const index = Math.max(0, comparison.matches.findIndex((one) => matchKey(one.baseline.job_id, one.candidate.job_id) === match));
+  const index = Math.max(
+    0,
+    comparison.matches.findIndex((one) => matchKey(one.baseline.job_id, one.candidate.job_id) === match),
+  );
   const shown = comparison.matches[index];
   return (
     <>
@@ -67,10 +75,17 @@ function Outcome({ comparison }: { comparison: Comparison }) {
             <SelectField
               label={`Of ${comparison.matches.length} pairs of jobs, look at`}
               value={String(index)}
-              options={comparison.matches.map((one, place) => ({ value: String(place), label: `${worstConclusion(one)} · ${one.title}` }))}
+              options={comparison.matches.map((one, place) => ({
+                value: String(place),
+                label: `${worstConclusion(one)} · ${one.title}`,
+              }))}
               onChange={(place) => {
                 const one = comparison.matches[Number(place)];
-                if (one) void navigate({ search: (before) => ({ ...before, match: matchKey(one.baseline.job_id, one.candidate.job_id) }), replace: true });
+                if (one)
+                  void navigate({
+                    search: (before) => ({ ...before, match: matchKey(one.baseline.job_id, one.candidate.job_id) }),
+                    replace: true,
+                  });
               }}
             />
           )}
@@ -102,7 +117,15 @@ function matchKey(baseline: string, candidate: string): string {
   return `${baseline}:${candidate}`;
 }
 
-const ORDER = ["regression", "different", "inconclusive", "insufficient", "improvement", "within", "equivalent"] as const;
+const ORDER = [
+  "regression",
+  "different",
+  "inconclusive",
+  "insufficient",
+  "improvement",
+  "within",
+  "equivalent",
+] as const;
 
 /** Return the conclusion of a match that a person should look at first. */
 function worstConclusion(match: Comparison["matches"][number]): string {

@@ -10,11 +10,26 @@ import { formatEffect } from "./effect";
 import { EffectStrip } from "./EffectStrip";
 import { chooseReach } from "./strip";
 
-export function Contrasts({ contrasts, threshold, label }: { contrasts: readonly Contrast[]; threshold: number; label: string }) {
+export function Contrasts({
+  contrasts,
+  threshold,
+  label,
+}: {
+  contrasts: readonly Contrast[];
+  threshold: number;
+  label: string;
+}) {
   const [all, setAll] = useState(false);
   const headlines = contrasts.filter((one) => one.role === "headline");
   const shown = all || headlines.length === 0 ? contrasts : headlines;
-  const within = useMemo(() => chooseReach(contrasts.flatMap((one) => one.effect ?? []), threshold), [contrasts, threshold]);
+  const within = useMemo(
+    () =>
+      chooseReach(
+        contrasts.flatMap((one) => one.effect ?? []),
+        threshold,
+      ),
+    [contrasts, threshold],
+  );
   const more = contrasts.length - headlines.length;
   return (
     <>
@@ -24,9 +39,15 @@ export function Contrasts({ contrasts, threshold, label }: { contrasts: readonly
             <tr>
               <th scope="col">Metric</th>
               <th scope="col">Conclusion</th>
-              <th scope="col" className="end">Baseline</th>
-              <th scope="col" className="end">Candidate</th>
-              <th scope="col" className="end">Change</th>
+              <th scope="col" className="end">
+                Baseline
+              </th>
+              <th scope="col" className="end">
+                Candidate
+              </th>
+              <th scope="col" className="end">
+                Change
+              </th>
               <th scope="col" style={{ width: "14%" }} title="the band is what does not matter">
                 Interval
               </th>
@@ -76,7 +97,9 @@ function ContrastRow({ of: one, within, threshold }: { of: Contrast; within: num
         <Quantity of={one.candidate} scale={scale} />
       </td>
       <td className="end">
-        {formatted === null ? <span className="muted">–</span> : (
+        {formatted === null ? (
+          <span className="muted">–</span>
+        ) : (
           <span className="quantity">
             <b className={`ink-${tone}`}>{formatted.change}</b>
             <span className="interval">{formatted.interval}</span>
@@ -85,7 +108,13 @@ function ContrastRow({ of: one, within, threshold }: { of: Contrast; within: num
       </td>
       <td>
         {one.effect && formatted && (
-          <EffectStrip effect={one.effect} within={within} threshold={threshold} tone={tone} label={`${one.key}: ${formatted.change} ${formatted.interval}`} />
+          <EffectStrip
+            effect={one.effect}
+            within={within}
+            threshold={threshold}
+            tone={tone}
+            label={`${one.key}: ${formatted.change} ${formatted.interval}`}
+          />
         )}
       </td>
     </tr>

@@ -23,7 +23,11 @@ export function DistributionOverlay({ match }: { match: Match }) {
   const first = useQuery(distributionQuery(match.baseline.job_id, sample));
   const second = useQuery(distributionQuery(match.candidate.job_id, sample));
   const [baseline, candidate] = [first.data, second.data];
-  const shown = useMemo(() => (baseline && candidate ? [nameDistribution("baseline", baseline), nameDistribution("candidate", candidate)] : null), [baseline, candidate]);
+  const shown = useMemo(
+    () =>
+      baseline && candidate ? [nameDistribution("baseline", baseline), nameDistribution("candidate", candidate)] : null,
+    [baseline, candidate],
+  );
   const error = first.error ?? second.error;
   const metrics = shown?.[0]?.distribution.metrics ?? [];
   const metric = sample ?? shown?.[0]?.distribution.metric ?? "";
@@ -44,13 +48,26 @@ export function DistributionOverlay({ match }: { match: Match }) {
             label="Shown as"
             value={view}
             options={VIEWS}
-            onChange={(one) => void navigate({ search: (before) => ({ ...before, view: one === "ecdf" ? "ecdf" : "histogram" }), replace: true })}
+            onChange={(one) =>
+              void navigate({
+                search: (before) => ({ ...before, view: one === "ecdf" ? "ecdf" : "histogram" }),
+                replace: true,
+              })
+            }
           />
         </>
       }
     >
-      {shown ? <DistributionChart shown={shown} view={view} /> : error ? <Failure error={error} /> : <Loading what="Gathering samples" />}
-      <p className="muted small">Single samples of all runs. They show the shape; what is concluded rests on one number a run.</p>
+      {shown ? (
+        <DistributionChart shown={shown} view={view} />
+      ) : error ? (
+        <Failure error={error} />
+      ) : (
+        <Loading what="Gathering samples" />
+      )}
+      <p className="muted small">
+        Single samples of all runs. They show the shape; what is concluded rests on one number a run.
+      </p>
     </Card>
   );
 }

@@ -16,7 +16,11 @@ export function MatchView({ match, threshold }: { match: Match; threshold: numbe
         title={match.title}
         actions={
           <>
-            {match.interleaved && <Badge tone="info" title="a drift of the machine falls on both alike">took turns</Badge>}
+            {match.interleaved && (
+              <Badge tone="info" title="a drift of the machine falls on both alike">
+                took turns
+              </Badge>
+            )}
             <Side of={match.baseline} name="baseline" />
             <Side of={match.candidate} name="candidate" />
           </>
@@ -40,7 +44,10 @@ function Side({ of: side, name }: { of: Compared; name: string }) {
   const why = side.verdict.reasons.map((reason) => reason.text).join(" ");
   return (
     <span className="row small">
-      {name} <Link to="/experiments/$experimentId" params={{ experimentId: side.experiment_id }} className="mono">{side.job_id}</Link>
+      {name}{" "}
+      <Link to="/experiments/$experimentId" params={{ experimentId: side.experiment_id }} className="mono">
+        {side.job_id}
+      </Link>
       <VerdictBadge grade={side.verdict.grade} title={why} />
     </span>
   );

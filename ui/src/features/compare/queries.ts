@@ -12,7 +12,8 @@ export function comparisonQuery(search: CompareSearch) {
   return queryOptions({
     queryKey: ["comparison", query],
     // The client forgets that pairs are pairs.
-    queryFn: async ({ signal }) => (await readBody(api.GET("/api/v1/comparison", { params: { query }, signal }))) as Comparison,
+    queryFn: async ({ signal }) =>
+      (await readBody(api.GET("/api/v1/comparison", { params: { query }, signal }))) as Comparison,
     enabled: of !== "",
   });
 }

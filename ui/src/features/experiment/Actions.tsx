@@ -33,7 +33,11 @@ export function Actions({ view }: { view: ExperimentView }) {
     await invalidate();
   };
   const remove = async (): Promise<void> => {
-    await readBody(api.DELETE("/api/v1/experiments/{experiment_id}", { params: { path: { experiment_id: experiment.id }, query: { force: isRunning } } }));
+    await readBody(
+      api.DELETE("/api/v1/experiments/{experiment_id}", {
+        params: { path: { experiment_id: experiment.id }, query: { force: isRunning } },
+      }),
+    );
     client.removeQueries({ queryKey: ["experiment", experiment.id] });
     await navigate({ to: "/experiments" });
   };
@@ -56,7 +60,11 @@ export function Actions({ view }: { view: ExperimentView }) {
       <button type="button" className="button" onClick={() => void act(rerun, "Submitted again")}>
         Run again
       </button>
-      <Link className="button" to="/compare" search={{ of: experiment.rerun_of ? `${experiment.rerun_of},${experiment.id}` : experiment.id }}>
+      <Link
+        className="button"
+        to="/compare"
+        search={{ of: experiment.rerun_of ? `${experiment.rerun_of},${experiment.id}` : experiment.id }}
+      >
         Compare
       </Link>
       <Link className="button" to="/reports" search={{ of: experiment.id }}>
@@ -99,20 +107,38 @@ function ExportDialog({ of: experiment, onClose }: { of: ExperimentView["experim
   const act = useAction();
   const { id: experimentId, recipe } = experiment;
   // MLPerf's logs are of its own scenarios, and of no other load.
-  const requests = recipe.workload.kind === "service" ? REQUESTS.filter(([format]) => format !== "mlperf" || recipe.load.mlperf) : [];
+  const requests =
+    recipe.workload.kind === "service" ? REQUESTS.filter(([format]) => format !== "mlperf" || recipe.load.mlperf) : [];
   const save = (path: string, name: string): void => void act(() => downloadFile(path, name), `${name} is saved`);
   return (
     <Dialog title="Export" onClose={onClose}>
       <ul className="exports">
         <li>
-          <button type="button" className="button" onClick={() => save(`/api/v1/experiments/${encodeURIComponent(experimentId)}/export`, `${experimentId}.tar`)}>
+          <button
+            type="button"
+            className="button"
+            onClick={() =>
+              save(`/api/v1/experiments/${encodeURIComponent(experimentId)}/export`, `${experimentId}.tar`)
+            }
+          >
             Everything
           </button>
-          <span className="muted">recipe, results, every sample and log, with checksums: what “prony import” reads</span>
+          <span className="muted">
+            recipe, results, every sample and log, with checksums: what “prony import” reads
+          </span>
         </li>
         {REPORTS.map(([format, ending, about]) => (
           <li key={format}>
-            <button type="button" className="button" onClick={() => save(`/api/v1/experiments/${encodeURIComponent(experimentId)}/report?format=${format}`, `${experimentId}-${format}.${ending}`)}>
+            <button
+              type="button"
+              className="button"
+              onClick={() =>
+                save(
+                  `/api/v1/experiments/${encodeURIComponent(experimentId)}/report?format=${format}`,
+                  `${experimentId}-${format}.${ending}`,
+                )
+              }
+            >
               {format}
             </button>
             <span className="muted">{about}</span>
@@ -120,7 +146,16 @@ function ExportDialog({ of: experiment, onClose }: { of: ExperimentView["experim
         ))}
         {requests.map(([format, about]) => (
           <li key={format}>
-            <button type="button" className="button" onClick={() => save(`/api/v1/experiments/${encodeURIComponent(experimentId)}/export?format=${format}`, `${experimentId}-${format}.tar`)}>
+            <button
+              type="button"
+              className="button"
+              onClick={() =>
+                save(
+                  `/api/v1/experiments/${encodeURIComponent(experimentId)}/export?format=${format}`,
+                  `${experimentId}-${format}.tar`,
+                )
+              }
+            >
               {format}
             </button>
             <span className="muted">{about}</span>

@@ -29,7 +29,9 @@ export function Environments({ experimentId }: { experimentId: string }) {
         }
         return (
           <div className="stack wide">
-            {[...byMachine].map(([id, found]) => (found[0] ? <Machine key={id} entry={found[0]} jobs={found.length} /> : null))}
+            {[...byMachine].map(([id, found]) =>
+              found[0] ? <Machine key={id} entry={found[0]} jobs={found.length} /> : null,
+            )}
           </div>
         );
       }}
@@ -42,7 +44,10 @@ function Machine({ entry, jobs }: { entry: Entry; jobs: number }) {
   const { hardware, software } = device;
   const { effective, model } = entry.result;
   return (
-    <Card title={hardware.cpu.model ?? hardware.cpu.architecture} actions={<span className="muted small">{jobs} of the jobs ran here</span>}>
+    <Card
+      title={hardware.cpu.model ?? hardware.cpu.architecture}
+      actions={<span className="muted small">{jobs} of the jobs ran here</span>}
+    >
       <div className="columns">
         <Facts
           of={[
@@ -51,8 +56,18 @@ function Machine({ entry, jobs }: { entry: Entry; jobs: number }) {
             ["Cores", `${hardware.cpu.physical_cores ?? "?"} physical, ${hardware.cpu.allowed_cores ?? "?"} usable`],
             ...(hardware.memory_mib ? [["Memory", formatValue(hardware.memory_mib, "MiB")] as const] : []),
             ...hardware.gpus.map((gpu) => [`GPU ${gpu.index}`, gpu.name] as const),
-            ["Hardware id", <span key="hardware" className="mono">{device.hardware_id}</span>],
-            ["Software id", <span key="software" className="mono">{device.software_id}</span>],
+            [
+              "Hardware id",
+              <span key="hardware" className="mono">
+                {device.hardware_id}
+              </span>,
+            ],
+            [
+              "Software id",
+              <span key="software" className="mono">
+                {device.software_id}
+              </span>,
+            ],
           ]}
         />
         <Facts
@@ -62,9 +77,35 @@ function Machine({ entry, jobs }: { entry: Entry; jobs: number }) {
             ["Python", software.python],
             ["Prony", software.prony],
             ...(software.gpu_driver ? [["GPU driver", software.gpu_driver] as const] : []),
-            ...(effective ? [["Engine", `${effective.engine} ${effective.engine_version} on ${effective.device}, ${effective.precision}`] as const] : []),
-            ...(model ? [["Model", <span key="model" title={model.sha256}>{model.source}</span>] as const] : []),
-            ...(git ? [["Commit", <span key="git" className="mono">{git.commit}{git.dirty ? " (changed)" : ""}</span>] as const] : []),
+            ...(effective
+              ? [
+                  [
+                    "Engine",
+                    `${effective.engine} ${effective.engine_version} on ${effective.device}, ${effective.precision}`,
+                  ] as const,
+                ]
+              : []),
+            ...(model
+              ? [
+                  [
+                    "Model",
+                    <span key="model" title={model.sha256}>
+                      {model.source}
+                    </span>,
+                  ] as const,
+                ]
+              : []),
+            ...(git
+              ? [
+                  [
+                    "Commit",
+                    <span key="git" className="mono">
+                      {git.commit}
+                      {git.dirty ? " (changed)" : ""}
+                    </span>,
+                  ] as const,
+                ]
+              : []),
           ]}
         />
       </div>

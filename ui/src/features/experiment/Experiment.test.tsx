@@ -9,8 +9,18 @@ import { visit } from "../../../tests/visit";
 
 const server = fakeServer();
 const FAILED = fakeJob({
-  id: "x1-002", title: "tiny, batch 8", state: "failed", reason: "out of memory",
-  failure: { code: "crash", message: "the engine died", hint: "use a smaller batch", phase: "measure", detail: "", whose: "sut" },
+  id: "x1-002",
+  title: "tiny, batch 8",
+  state: "failed",
+  reason: "out of memory",
+  failure: {
+    code: "crash",
+    message: "the engine died",
+    hint: "use a smaller batch",
+    phase: "measure",
+    detail: "",
+    whose: "sut",
+  },
 });
 
 /** A server that tells of one experiment, and goes on telling by the stream that is returned. */
@@ -22,8 +32,27 @@ function serveExperiment(view: ExperimentView, jobs: QueuedJob[]) {
     const { labels, limits, load, measure, workload } = fakeRecipe();
     return {
       queued,
-      attempts: [{ number: 1, agent_id: "a1", leased_at: "2026-11-15T03:00:00Z", state: "lost" as const, reason: "no word for 60 s" }],
-      job: { id: queued.id, experiment_id: "x1", name: "nightly", cell: {}, labels, limits, load, measure, seed: 1, workload },
+      attempts: [
+        {
+          number: 1,
+          agent_id: "a1",
+          leased_at: "2026-11-15T03:00:00Z",
+          state: "lost" as const,
+          reason: "no word for 60 s",
+        },
+      ],
+      job: {
+        id: queued.id,
+        experiment_id: "x1",
+        name: "nightly",
+        cell: {},
+        labels,
+        limits,
+        load,
+        measure,
+        seed: 1,
+        workload,
+      },
     };
   });
   const stream = server.current.openStream("/api/v1/experiments/{experiment_id}/events");
@@ -42,7 +71,10 @@ describe("the jobs of an experiment", () => {
     const { user, address } = await visit("/experiments/x1?part=jobs");
     await stream.begin();
     const grid = within(await screen.findByRole("list", { name: "Jobs" }));
-    expect(grid.getAllByRole("button").map((one) => one.textContent)).toEqual(["tiny, batch 1: leased", "tiny, batch 8: failed"]);
+    expect(grid.getAllByRole("button").map((one) => one.textContent)).toEqual([
+      "tiny, batch 1: leased",
+      "tiny, batch 8: failed",
+    ]);
     await user.click(grid.getByRole("button", { name: /batch 8/ }));
     expect(address()).toContain("job=x1-002");
     expect(await screen.findByText("the engine died use a smaller batch")).toBeDefined();

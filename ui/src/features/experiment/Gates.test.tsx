@@ -18,7 +18,10 @@ describe("gates", () => {
   it("say whether they hold and why, and more of them can be tried on the same numbers", async () => {
     const own = buildOutcome("inference_ms.p50 <= 20", "passed", "12.3 ms is below 20 ms");
     server.current.answer("GET", "/api/v1/experiments/{experiment_id}/gates", {
-      experiment_id: "x1", name: "nightly", strict: false, outcomes: [own, buildOutcome("inference_ms.p99 <= 10", "failed", "31 ms is above 10 ms")],
+      experiment_id: "x1",
+      name: "nightly",
+      strict: false,
+      outcomes: [own, buildOutcome("inference_ms.p99 <= 10", "failed", "31 ms is above 10 ms")],
     });
     const { user } = await showPart(<Gates experimentId="x1" outcomes={[own]} />);
     expect(screen.getByText("12.3 ms is below 20 ms")).toBeDefined();
@@ -30,7 +33,11 @@ describe("gates", () => {
   });
 
   it("that are not well written are refused where they were typed", async () => {
-    server.current.refuse("GET", "/api/v1/experiments/{experiment_id}/gates", { status: 422, detail: "‘faster’ is no gate", hint: "write METRIC <= LIMIT" });
+    server.current.refuse("GET", "/api/v1/experiments/{experiment_id}/gates", {
+      status: 422,
+      detail: "‘faster’ is no gate",
+      hint: "write METRIC <= LIMIT",
+    });
     const { user } = await showPart(<Gates experimentId="x1" outcomes={[]} />);
     expect(screen.getByText("This recipe asks for none.")).toBeDefined();
     await user.type(screen.getByLabelText("Try more gates on these numbers"), "faster{Enter}");

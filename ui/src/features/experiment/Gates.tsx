@@ -20,9 +20,20 @@ export function Gates({ experimentId, outcomes }: { experimentId: string; outcom
   return (
     <Card title="Gates">
       <div className="stack">
-        {!isAsked || tried.data ? <Outcomes of={isAsked ? (tried.data?.outcomes ?? []) : outcomes} /> : tried.error ? <Failure error={tried.error} /> : <Loading />}
+        {!isAsked || tried.data ? (
+          <Outcomes of={isAsked ? (tried.data?.outcomes ?? []) : outcomes} />
+        ) : tried.error ? (
+          <Failure error={tried.error} />
+        ) : (
+          <Loading />
+        )}
         <div className="fields">
-          <DeferredTextField label="Try more gates on these numbers" value={gate} placeholder="inference_ms.p99 <= 20; …" onChange={setGate} />
+          <DeferredTextField
+            label="Try more gates on these numbers"
+            value={gate}
+            placeholder="inference_ms.p99 <= 20; …"
+            onChange={setGate}
+          />
           <label className="row tick">
             <input type="checkbox" checked={strict} onChange={(event) => setStrict(event.target.checked)} />
             What cannot be told fails

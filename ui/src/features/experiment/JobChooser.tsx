@@ -10,7 +10,13 @@ import { resultsQuery } from "./queries";
 
 const route = getRouteApi("/experiments/$experimentId");
 
-export function JobChooser({ experimentId, children }: { experimentId: string; children: (jobId: string) => ReactNode }) {
+export function JobChooser({
+  experimentId,
+  children,
+}: {
+  experimentId: string;
+  children: (jobId: string) => ReactNode;
+}) {
   const { job } = route.useSearch();
   const navigate = route.useNavigate();
   const results = useQuery(resultsQuery(experimentId));
@@ -34,7 +40,9 @@ export function JobChooser({ experimentId, children }: { experimentId: string; c
                 <span className="muted">Job</span>
                 <select
                   value={chosen.job.id}
-                  onChange={(event) => void navigate({ search: (before) => ({ ...before, job: event.target.value }), replace: true })}
+                  onChange={(event) =>
+                    void navigate({ search: (before) => ({ ...before, job: event.target.value }), replace: true })
+                  }
                 >
                   {entries.map((entry) => (
                     <option key={entry.job.id} value={entry.job.id}>

@@ -62,12 +62,24 @@ function JobDetails({ job }: { job: QueuedJob }) {
       actions={
         <>
           {isOpen && (
-            <button type="button" className="button slim" onClick={() => void act(() => readBody(api.POST("/api/v1/jobs/{job_id}/cancel", params)), "The job will stop")}>
+            <button
+              type="button"
+              className="button slim"
+              onClick={() =>
+                void act(() => readBody(api.POST("/api/v1/jobs/{job_id}/cancel", params)), "The job will stop")
+              }
+            >
               Cancel this job
             </button>
           )}
           {mayRetry && (
-            <button type="button" className="button slim" onClick={() => void act(() => readBody(api.POST("/api/v1/jobs/{job_id}/retry", params)), "The job waits again")}>
+            <button
+              type="button"
+              className="button slim"
+              onClick={() =>
+                void act(() => readBody(api.POST("/api/v1/jobs/{job_id}/retry", params)), "The job waits again")
+              }
+            >
               Try this job again
             </button>
           )}
@@ -78,11 +90,18 @@ function JobDetails({ job }: { job: QueuedJob }) {
         <Facts
           of={[
             ["State", <StateBadge key="state" of={job.state} />],
-            ["Id", <span key="id" className="mono">{job.id}</span>],
+            [
+              "Id",
+              <span key="id" className="mono">
+                {job.id}
+              </span>,
+            ],
             ...(job.reason ? [["Reason", job.reason] as const] : []),
             ...(job.failure ? [["Failure", `${job.failure.message} ${job.failure.hint}`] as const] : []),
             ...(job.agent_id ? [["Agent", job.agent_id] as const] : []),
-            ...(job.leased_at ? [["Ran for", <Duration key="for" from={job.leased_at} to={job.ended_at} />] as const] : []),
+            ...(job.leased_at
+              ? [["Ran for", <Duration key="for" from={job.leased_at} to={job.ended_at} />] as const]
+              : []),
             ...Object.entries(job.cell).map(([key, value]) => [key, String(value)] as const),
           ]}
         />

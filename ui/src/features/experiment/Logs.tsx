@@ -28,7 +28,9 @@ export function Logs({ live }: { live: LiveExperiment }) {
         <select
           aria-label="Job"
           value={chosen.id}
-          onChange={(event) => void navigate({ search: (before) => ({ ...before, job: event.target.value }), replace: true })}
+          onChange={(event) =>
+            void navigate({ search: (before) => ({ ...before, job: event.target.value }), replace: true })
+          }
         >
           {jobs.map((one) => (
             <option key={one.id} value={one.id}>
@@ -93,7 +95,11 @@ function LogText({ jobId }: { jobId: string }) {
         {text || (ended ? "It wrote nothing." : "Nothing yet.")}
       </pre>
       <p className="muted small" role="status">
-        {ended ? "The log is whole." : isCut ? "Cut off from the server; it is asked again." : "Followed: what comes is added."}
+        {ended
+          ? "The log is whole."
+          : isCut
+            ? "Cut off from the server; it is asked again."
+            : "Followed: what comes is added."}
       </p>
     </>
   );

@@ -31,7 +31,8 @@ export function Reasons({ entries }: { entries: readonly Entry[] }) {
 function ReasonTexts({ kind, isOne }: { kind: ReasonGroup; isOne: boolean }) {
   const [first, ...others] = [...kind.texts].map(([text, titles]) => (
     <span key={text}>
-      {text} {!isOne && <span className="muted small">({titles.length === 1 ? titles[0] : `${titles.length} jobs`})</span>}
+      {text}{" "}
+      {!isOne && <span className="muted small">({titles.length === 1 ? titles[0] : `${titles.length} jobs`})</span>}
     </span>
   ));
   return (

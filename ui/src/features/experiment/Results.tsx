@@ -44,14 +44,24 @@ function Numbers({ data }: { data: ExperimentData }) {
       {entries.length === 1 && entries[0] && <Headlines entry={entries[0]} />}
       {data.experiment.recipe.duet && <Sides experimentId={data.experiment.id} />}
       <Card title="Numbers" flush>
-        <Table rows={entries} columns={buildColumns(entries)} keyOf={(entry) => entry.job.id} label="Numbers of every job" rowHeight={44} />
+        <Table
+          rows={entries}
+          columns={buildColumns(entries)}
+          keyOf={(entry) => entry.job.id}
+          label="Numbers of every job"
+          rowHeight={44}
+        />
       </Card>
       <Gates experimentId={data.experiment.id} outcomes={data.gates} />
       {data.sweep?.curves.map((curve, index) => (
         <Card
           key={index}
           title={curve.title || "Throughput and latency against load"}
-          actions={<Link to="/load" search={{ ids: data.experiment.id }}>Knee, limits and bottleneck</Link>}
+          actions={
+            <Link to="/load" search={{ ids: data.experiment.id }}>
+              Knee, limits and bottleneck
+            </Link>
+          }
         >
           <SweepChart curve={curve} />
         </Card>
@@ -92,7 +102,10 @@ function buildColumns(entries: readonly Entry[]): Column<Entry>[] {
     heading: "Verdict",
     cell: ({ summary, result }) => (
       <span className="row">
-        <VerdictBadge grade={summary.verdict.grade} title={summary.verdict.reasons.map((reason) => reason.text).join("\n")} />
+        <VerdictBadge
+          grade={summary.verdict.grade}
+          title={summary.verdict.reasons.map((reason) => reason.text).join("\n")}
+        />
         {result.state !== "complete" && <StateBadge of={result.state} title={result.failure?.message} />}
       </span>
     ),

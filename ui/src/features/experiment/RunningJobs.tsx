@@ -39,7 +39,14 @@ function RunningJob({ job, event }: { job: QueuedJob; event: Event | undefined }
       <span className="title">{job.title}</span>
       <span className="muted">{event ? describeEvent(event) : "starting"}</span>
       {share !== null && (
-        <span className="bar" role="progressbar" aria-label={`progress of ${job.title}`} aria-valuenow={Math.round(100 * share)} aria-valuemin={0} aria-valuemax={100}>
+        <span
+          className="bar"
+          role="progressbar"
+          aria-label={`progress of ${job.title}`}
+          aria-valuenow={Math.round(100 * share)}
+          aria-valuemin={0}
+          aria-valuemax={100}
+        >
           <i className="info" style={{ width: `${100 * share}%` }} />
         </span>
       )}
@@ -64,6 +71,9 @@ function describeEvent(event: Partial<Event>): string {
   }
   const { kind = "", phase = "", message = "", done = 0, total = 0 } = event;
   // While a model is fetched the count is one of bytes.
-  if (kind === "prepare") return `${message || "preparing"}${total > 0 ? ` · ${formatValue(done, "B")} of ${formatValue(total, "B")}` : ""}`;
-  return [`${phase || kind}${total > 0 ? `${phase ? "," : ""} ${done} of ${total}` : ""}`, message].filter(Boolean).join(" · ");
+  if (kind === "prepare")
+    return `${message || "preparing"}${total > 0 ? ` · ${formatValue(done, "B")} of ${formatValue(total, "B")}` : ""}`;
+  return [`${phase || kind}${total > 0 ? `${phase ? "," : ""} ${done} of ${total}` : ""}`, message]
+    .filter(Boolean)
+    .join(" · ");
 }

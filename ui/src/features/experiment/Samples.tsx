@@ -48,7 +48,9 @@ function DistributionCard({ experimentId, jobId }: JobProps) {
               <select
                 aria-label="Metric"
                 value={found.metric}
-                onChange={(event) => void navigate({ search: (before) => ({ ...before, metric: event.target.value }), replace: true })}
+                onChange={(event) =>
+                  void navigate({ search: (before) => ({ ...before, metric: event.target.value }), replace: true })
+                }
               >
                 {found.metrics.map((name) => (
                   <option key={name}>{name}</option>
@@ -57,7 +59,12 @@ function DistributionCard({ experimentId, jobId }: JobProps) {
               <button
                 type="button"
                 className="button slim"
-                onClick={() => void navigate({ search: (before) => ({ ...before, view: view === "ecdf" ? "histogram" : "ecdf" }), replace: true })}
+                onClick={() =>
+                  void navigate({
+                    search: (before) => ({ ...before, view: view === "ecdf" ? "histogram" : "ecdf" }),
+                    replace: true,
+                  })
+                }
               >
                 {view === "ecdf" ? "Show how often" : "Show the share below"}
               </button>
@@ -93,7 +100,9 @@ function StartsCard({ experimentId, jobId }: JobProps) {
 
 export function Telemetry({ experimentId }: { experimentId: string }) {
   return (
-    <JobChooser experimentId={experimentId}>{(jobId) => <CountersCard experimentId={experimentId} jobId={jobId} />}</JobChooser>
+    <JobChooser experimentId={experimentId}>
+      {(jobId) => <CountersCard experimentId={experimentId} jobId={jobId} />}
+    </JobChooser>
   );
 }
 

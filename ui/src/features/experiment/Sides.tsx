@@ -11,7 +11,14 @@ import { sidesQuery } from "./queries";
 export function Sides({ experimentId }: { experimentId: string }) {
   const comparison = useQuery(sidesQuery(experimentId));
   return (
-    <Card title="The two sides" actions={<Link to="/compare" search={{ of: experimentId }}>Everything about the difference</Link>}>
+    <Card
+      title="The two sides"
+      actions={
+        <Link to="/compare" search={{ of: experimentId }}>
+          Everything about the difference
+        </Link>
+      }
+    >
       <QueryContent query={comparison} what="Comparing the sides">
         {(found) =>
           found === null ? (

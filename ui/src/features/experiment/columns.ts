@@ -23,7 +23,9 @@ const MOST = 5;
 
 export function chooseColumns(entries: readonly Entry[]): string[] {
   const present = new Set(entries.flatMap((entry) => Object.keys(entry.summary.estimates)));
-  const own = entries.flatMap(({ summary }) => listOwnColumns(summary)).filter((key, place, all) => all.indexOf(key) === place);
+  const own = entries
+    .flatMap(({ summary }) => listOwnColumns(summary))
+    .filter((key, place, all) => all.indexOf(key) === place);
   const known = KNOWN.map(([key]) => key).filter((key) => present.has(key));
   return (own.length > 0 ? own : known).slice(0, MOST);
 }

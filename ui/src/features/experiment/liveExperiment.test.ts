@@ -18,7 +18,11 @@ describe("a live experiment", () => {
   });
 
   it("counts a job where it is now, and not where it was", () => {
-    const moved = applyEvent(applyEvent(NOTHING, "snapshot", SNAPSHOT), "job", JSON.stringify({ id: "x1-001", state: "leased" }));
+    const moved = applyEvent(
+      applyEvent(NOTHING, "snapshot", SNAPSHOT),
+      "job",
+      JSON.stringify({ id: "x1-001", state: "leased" }),
+    );
     expect(moved.view?.counts).toEqual({ waiting: 0, leased: 1 });
   });
 
@@ -28,12 +32,18 @@ describe("a live experiment", () => {
     const warm = applyEvent(begun, "progress", encode({ kind: "phase", phase: "warmup" }));
     expect(warm.progress.get("x1-001")).toMatchObject({ phase: "warmup", done: 3, total: 200 });
     const fetched = applyEvent(NOTHING, "progress", encode({ kind: "prepare", done: 5, total: 10 }));
-    expect(applyEvent(fetched, "progress", encode({ kind: "phase", phase: "load" })).progress.get("x1-001")?.total).toBeUndefined();
+    expect(
+      applyEvent(fetched, "progress", encode({ kind: "phase", phase: "load" })).progress.get("x1-001")?.total,
+    ).toBeUndefined();
   });
 
   it("is over when its state says so, and not before it is known", () => {
     expect(isOver(null)).toBe(false);
-    const ended = applyEvent(NOTHING, "experiment", JSON.stringify({ experiment: { id: "x1", state: "complete" }, counts: {} }));
+    const ended = applyEvent(
+      NOTHING,
+      "experiment",
+      JSON.stringify({ experiment: { id: "x1", state: "complete" }, counts: {} }),
+    );
     expect(isOver(ended.view)).toBe(true);
   });
 

@@ -35,7 +35,13 @@ export function applyEvent(live: LiveExperiment, event: string, data: string): L
     }
     case "progress": {
       const progress = JSON.parse(data) as Event;
-      return { ...live, progress: new Map(live.progress).set(progress.job_id, keepProgress(progress, live.progress.get(progress.job_id))) };
+      return {
+        ...live,
+        progress: new Map(live.progress).set(
+          progress.job_id,
+          keepProgress(progress, live.progress.get(progress.job_id)),
+        ),
+      };
     }
     case "experiment":
       return { ...live, view: JSON.parse(data) as ExperimentView };
@@ -51,7 +57,11 @@ function keepProgress(progress: Event, before: Event | undefined): Event {
 }
 
 /** A job that moved on is counted where it is now: of the experiment itself the server tells only when its own state changes. */
-function moveCount(view: ExperimentView | null, from: QueuedJob["state"] | undefined, to: QueuedJob["state"]): ExperimentView | null {
+function moveCount(
+  view: ExperimentView | null,
+  from: QueuedJob["state"] | undefined,
+  to: QueuedJob["state"],
+): ExperimentView | null {
   if (view === null || from === undefined || from === to) return view;
   const counts = { ...view.counts, [from]: (view.counts[from] ?? 1) - 1, [to]: (view.counts[to] ?? 0) + 1 };
   return { ...view, counts };
@@ -78,7 +88,10 @@ export function useLiveExperiment(experimentId: string, isEnded: boolean): LiveE
     const followStream = async (): Promise<void> => {
       while (!stop.signal.aborted) {
         try {
-          for await (const { event, data } of streamEvents(`/api/v1/experiments/${encodeURIComponent(experimentId)}/events`, stop.signal)) {
+          for await (const { event, data } of streamEvents(
+            `/api/v1/experiments/${encodeURIComponent(experimentId)}/events`,
+            stop.signal,
+          )) {
             held = applyEvent(held, event, data);
             scheduleDraw();
           }

@@ -8,7 +8,9 @@ export function experimentQuery(experimentId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "view"],
     queryFn: ({ signal }) =>
-      readBody(api.GET("/api/v1/experiments/{experiment_id}", { signal, params: { path: { experiment_id: experimentId } } })),
+      readBody(
+        api.GET("/api/v1/experiments/{experiment_id}", { signal, params: { path: { experiment_id: experimentId } } }),
+      ),
   });
 }
 
@@ -41,7 +43,8 @@ export function gatesQuery(experimentId: string, { gate, strict }: { gate: strin
 export function jobQuery(experimentId: string, jobId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "job", jobId],
-    queryFn: ({ signal }) => readBody(api.GET("/api/v1/jobs/{job_id}", { signal, params: { path: { job_id: jobId } } })),
+    queryFn: ({ signal }) =>
+      readBody(api.GET("/api/v1/jobs/{job_id}", { signal, params: { path: { job_id: jobId } } })),
   });
 }
 
@@ -49,28 +52,36 @@ export function distributionQuery(experimentId: string, jobId: string, metric: s
   return queryOptions({
     queryKey: ["experiment", experimentId, "distribution", jobId, metric ?? ""],
     queryFn: ({ signal }) =>
-      readBody(api.GET("/api/v1/jobs/{job_id}/distribution", { signal, params: { path: { job_id: jobId }, query: { bins: 240, ...(metric ? { metric } : {}) } } })),
+      readBody(
+        api.GET("/api/v1/jobs/{job_id}/distribution", {
+          signal,
+          params: { path: { job_id: jobId }, query: { bins: 240, ...(metric ? { metric } : {}) } },
+        }),
+      ),
   });
 }
 
 export function timelineQuery(experimentId: string, jobId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "timeline", jobId],
-    queryFn: ({ signal }) => readBody(api.GET("/api/v1/jobs/{job_id}/timeline", { signal, params: { path: { job_id: jobId } } })),
+    queryFn: ({ signal }) =>
+      readBody(api.GET("/api/v1/jobs/{job_id}/timeline", { signal, params: { path: { job_id: jobId } } })),
   });
 }
 
 export function startsQuery(experimentId: string, jobId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "starts", jobId],
-    queryFn: ({ signal }) => readBody(api.GET("/api/v1/jobs/{job_id}/starts", { signal, params: { path: { job_id: jobId } } })),
+    queryFn: ({ signal }) =>
+      readBody(api.GET("/api/v1/jobs/{job_id}/starts", { signal, params: { path: { job_id: jobId } } })),
   });
 }
 
 export function countersQuery(experimentId: string, jobId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "counters", jobId],
-    queryFn: ({ signal }) => readBody(api.GET("/api/v1/jobs/{job_id}/counters", { signal, params: { path: { job_id: jobId } } })),
+    queryFn: ({ signal }) =>
+      readBody(api.GET("/api/v1/jobs/{job_id}/counters", { signal, params: { path: { job_id: jobId } } })),
   });
 }
 
@@ -80,7 +91,9 @@ export function sidesQuery(experimentId: string) {
     queryKey: ["experiment", experimentId, "sides"],
     queryFn: async ({ signal }): Promise<Comparison | null> => {
       try {
-        return (await readBody(api.GET("/api/v1/comparison", { signal, params: { query: { of: experimentId } } }))) as Comparison;
+        return (await readBody(
+          api.GET("/api/v1/comparison", { signal, params: { query: { of: experimentId } } }),
+        )) as Comparison;
       } catch (error) {
         if (error instanceof ApiError && error.status >= 400 && error.status < 500) return null;
         throw error;

@@ -26,7 +26,12 @@ function useListing(asked: ListSearch) {
     queryKey: ["listing", asked],
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) =>
-      readBody(api.GET("/api/v1/listing", { signal, params: { query: { ...asked, limit: PAGE, ...(pageParam ? { cursor: pageParam } : {}) } } })),
+      readBody(
+        api.GET("/api/v1/listing", {
+          signal,
+          params: { query: { ...asked, limit: PAGE, ...(pageParam ? { cursor: pageParam } : {}) } },
+        }),
+      ),
     getNextPageParam: (page) => page.next ?? undefined,
     placeholderData: (before) => before,
   });
@@ -53,10 +58,18 @@ export function Experiments() {
       <Filters asked={asked} ask={ask} labels={first?.labels ?? []} states={first?.states ?? {}} />
       {listing.error && <Failure error={listing.error} onRetry={() => void listing.refetch()} />}
       {!first && !listing.error && <Loading what="Asking for experiments" />}
-      {first && rows.length === 0 && <NoExperiments isFiltered={isFiltered} clear={() => void navigate({ search: {} })} />}
+      {first && rows.length === 0 && (
+        <NoExperiments isFiltered={isFiltered} clear={() => void navigate({ search: {} })} />
+      )}
       {rows.length > 0 && (
         <Card flush>
-          <ExperimentTable rows={rows} label="Experiments" sorting={sortingFor(asked.sort ?? "newest")} onSort={onSort} onEnd={more} />
+          <ExperimentTable
+            rows={rows}
+            label="Experiments"
+            sorting={sortingFor(asked.sort ?? "newest")}
+            onSort={onSort}
+            onEnd={more}
+          />
         </Card>
       )}
     </Page>
@@ -73,13 +86,22 @@ function NoExperiments({ isFiltered, clear }: { isFiltered: boolean; clear: () =
     return (
       <Card>
         <EmptyState title="Nothing was measured here yet">
-          <p>What is submitted to this server, from these pages or by <code>prony run --server</code>, is listed here.</p>
+          <p>
+            What is submitted to this server, from these pages or by <code>prony run --server</code>, is listed here.
+          </p>
         </EmptyState>
       </Card>
     );
   return (
     <Card>
-      <EmptyState title="No experiment is like that" actions={<button type="button" className="button" onClick={clear}>Clear the filters</button>}>
+      <EmptyState
+        title="No experiment is like that"
+        actions={
+          <button type="button" className="button" onClick={clear}>
+            Clear the filters
+          </button>
+        }
+      >
         <p>Fewer words, or another state, may find it.</p>
       </EmptyState>
     </Card>
@@ -96,13 +118,28 @@ interface FilterProps {
 function Filters({ asked, ask, labels, states }: FilterProps) {
   return (
     <div className="row filters" role="search">
-      <SearchBox key={asked.search === undefined ? "empty" : "given"} value={asked.search ?? ""} onChange={(search) => ask({ search: search || undefined })} />
-      <FilterSelect label="State" value={asked.state} options={STATES} counts={states} onChange={(state) => ask({ state })} />
+      <SearchBox
+        key={asked.search === undefined ? "empty" : "given"}
+        value={asked.search ?? ""}
+        onChange={(search) => ask({ search: search || undefined })}
+      />
+      <FilterSelect
+        label="State"
+        value={asked.state}
+        options={STATES}
+        counts={states}
+        onChange={(state) => ask({ state })}
+      />
       <FilterSelect label="Kind" value={asked.kind} options={KINDS} onChange={(kind) => ask({ kind })} />
       <FilterSelect label="Verdict" value={asked.grade} options={GRADES} onChange={(grade) => ask({ grade })} />
       <FilterSelect label="Gates" value={asked.gates} options={GATES} onChange={(gates) => ask({ gates })} />
       {(labels.length > 0 || asked.label) && (
-        <FilterSelect label="Label" value={asked.label} options={asked.label && !labels.includes(asked.label) ? [asked.label, ...labels] : labels} onChange={(label) => ask({ label })} />
+        <FilterSelect
+          label="Label"
+          value={asked.label}
+          options={asked.label && !labels.includes(asked.label) ? [asked.label, ...labels] : labels}
+          onChange={(label) => ask({ label })}
+        />
       )}
     </div>
   );
@@ -137,7 +174,11 @@ function FilterSelect<W extends string>(props: {
 }) {
   const { label, value, options, counts, onChange } = props;
   return (
-    <select aria-label={label} value={value ?? ""} onChange={(event) => onChange(options.find((one) => one === event.target.value))}>
+    <select
+      aria-label={label}
+      value={value ?? ""}
+      onChange={(event) => onChange(options.find((one) => one === event.target.value))}
+    >
       <option value="">{label}: any</option>
       {options.map((one) => (
         <option key={one} value={one}>

@@ -29,7 +29,11 @@ export function Abilities({ agents }: { agents: readonly Agent[] }) {
                 </span>
               </th>
               {abilities.map((one) => (
-                <AbilityCell key={one.key} said={has.get(agent.id)?.get(one.key)} reason={lacks.get(agent.id)?.get(one.key)} />
+                <AbilityCell
+                  key={one.key}
+                  said={has.get(agent.id)?.get(one.key)}
+                  reason={lacks.get(agent.id)?.get(one.key)}
+                />
               ))}
             </tr>
           ))}

@@ -10,7 +10,13 @@ import { listValues } from "./abilities";
 const COLUMNS: readonly Column<AbilityReport>[] = [
   { key: "kind", heading: "Kind", cell: (one) => one.kind },
   { key: "name", heading: "Name", cell: (one) => <b>{one.name}</b> },
-  { key: "state", heading: "State", cell: (one) => <Badge tone={one.state === "ready" ? "good" : one.state === "broken" ? "bad" : "quiet"}>{one.state}</Badge> },
+  {
+    key: "state",
+    heading: "State",
+    cell: (one) => (
+      <Badge tone={one.state === "ready" ? "good" : one.state === "broken" ? "bad" : "quiet"}>{one.state}</Badge>
+    ),
+  },
   { key: "version", heading: "Version", cell: (one) => <span title={one.path}>{one.version ?? "–"}</span> },
   { key: "means", heading: "Means", cell: (one) => one.means.join(", ") || "–" },
   { key: "reason", heading: "Why not", cell: (one) => one.reason || <span className="muted">–</span> },
@@ -21,9 +27,17 @@ export function AgentDetails({ agent, onClose }: { agent: Agent; onClose: () => 
   return (
     <Dialog title={`What ${agent.name} can do`} onClose={onClose}>
       {abilities.length === 0 ? (
-        <p>This agent does not tell which services, container engines and launchers it has: its Prony is too old. It gets no job that needs one.</p>
+        <p>
+          This agent does not tell which services, container engines and launchers it has: its Prony is too old. It gets
+          no job that needs one.
+        </p>
       ) : (
-        <Table rows={abilities} columns={COLUMNS} keyOf={(one) => `${one.kind} ${one.name}`} label="Services, container engines, launchers and probes" />
+        <Table
+          rows={abilities}
+          columns={COLUMNS}
+          keyOf={(one) => `${one.kind} ${one.name}`}
+          label="Services, container engines, launchers and probes"
+        />
       )}
       <h3>Facts that a recipe can ask for</h3>
       <Facts of={Object.entries(facts).map(([name, fact]) => [name, listValues(fact).join(", ")])} />

@@ -32,7 +32,11 @@ const COLUMNS: readonly Column<Agent>[] = [
     cell: (one) => (
       <div className="two-lines">
         <StateBadge of={one.state} />
-        {one.reason !== "" && <span className="muted clamp" title={one.reason}>{one.reason}</span>}
+        {one.reason !== "" && (
+          <span className="muted clamp" title={one.reason}>
+            {one.reason}
+          </span>
+        )}
       </div>
     ),
   },
@@ -42,7 +46,9 @@ const COLUMNS: readonly Column<Agent>[] = [
     cell: (one) => (
       <div className="two-lines">
         <span>{one.capabilities.device?.name ?? <span className="muted">not told</span>}</span>
-        <span className="muted clamp" title={describeDevice(one)}>{describeDevice(one)}</span>
+        <span className="muted clamp" title={describeDevice(one)}>
+          {describeDevice(one)}
+        </span>
       </div>
     ),
   },
@@ -93,7 +99,16 @@ function Actions({ of: agent }: { of: Agent }) {
       </button>
       {shows && <AgentDetails agent={agent} onClose={() => setShows(false)} />}
       {isStill ? (
-        <button type="button" className="button slim" onClick={() => void act(() => runAndRefresh(readBody(api.POST("/api/v1/agents/{agent_id}/reset", params))), `${agent.name} is active again`)}>
+        <button
+          type="button"
+          className="button slim"
+          onClick={() =>
+            void act(
+              () => runAndRefresh(readBody(api.POST("/api/v1/agents/{agent_id}/reset", params))),
+              `${agent.name} is active again`,
+            )
+          }
+        >
           Reset
         </button>
       ) : (
@@ -101,7 +116,12 @@ function Actions({ of: agent }: { of: Agent }) {
           type="button"
           className="button slim"
           disabled={agent.state === "lost"}
-          onClick={() => void act(() => runAndRefresh(readBody(api.POST("/api/v1/agents/{agent_id}/drain", params))), `${agent.name} gets no more jobs`)}
+          onClick={() =>
+            void act(
+              () => runAndRefresh(readBody(api.POST("/api/v1/agents/{agent_id}/drain", params))),
+              `${agent.name} gets no more jobs`,
+            )
+          }
         >
           Drain
         </button>

@@ -28,9 +28,17 @@ describe("an agent that comes", () => {
     const command = (await screen.findByText(/prony agent start/)).textContent;
     expect(command.split("\n")).toContain("prony_once");
     expect(command.split("\n").at(-1)).not.toContain("prony_once");
-    expect(server.current.requestsTo("POST", "/api/v1/tokens")[0]?.body).toEqual({ name: "rack-8", role: "agent", once: true, expires_in_s: 3600 });
+    expect(server.current.requestsTo("POST", "/api/v1/tokens")[0]?.body).toEqual({
+      name: "rack-8",
+      role: "agent",
+      once: true,
+      expires_in_s: 3600,
+    });
     expect(screen.getByText("Waiting for it to come …")).toBeDefined();
-    server.current.answer("GET", "/api/v1/agents", { items: [fakeAgent(), fakeAgent({ id: "a2", name: "rack-8" })], next: null });
+    server.current.answer("GET", "/api/v1/agents", {
+      items: [fakeAgent(), fakeAgent({ id: "a2", name: "rack-8" })],
+      next: null,
+    });
     await client.invalidateQueries({ queryKey: ["agents"] });
     expect(await screen.findByText("rack-8 came")).toBeDefined();
   });
@@ -43,7 +51,11 @@ describe("an agent that comes", () => {
   });
 
   it("is not enrolled by a name that the server refuses, and it says why", async () => {
-    server.current.refuse("POST", "/api/v1/tokens", { status: 422, detail: "a name has letters, digits, dots and dashes", hint: "leave out the space" });
+    server.current.refuse("POST", "/api/v1/tokens", {
+      status: 422,
+      detail: "a name has letters, digits, dots and dashes",
+      hint: "leave out the space",
+    });
     const { user } = await visit("/fleet");
     await user.click(await screen.findByRole("button", { name: "Enrol an agent" }));
     await user.type(await screen.findByLabelText("What is the token for?"), "rack 8");
@@ -63,11 +75,29 @@ describe("an agent that is there", () => {
 
   it("shows what it can run, and why not more", async () => {
     const abilities = [
-      { kind: "service" as const, name: "redis", state: "ready" as const, version: "7.0.15", path: "/usr/bin/redis-server", means: ["program", "image"], reason: "" },
-      { kind: "service" as const, name: "qdrant", state: "missing" as const, path: "", means: ["image"], reason: "no qdrant on PATH; to get one: unpack it" },
+      {
+        kind: "service" as const,
+        name: "redis",
+        state: "ready" as const,
+        version: "7.0.15",
+        path: "/usr/bin/redis-server",
+        means: ["program", "image"],
+        reason: "",
+      },
+      {
+        kind: "service" as const,
+        name: "qdrant",
+        state: "missing" as const,
+        path: "",
+        means: ["image"],
+        reason: "no qdrant on PATH; to get one: unpack it",
+      },
     ];
     const facts = { access: ["gray", "black"], "service.redis": "7.0.15" };
-    server.current.answer("GET", "/api/v1/agents", { items: [fakeAgent({ capabilities: { engines: [], abilities, facts, labels: {}, version: "1" } })], next: null });
+    server.current.answer("GET", "/api/v1/agents", {
+      items: [fakeAgent({ capabilities: { engines: [], abilities, facts, labels: {}, version: "1" } })],
+      next: null,
+    });
     const { user } = await visit("/fleet");
     await user.click(await screen.findByRole("button", { name: "Details" }));
     const dialog = within(screen.getByRole("dialog", { name: "What rack-7 can do" }));
@@ -86,7 +116,7 @@ describe("an agent that is there", () => {
     server.current.answer("POST", "/api/v1/agents/{agent_id}/drain", fakeAgent({ state: "draining" }));
     const { user } = await visit("/fleet");
     await user.click(await screen.findByRole("button", { name: "Drain" }));
-    expect((await screen.findByText("rack-7 gets no more jobs"))).toBeDefined();
+    expect(await screen.findByText("rack-7 gets no more jobs")).toBeDefined();
     await user.click(screen.getByRole("button", { name: "Remove" }));
     expect(screen.getByRole("heading", { name: "Remove rack-7?" })).toBeDefined();
     await user.click(screen.getByRole("button", { name: "Keep as it is" }));

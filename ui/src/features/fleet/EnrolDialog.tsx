@@ -55,7 +55,9 @@ function TokenForm({ onMade }: { onMade: (secret: string) => void }) {
   const submit = async (event: SyntheticEvent): Promise<void> => {
     event.preventDefault();
     try {
-      const made = await readBody(api.POST("/api/v1/tokens", { body: { name, role: "agent", once: true, expires_in_s: 3600 } }));
+      const made = await readBody(
+        api.POST("/api/v1/tokens", { body: { name, role: "agent", once: true, expires_in_s: 3600 } }),
+      );
       onMade(made.secret);
       await client.invalidateQueries({ queryKey: ["tokens"] });
     } catch (caught) {
@@ -64,7 +66,14 @@ function TokenForm({ onMade }: { onMade: (secret: string) => void }) {
   };
   return (
     <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
-      <TextField label="What is the token for?" value={name} required placeholder="rack-7" help="letters, digits, dots and dashes" onChange={setName} />
+      <TextField
+        label="What is the token for?"
+        value={name}
+        required
+        placeholder="rack-7"
+        help="letters, digits, dots and dashes"
+        onChange={setName}
+      />
       {error !== null && <Failure error={error} />}
       <div className="row">
         <button type="submit" className="button primary">

@@ -39,7 +39,12 @@ export function Fleet() {
   ];
   return (
     <Page title="Fleet" about="The devices that measure for this server, and what waits for them." actions={enrol}>
-      <Tabs tabs={tabs} chosen={part} label="Parts of the fleet" onChoose={(key) => void navigate({ search: { part: key }, replace: true })}>
+      <Tabs
+        tabs={tabs}
+        chosen={part}
+        label="Parts of the fleet"
+        onChoose={(key) => void navigate({ search: { part: key }, replace: true })}
+      >
         <Card flush>
           {part === "jobs" ? (
             <Jobs />
@@ -50,7 +55,10 @@ export function Fleet() {
               {({ items }) =>
                 items.length === 0 ? (
                   <EmptyState title="No agent yet" actions={enrol}>
-                    <p>An agent is a process that offers the device it runs on. It opens no port: it asks this server for work.</p>
+                    <p>
+                      An agent is a process that offers the device it runs on. It opens no port: it asks this server for
+                      work.
+                    </p>
                   </EmptyState>
                 ) : part === "agents" ? (
                   <Agents agents={items} />

@@ -19,7 +19,12 @@ function jobsQuery(state: JobState | undefined) {
   return infiniteQueryOptions({
     queryKey: ["jobs", state],
     queryFn: ({ signal, pageParam }) =>
-      readBody(api.GET("/api/v1/jobs", { params: { query: { limit: PAGE, ...(state ? { state } : {}), ...(pageParam ? { cursor: pageParam } : {}) } }, signal })),
+      readBody(
+        api.GET("/api/v1/jobs", {
+          params: { query: { limit: PAGE, ...(state ? { state } : {}), ...(pageParam ? { cursor: pageParam } : {}) } },
+          signal,
+        }),
+      ),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next ?? null,
   });
@@ -31,7 +36,11 @@ const COLUMNS: readonly Column<QueuedJob>[] = [
     heading: "Job",
     cell: (one) => (
       <div className="two-lines">
-        <Link to="/experiments/$experimentId" params={{ experimentId: one.experiment_id }} search={{ part: "jobs", job: one.id }}>
+        <Link
+          to="/experiments/$experimentId"
+          params={{ experimentId: one.experiment_id }}
+          search={{ part: "jobs", job: one.id }}
+        >
           {one.title}
         </Link>
         <span className="mono muted">{one.id}</span>
@@ -54,7 +63,14 @@ export function Jobs() {
   return (
     <>
       <div className="body">
-        <SelectField label="State" value={state ?? ""} options={options} onChange={(to) => void navigate({ search: { part: "jobs", state: JOB_STATES.find((one) => one === to) }, replace: true })} />
+        <SelectField
+          label="State"
+          value={state ?? ""}
+          options={options}
+          onChange={(to) =>
+            void navigate({ search: { part: "jobs", state: JOB_STATES.find((one) => one === to) }, replace: true })
+          }
+        />
       </div>
       {jobs.error ? (
         <Failure error={jobs.error} onRetry={() => void jobs.refetch()} />

@@ -35,7 +35,17 @@ export function Lots({ lots }: { lots: readonly LotView[] }) {
 }
 
 function describeDemand({ demand }: LotView["lot"]): string {
-  const needs = [demand.kind, demand.engine, demand.unit, demand.precision, demand.service, demand.containers.join(" or "), demand.launcher].filter(Boolean);
-  const where = Object.entries(demand.where).map(([fact, value]) => `${fact} ${Array.isArray(value) ? value.join(" or ") : String(value)}`);
+  const needs = [
+    demand.kind,
+    demand.engine,
+    demand.unit,
+    demand.precision,
+    demand.service,
+    demand.containers.join(" or "),
+    demand.launcher,
+  ].filter(Boolean);
+  const where = Object.entries(demand.where).map(
+    ([fact, value]) => `${fact} ${Array.isArray(value) ? value.join(" or ") : String(value)}`,
+  );
   return [...needs, ...where].join(", ");
 }

@@ -35,7 +35,11 @@ export function AcknowledgeDialog({ change, onClose }: { change: Change; onClose
       <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
         <p>{change.sentence}</p>
         <p className="muted">It is told no more, and what comes next is judged against its level.</p>
-        <Field label="Reason">{(control) => <input {...control} value={reason} maxLength={1000} onChange={(event) => setReason(event.target.value)} />}</Field>
+        <Field label="Reason">
+          {(control) => (
+            <input {...control} value={reason} maxLength={1000} onChange={(event) => setReason(event.target.value)} />
+          )}
+        </Field>
         <label className="row">
           <input type="checkbox" checked={expected} onChange={(event) => setExpected(event.target.checked)} />
           It was meant to be so

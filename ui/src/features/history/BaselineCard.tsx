@@ -50,7 +50,17 @@ export function BaselineCard({ history }: { history: History }) {
       {baseline ? (
         <Facts
           of={[
-            ["Result", <Link key="of" to="/experiments/$experimentId" params={{ experimentId: baseline.experiment_id }} className="mono">{baseline.job_id}</Link>],
+            [
+              "Result",
+              <Link
+                key="of"
+                to="/experiments/$experimentId"
+                params={{ experimentId: baseline.experiment_id }}
+                className="mono"
+              >
+                {baseline.job_id}
+              </Link>,
+            ],
             ["Value", baseline.value == null ? DASH : formatValue(baseline.value, history.unit)],
             ["Newest against it", history.against_baseline == null ? DASH : formatChangeSize(history.against_baseline)],
             ["Pinned", `${formatInstant(baseline.set_at)}${baseline.who ? ` by ${baseline.who}` : ""}`],
@@ -58,7 +68,10 @@ export function BaselineCard({ history }: { history: History }) {
           ]}
         />
       ) : (
-        <p className="muted">None is pinned. A baseline is a result that the newest one is held against; it changes nothing about how changes are found.</p>
+        <p className="muted">
+          None is pinned. A baseline is a result that the newest one is held against; it changes nothing about how
+          changes are found.
+        </p>
       )}
       {asked && <PinDialog history={history} onClose={close} />}
     </Card>

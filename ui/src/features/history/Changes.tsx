@@ -40,7 +40,11 @@ function ChangeItem({ of: change, withSeries }: { of: Change; withSeries: boolea
           </Badge>
           <b>{formatChangeSize(change.effect, change.low, change.high)}</b>
           {withSeries && (
-            <Link to="/history/$seriesId" params={{ seriesId: change.series_id }} search={{ metric: change.metric, of: change.experiment_id }}>
+            <Link
+              to="/history/$seriesId"
+              params={{ seriesId: change.series_id }}
+              search={{ metric: change.metric, of: change.experiment_id }}
+            >
               {change.name} <span className="muted">{change.title}</span> on {change.machine}
             </Link>
           )}
@@ -57,7 +61,8 @@ function ChangeItem({ of: change, withSeries }: { of: Change; withSeries: boolea
       <p>{change.sentence}</p>
       {change.acknowledgement && (
         <p className="muted">
-          Known{change.acknowledgement.expected ? ", and expected" : ""}: {change.acknowledgement.reason || "no reason given"} ({change.acknowledgement.who})
+          Known{change.acknowledgement.expected ? ", and expected" : ""}:{" "}
+          {change.acknowledgement.reason || "no reason given"} ({change.acknowledgement.who})
         </p>
       )}
       <details>
@@ -71,17 +76,31 @@ function ChangeItem({ of: change, withSeries }: { of: Change; withSeries: boolea
 
 function listFacts(change: Change) {
   const { noise, unit } = change;
-  const formatLevel = (one: Change["before"]) => formatEstimate({ value: one.median, unit, low: one.low ?? null, high: one.high ?? null });
+  const formatLevel = (one: Change["before"]) =>
+    formatEstimate({ value: one.median, unit, low: one.low ?? null, high: one.high ?? null });
   return [
-    ["Metric", <span key="metric" className="mono">{change.metric}</span>],
+    [
+      "Metric",
+      <span key="metric" className="mono">
+        {change.metric}
+      </span>,
+    ],
     ["Before", `${formatLevel(change.before)}, ${change.before.runs} results`],
     ["After", `${formatLevel(change.after)}, ${change.after.runs} results`],
     ["First result after it", <ResultLink key="result" of={change} />],
     ["Commits", change.commits.map((one) => one?.slice(0, 10) ?? DASH).join(" → ")],
     ["p", change.p == null ? DASH : String(Number(change.p.toPrecision(2)))],
-    ["Noise before", [noise.grade, noise.cv == null ? "" : `${(noise.cv * 100).toPrecision(2)} %`].filter(Boolean).join(", ") || DASH],
+    [
+      "Noise before",
+      [noise.grade, noise.cv == null ? "" : `${(noise.cv * 100).toPrecision(2)} %`].filter(Boolean).join(", ") || DASH,
+    ],
     ["What else changed", change.facts.join("; ") || "nothing that is known"],
-    ["Other metrics", Object.entries(change.beside).map(([key, moved]) => `${key} ${formatChangeSize(moved)}`).join("; ") || DASH],
+    [
+      "Other metrics",
+      Object.entries(change.beside)
+        .map(([key, moved]) => `${key} ${formatChangeSize(moved)}`)
+        .join("; ") || DASH,
+    ],
     ["How it was found", change.path.join("; ") || DASH],
     ...(change.settle ? [["What would settle it", change.settle] as const] : []),
     ["Smallest change seen", noise.sees == null ? DASH : `${formatValue(noise.sees * 100, "1", 2)} %`],

@@ -38,6 +38,9 @@ describe("a history", () => {
     await user.click(screen.getByLabelText("It was meant to be so"));
     await user.click(screen.getByRole("button", { name: "It is known" }));
     await vi.waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
-    expect(server.current.requestsTo("POST", "/api/v1/changes/{change_id}/ack")[0]?.body).toMatchObject({ reason: "new kernel", expected: true });
+    expect(server.current.requestsTo("POST", "/api/v1/changes/{change_id}/ack")[0]?.body).toMatchObject({
+      reason: "new kernel",
+      expected: true,
+    });
   });
 });

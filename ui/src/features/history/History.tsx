@@ -42,7 +42,9 @@ function HistoryPage({ history }: { history: OneHistory }) {
       }
       about={
         <span className="row">
-          <Badge tone={seriesTone(series.state)}>{series.state === "learning" ? `learning ${series.learned}/${series.wanted}` : series.state}</Badge>
+          <Badge tone={seriesTone(series.state)}>
+            {series.state === "learning" ? `learning ${series.learned}/${series.wanted}` : series.state}
+          </Badge>
           on {series.machine}, {series.runs} results · <Link to="/history">all series</Link>
         </span>
       }
@@ -56,13 +58,26 @@ function HistoryPage({ history }: { history: OneHistory }) {
           <HistoryChart history={history} highlighted={of} onPick={pick} />
         )}
         <p className="muted small">
-          Straight pieces are levels with their intervals, upright lines are changes (dotted: suspected; grey: known or over), triangles
-          show where the machine or its software changed. A click on a result opens its experiment.
+          Straight pieces are levels with their intervals, upright lines are changes (dotted: suspected; grey: known or
+          over), triangles show where the machine or its software changed. A click on a result opens its experiment.
         </p>
       </Card>
       <div className="columns">
         <Card title="Levels">
-          <Facts of={history.segments.map((one) => [`${one.end - one.begin} results`, formatEstimate({ value: one.level.median, unit: history.unit, low: one.level.low ?? null, high: one.level.high ?? null })] as const)} />
+          <Facts
+            of={history.segments.map(
+              (one) =>
+                [
+                  `${one.end - one.begin} results`,
+                  formatEstimate({
+                    value: one.level.median,
+                    unit: history.unit,
+                    low: one.level.low ?? null,
+                    high: one.level.high ?? null,
+                  }),
+                ] as const,
+            )}
+          />
         </Card>
         <BaselineCard history={history} />
       </div>

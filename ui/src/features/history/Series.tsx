@@ -39,7 +39,10 @@ export function Series() {
   const search = useSearch({ from: "/history" });
   const changes = useQuery(changesQuery(search.changes));
   return (
-    <Page title="History" about="Every benchmark over time: what changed, by how much, how sure that is, and what else changed there.">
+    <Page
+      title="History"
+      about="Every benchmark over time: what changed, by how much, how sure that is, and what else changed there."
+    >
       <Card title="What changed" flush actions={<ChangeFilter />}>
         <QueryContent query={changes}>
           {(page) =>
@@ -73,13 +76,23 @@ function SeriesList() {
             label="Recipe"
             value={search.name ?? ""}
             placeholder="whole name"
-            onChange={(name) => void navigate({ search: (before) => ({ ...before, name: name || undefined }), replace: true })}
+            onChange={(name) =>
+              void navigate({ search: (before) => ({ ...before, name: name || undefined }), replace: true })
+            }
           />
           <SelectField
             label="Stands"
             value={search.state ?? ""}
-            options={[{ value: "", label: "any way" }, ...SERIES_STATES.map((state) => ({ value: state, label: state }))]}
-            onChange={(state) => void navigate({ search: (before) => ({ ...before, state: (state || undefined) as SeriesState | undefined }), replace: true })}
+            options={[
+              { value: "", label: "any way" },
+              ...SERIES_STATES.map((state) => ({ value: state, label: state })),
+            ]}
+            onChange={(state) =>
+              void navigate({
+                search: (before) => ({ ...before, state: (state || undefined) as SeriesState | undefined }),
+                replace: true,
+              })
+            }
           />
         </>
       }
@@ -127,8 +140,16 @@ function ChangeFilter() {
     <SelectField
       label="Shown"
       value={changes ?? ""}
-      options={[{ value: "", label: "those that are open" }, ...CHANGE_STATES.map((state) => ({ value: state, label: state }))]}
-      onChange={(state) => void navigate({ search: (before) => ({ ...before, changes: (state || undefined) as ChangeState | undefined }), replace: true })}
+      options={[
+        { value: "", label: "those that are open" },
+        ...CHANGE_STATES.map((state) => ({ value: state, label: state })),
+      ]}
+      onChange={(state) =>
+        void navigate({
+          search: (before) => ({ ...before, changes: (state || undefined) as ChangeState | undefined }),
+          replace: true,
+        })
+      }
     />
   );
 }

@@ -3,10 +3,21 @@ import type { ChangeState, SeriesState } from "@/api/schema";
 import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
 
 export const SERIES_STATES: readonly SeriesState[] = [
-  "regression", "suspect", "drift", "environment", "improvement", "learning", "steady",
+  "regression",
+  "suspect",
+  "drift",
+  "environment",
+  "improvement",
+  "learning",
+  "steady",
 ];
 export const CHANGE_STATES: readonly ChangeState[] = [
-  "suspect", "found", "confirmed", "rejected", "acknowledged", "resolved",
+  "suspect",
+  "found",
+  "confirmed",
+  "rejected",
+  "acknowledged",
+  "resolved",
 ];
 
 export interface SeriesSearch {

@@ -11,7 +11,12 @@ const SERIES: Record<SeriesState, Tone> = {
   steady: "good",
   learning: "quiet",
 };
-const KINDS: Record<Change["kind"], Tone> = { regression: "bad", improvement: "good", drift: "warn", environment: "info" };
+const KINDS: Record<Change["kind"], Tone> = {
+  regression: "bad",
+  improvement: "good",
+  drift: "warn",
+  environment: "info",
+};
 
 export function seriesTone(state: SeriesState): Tone {
   return SERIES[state];

@@ -9,10 +9,19 @@ import { type Column, Table } from "@/components/Table";
 
 type Level = Curve["levels"][number];
 
-const TONES: Record<Claim["state"], Tone> = { found: "good", "not found": "quiet", "cannot tell": "warn", refused: "warn" };
+const TONES: Record<Claim["state"], Tone> = {
+  found: "good",
+  "not found": "quiet",
+  "cannot tell": "warn",
+  refused: "warn",
+};
 
 export function CurveCard({ curve }: { curve: Curve }) {
-  const claims = [["Knee", curve.knee], ["Limit of throughput", curve.limit], ["Highest load that holds the SLO", curve.slo]] as const;
+  const claims = [
+    ["Knee", curve.knee],
+    ["Limit of throughput", curve.limit],
+    ["Highest load that holds the SLO", curve.slo],
+  ] as const;
   return (
     <Card title={curve.title || "Throughput and latency against load"}>
       <div className="stack">
@@ -20,7 +29,12 @@ export function CurveCard({ curve }: { curve: Curve }) {
           {claims.map(([name, claim]) => claim && <ClaimCard key={name} name={name} claim={claim} />)}
         </div>
         {curve.levels.length > 1 && <SweepChart curve={curve} />}
-        <Table rows={curve.levels} columns={buildColumns(curve)} keyOf={(one) => String(one.load)} label="Levels of load" />
+        <Table
+          rows={curve.levels}
+          columns={buildColumns(curve)}
+          keyOf={(one) => String(one.load)}
+          label="Levels of load"
+        />
         <Evidence levels={curve.levels} noun={curve.noun} />
       </div>
     </Card>
@@ -45,7 +59,11 @@ function buildColumns({ noun, levels }: Curve): readonly Column<Level>[] {
     { key: "p50", heading: "p50", cell: (one) => <Quantity of={one.p50} />, end: true },
     { key: "p99", heading: "p99", cell: (one) => <Quantity of={one.p99} />, end: true },
     { key: "errors", heading: "Failed", cell: (one) => (one.errors ? formatShare(one.errors.value) : "–"), end: true },
-    { key: "grade", heading: "Verdict", cell: (one) => <VerdictBadge grade={one.grade} title={one.excluded || undefined} /> },
+    {
+      key: "grade",
+      heading: "Verdict",
+      cell: (one) => <VerdictBadge grade={one.grade} title={one.excluded || undefined} />,
+    },
     { key: "limits", heading: "Limits", cell: (one) => <Limits of={one} /> },
   ];
   // Without limits for each request there is no goodput, and without any limit nothing to hold.
@@ -61,7 +79,11 @@ function Limits({ of: level }: { of: Level }) {
   return (
     <span className="row">
       {level.checks.map((check) => (
-        <Badge key={check.key} tone={check.state === "held" ? "good" : check.state === "violated" ? "bad" : "warn"} title={check.text}>
+        <Badge
+          key={check.key}
+          tone={check.state === "held" ? "good" : check.state === "violated" ? "bad" : "warn"}
+          title={check.text}
+        >
           {check.key}
         </Badge>
       ))}
@@ -89,8 +111,10 @@ function Evidence({ levels, noun }: { levels: readonly Level[]; noun: string }) 
             <ul className="clues">
               {bottleneck.clues.map((clue) => (
                 <li key={`${clue.side} ${clue.series}`}>
-                  <Badge tone={clue.is_over ? "bad" : "quiet"}>{clue.side}</Badge> <span className="mono">{clue.series}</span>{" "}
-                  {clue.unit === "1" ? formatShare(clue.value) : formatValue(clue.value, clue.unit)} <span className="muted">{clue.text}</span>
+                  <Badge tone={clue.is_over ? "bad" : "quiet"}>{clue.side}</Badge>{" "}
+                  <span className="mono">{clue.series}</span>{" "}
+                  {clue.unit === "1" ? formatShare(clue.value) : formatValue(clue.value, clue.unit)}{" "}
+                  <span className="muted">{clue.text}</span>
                 </li>
               ))}
             </ul>

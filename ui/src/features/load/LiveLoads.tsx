@@ -36,8 +36,20 @@ export function LiveLoads({ experimentId }: { experimentId: string }) {
   return (
     <>
       {[...running].map(([jobId, one]) => (
-        <Card key={jobId} title={`Now: ${jobId}`} actions={<Badge tone="info">{one.runs > 0 ? `run ${Math.min(one.run + 1, one.runs)} of ${one.runs}` : "running"}</Badge>}>
-          {one.ticks.length > 1 ? <LiveChart ticks={one.ticks} label={`The load of ${jobId} just now`} /> : <p className="muted">Its first seconds come …</p>}
+        <Card
+          key={jobId}
+          title={`Now: ${jobId}`}
+          actions={
+            <Badge tone="info">
+              {one.runs > 0 ? `run ${Math.min(one.run + 1, one.runs)} of ${one.runs}` : "running"}
+            </Badge>
+          }
+        >
+          {one.ticks.length > 1 ? (
+            <LiveChart ticks={one.ticks} label={`The load of ${jobId} just now`} />
+          ) : (
+            <p className="muted">Its first seconds come …</p>
+          )}
         </Card>
       ))}
     </>

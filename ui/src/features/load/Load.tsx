@@ -21,7 +21,8 @@ const route = getRouteApi("/load");
 function sweepQuery(ids: string, slo: string | undefined) {
   return queryOptions({
     queryKey: ["sweep", ids, slo ?? ""],
-    queryFn: ({ signal }) => readBody(api.GET("/api/v1/sweep", { params: { query: { ids, ...(slo ? { slo } : {}) } }, signal })),
+    queryFn: ({ signal }) =>
+      readBody(api.GET("/api/v1/sweep", { params: { query: { ids, ...(slo ? { slo } : {}) } }, signal })),
     enabled: ids !== "",
     retry: false,
   });
@@ -30,7 +31,8 @@ function sweepQuery(ids: string, slo: string | undefined) {
 /** The newest loads, to choose from; a job of kind `service` is one. */
 const loadsQuery = queryOptions({
   queryKey: ["listing", "loads"],
-  queryFn: ({ signal }) => readBody(api.GET("/api/v1/listing", { params: { query: { kind: "service", limit: 30 } }, signal })),
+  queryFn: ({ signal }) =>
+    readBody(api.GET("/api/v1/listing", { params: { query: { kind: "service", limit: 30 } }, signal })),
 });
 
 export function Load() {
@@ -39,14 +41,22 @@ export function Load() {
   const chosen = splitNames(ids);
   const loads = useQuery(loadsQuery);
   const sweep = useQuery(sweepQuery(ids, slo));
-  const running = (loads.data?.items ?? []).filter((one) => chosen.includes(one.id) && (one.state === "running" || one.state === "pending"));
-  const choose = (next: readonly string[]): void => void navigate({ search: (now) => ({ ...now, ids: next.join(",") || undefined }) });
+  const running = (loads.data?.items ?? []).filter(
+    (one) => chosen.includes(one.id) && (one.state === "running" || one.state === "pending"),
+  );
+  const choose = (next: readonly string[]): void =>
+    void navigate({ search: (now) => ({ ...now, ids: next.join(",") || undefined }) });
   return (
     <Page title="Load" about="Where a server saturates, what still holds the limits, and what was the bottleneck.">
       <Card label="Choice">
         <div className="stack">
           <ExperimentPicker label="Experiments with loads" chosen={chosen} onChange={choose} />
-          <DeferredTextField label="Limits instead of the recipe's" value={slo ?? ""} placeholder="e2e_ms.p99=200, ttft_ms.p99=500" onChange={(next) => void navigate({ search: (now) => ({ ...now, slo: next || undefined }) })} />
+          <DeferredTextField
+            label="Limits instead of the recipe's"
+            value={slo ?? ""}
+            placeholder="e2e_ms.p99=200, ttft_ms.p99=500"
+            onChange={(next) => void navigate({ search: (now) => ({ ...now, slo: next || undefined }) })}
+          />
         </div>
       </Card>
       {chosen.length === 0 && (
@@ -54,8 +64,18 @@ export function Load() {
           <QueryContent query={loads}>
             {({ items }) =>
               items.length === 0 ? (
-                <EmptyState title="No load yet" actions={<Link to="/run" search={{ example: "llm-endpoint.yaml" }} className="button primary">Load a server</Link>}>
-                  <p>A recipe whose workload is of kind <span className="mono">service</span> loads a server; several levels of load make a curve.</p>
+                <EmptyState
+                  title="No load yet"
+                  actions={
+                    <Link to="/run" search={{ example: "llm-endpoint.yaml" }} className="button primary">
+                      Load a server
+                    </Link>
+                  }
+                >
+                  <p>
+                    A recipe whose workload is of kind <span className="mono">service</span> loads a server; several
+                    levels of load make a curve.
+                  </p>
                 </EmptyState>
               ) : (
                 <ul className="lines">
@@ -65,7 +85,8 @@ export function Load() {
                         <button type="button" className="button slim" onClick={() => choose([one.id])}>
                           {one.name}
                         </button>
-                        <span className="mono muted">{one.id}</span> {one.job_count} jobs, {one.state}, <RelativeTime at={one.created_at} />
+                        <span className="mono muted">{one.id}</span> {one.job_count} jobs, {one.state},{" "}
+                        <RelativeTime at={one.created_at} />
                       </span>
                     </li>
                   ))}
@@ -83,7 +104,15 @@ export function Load() {
   );
 }
 
-function Curves({ sweep, ids, isRunning }: { sweep: UseQueryResult<SweepReport>; ids: readonly string[]; isRunning: boolean }) {
+function Curves({
+  sweep,
+  ids,
+  isRunning,
+}: {
+  sweep: UseQueryResult<SweepReport>;
+  ids: readonly string[];
+  isRunning: boolean;
+}) {
   if (sweep.data === undefined && isNoSweep(sweep.error)) return <SingleLevel ids={ids} isRunning={isRunning} />;
   return (
     <QueryContent query={sweep} what="Looking at the loads">
@@ -92,7 +121,10 @@ function Curves({ sweep, ids, isRunning }: { sweep: UseQueryResult<SweepReport>;
           {report.curves.map((curve) => (
             <CurveCard key={curve.title} curve={curve} />
           ))}
-          <p className="muted small">A knee is where more load brings less than {Math.round(report.gain_share * 100)} % of what it brought at first.</p>
+          <p className="muted small">
+            A knee is where more load brings less than {Math.round(report.gain_share * 100)} % of what it brought at
+            first.
+          </p>
         </>
       )}
     </QueryContent>
@@ -109,7 +141,9 @@ function SingleLevel({ ids, isRunning }: { ids: readonly string[]; isRunning: bo
     <Card>
       <EmptyState title={isRunning ? "The curve comes with the second level" : "One level makes no curve"}>
         <p>
-          {isRunning ? "Each level of load that ends is a point of it." : "Jobs that differ in their load, here or in several experiments, are levels of a curve: choose another one, or run a recipe with several levels."}
+          {isRunning
+            ? "Each level of load that ends is a point of it."
+            : "Jobs that differ in their load, here or in several experiments, are levels of a curve: choose another one, or run a recipe with several levels."}
         </p>
         <p className="row">
           {ids.map((id) => (

@@ -29,10 +29,18 @@ export interface RunningLoad {
 const MOST = 600;
 
 /** Add what was told to what is known, by job. */
-export function applyProgress(known: ReadonlyMap<string, RunningLoad>, told: ProgressEvent): ReadonlyMap<string, RunningLoad> {
+export function applyProgress(
+  known: ReadonlyMap<string, RunningLoad>,
+  told: ProgressEvent,
+): ReadonlyMap<string, RunningLoad> {
   const before = known.get(told.job_id) ?? { run: 0, runs: 0, ticks: [] };
   if (told.kind === "finished") return removeJob(known, told.job_id);
-  if (told.kind === "repetition") return new Map(known).set(told.job_id, { ...before, run: told.done ?? before.run, runs: told.total ?? before.runs });
+  if (told.kind === "repetition")
+    return new Map(known).set(told.job_id, {
+      ...before,
+      run: told.done ?? before.run,
+      runs: told.total ?? before.runs,
+    });
   if (told.kind !== "load" || !told.live) return known;
   const { elapsed_s, rate_per_s, in_flight, failed, p50_ms = null, p99_ms = null } = told.live;
   const tick = { at_s: elapsed_s, rate_per_s, in_flight, failed, p50_ms, p99_ms };

@@ -13,10 +13,30 @@ const COLUMNS: readonly Column<CostRow>[] = [
   { key: "of", heading: "Configuration", cell: ({ cell }) => `${cell.row} × ${cell.column}` },
   { key: "things", heading: "Of", cell: ({ worth }) => worth.things },
   { key: "price", heading: "Price an hour", cell: ({ worth }) => formatPrice(worth) },
-  { key: "million", heading: "Cost of a million", end: true, cell: ({ worth }) => <Quantity of={worth.per_million} missing="no price" /> },
-  { key: "money", heading: "For one unit of money", end: true, cell: ({ worth }) => <Quantity of={worth.per_money} missing="no price" /> },
-  { key: "power", heading: "Power", end: true, cell: ({ worth }) => <Quantity of={worth.power_w} missing={worth.note} /> },
-  { key: "joule", heading: "For one joule", end: true, cell: ({ worth }) => <Quantity of={worth.per_joule} missing={worth.note} /> },
+  {
+    key: "million",
+    heading: "Cost of a million",
+    end: true,
+    cell: ({ worth }) => <Quantity of={worth.per_million} missing="no price" />,
+  },
+  {
+    key: "money",
+    heading: "For one unit of money",
+    end: true,
+    cell: ({ worth }) => <Quantity of={worth.per_money} missing="no price" />,
+  },
+  {
+    key: "power",
+    heading: "Power",
+    end: true,
+    cell: ({ worth }) => <Quantity of={worth.power_w} missing={worth.note} />,
+  },
+  {
+    key: "joule",
+    heading: "For one joule",
+    end: true,
+    cell: ({ worth }) => <Quantity of={worth.per_joule} missing={worth.note} />,
+  },
 ];
 
 const VALUES: Record<string, (worth: Worth) => unknown> = {
@@ -37,10 +57,16 @@ export function CostTable({ of: report }: { of: MatrixReport }) {
     <Card title="Cost and watts" flush>
       {rows.length === 0 ? (
         <p className="body muted">
-          No price is known here and no energy counter was read. A recipe tells its price by <code>cost</code>, a machine by its label cost_per_hour.
+          No price is known here and no energy counter was read. A recipe tells its price by <code>cost</code>, a
+          machine by its label cost_per_hour.
         </p>
       ) : (
-        <Table rows={rows} columns={columns} keyOf={({ cell, worth }) => `${cell.row} ${cell.column} ${worth.things}`} label="Cost and watts" />
+        <Table
+          rows={rows}
+          columns={columns}
+          keyOf={({ cell, worth }) => `${cell.row} ${cell.column} ${worth.things}`}
+          label="Cost and watts"
+        />
       )}
       {notes.map((note) => (
         <p key={note} className="body muted small">

@@ -16,8 +16,21 @@ import type { MatrixSearch } from "./search";
 import { CostTable } from "./CostTable";
 
 const AXES = [
-  "device", "engine", "model", "service", "unit", "precision", "batch", "threads", "concurrency", "rate", "version", "name",
-  "experiment", "cpu", "gpu",
+  "device",
+  "engine",
+  "model",
+  "service",
+  "unit",
+  "precision",
+  "batch",
+  "threads",
+  "concurrency",
+  "rate",
+  "version",
+  "name",
+  "experiment",
+  "cpu",
+  "gpu",
 ];
 const AGAINST = [
   { value: "", label: "cost, else power" },
@@ -38,23 +51,54 @@ export function Matrix() {
   const search = useSearch({ from: "/matrix" });
   const navigate = useNavigate({ from: "/matrix" });
   const matrix = useQuery(matrixQuery(search));
-  const change = (over: Partial<MatrixSearch>): void => void navigate({ search: (before) => ({ ...before, ...over }), replace: true });
+  const change = (over: Partial<MatrixSearch>): void =>
+    void navigate({ search: (before) => ({ ...before, ...over }), replace: true });
   return (
-    <Page title="Matrix" about="Configurations in rows and columns of your choosing, with what each costs and how many watts it takes.">
+    <Page
+      title="Matrix"
+      about="Configurations in rows and columns of your choosing, with what each costs and how many watts it takes."
+    >
       <Card>
         <div className="stack">
-          <ExperimentPicker label="Experiments" chosen={splitNames(search.ids)} onChange={(ids) => change({ ids: ids.join(",") || undefined })} />
+          <ExperimentPicker
+            label="Experiments"
+            chosen={splitNames(search.ids)}
+            onChange={(ids) => change({ ids: ids.join(",") || undefined })}
+          />
           <div className="fields">
-            <DeferredTextField label="Rows" value={search.rows ?? "device"} suggestions={AXES} onChange={(rows) => change({ rows: rows || undefined })} />
-            <DeferredTextField label="Columns" value={search.columns ?? "engine"} suggestions={AXES} onChange={(columns) => change({ columns: columns || undefined })} />
-            <DeferredTextField label="Metric" value={search.metric ?? ""} placeholder="the headline" onChange={(metric) => change({ metric: metric || undefined })} />
-            <SelectField label="Front against" value={search.against ?? ""} options={AGAINST} onChange={(to) => change({ against: to === "cost" || to === "power" ? to : undefined })} />
+            <DeferredTextField
+              label="Rows"
+              value={search.rows ?? "device"}
+              suggestions={AXES}
+              onChange={(rows) => change({ rows: rows || undefined })}
+            />
+            <DeferredTextField
+              label="Columns"
+              value={search.columns ?? "engine"}
+              suggestions={AXES}
+              onChange={(columns) => change({ columns: columns || undefined })}
+            />
+            <DeferredTextField
+              label="Metric"
+              value={search.metric ?? ""}
+              placeholder="the headline"
+              onChange={(metric) => change({ metric: metric || undefined })}
+            />
+            <SelectField
+              label="Front against"
+              value={search.against ?? ""}
+              options={AGAINST}
+              onChange={(to) => change({ against: to === "cost" || to === "power" ? to : undefined })}
+            />
           </div>
         </div>
       </Card>
       {search.ids === undefined ? (
         <EmptyState title="Choose an experiment">
-          <p>One with a matrix, or several of different machines. Rows and columns may be any setting, such as threads or labels.rack.</p>
+          <p>
+            One with a matrix, or several of different machines. Rows and columns may be any setting, such as threads or
+            labels.rack.
+          </p>
         </EmptyState>
       ) : (
         <QueryContent query={matrix} what="Comparing configurations">
@@ -76,9 +120,11 @@ function Report({ of: report }: { of: MatrixReport }) {
           <p className="muted small">
             The stronger the tint, the worse. A best one is named only where its interval lies apart from all others.
           </p>
-          {report.notes.filter((note) => !below.has(note)).map((note) => (
-            <p key={note}>{note}</p>
-          ))}
+          {report.notes
+            .filter((note) => !below.has(note))
+            .map((note) => (
+              <p key={note}>{note}</p>
+            ))}
         </div>
       </Card>
       {report.pareto.length > 1 && (

@@ -21,8 +21,16 @@ async function fetchHealth(signal: AbortSignal): Promise<Health> {
   return (await sendRequest(new Request(new URL("/api/v1/health", location.origin)))).json() as Promise<Health>;
 }
 
-const healthQuery = queryOptions({ queryKey: ["monitoring", "health"], queryFn: ({ signal }) => fetchHealth(signal), refetchInterval: OFTEN_MS });
-const leasesQuery = queryOptions({ queryKey: ["leases"], queryFn: ({ signal }) => readBody(api.GET("/api/v1/leases", { signal })), refetchInterval: OFTEN_MS });
+const healthQuery = queryOptions({
+  queryKey: ["monitoring", "health"],
+  queryFn: ({ signal }) => fetchHealth(signal),
+  refetchInterval: OFTEN_MS,
+});
+const leasesQuery = queryOptions({
+  queryKey: ["leases"],
+  queryFn: ({ signal }) => readBody(api.GET("/api/v1/leases", { signal })),
+  refetchInterval: OFTEN_MS,
+});
 
 const LEASES: readonly Column<LeaseView>[] = [
   { key: "job", heading: "Job", cell: (one) => <JobLink of={one} /> },
@@ -36,7 +44,11 @@ export function Monitoring() {
   const stats = useQuery({ ...statsQuery(), refetchInterval: OFTEN_MS });
   const queue = useQuery(queueQuery());
   return (
-    <Page title="Monitoring" about="How this server itself does." actions={about.data && <MetricsLinks of={about.data} />}>
+    <Page
+      title="Monitoring"
+      about="How this server itself does."
+      actions={about.data && <MetricsLinks of={about.data} />}
+    >
       <div className="columns">
         <Card title="Health">
           <QueryContent query={useQuery(healthQuery)}>{(found) => <HealthParts of={found} />}</QueryContent>
@@ -50,7 +62,11 @@ export function Monitoring() {
           {(found) =>
             found.length === 0 ? (
               <EmptyState title="Nothing runs">
-                <p>{queue.data?.waiting ? `${queue.data.waiting} jobs wait; the fleet's queue says why.` : "No job waits either."}</p>
+                <p>
+                  {queue.data?.waiting
+                    ? `${queue.data.waiting} jobs wait; the fleet's queue says why.`
+                    : "No job waits either."}
+                </p>
               </EmptyState>
             ) : (
               <Table rows={found} columns={LEASES} keyOf={(one) => one.id} label="Leases" />
@@ -72,7 +88,13 @@ function HealthParts({ of: found }: { of: Health }) {
         of={[
           ["Version", found.version],
           ...found.parts.map(
-            (part) => [part.name, <span key={part.name} className="row"><StateBadge of={part.ok ? "ok" : "failed"} /> <span className="muted">{part.detail}</span></span>] as const,
+            (part) =>
+              [
+                part.name,
+                <span key={part.name} className="row">
+                  <StateBadge of={part.ok ? "ok" : "failed"} /> <span className="muted">{part.detail}</span>
+                </span>,
+              ] as const,
           ),
         ]}
       />
@@ -97,7 +119,10 @@ function StatsFacts({ of: found }: { of: Stats }) {
 }
 
 function MetricsLinks({ of: about }: { of: About }) {
-  const links = [["Prometheus", about.prometheus], ["Grafana", about.grafana]] as const;
+  const links = [
+    ["Prometheus", about.prometheus],
+    ["Grafana", about.grafana],
+  ] as const;
   // An address that is no web page is text, never a link.
   const good = links.filter(([, url]) => /^https?:\/\//.test(url));
   return (

@@ -35,22 +35,29 @@ export function FirstSteps({ glance }: { glance: Glance }) {
   };
   const command = `prony agent start --server ${location.origin}`;
   return (
-    <Page title="Overview" heading="Welcome to Prony" about="You write one recipe; Prony runs it on every machine you have, and hands back numbers you can defend.">
+    <Page
+      title="Overview"
+      heading="Welcome to Prony"
+      about="You write one recipe; Prony runs it on every machine you have, and hands back numbers you can defend."
+    >
       {glance.troubles.length > 0 && <Troubles glance={glance} />}
       <ol className="steps">
         <li>
           <Card title={<Step number={1} done={agents > 0} text="A machine that measures" />}>
             {agents > 0 ? (
-              <p>
-                {agents === 1 ? "One agent is" : `${agents} agents are`} connected and can work.
-              </p>
+              <p>{agents === 1 ? "One agent is" : `${agents} agents are`} connected and can work.</p>
             ) : (
               <div className="stack">
-                <p>An agent offers a machine to this server. Start one on the server's own machine, as the same user:</p>
+                <p>
+                  An agent offers a machine to this server. Start one on the server's own machine, as the same user:
+                </p>
                 <pre className="code" tabIndex={0} aria-label="The command that starts an agent">
                   {command}
                 </pre>
-                <p className="muted">On other machines an agent needs a token: see Fleet, Enrol an agent. This page notices when one has come.</p>
+                <p className="muted">
+                  On other machines an agent needs a token: see Fleet, Enrol an agent. This page notices when one has
+                  come.
+                </p>
               </div>
             )}
           </Card>
@@ -59,7 +66,8 @@ export function FirstSteps({ glance }: { glance: Glance }) {
           <Card title={<Step number={2} done={false} text="A first measurement" />}>
             <div className="stack">
               <p>
-                The demo measures two small models on two engines, in fresh processes, cold and warm. It takes a minute or two{agents > 0 ? "." : " once an agent has come."}
+                The demo measures two small models on two engines, in fresh processes, cold and warm. It takes a minute
+                or two{agents > 0 ? "." : " once an agent has come."}
               </p>
               {demo && (
                 <details>
@@ -81,7 +89,8 @@ export function FirstSteps({ glance }: { glance: Glance }) {
         <li>
           <Card title={<Step number={3} done={false} text="Numbers with their reasons" />}>
             <p>
-              Each number comes with its interval, its raw samples, the state of the machine, and a verdict on whether it may be quoted. Prony keeps the history, and says when something got worse and how sure it is.
+              Each number comes with its interval, its raw samples, the state of the machine, and a verdict on whether
+              it may be quoted. Prony keeps the history, and says when something got worse and how sure it is.
             </p>
           </Card>
         </li>

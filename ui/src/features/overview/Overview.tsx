@@ -27,7 +27,14 @@ export function Overview() {
 
 function OverviewPage({ glance }: { glance: Glance }) {
   return (
-    <Page title="Overview" actions={<Link className="button primary" to="/experiments">All experiments</Link>}>
+    <Page
+      title="Overview"
+      actions={
+        <Link className="button primary" to="/experiments">
+          All experiments
+        </Link>
+      }
+    >
       <Tiles glance={glance} />
       <Troubles glance={glance} />
       {glance.running.length > 0 && (
@@ -49,10 +56,22 @@ function OverviewPage({ glance }: { glance: Glance }) {
 function Tiles({ glance }: { glance: Glance }) {
   const { stats } = glance;
   const tiles: readonly (readonly [string, string, string?])[] = [
-    ["Running", String(glance.running.length), stats.jobs.leased === 1 ? "1 job on an agent" : `${stats.jobs.leased ?? 0} jobs on agents`],
-    ["Waiting jobs", String(stats.jobs.waiting ?? 0), stats.oldest_waiting_s == null ? "nothing waits" : `the oldest for ${formatDuration(stats.oldest_waiting_s)}`],
+    [
+      "Running",
+      String(glance.running.length),
+      stats.jobs.leased === 1 ? "1 job on an agent" : `${stats.jobs.leased ?? 0} jobs on agents`,
+    ],
+    [
+      "Waiting jobs",
+      String(stats.jobs.waiting ?? 0),
+      stats.oldest_waiting_s == null ? "nothing waits" : `the oldest for ${formatDuration(stats.oldest_waiting_s)}`,
+    ],
     ["Agents that can work", String(glance.agents), describeAgents(stats.agents)],
-    ["Experiments kept", formatCount(stats.experiments), `${stats.ended_last_hour} ${stats.ended_last_hour === 1 ? "job" : "jobs"} ended in the last hour`],
+    [
+      "Experiments kept",
+      formatCount(stats.experiments),
+      `${stats.ended_last_hour} ${stats.ended_last_hour === 1 ? "job" : "jobs"} ended in the last hour`,
+    ],
   ];
   return (
     <div className="tiles">

@@ -43,57 +43,49 @@ export function Troubles({ glance }: { glance: Glance }) {
 
 function listItems(glance: Glance): Item[] {
   return [
-    ...glance.changes.map(
-      (change): Item => ({
-        key: `change ${change.id}`,
-        tone: change.kind === "regression" ? "bad" : change.kind === "improvement" ? "good" : "warn",
-        word: change.kind.replaceAll("_", " "),
-        text: <ChangeText change={change} />,
-        at: change.noticed_at,
-      }),
-    ),
-    ...glance.failed_gates.map(
-      (gate): Item => ({
-        key: `gate ${gate.experiment_id}`,
-        tone: "bad",
-        word: "gate failed",
-        text: (
-          <>
-            <Link to="/experiments/$experimentId" params={{ experimentId: gate.experiment_id }}>
-              {gate.name}
-            </Link>
-            : {gate.text}
-          </>
-        ),
-        at: gate.ended_at,
-      }),
-    ),
-    ...glance.troubles.map(
-      (agent): Item => ({
-        key: `agent ${agent.id}`,
-        tone: "bad",
-        word: `agent ${agent.state.replaceAll("_", " ")}`,
-        text: (
-          <>
-            <b>{agent.name}</b> {agent.reason}
-          </>
-        ),
-        at: agent.seen_at,
-      }),
-    ),
-    ...glance.incidents.map(
-      (incident): Item => ({
-        key: `incident ${incident.id}`,
-        tone: "warn",
-        word: "alarm",
-        text: (
-          <>
-            <b>{incident.alarm}</b> {incident.text || incident.subject}
-          </>
-        ),
-        at: incident.opened_at,
-      }),
-    ),
+    ...glance.changes.map((change): Item => ({
+      key: `change ${change.id}`,
+      tone: change.kind === "regression" ? "bad" : change.kind === "improvement" ? "good" : "warn",
+      word: change.kind.replaceAll("_", " "),
+      text: <ChangeText change={change} />,
+      at: change.noticed_at,
+    })),
+    ...glance.failed_gates.map((gate): Item => ({
+      key: `gate ${gate.experiment_id}`,
+      tone: "bad",
+      word: "gate failed",
+      text: (
+        <>
+          <Link to="/experiments/$experimentId" params={{ experimentId: gate.experiment_id }}>
+            {gate.name}
+          </Link>
+          : {gate.text}
+        </>
+      ),
+      at: gate.ended_at,
+    })),
+    ...glance.troubles.map((agent): Item => ({
+      key: `agent ${agent.id}`,
+      tone: "bad",
+      word: `agent ${agent.state.replaceAll("_", " ")}`,
+      text: (
+        <>
+          <b>{agent.name}</b> {agent.reason}
+        </>
+      ),
+      at: agent.seen_at,
+    })),
+    ...glance.incidents.map((incident): Item => ({
+      key: `incident ${incident.id}`,
+      tone: "warn",
+      word: "alarm",
+      text: (
+        <>
+          <b>{incident.alarm}</b> {incident.text || incident.subject}
+        </>
+      ),
+      at: incident.opened_at,
+    })),
   ];
 }
 
@@ -101,7 +93,12 @@ function ChangeText({ change }: { change: Change }) {
   const levels = `${formatValue(change.before.median, change.unit)} → ${formatValue(change.after.median, change.unit)}`;
   return (
     <>
-      <Link to="/history/$seriesId" params={{ seriesId: change.series_id }} search={{ metric: change.metric, of: change.experiment_id }} className="inline">
+      <Link
+        to="/history/$seriesId"
+        params={{ seriesId: change.series_id }}
+        search={{ metric: change.metric, of: change.experiment_id }}
+        className="inline"
+      >
         {change.name}
       </Link>
       : {change.metric} {change.effect > 0 ? "+" : "−"}

@@ -18,7 +18,8 @@ import { ReportFrame } from "./ReportFrame";
 function pageQuery(id: string) {
   return queryOptions({
     queryKey: ["experiment", id, "report"],
-    queryFn: async ({ signal }) => (await sendRequest(new Request(new URL(reportPath(id, "html"), location.origin), { signal }))).text(),
+    queryFn: async ({ signal }) =>
+      (await sendRequest(new Request(new URL(reportPath(id, "html"), location.origin), { signal }))).text(),
   });
 }
 
@@ -28,7 +29,12 @@ export function Reports() {
   return (
     <Page title="Reports" about="All that is known of an experiment, in one document.">
       <Card>
-        <ExperimentPicker label="Experiment" most={1} chosen={splitNames(of)} onChange={([id]) => void navigate({ search: { of: id } })} />
+        <ExperimentPicker
+          label="Experiment"
+          most={1}
+          chosen={splitNames(of)}
+          onChange={([id]) => void navigate({ search: { of: id } })}
+        />
       </Card>
       {of === undefined ? <NewestExperiments /> : <Report id={of} />}
     </Page>

@@ -20,4 +20,7 @@ const KNOWN: Record<Name, Omit<Format, "format">> = {
   github: { label: "GitHub", suffix: ".github.md", about: "a summary for a workflow" },
 };
 
-export const FORMATS: readonly Format[] = (Object.keys(KNOWN) as Name[]).map((format) => ({ format, ...KNOWN[format] }));
+export const FORMATS: readonly Format[] = (Object.keys(KNOWN) as Name[]).map((format) => ({
+  format,
+  ...KNOWN[format],
+}));

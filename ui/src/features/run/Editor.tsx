@@ -8,7 +8,14 @@ import { toml } from "@codemirror/legacy-modes/mode/toml";
 import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
 import { searchKeymap } from "@codemirror/search";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
-import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from "@codemirror/view";
+import {
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  keymap,
+  lineNumbers,
+} from "@codemirror/view";
 import { useEffect, useRef } from "react";
 
 import type { RecipeProblem } from "@/api/schema";
@@ -54,10 +61,28 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
       state: EditorState.create({
         doc: first.current,
         extensions: [
-          lineNumbers(), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(), history(), bracketMatching(),
-          closeBrackets(), indentOnInput(), indentUnit.of("  "), lintGutter(),
-          keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
-          language.of([]), help.of([]), editorTheme,
+          lineNumbers(),
+          highlightActiveLine(),
+          highlightActiveLineGutter(),
+          drawSelection(),
+          history(),
+          bracketMatching(),
+          closeBrackets(),
+          indentOnInput(),
+          indentUnit.of("  "),
+          lintGutter(),
+          keymap.of([
+            ...closeBracketsKeymap,
+            ...completionKeymap,
+            ...lintKeymap,
+            ...searchKeymap,
+            ...historyKeymap,
+            ...defaultKeymap,
+            indentWithTab,
+          ]),
+          language.of([]),
+          help.of([]),
+          editorTheme,
           EditorView.contentAttributes.of({ "aria-label": "Recipe", "aria-multiline": "true" }),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) changed.current(update.state.doc.toString());
@@ -107,7 +132,8 @@ function buildDiagnostics(text: string, problems: readonly RecipeProblem[]): Dia
           actions: [
             {
               name: `Write ${fix}`,
-              apply: (view: EditorView, at: number, end: number) => view.dispatch({ changes: { from: at, to: end, insert: fix } }),
+              apply: (view: EditorView, at: number, end: number) =>
+                view.dispatch({ changes: { from: at, to: end, insert: fix } }),
             },
           ],
         }),

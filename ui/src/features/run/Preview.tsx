@@ -14,7 +14,10 @@ export function Preview({ check, isEmpty }: { check: RecipeCheck | undefined; is
     return (
       <Card title="What it becomes">
         <EmptyState title="Nothing written yet">
-          <p>Choose an example above, fill in the form, or begin to type: <span className="mono">name:</span> and <span className="mono">workload:</span> come first. Ctrl-Space completes.</p>
+          <p>
+            Choose an example above, fill in the form, or begin to type: <span className="mono">name:</span> and{" "}
+            <span className="mono">workload:</span> come first. Ctrl-Space completes.
+          </p>
         </EmptyState>
       </Card>
     );
@@ -28,7 +31,11 @@ export function Preview({ check, isEmpty }: { check: RecipeCheck | undefined; is
   return (
     <Card title="What it becomes" actions={<Badge tone="good">the recipe is good</Badge>}>
       <div className="stack">
-        {check.dialect !== "" && <p>Read as a text of <b>{check.dialect}</b>.</p>}
+        {check.dialect !== "" && (
+          <p>
+            Read as a text of <b>{check.dialect}</b>.
+          </p>
+        )}
         {check.notes.length > 0 && (
           <ul className="notes">
             {check.notes.map((note) => (
@@ -50,7 +57,8 @@ export function Preview({ check, isEmpty }: { check: RecipeCheck | undefined; is
         ))}
         {!check.runnable && (
           <p role="status">
-            <Badge tone="warn">some jobs fit no agent</Badge> They wait until one comes that fits. <Link to="/fleet">See the fleet</Link>
+            <Badge tone="warn">some jobs fit no agent</Badge> They wait until one comes that fits.{" "}
+            <Link to="/fleet">See the fleet</Link>
           </p>
         )}
       </div>
@@ -60,7 +68,12 @@ export function Preview({ check, isEmpty }: { check: RecipeCheck | undefined; is
 
 function Problems({ check }: { check: RecipeCheck }) {
   return (
-    <Card title="What is wrong" actions={<Badge tone="bad">{check.problems.length === 1 ? "1 problem" : `${check.problems.length} problems`}</Badge>}>
+    <Card
+      title="What is wrong"
+      actions={
+        <Badge tone="bad">{check.problems.length === 1 ? "1 problem" : `${check.problems.length} problems`}</Badge>
+      }
+    >
       <ul className="problems" aria-label="Problems">
         {check.problems.map((problem, index) => (
           <li key={index}>
@@ -102,12 +115,27 @@ function PlannedJobs({ check }: { check: RecipeCheck }) {
 function FittingAgents({ lot }: { lot: LotFit }) {
   const fitting = lot.agents.filter((agent) => agent.fits);
   const others = lot.agents.filter((agent) => !agent.fits);
-  const wants = [lot.demand.engine, lot.demand.unit, lot.demand.precision, lot.demand.service, lot.demand.containers.join(" or "), lot.demand.launcher].filter(Boolean).join(", ") || lot.demand.kind;
+  const wants =
+    [
+      lot.demand.engine,
+      lot.demand.unit,
+      lot.demand.precision,
+      lot.demand.service,
+      lot.demand.containers.join(" or "),
+      lot.demand.launcher,
+    ]
+      .filter(Boolean)
+      .join(", ") || lot.demand.kind;
   return (
     <section className="fits" aria-label={`Agents for ${wants}`}>
       <p>
-        <b>{lot.jobs} job{lot.jobs === 1 ? "" : "s"}</b> <span className="mono muted">{wants}</span>{" "}
-        <Badge tone={fitting.length > 0 ? "good" : "warn"}>{fitting.length} of {lot.agents.length} agents fit</Badge>
+        <b>
+          {lot.jobs} job{lot.jobs === 1 ? "" : "s"}
+        </b>{" "}
+        <span className="mono muted">{wants}</span>{" "}
+        <Badge tone={fitting.length > 0 ? "good" : "warn"}>
+          {fitting.length} of {lot.agents.length} agents fit
+        </Badge>
       </p>
       <ul>
         {fitting.slice(0, 8).map((agent) => (
@@ -117,7 +145,13 @@ function FittingAgents({ lot }: { lot: LotFit }) {
         ))}
         {others.slice(0, 8).map((agent) => (
           <li key={agent.agent_id} className="muted">
-            {agent.agent_name} lacks {agent.lacks.map((lack) => `${lack.fact} ${lack.wanted} (has ${lack.has ?? "none"})${lack.reason ? `: ${lack.reason}` : ""}`).join("; ")}
+            {agent.agent_name} lacks{" "}
+            {agent.lacks
+              .map(
+                (lack) =>
+                  `${lack.fact} ${lack.wanted} (has ${lack.has ?? "none"})${lack.reason ? `: ${lack.reason}` : ""}`,
+              )
+              .join("; ")}
           </li>
         ))}
       </ul>

@@ -23,12 +23,25 @@ describe("a recipe that is being written", () => {
     const agents = within(screen.getByRole("region", { name: "Agents for onnxruntime, cpu" }));
     expect(agents.getByText("1 of 2 agents fit")).toBeDefined();
     expect(agents.getByText("old-box lacks engine onnxruntime (has openvino)")).toBeDefined();
-    expect(server.current.requestsTo("POST", "/api/v1/recipes/check")[0]?.body).toEqual({ text: fakeExample().text, name: "recipe.yaml", overrides: [] });
+    expect(server.current.requestsTo("POST", "/api/v1/recipes/check")[0]?.body).toEqual({
+      text: fakeExample().text,
+      name: "recipe.yaml",
+      overrides: [],
+    });
     expect(screen.getByRole<HTMLButtonElement>("button", { name: "Submit 2 jobs" }).disabled).toBe(false);
   });
 
   it("is told its mistakes beside their lines, with the hint, and cannot be submitted", async () => {
-    const problems = [{ path: "workload.engin", message: "there is no such key", hint: "did you mean workload.engine?", source: "", line: 3, column: 3 }];
+    const problems = [
+      {
+        path: "workload.engin",
+        message: "there is no such key",
+        hint: "did you mean workload.engine?",
+        source: "",
+        line: 3,
+        column: 3,
+      },
+    ];
     server.current.answer("POST", "/api/v1/recipes/check", fakeCheck({ problems, jobs: 0, lots: [], planned: [] }));
     await visit("/run?example=quickstart");
     const said = (await screen.findByRole("list", { name: "Problems" })).textContent;
@@ -73,6 +86,8 @@ describe("a recipe that is being written", () => {
     await user.type(batches, "1, 8");
     await user.click(screen.getByRole("button", { name: "Write the recipe" }));
     await vi.waitFor(() => expect(server.current.requestsTo("POST", "/api/v1/recipes/check")).toHaveLength(1));
-    expect(server.current.requestsTo("POST", "/api/v1/recipes/check")[0]?.body).toMatchObject({ text: expect.stringContaining("workload.batch_size: [1, 8]") as string });
+    expect(server.current.requestsTo("POST", "/api/v1/recipes/check")[0]?.body).toMatchObject({
+      text: expect.stringContaining("workload.batch_size: [1, 8]") as string,
+    });
   });
 });

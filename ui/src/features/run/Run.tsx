@@ -40,7 +40,8 @@ export function Run() {
   }
   useEffect(() => sessionStorage.setItem(DRAFT_KEY, JSON.stringify(draft)), [draft]);
   const [busy, setBusy] = useState(false);
-  const write = (text: string): void => setDraft((now) => ({ text, format: isPasted(now.text, text) ? detectFormat(text) : now.format }));
+  const write = (text: string): void =>
+    setDraft((now) => ({ text, format: isPasted(now.text, text) ? detectFormat(text) : now.format }));
   const isCurrent = settled === draft && !check.isFetching;
   const submit = async (): Promise<void> => {
     setBusy(true);
@@ -55,7 +56,10 @@ export function Run() {
     }
   };
   return (
-    <Page title="Run" about="Choose an example, write a recipe, or paste one of another program: it is looked at while you type.">
+    <Page
+      title="Run"
+      about="Choose an example, write a recipe, or paste one of another program: it is looked at while you type."
+    >
       <div className="bench">
         <Card
           title="Recipe"
@@ -64,18 +68,43 @@ export function Run() {
             <>
               <Examples chosen={example} onChoose={(name) => void navigate({ search: { example: name } })} />
               <Forms onWrite={(text) => setDraft({ text, format: "yaml" })} />
-              <SelectField label="Format" value={draft.format} options={FORMATS.map((one) => ({ value: one, label: one.toUpperCase() }))} onChange={(format) => setDraft({ ...draft, format: format as Format })} />
+              <SelectField
+                label="Format"
+                value={draft.format}
+                options={FORMATS.map((one) => ({ value: one, label: one.toUpperCase() }))}
+                onChange={(format) => setDraft({ ...draft, format: format as Format })}
+              />
             </>
           }
         >
           <Suspense fallback={<Loading what="The editor comes" />}>
-            <Editor text={draft.text} format={draft.format} schema={schema.data ?? null} names={names} problems={check.data?.problems ?? []} onChange={write} />
+            <Editor
+              text={draft.text}
+              format={draft.format}
+              schema={schema.data ?? null}
+              names={names}
+              problems={check.data?.problems ?? []}
+              onChange={write}
+            />
           </Suspense>
         </Card>
         <div className="stack">
-          {check.error ? <Failure error={check.error} /> : <Preview check={check.data} isEmpty={draft.text.trim() === ""} />}
-          <button type="button" className="button primary" disabled={busy || !isCurrent || !check.data || check.data.problems.length > 0} onClick={() => void submit()}>
-            {busy ? "Submitting …" : check.data && check.data.jobs > 0 ? `Submit ${check.data.jobs} job${check.data.jobs === 1 ? "" : "s"}` : "Submit"}
+          {check.error ? (
+            <Failure error={check.error} />
+          ) : (
+            <Preview check={check.data} isEmpty={draft.text.trim() === ""} />
+          )}
+          <button
+            type="button"
+            className="button primary"
+            disabled={busy || !isCurrent || !check.data || check.data.problems.length > 0}
+            onClick={() => void submit()}
+          >
+            {busy
+              ? "Submitting …"
+              : check.data && check.data.jobs > 0
+                ? `Submit ${check.data.jobs} job${check.data.jobs === 1 ? "" : "s"}`
+                : "Submit"}
           </button>
         </div>
       </div>
@@ -85,8 +114,18 @@ export function Run() {
 
 function Examples({ chosen, onChoose }: { chosen: string | undefined; onChoose: (name: string) => void }) {
   const examples = useQuery(examplesQuery());
-  const options = (examples.data?.items ?? []).map((one) => ({ value: one.file, label: `${one.file}: ${one.summary}` }));
-  return <SelectField label="Example" value={chosen ?? ""} options={[{ value: "", label: "choose one" }, ...options]} onChange={(name) => name && onChoose(name)} />;
+  const options = (examples.data?.items ?? []).map((one) => ({
+    value: one.file,
+    label: `${one.file}: ${one.summary}`,
+  }));
+  return (
+    <SelectField
+      label="Example"
+      value={chosen ?? ""}
+      options={[{ value: "", label: "choose one" }, ...options]}
+      onChange={(name) => name && onChoose(name)}
+    />
+  );
 }
 
 /** What the address asks to begin with, when it is there. */
@@ -94,7 +133,10 @@ function useInitialDraft(example: string | undefined, from: string | undefined):
   const examples = useQuery({ ...examplesQuery(), enabled: example !== undefined });
   const earlier = useQuery({
     queryKey: ["experiment", from ?? "", "recipe"],
-    queryFn: ({ signal }) => readBody(api.GET("/api/v1/experiments/{experiment_id}", { params: { path: { experiment_id: from ?? "" } }, signal })),
+    queryFn: ({ signal }) =>
+      readBody(
+        api.GET("/api/v1/experiments/{experiment_id}", { params: { path: { experiment_id: from ?? "" } }, signal }),
+      ),
     enabled: from !== undefined,
   });
   if (from !== undefined) {
@@ -108,10 +150,14 @@ function useInitialDraft(example: string | undefined, from: string | undefined):
 function useNames(): Names {
   const found = useQuery(namesQuery).data;
   return useMemo(() => {
-    const buildSuggestions = (names: { name: string; about: string }[] | undefined) => (names ?? []).map(({ name, about }) => ({ name, about, detail: "" }));
+    const buildSuggestions = (names: { name: string; about: string }[] | undefined) =>
+      (names ?? []).map(({ name, about }) => ({ name, about, detail: "" }));
     return {
-      "workload.model": buildSuggestions(found?.models), "workload.engine": buildSuggestions(found?.engines), "workload.service": buildSuggestions(found?.services),
-      "workload.driver": buildSuggestions(found?.drivers), "workload.task": buildSuggestions(found?.tasks),
+      "workload.model": buildSuggestions(found?.models),
+      "workload.engine": buildSuggestions(found?.engines),
+      "workload.service": buildSuggestions(found?.services),
+      "workload.driver": buildSuggestions(found?.drivers),
+      "workload.task": buildSuggestions(found?.tasks),
     };
   }, [found]);
 }

@@ -11,11 +11,22 @@ const SCHEMA: SchemaNode = {
     workload: { oneOf: [{ $ref: "#/$defs/Model" }, { $ref: "#/$defs/Service" }], description: "what is measured" },
   },
   $defs: {
-    Model: { properties: { kind: { const: "model" }, engine: { type: "string", description: "what runs it" }, check: { type: "boolean" } } },
+    Model: {
+      properties: {
+        kind: { const: "model" },
+        engine: { type: "string", description: "what runs it" },
+        check: { type: "boolean" },
+      },
+    },
     Service: { properties: { kind: { const: "service" }, driver: { type: "string" } } },
   },
 };
-const NAMES = { "workload.engine": [{ name: "onnxruntime", about: "", detail: "" }, { name: "zoo:x", about: "", detail: "" }] };
+const NAMES = {
+  "workload.engine": [
+    { name: "onnxruntime", about: "", detail: "" },
+    { name: "zoo:x", about: "", detail: "" },
+  ],
+};
 
 /** The text as it becomes when each of the offers is taken; `|` is where one writes. */
 function listOffers(format: "yaml" | "json", marked: string): string[] {
@@ -23,14 +34,20 @@ function listOffers(format: "yaml" | "json", marked: string): string[] {
   const text = marked.replace("|", "");
   const context = new CompletionContext(EditorState.create({ doc: text }), at, true);
   const found = completeAt(context, SCHEMA, NAMES, SYNTAX[format]);
-  return (found?.options ?? []).map((one) => text.slice(0, found?.from) + String(one.apply) + text.slice(found?.to ?? at));
+  return (found?.options ?? []).map(
+    (one) => text.slice(0, found?.from) + String(one.apply) + text.slice(found?.to ?? at),
+  );
 }
 
 describe("what an editor offers", () => {
   it("is keys of the kind that is written, in YAML and in JSON alike", () => {
     expect(listOffers("yaml", "workload:\n  kind: service\n  dr|")).toContain("workload:\n  kind: service\n  driver: ");
-    expect(listOffers("json", '{"workload": {"kind": "service", "dr|')).toContain('{"workload": {"kind": "service", "driver": ');
-    expect(listOffers("json", '{"workload": {"kind": "service", |}}').some((text) => text.includes("engine"))).toBe(false);
+    expect(listOffers("json", '{"workload": {"kind": "service", "dr|')).toContain(
+      '{"workload": {"kind": "service", "driver": ',
+    );
+    expect(listOffers("json", '{"workload": {"kind": "service", |}}').some((text) => text.includes("engine"))).toBe(
+      false,
+    );
     expect(listOffers("json", "{|}")).toEqual(['{"name": }', '{"workload": }']);
   });
 
@@ -41,16 +58,21 @@ describe("what an editor offers", () => {
 
   it("is values, quoted where the format wants that", () => {
     expect(listOffers("yaml", "workload:\n  kind: model\n  engine: |")).toEqual([
-      "workload:\n  kind: model\n  engine: onnxruntime", 'workload:\n  kind: model\n  engine: "zoo:x"',
+      "workload:\n  kind: model\n  engine: onnxruntime",
+      'workload:\n  kind: model\n  engine: "zoo:x"',
     ]);
-    expect(listOffers("json", '{"workload": {"kind": "model", "engine": |}}')[0]).toBe('{"workload": {"kind": "model", "engine": "onnxruntime"}}');
+    expect(listOffers("json", '{"workload": {"kind": "model", "engine": |}}')[0]).toBe(
+      '{"workload": {"kind": "model", "engine": "onnxruntime"}}',
+    );
     expect(listOffers("json", '{"workload": {"kind": "model", "check": |}}')).toEqual([
-      '{"workload": {"kind": "model", "check": true}}', '{"workload": {"kind": "model", "check": false}}',
+      '{"workload": {"kind": "model", "check": true}}',
+      '{"workload": {"kind": "model", "check": false}}',
     ]);
   });
 
   it("goes by where one writes, over several lines, lists and what is closed already", () => {
-    const text = '{\n  "name": "a, {b}: \\"c\\"",\n  "workload": {\n    "kind": "model",\n    "engine": ["onnxruntime", |]\n  }\n}';
+    const text =
+      '{\n  "name": "a, {b}: \\"c\\"",\n  "workload": {\n    "kind": "model",\n    "engine": ["onnxruntime", |]\n  }\n}';
     expect(listOffers("json", text)).toHaveLength(2);
     expect(listOffers("json", '{"workload": {"kind": "model"}, |}').some((one) => one.includes('"name": '))).toBe(true);
   });

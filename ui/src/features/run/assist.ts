@@ -28,19 +28,31 @@ export function createAssistance(schema: SchemaNode, names: Names, syntax: Forma
     autocompletion({ override: [(context) => completeAt(context, schema, names, syntax)], icons: false }),
     hoverTooltip((view, at) => {
       const found = explainKey(view.state.doc.toString(), at, schema, syntax);
-      return found && { pos: found.from, end: found.to, above: true, create: () => ({ dom: buildHelpCard(found.help) }) };
+      return (
+        found && { pos: found.from, end: found.to, above: true, create: () => ({ dom: buildHelpCard(found.help) }) }
+      );
     }),
   ];
 }
 
 /** What the key under a place means, and where it stands. */
-export function explainKey(text: string, at: number, schema: SchemaNode, syntax: FormatSyntax): { from: number; to: number; help: Suggestion } | null {
+export function explainKey(
+  text: string,
+  at: number,
+  schema: SchemaNode,
+  syntax: FormatSyntax,
+): { from: number; to: number; help: Suggestion } | null {
   const key = findKey(text, at, syntax.locate);
   const help = key && findHelp(schema, key.path, findKind(text));
   return key && help?.about ? { from: key.from, to: key.to, help } : null;
 }
 
-export function completeAt(context: CompletionContext, schema: SchemaNode, names: Names, syntax: FormatSyntax): CompletionResult | null {
+export function completeAt(
+  context: CompletionContext,
+  schema: SchemaNode,
+  names: Names,
+  syntax: FormatSyntax,
+): CompletionResult | null {
   const text = context.state.doc.toString();
   const place = syntax.locate(text, context.pos);
   if (syntax.comment?.test(context.state.doc.lineAt(context.pos).text)) return null;
@@ -54,7 +66,9 @@ export function completeAt(context: CompletionContext, schema: SchemaNode, names
   }
   const dotted = [...place.path, place.key].join(".");
   const found = [...listValues(schema, place.path, place.key, kind), ...(names[dotted] ?? [])];
-  const options = [...new Map(found.map((one) => [one.name, one])).values()].map((one) => buildOption(one, syntax.value(one.name)));
+  const options = [...new Map(found.map((one) => [one.name, one])).values()].map((one) =>
+    buildOption(one, syntax.value(one.name)),
+  );
   return options.length > 0 ? { from: place.from, to, options, validFor: /^[\w.:$"-]*$/ } : null;
 }
 

@@ -32,12 +32,15 @@ function buildSubmission({ text, format }: Draft) {
 export function checkQuery(draft: Draft) {
   return queryOptions({
     queryKey: ["agents", "check", draft],
-    queryFn: ({ signal }): Promise<RecipeCheck> => readBody(api.POST("/api/v1/recipes/check", { body: buildSubmission(draft), signal })),
+    queryFn: ({ signal }): Promise<RecipeCheck> =>
+      readBody(api.POST("/api/v1/recipes/check", { body: buildSubmission(draft), signal })),
     placeholderData: keepPreviousData,
     enabled: draft.text.trim() !== "",
   });
 }
 
 export function submitDraft(draft: Draft, key: string): Promise<ExperimentView> {
-  return readBody(api.POST("/api/v1/experiments", { body: buildSubmission(draft), params: { header: { "Idempotency-Key": key } } }));
+  return readBody(
+    api.POST("/api/v1/experiments", { body: buildSubmission(draft), params: { header: { "Idempotency-Key": key } } }),
+  );
 }

@@ -23,10 +23,23 @@ export interface ServiceForm {
 export type Form = ModelForm | ServiceForm;
 
 export const MODEL: ModelForm = {
-  kind: "model", name: "my-model", model: "zoo:mobilenet-v2", engines: "onnxruntime", unit: "cpu", batches: "1", runs: "50", repeats: "5",
+  kind: "model",
+  name: "my-model",
+  model: "zoo:mobilenet-v2",
+  engines: "onnxruntime",
+  unit: "cpu",
+  batches: "1",
+  runs: "50",
+  repeats: "5",
 };
 export const SERVICE: ServiceForm = {
-  kind: "service", name: "my-endpoint", endpoint: "http://127.0.0.1:8000", driver: "openai-chat", users: "1, 2, 4, 8", duration: "30s", repeats: "3",
+  kind: "service",
+  name: "my-endpoint",
+  endpoint: "http://127.0.0.1:8000",
+  driver: "openai-chat",
+  users: "1, 2, 4, 8",
+  duration: "30s",
+  repeats: "3",
 };
 
 export function buildRecipe(form: Form): string {
@@ -72,12 +85,17 @@ function buildServiceRecipe(form: ServiceForm): string {
 }
 
 function splitAnswers(answer: string): string[] {
-  return answer.split(",").map((part) => part.trim()).filter(Boolean);
+  return answer
+    .split(",")
+    .map((part) => part.trim())
+    .filter(Boolean);
 }
 
 /** YAML reads a plain word as it is; anything else is quoted, so that it stays what was typed. */
 function quoteWord(word: string): string {
-  return /^[A-Za-z][\w.-]*$/.test(word) && !/^(true|false|null|yes|no|on|off)$/i.test(word) ? word : JSON.stringify(word);
+  return /^[A-Za-z][\w.-]*$/.test(word) && !/^(true|false|null|yes|no|on|off)$/i.test(word)
+    ? word
+    : JSON.stringify(word);
 }
 
 function joinLines(lines: readonly string[]): string {

@@ -13,8 +13,16 @@ const SCHEMA: SchemaNode = {
     matrix: { patternProperties: { "^workload\\..+$": { description: "the values of one axis" } } },
   },
   $defs: {
-    Model: { properties: { kind: { const: "model" }, engine: { type: "string", examples: ["onnxruntime"], description: "what runs it" }, check: { type: "boolean" } } },
-    Service: { properties: { kind: { const: "service" }, driver: { type: "string" }, mode: { enum: ["a", "b"], default: "a" } } },
+    Model: {
+      properties: {
+        kind: { const: "model" },
+        engine: { type: "string", examples: ["onnxruntime"], description: "what runs it" },
+        check: { type: "boolean" },
+      },
+    },
+    Service: {
+      properties: { kind: { const: "service" }, driver: { type: "string" }, mode: { enum: ["a", "b"], default: "a" } },
+    },
   },
 };
 
@@ -64,7 +72,10 @@ describe("what may stand there", () => {
   });
 
   it("says what a key means", () => {
-    expect(findHelp(SCHEMA, ["workload", "engine"], "model")).toMatchObject({ about: "what runs it", detail: "string" });
+    expect(findHelp(SCHEMA, ["workload", "engine"], "model")).toMatchObject({
+      about: "what runs it",
+      detail: "string",
+    });
     expect(findHelp(SCHEMA, ["workload", "mode"], "service")?.detail).toContain('default "a"');
     expect(findHelp(SCHEMA, ["matrix", "workload.batch_size"])?.about).toBe("the values of one axis");
     expect(findHelp(SCHEMA, ["nobody"])).toBeNull();
@@ -76,7 +87,9 @@ describe("what is wrong", () => {
 
   it("is marked at its word, with the fix that the hint names", () => {
     const text = "workload:\n  engin: x\n";
-    const [mark] = markProblems(text, [{ ...problem, path: "workload.engin", hint: "did you mean workload.engine?", line: 2, column: 3 }]);
+    const [mark] = markProblems(text, [
+      { ...problem, path: "workload.engin", hint: "did you mean workload.engine?", line: 2, column: 3 },
+    ]);
     expect(mark && text.slice(mark.from, mark.to)).toBe("engin");
     expect(mark?.fix).toBe("engine");
   });
@@ -99,8 +112,12 @@ describe("texts", () => {
   });
 
   it("are written from the form, quoted where YAML would read something else", () => {
-    expect(buildRecipe(MODEL)).toBe('name: my-model\nworkload:\n  kind: model\n  model: "zoo:mobilenet-v2"\n  engine: onnxruntime\nmeasure:\n  runs: 50\n  repeats: 5\n');
-    expect(buildRecipe({ ...MODEL, engines: "onnxruntime, openvino", batches: "1,8" })).toContain("matrix:\n  workload.engine: [onnxruntime, openvino]\n  workload.batch_size: [1, 8]\n");
+    expect(buildRecipe(MODEL)).toBe(
+      'name: my-model\nworkload:\n  kind: model\n  model: "zoo:mobilenet-v2"\n  engine: onnxruntime\nmeasure:\n  runs: 50\n  repeats: 5\n',
+    );
+    expect(buildRecipe({ ...MODEL, engines: "onnxruntime, openvino", batches: "1,8" })).toContain(
+      "matrix:\n  workload.engine: [onnxruntime, openvino]\n  workload.batch_size: [1, 8]\n",
+    );
     expect(buildRecipe(SERVICE)).toContain("load.closed.concurrency: [1, 2, 4, 8]");
     expect(buildRecipe({ ...SERVICE, users: "3", name: "no" })).toMatch(/^name: "no"[^]*closed: \{concurrency: 3\}/);
   });

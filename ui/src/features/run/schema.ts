@@ -29,7 +29,9 @@ export function expandShapes(root: SchemaNode, node: SchemaNode | undefined): Sc
   if (!node) return [];
   if (node.$ref) {
     const target = root.$defs?.[node.$ref.split("/").at(-1) ?? ""];
-    return target ? expandShapes(root, { ...target, ...(node.description ? { description: node.description } : {}) }) : [];
+    return target
+      ? expandShapes(root, { ...target, ...(node.description ? { description: node.description } : {}) })
+      : [];
   }
   const ways = node.anyOf ?? node.oneOf;
   return ways ? ways.flatMap((way) => expandShapes(root, way)) : [node];
@@ -59,7 +61,8 @@ export function listKeys(root: SchemaNode, path: readonly string[], kind: string
   const found = new Map<string, Suggestion>();
   for (const node of findNodes(root, path, kind)) {
     for (const [name, inner] of Object.entries(node.properties ?? {}))
-      if (name !== "$schema" && !found.has(name)) found.set(name, { name, about: nodeDescription(root, inner), detail: describeType(root, inner) });
+      if (name !== "$schema" && !found.has(name))
+        found.set(name, { name, about: nodeDescription(root, inner), detail: describeType(root, inner) });
     for (const name of node.propertyNames?.anyOf?.flatMap((one) => one.enum ?? []) ?? [])
       if (!found.has(name)) found.set(name, { name, about: "", detail: "fact" });
   }
@@ -67,7 +70,12 @@ export function listKeys(root: SchemaNode, path: readonly string[], kind: string
 }
 
 /** The values that a key may have, as far as they are known. */
-export function listValues(root: SchemaNode, path: readonly string[], key: string, kind: string | null = null): Suggestion[] {
+export function listValues(
+  root: SchemaNode,
+  path: readonly string[],
+  key: string,
+  kind: string | null = null,
+): Suggestion[] {
   const nodes = findNodes(root, [...path, key], kind);
   const plain = nodes.flatMap((node) => [
     ...(node.const === undefined ? [] : [node.const]),
@@ -93,7 +101,16 @@ function nodeDescription(root: SchemaNode, node: SchemaNode): string {
 }
 
 function describeType(root: SchemaNode, node: SchemaNode): string {
-  const types = [...new Set(expandShapes(root, node).map((one) => one.type ?? (one.enum || one.const ? "word" : "")).filter((type) => type && type !== "null"))];
-  const standing = node.default === undefined || node.default === null || typeof node.default === "object" ? "" : `default ${JSON.stringify(node.default)}`;
+  const types = [
+    ...new Set(
+      expandShapes(root, node)
+        .map((one) => one.type ?? (one.enum || one.const ? "word" : ""))
+        .filter((type) => type && type !== "null"),
+    ),
+  ];
+  const standing =
+    node.default === undefined || node.default === null || typeof node.default === "object"
+      ? ""
+      : `default ${JSON.stringify(node.default)}`;
   return [types.join(" or "), standing].filter(Boolean).join(", ");
 }

@@ -34,7 +34,8 @@ function locateInLine(rest: string, path: string[], key: string | null, from: nu
       here = { path: here.key === null ? here.path : [...here.path, here.key], key: null };
     } else if (letter === "}") here = outer.pop() ?? here;
     else if (letter === "," && outer.length > 0) here = { path: here.path, key: null };
-    else if (letter === ":" && outer.length > 0 && here.key === null) here = { path: here.path, key: stripQuotes(rest.slice(word, index)) };
+    else if (letter === ":" && outer.length > 0 && here.key === null)
+      here = { path: here.path, key: stripQuotes(rest.slice(word, index)) };
     else continue;
     word = index + 1;
   }
@@ -59,7 +60,11 @@ function findParents(above: string, indent: number): string[] {
 }
 
 /** The key under a place, with the keys that lead to it; null where there is none. */
-export function findKey(text: string, at: number, locate = locateInYaml): { path: string[]; from: number; to: number } | null {
+export function findKey(
+  text: string,
+  at: number,
+  locate = locateInYaml,
+): { path: string[]; from: number; to: number } | null {
   let from = at;
   let to = at;
   while (from > 0 && /[\w.$-]/.test(text[from - 1] ?? "")) from--;

@@ -22,13 +22,22 @@ export function Actions({ of: schedule, onRemoved }: { of: Schedule; onRemoved?:
   const isPaused = schedule.state === "paused";
   return (
     <span className="row">
-      <button type="button" className="button slim" onClick={() => run(() => runSchedule(schedule.id), `${schedule.name} runs now`)}>
+      <button
+        type="button"
+        className="button slim"
+        onClick={() => run(() => runSchedule(schedule.id), `${schedule.name} runs now`)}
+      >
         Run now
       </button>
       <button
         type="button"
         className="button slim"
-        onClick={() => run(() => (isPaused ? resumeSchedule(schedule.id) : pauseSchedule(schedule.id)), `${schedule.name} is ${isPaused ? "active" : "paused"}`)}
+        onClick={() =>
+          run(
+            () => (isPaused ? resumeSchedule(schedule.id) : pauseSchedule(schedule.id)),
+            `${schedule.name} is ${isPaused ? "active" : "paused"}`,
+          )
+        }
       >
         {isPaused ? "Resume" : "Pause"}
       </button>

@@ -62,7 +62,10 @@ export function AddSchedule({ onClose }: { onClose: () => void }) {
         <SelectField
           label="Begin with"
           value=""
-          options={[{ value: "", label: "a recipe of your own" }, ...(examples.data?.items ?? []).map((one) => ({ value: one.name, label: `${one.name}: ${one.summary}` }))]}
+          options={[
+            { value: "", label: "a recipe of your own" },
+            ...(examples.data?.items ?? []).map((one) => ({ value: one.name, label: `${one.name}: ${one.summary}` })),
+          ]}
           onChange={(chosen) => {
             const example = examples.data?.items.find((one) => one.name === chosen);
             if (!example) return;
@@ -71,7 +74,15 @@ export function AddSchedule({ onClose }: { onClose: () => void }) {
           }}
         />
         <Field label="Recipe" help="Checked as if it were submitted now.">
-          {(control) => <textarea {...control} required spellCheck={false} value={text} onChange={(event) => setText(event.target.value)} />}
+          {(control) => (
+            <textarea
+              {...control}
+              required
+              spellCheck={false}
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+            />
+          )}
         </Field>
         <div className="fields">
           <SelectField label="Written in" value={file} options={FORMATS} onChange={setFile} />

@@ -53,18 +53,28 @@ function SchedulePage({ schedule }: { schedule: OneSchedule }) {
           <Facts
             of={[
               ["State", <StateBadge key="state" of={schedule.state} />],
-              ["Times", <span key="cron" className="mono">{schedule.timing.cron}</span>],
+              [
+                "Times",
+                <span key="cron" className="mono">
+                  {schedule.timing.cron}
+                </span>,
+              ],
               ["Zone", schedule.timing.zone],
               ["Next", schedule.next_at == null ? "not while it is paused" : formatInstant(schedule.next_at)],
               ["Last", schedule.last_at == null ? "never" : formatInstant(schedule.last_at)],
               ["For missed times", schedule.timing.missed],
               ["Fired, missed", `${schedule.fires}, ${schedule.missed}`],
-              ["Made", `${formatInstant(schedule.created_at)}${schedule.created_by ? ` by ${schedule.created_by}` : ""}`],
+              [
+                "Made",
+                `${formatInstant(schedule.created_at)}${schedule.created_by ? ` by ${schedule.created_by}` : ""}`,
+              ],
             ]}
           />
         </Card>
         <Card title={`Recipe ${schedule.recipe}`}>
-          <pre className="code" tabIndex={0}>{schedule.submission.text}</pre>
+          <pre className="code" tabIndex={0}>
+            {schedule.submission.text}
+          </pre>
         </Card>
       </div>
       <Card title="When it fired" flush>
@@ -73,7 +83,12 @@ function SchedulePage({ schedule }: { schedule: OneSchedule }) {
             items.length === 0 ? (
               <EmptyState title="It has not fired yet" />
             ) : (
-              <Table rows={items} columns={COLUMNS} keyOf={(one) => `${one.due_at} ${one.fired_at} ${one.cause}`} label="Times at which it fired" />
+              <Table
+                rows={items}
+                columns={COLUMNS}
+                keyOf={(one) => `${one.due_at} ${one.fired_at} ${one.cause}`}
+                label="Times at which it fired"
+              />
             )
           }
         </QueryContent>

@@ -14,7 +14,11 @@ beforeEach(() => {
 
 describe("a schedule", () => {
   it("is made of a recipe and of when, and what the server refuses is said in the form", async () => {
-    server.current.refuse("POST", "/api/v1/schedules", { status: 422, detail: "there is no 25th hour", hint: "hours go from 0 to 23" });
+    server.current.refuse("POST", "/api/v1/schedules", {
+      status: 422,
+      detail: "there is no 25th hour",
+      hint: "hours go from 0 to 23",
+    });
     const { user } = await visit("/schedules");
     expect(await screen.findByRole("heading", { name: "No schedule yet" })).toBeDefined();
     await user.click(screen.getAllByRole("button", { name: "Add a schedule" })[0] ?? document.body);
@@ -31,14 +35,20 @@ describe("a schedule", () => {
     await user.click(form.getByRole("button", { name: "Add it" }));
     expect(await screen.findByRole("link", { name: "every night" })).toBeDefined();
     expect(server.current.requestsTo("POST", "/api/v1/schedules").at(-1)?.body).toMatchObject({
-      cron: "0 25 * * *", missed: "once", name: null, submission: { text: fakeExample().text, name: "recipe.yaml" },
+      cron: "0 25 * * *",
+      missed: "once",
+      name: null,
+      submission: { text: fakeExample().text, name: "recipe.yaml" },
     });
   });
 
   it("is paused, and then offers to be resumed", async () => {
     server.current.answer("GET", "/api/v1/schedules", { items: [fakeSchedule()], next: null });
     server.current.answer("POST", "/api/v1/schedules/{schedule_id}/pause", () => {
-      server.current.answer("GET", "/api/v1/schedules", { items: [fakeSchedule({ state: "paused", next_at: null })], next: null });
+      server.current.answer("GET", "/api/v1/schedules", {
+        items: [fakeSchedule({ state: "paused", next_at: null })],
+        next: null,
+      });
       return fakeSchedule({ state: "paused" });
     });
     const { user } = await visit("/schedules");

@@ -25,12 +25,25 @@ const COLUMNS: readonly Column<Schedule>[] = [
     ),
   },
   { key: "recipe", heading: "Recipe", cell: (one) => one.recipe },
-  { key: "when", heading: "When", cell: (one) => <><span className="mono">{one.timing.cron}</span> <span className="muted">{one.timing.zone}</span></> },
+  {
+    key: "when",
+    heading: "When",
+    cell: (one) => (
+      <>
+        <span className="mono">{one.timing.cron}</span> <span className="muted">{one.timing.zone}</span>
+      </>
+    ),
+  },
   { key: "state", heading: "State", cell: (one) => <StateBadge of={one.state} /> },
   { key: "next", heading: "Next", cell: (one) => <RelativeTime at={one.next_at} /> },
   { key: "last", heading: "Last", cell: (one) => <RelativeTime at={one.last_at} /> },
   { key: "fires", heading: "Fired", end: true, cell: (one) => one.fires },
-  { key: "missed", heading: "Missed", end: true, cell: (one) => (one.missed > 0 ? <span className="ink-warn">{one.missed}</span> : 0) },
+  {
+    key: "missed",
+    heading: "Missed",
+    end: true,
+    cell: (one) => (one.missed > 0 ? <span className="ink-warn">{one.missed}</span> : 0),
+  },
   { key: "act", heading: <span className="unseen">Actions</span>, cell: (one) => <Actions of={one} /> },
 ];
 

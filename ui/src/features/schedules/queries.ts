@@ -14,7 +14,8 @@ export function schedulesQuery() {
 export function scheduleQuery(scheduleId: string) {
   return queryOptions({
     queryKey: ["schedule", scheduleId],
-    queryFn: ({ signal }) => readBody(api.GET("/api/v1/schedules/{schedule_id}", { params: { path: { schedule_id: scheduleId } }, signal })),
+    queryFn: ({ signal }) =>
+      readBody(api.GET("/api/v1/schedules/{schedule_id}", { params: { path: { schedule_id: scheduleId } }, signal })),
   });
 }
 
@@ -22,7 +23,12 @@ export function firesQuery(scheduleId: string) {
   return queryOptions({
     queryKey: ["fires", scheduleId],
     queryFn: ({ signal }) =>
-      readBody(api.GET("/api/v1/schedules/{schedule_id}/fires", { params: { path: { schedule_id: scheduleId }, query: { limit: 200 } }, signal })),
+      readBody(
+        api.GET("/api/v1/schedules/{schedule_id}/fires", {
+          params: { path: { schedule_id: scheduleId }, query: { limit: 200 } },
+          signal,
+        }),
+      ),
   });
 }
 

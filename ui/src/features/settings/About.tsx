@@ -19,8 +19,22 @@ export function About() {
               of={[
                 ["Version", found.version],
                 ["Address", location.origin],
-                ["API", <a key="api" href="/docs">its description, to read and try</a>],
-                ...found.parts.map((part) => [part.name, <span key={part.name} className="row"><Badge tone={part.ok ? "good" : "bad"}>{part.ok ? "well" : "not well"}</Badge>{part.detail}</span>] as const),
+                [
+                  "API",
+                  <a key="api" href="/docs">
+                    its description, to read and try
+                  </a>,
+                ],
+                ...found.parts.map(
+                  (part) =>
+                    [
+                      part.name,
+                      <span key={part.name} className="row">
+                        <Badge tone={part.ok ? "good" : "bad"}>{part.ok ? "well" : "not well"}</Badge>
+                        {part.detail}
+                      </span>,
+                    ] as const,
+                ),
               ]}
             />
           )}
@@ -28,7 +42,10 @@ export function About() {
       </Card>
       <Card title="This browser">
         <div className="stack">
-          <p>A token is kept while this tab lives, and sent to nobody but this server. A login by link lasts for 30 days, or until you log out.</p>
+          <p>
+            A token is kept while this tab lives, and sent to nobody but this server. A login by link lasts for 30 days,
+            or until you log out.
+          </p>
           <div className="row">
             <button type="button" className="button" onClick={() => setToken("")}>
               Forget the token

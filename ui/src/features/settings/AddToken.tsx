@@ -29,7 +29,15 @@ export function AddToken({ onClose }: { onClose: () => void }) {
   const [made, setMade] = useState<MadeToken | null>(null);
   if (!made) return <TokenForm onClose={onClose} onMade={setMade} />;
   return (
-    <Dialog title={`The token ${made.token.name} is made`} onClose={onClose} footer={<button type="button" className="button primary" onClick={onClose}>It is kept</button>}>
+    <Dialog
+      title={`The token ${made.token.name} is made`}
+      onClose={onClose}
+      footer={
+        <button type="button" className="button primary" onClick={onClose}>
+          It is kept
+        </button>
+      }
+    >
       <Secret secret={made.secret}>Keep it now: it is shown this one time, and the server has only its hash.</Secret>
     </Dialog>
   );
@@ -46,7 +54,9 @@ function TokenForm({ onClose, onMade }: { onClose: () => void; onMade: (made: Ma
   const submit = async (event: SyntheticEvent): Promise<void> => {
     event.preventDefault();
     try {
-      onMade(await addToken({ name, role, once: role === "agent" && once, expires_in_s: lasting ? Number(lasting) : null }));
+      onMade(
+        await addToken({ name, role, once: role === "agent" && once, expires_in_s: lasting ? Number(lasting) : null }),
+      );
       await client.invalidateQueries({ queryKey: ["tokens"] });
     } catch (caught) {
       setError(caught);

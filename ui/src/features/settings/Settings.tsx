@@ -16,7 +16,12 @@ const TABS = [
   { key: "look", label: "Look" },
   { key: "about", label: "About" },
 ] as const;
-const SHOWN: Record<Part, () => React.ReactNode> = { tokens: Tokens, trail: AuditTrail, look: ThemeSettings, about: About };
+const SHOWN: Record<Part, () => React.ReactNode> = {
+  tokens: Tokens,
+  trail: AuditTrail,
+  look: ThemeSettings,
+  about: About,
+};
 
 export function Settings() {
   const { part = "tokens" } = useSearch({ from: "/settings" });
@@ -24,7 +29,12 @@ export function Settings() {
   const Chosen = SHOWN[part];
   return (
     <Page title="Settings">
-      <Tabs tabs={TABS} chosen={part} label="Parts of the settings" onChoose={(key) => void navigate({ search: { part: key }, replace: true })}>
+      <Tabs
+        tabs={TABS}
+        chosen={part}
+        label="Parts of the settings"
+        onChoose={(key) => void navigate({ search: { part: key }, replace: true })}
+      >
         <Chosen />
       </Tabs>
     </Page>

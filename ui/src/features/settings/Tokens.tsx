@@ -40,19 +40,32 @@ export function Tokens() {
 }
 
 const COLUMNS: readonly Column<Token>[] = [
-  { key: "name", heading: "Name", cell: (one) => <><b>{one.name}</b> <span className="mono muted">{one.id}</span></> },
+  {
+    key: "name",
+    heading: "Name",
+    cell: (one) => (
+      <>
+        <b>{one.name}</b> <span className="mono muted">{one.id}</span>
+      </>
+    ),
+  },
   { key: "role", heading: "Role", cell: (one) => (one.once ? `${one.role}, to enrol once` : one.role) },
   { key: "state", heading: "State", cell: (one) => <TokenStatus of={one} /> },
   { key: "made", heading: "Made", cell: (one) => <RelativeTime at={one.created_at} /> },
   { key: "used", heading: "Last used", cell: (one) => <RelativeTime at={one.last_used_at} /> },
-  { key: "expires", heading: "Expires", cell: (one) => (one.expires_at == null ? <span className="muted">never</span> : formatInstant(one.expires_at)) },
+  {
+    key: "expires",
+    heading: "Expires",
+    cell: (one) => (one.expires_at == null ? <span className="muted">never</span> : formatInstant(one.expires_at)),
+  },
   { key: "act", heading: <span className="unseen">Actions</span>, end: true, cell: (one) => <RevokeButton of={one} /> },
 ];
 
 function TokenStatus({ of: token }: { of: Token }) {
   const now = useNow();
   if (token.revoked_at != null) return <Badge tone="quiet">revoked</Badge>;
-  if (token.expires_at != null && new Date(token.expires_at).getTime() < now) return <Badge tone="quiet">expired</Badge>;
+  if (token.expires_at != null && new Date(token.expires_at).getTime() < now)
+    return <Badge tone="quiet">expired</Badge>;
   return <Badge tone="good">good</Badge>;
 }
 

@@ -22,7 +22,10 @@ export function auditQuery() {
 }
 
 export function healthQuery() {
-  return queryOptions({ queryKey: ["health"], queryFn: ({ signal }) => readBody(api.GET("/api/v1/health", { signal })) });
+  return queryOptions({
+    queryKey: ["health"],
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/health", { signal })),
+  });
 }
 
 export async function addToken(body: NewToken) {
