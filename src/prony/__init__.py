@@ -1,4 +1,4 @@
-"""Prony: one recipe in, numbers you can defend out."""
+"""Prony: run benchmark recipes and report numbers with intervals and verdicts."""
 
 from prony.emit import emit as emit  # a script calls `prony.emit`
 

@@ -1,4 +1,4 @@
-"""Numbers of a running script in, one whole line of a file a call out; standard library only, and never an error.
+"""Write the metrics of a running script to a file, one line per call. Standard library only; it never raises.
 
 `prony.emit({"loss": 0.12}, step=3)`. The file is named by `PRONY_EMIT_FILE`, which Prony sets for what it runs. Several
 processes may write to it at once: each record is one `write` to a file that is open for appending, between two line

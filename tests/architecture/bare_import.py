@@ -1,4 +1,4 @@
-"""Modules in, nothing out, or an ImportError: imports them where only the standard library, numpy and Prony exist."""
+"""Import modules where only the standard library, numpy and Prony exist."""
 
 from __future__ import annotations
 

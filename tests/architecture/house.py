@@ -1,4 +1,4 @@
-"""The repository in, what the tests of its shape ask about out: its modules, its files, its pages."""
+"""The repository's modules, files and pages, for the tests of its architecture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sources of the web pages in, what they ask of the server out: by method and address, where it can be reached."""
+"""List what the web pages request of the server, by method and address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP in, the same HTTP out, most of the time: replies are lost, delayed and asked for twice, connections are cut.
+"""HTTP proxy that loses, delays and repeats messages and cuts connections, for fault tests.
 
 It stands between agents and a server, and understands just enough of HTTP/1.1 to break it in meaningful places.
 """

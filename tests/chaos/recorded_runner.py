@@ -1,4 +1,4 @@
-"""A job file in, a recorded result for it out: a runner that measures nothing, so that hundreds of jobs take seconds.
+"""Fake runner that returns a recorded result for any job, so that hundreds of jobs take seconds.
 
 Called like `prony exec`. The recording is the folder of a real run; only the ids in it are made those of the job.
 """

@@ -1,4 +1,4 @@
-"""A job in, the figures that a worker reports out: measured in two fresh processes, or those of a recorded run."""
+"""Measure a job's figures as a Dumont worker does, in two fresh processes or from a recorded run."""
 
 from __future__ import annotations
 

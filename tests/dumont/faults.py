@@ -1,4 +1,4 @@
-"""The name of a fault in, when it strikes out: each is something that was seen to happen to such a worker."""
+"""Faults of a Dumont worker, and when each of them strikes."""
 
 from __future__ import annotations
 

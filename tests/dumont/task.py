@@ -1,4 +1,4 @@
-"""A model file in, one line of JSON out: loads it once, or runs it so many times; in a process of its own.
+"""Load or run a model once or many times in a separate process, as a Dumont worker does.
 
 As the worker does it: no warm-up, the first run counts, and the CPU is used whatever was asked for.
 """

@@ -1,4 +1,4 @@
-"""A worker's calls in, what they bring out: HTTP as `requests` sends it, Redis as redis-py does."""
+"""HTTP and Redis clients of the Dumont worker, as `requests` and redis-py behave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An orchestrator and a Redis in, their jobs carried out: register, beat, pop, look up, run, report."""
+"""Dumont worker for tests: register, send heartbeats, take jobs, run and report them."""
 
 from __future__ import annotations
 

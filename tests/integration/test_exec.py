@@ -1,4 +1,4 @@
-"""`prony exec` as an executor calls it: job files in, result folders out, whatever happens."""
+"""`prony exec` as an executor calls it: usable result folders even after crashes, stops and kills."""
 
 from __future__ import annotations
 

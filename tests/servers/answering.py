@@ -1,4 +1,4 @@
-"""A server of the standard library in, one that answers for as long as the block runs out."""
+"""Run a standard library server in a thread while a block runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This machine in, a PostgreSQL that can run on it out: where its programs lie, and which account runs them."""
+"""Find PostgreSQL programs that run on this machine, and the account to run them."""
 
 from __future__ import annotations
 

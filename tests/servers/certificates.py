@@ -1,4 +1,4 @@
-"""Names of a host in, a certificate for them and who vouches for it out: made by openssl, or a skip."""
+"""Make a certificate authority and a certificate with openssl, or skip the test."""
 
 from __future__ import annotations
 

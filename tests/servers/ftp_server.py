@@ -1,4 +1,4 @@
-"""Files in, a real FTP server on this machine out: it breaks off, forgets commands and refuses as it is told."""
+"""Real FTP server for tests that breaks off, ignores commands and refuses on request."""
 
 from __future__ import annotations
 

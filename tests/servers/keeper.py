@@ -1,4 +1,4 @@
-"""A folder in, a PostgreSQL out for as long as it has users; run as a program by `servers.shared`."""
+"""Keep a shared PostgreSQL running while it has users. Run as a program by `servers.shared`."""
 
 from __future__ import annotations
 

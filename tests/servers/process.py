@@ -1,4 +1,4 @@
-"""A command in, a child process out that ends with its parent, however that ends."""
+"""Start child processes that end with their parent, kill process trees and wait for their end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server in, a real nginx or Caddy before it out, with the configuration that a test gives or the documents show."""
+"""Run a real nginx or Caddy in front of a test server, with a test's or the documented configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of alarms in, kept as they came out: a real HTTP server on loopback that answers as it is told."""
+"""HTTP server on loopback that records alarm messages and answers as configured."""
 
 from __future__ import annotations
 

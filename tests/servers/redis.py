@@ -1,4 +1,4 @@
-"""Nothing in, a Redis that listens on a port of its own out."""
+"""Run a Redis server on a port of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder in, SARK's face over a real fleet out, in a thread of this process, with a worker's ways to talk to it."""
+"""Serve SARK's API over a real fleet in a thread, with the calls of a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder in, the one PostgreSQL of everybody who names that folder out.
+"""Share one PostgreSQL among all processes that name the same folder.
 
 Whoever comes first has a keeper started. Each user holds a shared lock for as long as it lives, and the keeper waits
 for the lock that excludes them all: when the last user has ended, by whatever way, the system grants it, and the server

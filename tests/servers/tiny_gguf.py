@@ -1,4 +1,4 @@
-"""A path in, a GGUF file out: a Llama of random weights that speaks bytes. Run where `gguf` and numpy are installed."""
+"""Write a GGUF file of a byte-level Llama with random weights. Run where `gguf` and numpy are installed."""
 
 import sys
 

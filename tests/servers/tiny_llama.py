@@ -1,4 +1,4 @@
-"""A folder in, a model of Hugging Face's layout in it out: a Llama of random weights. Run where vLLM is installed."""
+"""Write a Llama with random weights in Hugging Face's layout. Run where vLLM is installed."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Pages in, a real HTTP server on this machine out: it breaks off, lies, hangs and redirects as its pages say."""
+"""Real HTTP server for tests that breaks off, lies, hangs and redirects on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder in, pictures of every page in it out, light and dark: `make screenshots`.
+"""Take screenshots of every page, light and dark: `make screenshots`.
 
 The server, the agent and the browser are real. Most results are recorded ones with known numbers, so that there are
 histories to show; what runs while the pictures are taken is measured here.

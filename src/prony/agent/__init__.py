@@ -1,1 +1,1 @@
-"""The face of a device: leases in, results out, by outgoing HTTP alone and for as long as its process lives."""
+"""Agent: a process on a device that leases jobs from a server, runs them and uploads the results."""

@@ -1,4 +1,4 @@
-"""One lease in, how its runner ended out: run, followed, reported, and stopped where somebody asks for it."""
+"""Run the job of one lease: start its runner, report its progress, and stop it on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This device in, the capabilities that its agent offers out; looked at again when something has changed."""
+"""Find out what this device can do, and look again when something has changed."""
 
 from __future__ import annotations
 

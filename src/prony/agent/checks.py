@@ -1,4 +1,4 @@
-"""A device and a server in, what would keep them from working together out."""
+"""Check that this device can run an agent and reach its server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agent does in, the state that it is in out; the table says what may follow what."""
+"""Track the agent's state and the allowed transitions between states."""
 
 from __future__ import annotations
 

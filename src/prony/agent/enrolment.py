@@ -1,4 +1,4 @@
-"""A slot and a token in, a place among the server's agents out: enrolled, kept up to date, taken leave of."""
+"""Enrol the agent at its server, keep its capabilities up to date, and drain it at the end."""
 
 from __future__ import annotations
 

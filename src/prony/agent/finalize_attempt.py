@@ -1,4 +1,4 @@
-"""A folder as its runner left it in, one that says how the attempt ended out; whatever happened to the runner."""
+"""Finish the result folder of an attempt, even where its runner was lost."""
 
 from __future__ import annotations
 

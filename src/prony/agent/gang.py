@@ -1,4 +1,4 @@
-"""A runner's wish to meet the others of its gang in, the answer on its standard input out, by this machine's clock."""
+"""Pass a runner's gang messages to the server and return the answers in this machine's time."""
 
 from __future__ import annotations
 

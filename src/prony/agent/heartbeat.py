@@ -1,4 +1,4 @@
-"""What the agent holds in, what the server wants of it out, every few seconds: a sign of life."""
+"""Send heartbeats to the server every few seconds and handle its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A home in, who this agent is out: the same after every restart, and never two processes at once.
+"""Agent identity: one slot per process, with the same id and token after every restart.
 
 Each agent of a home has a slot, a folder `agents/<slot>/` that its process holds a lock on. `agent.json` says which
 server it belongs to, which id it has there, and its own token.

@@ -1,4 +1,4 @@
-"""What happens in, one line each on standard error out: as text for people or as JSON for programs."""
+"""Write the agent's log to standard error, as text or as JSON lines."""
 
 from __future__ import annotations
 

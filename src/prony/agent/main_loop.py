@@ -1,4 +1,4 @@
-"""What an owner said in, a running agent out: the slot held, signals heard, metrics served, for as long as it lives."""
+"""Run an agent until it is stopped: hold its slot, handle signals, serve its metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent counts in, Prometheus text out, over a small HTTP server of its own where one is asked for."""
+"""Count the agent's metrics and serve them as Prometheus text over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One attempt in, its result folder and how its runner ended out, with events on the way: `prony exec` as a child.
+"""Run one attempt as a `prony exec` child process and read its events.
 
 The runner is a process group of its own and ends with this process, however this process ends.
 """

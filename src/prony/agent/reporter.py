@@ -1,4 +1,4 @@
-"""Events and log of a running job in, calls to the server out: at once when it is quiet, in batches when it is not."""
+"""Report a running job's events and log to the server, in batches when there are many."""
 
 from __future__ import annotations
 

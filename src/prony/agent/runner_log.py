@@ -1,4 +1,4 @@
-"""What a job's runner says in, a log for people out: one file, of which any piece can be sent again."""
+"""Keep the log of one attempt in a file from which any part can be sent again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lease of a script in, its folder in this agent's cache out: fetched from the server once, by its checksum."""
+"""Fetch a script's folder from the server into this agent's cache, by its checksum."""
 
 from __future__ import annotations
 

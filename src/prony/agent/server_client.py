@@ -1,4 +1,4 @@
-"""What an agent says to its server in, the answers as nouns out, over one pool of outgoing connections.
+"""HTTP client for the agent's calls to its server.
 
 A call ends in one of three ways: an answer, `Refused` with the server's status and words, or a TransportError when
 nobody answered. Nothing is repeated here: who calls knows what a repeat means.

@@ -1,4 +1,4 @@
-"""Leases in, results kept on this disk out, until the server has them: whatever is killed, nothing is lost.
+"""Spool: keep leases and results on disk until the server has accepted them.
 
 Each attempt has a folder `<job>.<attempt>/` here. While the job runs it holds `lease.json`, `job.json`, `log`, `stderr`
 and the result `folder/`. When the result is packed it holds `result.tar` and `meta.json`, and waits to be sent.

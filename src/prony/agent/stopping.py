@@ -1,4 +1,4 @@
-"""The wish to end in, waits that end with it out: once asked, an agent drains; asked again, it does so at once."""
+"""Stop requests: the first makes an agent drain, the second makes it stop at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packed results in, the server's acceptance out: oldest first, for ever, from where the last try ended."""
+"""Upload packed results to the server, oldest first, resuming interrupted uploads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lease in, its result on this disk and at the server out; or the job given back, where this device cannot do it."""
+"""Carry out one lease at a time, or hand the job back when this device cannot run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job and the word for a row or a column in, what stands there for it out: a fact, a setting, or a label."""
+"""Look up a job's value for a row or a column: a fact, a setting or a label."""
 
 from __future__ import annotations
 

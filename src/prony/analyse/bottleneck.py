@@ -1,4 +1,4 @@
-"""Measured series of both sides of a load in, where its limit was out: each claim with the series and its threshold.
+"""Find the bottleneck of a load from utilisation series and thresholds.
 
 The client is looked at first: where it was the limit, nothing can be said of the server. What nobody measured is not
 guessed: where no series speaks of the server, the answer is `unknown`.

@@ -1,4 +1,4 @@
-"""A job, its price and its energy counters in, what a million of what it does costs out, and how much a watt does."""
+"""Compute the cost per million items and the work per watt of jobs."""
 
 from __future__ import annotations
 

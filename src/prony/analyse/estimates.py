@@ -1,4 +1,4 @@
-"""One number a run in, estimates with their intervals out."""
+"""Estimate metrics from one number per run, with intervals over runs."""
 
 from __future__ import annotations
 

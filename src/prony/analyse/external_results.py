@@ -1,4 +1,4 @@
-"""What another program reported of a job in, estimates without an interval out: they say who vouches for them."""
+"""Turn figures reported by another program into estimates without intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gates and the summary of a job in, outcomes out: passed or failed only where a whole interval lies on one side."""
+"""Judge gates by intervals: pass or fail only when the whole interval lies on one side of the limit."""
 
 from __future__ import annotations
 

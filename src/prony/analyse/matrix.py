@@ -1,4 +1,4 @@
-"""Jobs in rows and columns in, their comparison out: who is best only where intervals lie apart, and at what price."""
+"""Compare jobs in rows and columns, and mark the best only where intervals lie apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of one and the same thing in, how noisy their machine is and how often it would raise a false alarm out."""
+"""Measure how noisy a machine is, and how often equal runs on it would raise a false alarm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in, the samples and runs that stand apart out: labelled, counted, never dropped."""
+"""Label and count outlying samples and runs; drop none."""
 
 from __future__ import annotations
 

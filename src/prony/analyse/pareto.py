@@ -1,4 +1,4 @@
-"""Cells of a matrix in, the Pareto front of their value against cost or power out."""
+"""Compute the Pareto front of matrix cells: value against cost or power."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A repetition in, the metrics that have one number a run out."""
+"""Compute the metrics that have one number per run: cold start, throughput, CPU time, memory, energy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples in, one measured run for each repetition out: what was steady, in order and sorted."""
+"""Build one measured run per repetition from samples, starting at the steady state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repetitions in, those whose numbers count and the cause that keeps each other one out."""
+"""Select the repetitions that count, by cause and never by value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of single runs in, how small a change they would show out."""
+"""Estimate how small a change the runs of a job could show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The telemetry and the client side of a load in, one number a run of each thing that could be full out."""
+"""Compute how busy each resource of a load was, one number per run, from telemetry and client figures."""
 
 from __future__ import annotations
 

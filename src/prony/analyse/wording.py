@@ -1,4 +1,4 @@
-"""Numbers in, their text in a sentence out: four digits, and no powers of ten where a person would write none."""
+"""Format numbers for sentences: four digits, and no powers of ten where people write none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets in, principals out: who asks, what they may do, and the trail of what they did.
+"""Authenticate tokens, authorise principals by role, and keep the audit trail.
 
 Everything here blocks; a server calls it in a thread, from as many threads as it likes.
 """

@@ -1,4 +1,4 @@
-"""An experiment in, its analysis out: the sides of a duet compared, its place in history, costs, two axes."""
+"""Analyse an experiment beyond its own numbers: duet comparison, history, costs and matrix."""
 
 from __future__ import annotations
 

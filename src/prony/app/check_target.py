@@ -1,4 +1,4 @@
-"""A recipe that was read in, an error where it wants a target that does not exist out."""
+"""Check that the target a recipe names exists."""
 
 from __future__ import annotations
 

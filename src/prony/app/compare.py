@@ -1,4 +1,4 @@
-"""What a person named and the terms in, the comparison out: from the store of this machine or of a server."""
+"""Compare stored experiments or jobs; the first one named is the baseline."""
 
 from __future__ import annotations
 

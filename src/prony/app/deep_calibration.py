@@ -1,4 +1,4 @@
-"""Equal runs of this machine in, its noise class, its false alarms and the level that it is tested at out."""
+"""Calibrate deeply: measure the machine's noise class, false alarm rate and test level by equal runs."""
 
 from __future__ import annotations
 

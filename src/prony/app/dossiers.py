@@ -1,4 +1,4 @@
-"""An experiment's id in, its ExperimentData out: all that a report is written from."""
+"""Gather the data that an experiment's report is written from."""
 
 from __future__ import annotations
 

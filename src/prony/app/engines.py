@@ -1,4 +1,4 @@
-"""A home in, a report of every engine that it has out: each is started once and asked."""
+"""Inspect the installed engines of a home: start each one and report what it can do."""
 
 from __future__ import annotations
 

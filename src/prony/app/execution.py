@@ -1,4 +1,4 @@
-"""Jobs in, result folders out, by the same `prony exec` that every executor calls."""
+"""Execute jobs in a `prony exec` child process and pass on its events."""
 
 from __future__ import annotations
 

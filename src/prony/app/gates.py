@@ -1,4 +1,4 @@
-"""An experiment in, the outcomes of its recipe's gates out; a regression is judged against the last good experiment."""
+"""Judge the gates of an experiment's recipe, regressions against the last good experiment."""
 
 from __future__ import annotations
 

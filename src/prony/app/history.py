@@ -1,4 +1,4 @@
-"""A store in, the histories of its series out: judged, shown, acknowledged, held against a baseline.
+"""Judge and show the histories of stored series; acknowledge changes and manage baselines.
 
 What is decided here is nothing: the store keeps, `analyse.history` judges. Each step takes an open connection, so that
 a server does the reading beside its work and the writing by its own writer.

@@ -1,4 +1,4 @@
-"""What a recipe asks of a device in, an error where this machine is not one out; and the facts of this machine."""
+"""Check that this machine meets a recipe's device requirements, and collect its facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failed attempts in, a refusal out for an address that fails too often."""
+"""Throttle addresses whose authentication fails too often."""
 
 from __future__ import annotations
 

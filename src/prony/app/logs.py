@@ -1,4 +1,4 @@
-"""An experiment or a job of this machine in, the logs beside its results out."""
+"""Find the log files beside the results of an experiment or a job on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments in, the comparison of their jobs in rows and columns out."""
+"""Compare the jobs of experiments in a matrix."""
 
 from __future__ import annotations
 

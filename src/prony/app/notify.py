@@ -1,4 +1,4 @@
-"""A message and an address in, whether it was taken out: our own signed webhook, or whatever apprise knows.
+"""Send notifications by signed webhook or through apprise.
 
 Addresses hold secrets: what is said of a failure never repeats one.
 """

@@ -1,4 +1,4 @@
-"""A result in, what is drawn of it out: distribution, timeline, cold against warm, and the machine's counters."""
+"""Build the charts of a result: distribution, timeline, cold starts and machine counters."""
 
 from __future__ import annotations
 

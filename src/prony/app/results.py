@@ -1,4 +1,4 @@
-"""A result folder in, its summary and its place in the store out; a folder left by a killed runner is mended first."""
+"""Summarise and record result folders, and repair those left by a killed runner."""
 
 from __future__ import annotations
 

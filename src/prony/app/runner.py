@@ -1,4 +1,4 @@
-"""Job files in, result folders out, events on standard output: the body of `prony exec`."""
+"""Run job files and write result folders, with events on standard output: the body of `prony exec`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments in, the report of the sweep over load that their jobs make out."""
+"""Build the sweep report over load of one or several experiments."""
 
 from __future__ import annotations
 

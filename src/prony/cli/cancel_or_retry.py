@@ -1,4 +1,4 @@
-"""An id of a job or of an experiment in, the one that it names changed out, and said which it was."""
+"""Cancel or retry a job or an experiment by its id, whichever the id names."""
 
 from __future__ import annotations
 

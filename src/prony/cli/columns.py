@@ -1,4 +1,4 @@
-"""Nouns of a server in, the cells of one line of a table out; every word of a stranger as it may be shown."""
+"""Format server objects as table rows, with untrusted text made safe to show."""
 
 from __future__ import annotations
 

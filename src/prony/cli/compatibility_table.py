@@ -1,4 +1,4 @@
-"""The lots of a recipe in, which agents fit each on the terminal out."""
+"""Print which agents fit each lot of a recipe."""
 
 from __future__ import annotations
 

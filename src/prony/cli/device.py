@@ -1,4 +1,4 @@
-"""A device and its compute units in, a page for a person out."""
+"""Print a device and its compute units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A document in, where it was asked for out: a file, standard output, or for HTML a place in the home."""
+"""Write a report where it was asked for: to a file, to standard output or, for HTML, into the home."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments in, an exit code out: finds the command and imports that one alone, so that every command starts fast."""
+"""Command line entry point: find the command, import that one alone and return its exit code."""
 
 from __future__ import annotations
 

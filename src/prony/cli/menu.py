@@ -1,4 +1,4 @@
-"""A person at a terminal in, commands out: each choice asks for what its command needs, shows the command and runs it.
+"""Interactive menu: ask for a command's options, show the command and run it.
 
 What is run is the very command that is shown, as a process of its own, so that whoever chose it can type it next time.
 """

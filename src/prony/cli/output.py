@@ -1,4 +1,4 @@
-"""Values in, text on the terminal out: JSON for programs, aligned columns for people."""
+"""Print to the terminal: JSON for programs, aligned columns for people."""
 
 from __future__ import annotations
 

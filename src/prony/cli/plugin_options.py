@@ -1,4 +1,4 @@
-"""A plug-in's name in, its options on the terminal out."""
+"""Print the options of a plug-in."""
 
 from __future__ import annotations
 

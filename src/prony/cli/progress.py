@@ -1,4 +1,4 @@
-"""Events of a run in, progress bars on the terminal out; plain lines where there is no terminal."""
+"""Show the progress of a run as bars on a terminal, or as plain lines elsewhere."""
 
 from __future__ import annotations
 

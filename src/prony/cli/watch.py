@@ -1,4 +1,4 @@
-"""Updates of a server in, progress on the terminal out; Ctrl-C in, a cancelled experiment out."""
+"""Follow an experiment on a server: show its progress, and cancel it on Ctrl-C."""
 
 from __future__ import annotations
 

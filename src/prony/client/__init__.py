@@ -1,4 +1,4 @@
-"""The use cases of a server over HTTP: one method for each operation of its API, nouns in and nouns out."""
+"""HTTP client of a server, with one method for each operation of its API."""
 
 from prony.client.api import Client
 

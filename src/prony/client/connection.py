@@ -1,4 +1,4 @@
-"""Requests in, answers out: time-outs, repeats of what is safe to repeat, downloads that are whole or not there."""
+"""HTTP connection to a server: time-outs, retries of safe requests, and complete or no downloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An event stream in, nouns out: what happens to an experiment, through every loss of the connection."""
+"""Follow a server's event streams: an experiment to its end with reconnects, or all changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A device, its engines and what its owner says of it in, the flat facts that `place.where` asks about out."""
+"""Collect the flat facts about a device that `place.where` asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lots with waiting jobs in, the order in which to serve them out."""
+"""Order lots with waiting jobs by priority and fair share."""
 
 from __future__ import annotations
 

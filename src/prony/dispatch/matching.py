@@ -1,4 +1,4 @@
-"""A job in, what it demands of a device out; a demand and a device's facts in, what the device lacks out."""
+"""Match jobs to devices: derive a job's demand, and list what a device lacks to meet it."""
 
 from __future__ import annotations
 

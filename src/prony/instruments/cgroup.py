@@ -1,4 +1,4 @@
-"""A process's control groups in, the limits that bind it out: the smallest on the way up to the root.
+"""Read the CPU and memory limits of a process's control groups.
 
 A limit on any ancestor binds all below it, so each hierarchy is walked from the leaf up. Versions 1 and 2 may be
 mounted side by side; both are asked. Needs nothing but the standard library.

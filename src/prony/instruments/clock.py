@@ -1,4 +1,4 @@
-"""This machine's clock in, facts about it out: what it is, its real step, what a reading costs, may it be trusted.
+"""Describe this machine's clock: its source, its step, the cost of a reading and whether to trust it.
 
 Needs nothing but the standard library: the engine's child reads the same clock.
 """

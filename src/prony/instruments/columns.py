@@ -1,4 +1,4 @@
-"""The rows of one run in, its requests as columns with the marks of which of them count out."""
+"""Hold the requests of one run as columns, with marks for those that count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This machine in, a reading of its own counters out: CPU times, pressure, throttling, swapping.
+"""Read this machine's counters: CPU times, pressure, throttling and swapping.
 
 Needs nothing but the standard library (psutil where there is no /proc).
 """

@@ -1,4 +1,4 @@
-"""Small files of /proc and /sys in, text and numbers out; what cannot be read is None.
+"""Read small files of /proc and /sys as text and numbers; None for what cannot be read.
 
 Every reader takes a path, so that a test can point it at files of its own. Needs nothing but the standard library.
 """

@@ -1,4 +1,4 @@
-"""The kernel's own account of a process's memory in, numbers by phase out; standard library only."""
+"""Read the memory of a process from the kernel: resident, and peak since a reset. Standard library only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two readings of the machine's counters in, what else it did between them and whether that spoils a number out."""
+"""Measure what else the machine did between two readings, and whether that contaminates a number."""
 
 from __future__ import annotations
 

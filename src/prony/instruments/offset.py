@@ -1,4 +1,4 @@
-"""Round trips between two clocks in, how far one is from the other out, and by how much that may be wrong."""
+"""Estimate the offset between two clocks and its uncertainty from round trips."""
 
 from __future__ import annotations
 

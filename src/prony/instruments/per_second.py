@@ -1,4 +1,4 @@
-"""Requests in, one row for each second of a load out: what was sent, what ended how, and how long it took."""
+"""Aggregate a load's requests by second: sent, ended, failed and latencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found in each reply of a run in, columns of numbers out: eight bytes a number, however many replies."""
+"""Keep the digests of a run's replies as compact columns of numbers."""
 
 from __future__ import annotations
 

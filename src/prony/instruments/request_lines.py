@@ -1,4 +1,4 @@
-"""Request logs of other programs in, a JSON object a line; requests with their places in time out, as samples are kept.
+"""Read request logs of other programs (JSON lines) and convert them to samples.
 
 Each line has `timestamp_start` and `timestamp_end` (seconds of the epoch, often whole ones), `latency_s` and `success`,
 and may have `operation_type` or `operation`, `error`, `http_status`, tokens and bytes. A line that has neither an id

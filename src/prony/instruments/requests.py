@@ -1,4 +1,4 @@
-"""Records and digests of requests in, the rows of a load's `samples.parquet` out."""
+"""Build and read the rows of a load's `samples.parquet`."""
 
 from __future__ import annotations
 

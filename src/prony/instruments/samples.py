@@ -1,4 +1,4 @@
-"""Sample and telemetry files: arrays in, Parquet out, and back."""
+"""Read and write sample and telemetry files in Parquet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CPU's own sensors in, its clock and its temperature out; None where it has none to read.
+"""Read the CPU's clock and temperature sensors; None where there are none.
 
 Needs nothing but the standard library.
 """

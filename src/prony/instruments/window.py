@@ -1,4 +1,4 @@
-"""The requests of one run in, the steady part of it that counts out."""
+"""Find the steady part of a run of requests: the measurement window."""
 
 from __future__ import annotations
 

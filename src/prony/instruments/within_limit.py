@@ -1,4 +1,4 @@
-"""One run's requests and a limit in, which of them are within it out: the one place that decides it."""
+"""Decide which requests of a run are within a limit. The only module that decides it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stretches of a rate and a seed in, the instants at which requests are due out.
+"""Draw the instants at which requests are due, from rates and a seed.
 
 Gaps are drawn as if one request a unit were due, and the units are then mapped through the inverse of the integrated
 rate. That is exact for a rate that changes, in a ramp as well as in a step. Draws are taken one after another from one

@@ -1,4 +1,4 @@
-"""An order in, rows of requests out: one client process.
+"""Client process of the load generator: carry out an order and record its requests.
 
 Started as `python -P -m prony.load.client`, maybe before there is an order. It hears the order's path on its standard
 input, opens its lines, says `{"ready": ...}` on its standard output, hears `start NS`, sends, and says `{"done": ...}`.

@@ -1,4 +1,4 @@
-"""Bytes of a request in, the stamps of its reply out: one connection on a raw socket.
+"""Send a request over one raw socket connection and timestamp its reply.
 
 Between a request and its reply nothing happens here but the send, the read, the clock and the wire's framing. The stamp
 of a read is the kernel's where it has one, so that a loop that comes late does not make a reply late; how late it came

@@ -1,4 +1,4 @@
-"""A URL in, the Endpoint that it names out; an Endpoint in, the address to connect to out."""
+"""Parse a URL into an Endpoint, and resolve an Endpoint to a socket address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepared requests and a schedule in, what became of every request out: the client processes are run from here."""
+"""Generate a load: start the client processes, run the schedule and collect every request's outcome."""
 
 from __future__ import annotations
 

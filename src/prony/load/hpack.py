@@ -1,4 +1,4 @@
-"""Headers in, an HTTP/2 header block out; a header block in, the few numbers that a wire needs out.
+"""Encode HTTP/2 headers and decode the few header values that a reply's framing needs.
 
 No block is ever decoded whole. The wire tells the server that it keeps no table (SETTINGS_HEADER_TABLE_SIZE is 0), so a
 name is one of the static table's or stands there in letters, and all that a reply's framing needs are decimal numbers:

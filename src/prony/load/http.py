@@ -1,4 +1,4 @@
-"""HTTP/1.1: parts of a request in, its bytes out; bytes of replies in, each whole one with its status out.
+"""HTTP/1.1 wire: write requests and recognise whole replies with their status.
 
 Replies are framed by httptools. A reply whose head was seen before, byte for byte, and which comes whole in one read is
 framed by its length alone: servers repeat themselves, and this is most of what framing a short reply costs.

@@ -1,4 +1,4 @@
-"""HTTP/2: parts of a request in, its frames out; frames of replies in, each whole one with its status out.
+"""HTTP/2 wire: frame requests and parse the frames of replies.
 
 One request at a time is in flight on a connection, as in HTTP/1.1: streams follow one another. The receive windows are
 as large as they may be, so that no reply ever waits for us; the server's windows are kept.

@@ -1,4 +1,4 @@
-"""How many connections are asked for in, nothing out, or the reason why this machine cannot open them."""
+"""Check that this machine can open as many connections as a load asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records of all client processes while they grow in, figures for a person who watches out."""
+"""Compute live figures of a load from the growing records of its client processes."""
 
 from __future__ import annotations
 

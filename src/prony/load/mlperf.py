@@ -1,4 +1,4 @@
-"""One of MLPerf's scenarios and the latencies of its queries in, its rules and whether the run is valid out.
+"""MLPerf scenarios: their rules, and whether a run's query latencies make it valid.
 
 A query is one request, or `samples_per_query` of them that are sent together: its latency is that of the last to end,
 counted from when the query was due (server) or sent (the streams). The one query of offline is all samples: as many as

@@ -1,4 +1,4 @@
-"""What the client processes left in, one table of all requests out, with the replies that were kept."""
+"""Merge the records of all client processes into one table of requests, with the kept replies."""
 
 from __future__ import annotations
 

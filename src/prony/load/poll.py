@@ -1,4 +1,4 @@
-"""Descriptors and instants in, calls out: the event loop of a client process.
+"""Event loop of a client process: call back on readable sockets and due instants.
 
 It knows nothing but sockets that became readable and instants that came. One instant matters more than the others, the
 one at which the next request is due: it is looked for between any two events, because a batch of sixty replies would

@@ -1,4 +1,4 @@
-"""What became of each request in, rows of integers in a file out, which another process may read while it grows.
+"""Record each request's outcome as a row of integers in a file that can be read while it grows.
 
 The file is a head of `HEAD` integers and then one row of `FIELDS` for each request. It is mapped piece by piece, so
 that its length does not count as memory of whoever writes it.

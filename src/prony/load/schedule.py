@@ -1,4 +1,4 @@
-"""A load in, its schedule out: when each request is due, or how many users there are from when on.
+"""Plan a load's schedule: when each request is due, or how many users there are when.
 
 Everything is decided here, before the first request and from a seed, so that the same load has the same schedule
 whatever the number of processes that send it.

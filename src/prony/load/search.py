@@ -1,4 +1,4 @@
-"""What each probe of a load showed in, the load to probe next out, and at last the highest that holds the SLO.
+"""Search for the highest load that holds the SLO, probe by probe.
 
 The load is doubled until it does not hold, then the gap between the highest that held and the lowest that did not is
 halved. A probe is judged on the share of good requests with its interval, so it holds, does not hold, or leaves it

@@ -1,4 +1,4 @@
-"""Kept replies in, blocks in a file out, written by a thread of its own so that the loop does not wait for the disk.
+"""Write kept replies to a file in a background thread, so that the loop does not wait for the disk.
 
 A block is: the request's index, its status, how many pieces, how many bytes; the stamp of each piece; the size of each
 piece; the bytes. A request's row says where its block begins. What waits to be written is bounded: a disk that cannot

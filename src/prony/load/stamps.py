@@ -1,4 +1,4 @@
-"""The kernel's receive time of a read in, nanoseconds on the axis of `perf_counter_ns` out.
+"""Convert the kernel's receive timestamps to the `perf_counter_ns` time axis.
 
 Linux tells with each read when its bytes reached the machine, on the clock of the day. Both clocks are read together,
 again and again while nothing else is to do, so that a clock that somebody sets does not move any stamp by much.

@@ -1,4 +1,4 @@
-"""An instant in, a wake-up at that instant out: absolute deadlines that an event loop can wait for.
+"""Timer: wake an event loop at an absolute instant.
 
 On Linux an alarm is a timerfd, exact to microseconds where the time-out of epoll only knows milliseconds. Elsewhere
 there is no descriptor, and whoever waits gives the time that is left as its time-out. An alarm only makes a process fit

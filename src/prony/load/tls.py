@@ -1,4 +1,4 @@
-"""TLS on a raw socket: what the kernel read in, what the server said out, with the kernel's stamps kept.
+"""TLS over a raw socket that keeps the kernel's receive timestamps.
 
 All lines of a client process share one context and the last session, so that a connection that must be opened again
 during the load costs less than the first.

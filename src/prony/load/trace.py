@@ -1,4 +1,4 @@
-"""A trace file in, when each request came and how long it was out.
+"""Read a trace file: when each request came and how many tokens it had.
 
 Three layouts. `jsonl`: one object a line, with one of the keys of `TIME_KEYS` and, where they are known, lengths in
 tokens under one of `INPUT_KEYS` and `OUTPUT_KEYS`. `mooncake`: the same with `timestamp` in ms and both lengths on

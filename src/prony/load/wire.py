@@ -1,4 +1,4 @@
-"""Bytes of one line in, whole replies out: what a protocol must say so that the line can time it."""
+"""Wire protocol interface: how a connection recognises whole replies in its bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an alarm waits for: text as a person writes it in, a condition that can be held against what happens out."""
+"""Parse an alarm's condition and test events against it."""
 
 from __future__ import annotations
 

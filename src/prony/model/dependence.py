@@ -1,4 +1,4 @@
-"""A metric in, whether the machine decides it out: a time, a rate, power and memory depend on what else runs there.
+"""Tell whether a metric depends on the machine: times, rates, power and memory do.
 
 A loss or an accuracy is computed: the same script tells the same number on a busy machine, only later.
 """

@@ -1,4 +1,4 @@
-"""What a person wants of a fact in, a comparison with its values out: `>=4`, `!=x`, `NVIDIA*`, or a plain value."""
+"""Parse a condition on a device fact (`>=4`, `!=x`, `NVIDIA*` or a plain value) and test values against it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line of `gates` in, what it asks of a job out: a bound on a metric, on a regression, or on the verdict."""
+"""Parse one line of `gates`: a bound on a metric, on a regression or on the verdict."""
 
 from __future__ import annotations
 

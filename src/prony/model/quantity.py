@@ -1,4 +1,4 @@
-"""Text as people write it in, numbers out: durations (`60s`), sizes (`2GiB`) and shares (`2%`).
+"""Parse and format durations (`60s`), sizes (`2GiB`) and shares (`2%`).
 
 A bare number is refused everywhere: nobody can tell 60 seconds from 60 nanoseconds. What Prony writes itself is text
 too, so that a job or a recipe reads the same after a trip through JSON.

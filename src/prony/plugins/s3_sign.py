@@ -1,4 +1,4 @@
-"""A request to an S3 store in, what signs it out (AWS Signature Version 4): a query, or headers.
+"""Sign S3 requests with AWS Signature Version 4, in the query or in headers.
 
 A signature in the address leaves the body out of account, so that a request can be made long before it is sent: one
 that is signed in its headers is refused a quarter of an hour later, this one after seven days.

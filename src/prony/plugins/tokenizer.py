@@ -1,4 +1,4 @@
-"""The path of a Hugging Face `tokenizer.json` in, a counter of tokens out."""
+"""Count tokens with a Hugging Face `tokenizer.json`."""
 
 from __future__ import annotations
 

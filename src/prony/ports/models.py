@@ -1,4 +1,4 @@
-"""The seam for model sources: a reference in a recipe in, files on this disk out."""
+"""Model source port: turn a recipe's model reference into files on disk, within a policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of plug-ins in, plug-ins out: found by entry points, loaded when chosen."""
+"""Find plug-ins by entry point and load the chosen ones."""
 
 from __future__ import annotations
 

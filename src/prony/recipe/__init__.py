@@ -1,4 +1,4 @@
-"""A recipe's text in, jobs out: the formats, the checks, the overrides and the matrix."""
+"""Recipes: read, check, override and expand them into jobs."""
 
 from prony.recipe.dump import dump
 from prony.recipe.expand import expand

@@ -1,4 +1,4 @@
-"""A document with its axes and facts in any spelling in, the same with each under its dotted path out."""
+"""Flatten the nested axes and facts of a document into dotted paths."""
 
 from __future__ import annotations
 

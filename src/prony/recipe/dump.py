@@ -1,4 +1,4 @@
-"""Recipe in, YAML text that loads to an equal recipe out."""
+"""Write a recipe as YAML that loads to an equal recipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipes that come with Prony in, examples with what each says of itself out."""
+"""List the example recipes that come with Prony."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipe in, jobs out: one for each combination of the matrix."""
+"""Expand a recipe's matrix into jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in one of three formats in, a parsed document out."""
+"""Parse text in one of the three recipe formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON text in, a parsed document out: strict, with the place of every key."""
+"""Parse JSON strictly, with the position of every key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recipe's text in, the Recipe with all that is needed to speak of its lines out."""
+"""Load a recipe from a file or from text, with the line of every key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix of a recipe in, its combinations or what is wrong with it out."""
+"""Check a recipe's matrix and duet, and list the combinations of the matrix."""
 
 from __future__ import annotations
 

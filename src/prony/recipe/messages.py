@@ -1,4 +1,4 @@
-"""A schema and a value that does not fit it in, a sentence for people out."""
+"""Describe what the schema expects of a value, in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A parsed document and options like `workload.batch_size=8` in, the document with them set out."""
+"""Set options like `workload.batch_size=8` in a parsed document."""
 
 from __future__ import annotations
 

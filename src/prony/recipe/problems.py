@@ -1,4 +1,4 @@
-"""Problems of a recipe in, one error that tells all of them out."""
+"""Collect the problems of a recipe into one error."""
 
 from __future__ import annotations
 

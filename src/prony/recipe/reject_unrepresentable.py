@@ -1,4 +1,4 @@
-"""A document as its format could say it in, one that a recipe can hold out."""
+"""Reject values that a format can express and a recipe cannot, such as dates and infinities."""
 
 from __future__ import annotations
 

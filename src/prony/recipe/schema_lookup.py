@@ -1,4 +1,4 @@
-"""A path into the recipe in, what the schema knows of that place out."""
+"""Look up what the recipe's schema says about a path."""
 
 from __future__ import annotations
 

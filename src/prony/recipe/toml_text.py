@@ -1,4 +1,4 @@
-"""TOML text in, a parsed document out: tomllib reads it, and a small locator finds where its keys stand."""
+"""Parse TOML with tomllib, and find the position of every key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A document in, a Recipe or the problems that keep it from being one out."""
+"""Validate a document as a recipe and describe its problems in plain words."""
 
 from __future__ import annotations
 

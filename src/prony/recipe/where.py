@@ -1,4 +1,4 @@
-"""A document in, the problems of what its `place.where` asks for out."""
+"""Check the facts and comparisons in a document's `place.where`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML text in, a parsed document out: the core schema of YAML 1.2, with the place of every key.
+"""Parse YAML by the core schema of YAML 1.2, with the position of every key.
 
 PyYAML reads the syntax and nothing more; what a plain word means is decided here. So `on`, `no`, `10:00:00`,
 `2024-01-01` and `1_000` stay the text that they are, and no tag can make anything but plain values.

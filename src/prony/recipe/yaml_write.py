@@ -1,4 +1,4 @@
-"""Plain values in, YAML text out that means the same under YAML 1.1 and under 1.2."""
+"""Write YAML text that means the same under YAML 1.1 and 1.2."""
 
 from __future__ import annotations
 

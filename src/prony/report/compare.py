@@ -1,4 +1,4 @@
-"""Entries in, who may be compared with whom and what may be said of them out: never more than the intervals allow."""
+"""Group comparable jobs and compute ratios to the fastest, never beyond what the intervals allow."""
 
 from __future__ import annotations
 

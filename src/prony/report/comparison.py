@@ -1,4 +1,4 @@
-"""A Comparison in, the rows that every face shows out: words, numbers and marks of each contrast."""
+"""Format the rows and sentences of a comparison for every output format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An experiment in, what its jobs cost out: the sentences, the rows of the table, and who named the price."""
+"""Format the costs of an experiment's jobs: sentences, table rows and the source of the prices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An entry in, the number, the word or the failure that a reader asks for out."""
+"""Read the numbers, labels and failures of an entry for reports."""
 
 from __future__ import annotations
 

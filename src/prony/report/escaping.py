@@ -1,4 +1,4 @@
-"""Text of strangers in, text that only shows itself out: names and messages come from models, engines and recipes."""
+"""Make untrusted text safe to show: names and messages come from models, engines and recipes."""
 
 from __future__ import annotations
 

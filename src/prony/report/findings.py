@@ -1,4 +1,4 @@
-"""An experiment in, plain sentences out: what was found, claimed only where intervals do not overlap."""
+"""State an experiment's findings in plain sentences, claimed only where intervals do not overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outcomes of gates in, the sentence that sums them up and the rows of their table out, for every face alike."""
+"""Format gate outcomes: a summary sentence and table rows for every output format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histories in, what a report says of an experiment's place in them out: sentences, and the rows of two tables."""
+"""Describe an experiment's place in its histories: sentences and the rows of two tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries in, plain sentences on their loads out: what went through, and how much of it failed."""
+"""State what loads achieved and how much of them failed, in plain sentences."""
 
 from __future__ import annotations
 

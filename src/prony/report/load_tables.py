@@ -1,4 +1,4 @@
-"""Entries that are loads in, the rows of their tables out: latency by percentile, and figures."""
+"""Format the table rows of loads: latencies by percentile, figures, causes of failure and agents."""
 
 from __future__ import annotations
 

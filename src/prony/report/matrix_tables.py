@@ -1,4 +1,4 @@
-"""A matrix in, the rows of its tables and its sentences out, for every face alike."""
+"""Format a matrix's table rows and sentences for every output format."""
 
 from __future__ import annotations
 

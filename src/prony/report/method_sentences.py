@@ -1,4 +1,4 @@
-"""An experiment in, a sentence for each way in which something was decided in it out, for every face alike."""
+"""State how an experiment's numbers, comparisons, histories and gates were judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An experiment in, the remarks that belong under its table out: each said once, with the jobs it speaks of."""
+"""Collect the remarks under an experiment's table, each once with the jobs it concerns."""
 
 from __future__ import annotations
 

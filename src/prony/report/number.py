@@ -1,4 +1,4 @@
-"""An Estimate in, the one way it is written out: digits that its interval supports, in a unit that suits its size."""
+"""Format an estimate with the digits that its interval supports, in a fitting unit."""
 
 from __future__ import annotations
 

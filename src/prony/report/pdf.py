@@ -1,4 +1,4 @@
-"""An HTML page in, the same as PDF out, printed by a browser that is at hand; or word that there is none."""
+"""Print an HTML page to PDF with an installed browser, or say that there is none."""
 
 from __future__ import annotations
 

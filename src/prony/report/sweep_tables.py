@@ -1,4 +1,4 @@
-"""A curve of a sweep in, the rows of its table and its claims in their order out, for every face alike."""
+"""Format a sweep's table rows and claims for every output format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An experiment in, the rows of its one table out, for the terminal, Markdown and HTML alike."""
+"""Build an experiment's main table for the terminal, Markdown and HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The instrument measured by itself on this machine: clock, harness and run-to-run noise in, a Calibration out."""
+"""Calibrate the instrument on this machine: clock, harness and run-to-run noise."""
 
 from __future__ import annotations
 

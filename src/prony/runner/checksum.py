@@ -1,4 +1,4 @@
-"""Files in, one checksum out: which bytes a model is made of."""
+"""Compute and verify the checksum of a model's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the clients of a load recorded in, what they say of themselves out: was it they who were slow?"""
+"""Describe the client side of a load, to show whether the clients themselves were slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command and how many users in, every request that they wrote down out.
+"""Run a load command once per user and collect the requests that it recorded.
 
 A user is one run of the command, with an empty folder for its requests (`BENCHMARK_OUTPUT_DIR`): a file of JSON lines
 there is read, whatever it is called. All of them end with this process, however it ends, or when their time is over.

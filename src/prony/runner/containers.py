@@ -1,4 +1,4 @@
-"""An image and a command in, the words that run it in a container out, by whichever engine is at hand.
+"""Build the command line that runs an image with the available container engine.
 
 Paths and ports are the same inside as outside, so that a command line means the same in both.
 """

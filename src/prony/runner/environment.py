@@ -1,4 +1,4 @@
-"""This machine, now, in; the contents of `environment.json` out."""
+"""Collect the contents of `environment.json`: this machine as it is now."""
 
 from __future__ import annotations
 

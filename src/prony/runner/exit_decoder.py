@@ -1,4 +1,4 @@
-"""How a process ended in, a reason that a person understands out."""
+"""Explain how a process ended as a failure with a readable reason."""
 
 from __future__ import annotations
 

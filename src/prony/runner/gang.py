@@ -1,4 +1,4 @@
-"""A part of a job in, the others of its gang met out: through the agent, which hears events and writes lines back.
+"""Gang member: meet the other parts of a job through the agent.
 
 A meeting is an event on standard output and, when all members have come, a line on standard input: what each said, and
 when all go on by this machine's clock.

@@ -1,4 +1,4 @@
-"""An engine's spawner as the runner sees it: an order in, an answer or a decoded failure out, within limits."""
+"""Host one engine's spawner process: send orders and return answers or decoded failures, within limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs in, result folders out, by the runner of their kind."""
+"""Run jobs with the runner of their kind, each into its result folder."""
 
 from __future__ import annotations
 

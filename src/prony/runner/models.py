@@ -1,4 +1,4 @@
-"""The model that a job names in, its files and facts out."""
+"""Fetch the model that a job names, and collect its facts."""
 
 from __future__ import annotations
 

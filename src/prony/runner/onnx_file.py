@@ -1,4 +1,4 @@
-"""An ONNX file in, what it declares out; weight bytes are stepped over, so a file of gigabytes costs milliseconds.
+"""Read what an ONNX file declares, skipping its weights.
 
 It needs no `onnx` package. This module is imported in the engine's child and must need nothing but the standard
 library and numpy.

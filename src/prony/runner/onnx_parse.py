@@ -1,4 +1,4 @@
-"""Bytes of an ONNX model in, its parts out: the numbers of ONNX's messages and fields live here and nowhere else.
+"""Parse the messages of an ONNX model. The only module that knows ONNX's field numbers.
 
 This module is imported in the engine's child and must need nothing but the standard library.
 """

@@ -1,4 +1,4 @@
-"""Bytes of a protobuf message in, its fields out; what is not asked for is stepped over, never read.
+"""Read the fields of a protobuf message, skipping those that are not needed.
 
 This module is imported in the engine's child and must need nothing but the standard library.
 """

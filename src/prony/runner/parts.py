@@ -1,4 +1,4 @@
-"""What the agents of a gang brought in, what is said of one run of all of them out, whatever kind of job it is."""
+"""Combine what a gang's agents report about one run, for any kind of job."""
 
 from __future__ import annotations
 

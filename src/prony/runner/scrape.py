@@ -1,4 +1,4 @@
-"""The address of a Prometheus page in, its numbers out, once a second, beside a load."""
+"""Scrape a Prometheus page beside a load."""
 
 from __future__ import annotations
 

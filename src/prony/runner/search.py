@@ -1,4 +1,4 @@
-"""A search's probes in, the load of the next one out: each judged on its requests."""
+"""Choose a search's next load from its probes, each judged on its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job has measured so far in, what it needs next out; and the order in which jobs take turns."""
+"""Decide which repetition a job needs next, and the order in which jobs take turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fleet in, its ASGI application out."""
+"""Build the ASGI application of a fleet."""
 
 from __future__ import annotations
 

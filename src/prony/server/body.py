@@ -1,4 +1,4 @@
-"""A request in, its JSON as a noun or its octets in pieces out: neither ever longer than its limit."""
+"""Read a request's body as JSON or as bytes, within its limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices in, server-sent events out, with a beat when there is nothing to tell."""
+"""Send server-sent events to clients, with a heartbeat when there is nothing to send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A host and a port in, a socket that listens there out; and a socket's address, as others find it."""
+"""Open the server's listening socket and name its address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A format and a level in, logging set up out: a line for each event, for people or as JSON, with the request's ids."""
+"""Set up the server's logging: one line per event, as text or JSON, with the request's ids."""
 
 from __future__ import annotations
 

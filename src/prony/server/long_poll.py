@@ -1,4 +1,4 @@
-"""Work that waits in, its answer out, unless whoever asked goes away or the server does."""
+"""Hold long polls and event streams open until an answer, a disconnect or a shutdown."""
 
 from __future__ import annotations
 

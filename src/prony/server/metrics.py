@@ -1,4 +1,4 @@
-"""What happens in a server in, the page that Prometheus reads out."""
+"""Count the server's metrics and render its Prometheus page."""
 
 from __future__ import annotations
 

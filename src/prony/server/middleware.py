@@ -1,4 +1,4 @@
-"""Every request in, its answer out with what all answers share: an id, safe headers, a count, a line in the log."""
+"""Edge middleware: give every answer an id, safe headers, a count and a log line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes in, the OpenAPI document out: with every refusal, the security scheme, and what is not JSON."""
+"""Build the OpenAPI document from the routes, with refusals, security and non-JSON bodies."""
 
 from __future__ import annotations
 

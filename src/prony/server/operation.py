@@ -1,4 +1,4 @@
-"""A route in, an operation out: checked for its role, its arguments bound, its refusals rendered, its traces left.
+"""Serve a route as an operation: check the role, bind arguments, render refusals, record the audit trail.
 
 FastAPI describes the operations for OpenAPI; the way from a request to the use case is our own, because agents by the
 thousand go it, and the general one costs several times as much.

@@ -1,4 +1,4 @@
-"""Errors in, problem documents out: every refusal looks the same, and none tells what is inside."""
+"""Render errors as problem documents that reveal nothing internal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nouns in, responses out: JSON straight from the model, tagged where it is polled, marked where it was repeated."""
+"""Build the server's responses: JSON, created, tagged for polling, and temporary files."""
 
 from __future__ import annotations
 

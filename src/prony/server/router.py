@@ -1,4 +1,4 @@
-"""A method and a path in, the operation that answers them out, in one look.
+"""Find the operation for a method and a path in one lookup.
 
 The general way tries one pattern after the other, and there are dozens. Here an id stands at one place of a path alone:
 after the noun.

@@ -1,4 +1,4 @@
-"""Options in, a running server out, until a signal ends it: address, lock, the file that tells where it is."""
+"""Run the server until a signal stops it: bind the address, hold the lock, write the address file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request for a page in, a file of the web application out: compressed beforehand, kept by browsers.
+"""Serve the web application's files, precompressed and cacheable.
 
 `site/` beside this module is what `make ui` builds from `ui/`. Nothing in it is secret, so nobody is asked who they
 are; what the pages show they ask of the API, which does ask.

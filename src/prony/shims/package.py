@@ -1,4 +1,4 @@
-"""`import prony` inside of a script in, `prony.emit` out: this file is the script's `prony/__init__.py`.
+"""Give scripts `prony.emit` by `import prony`. This file is the script's `prony/__init__.py`.
 
 Where Prony itself is installed under the script's interpreter, all else of it is found as ever.
 """

@@ -1,4 +1,4 @@
-"""Scores in the order of their runs in, where their level changed and how often chance alone would make it seem so out.
+"""Find the strongest level change in a series, and test it by permutation.
 
 The test is a permutation test of the strongest split: the order of the runs is shuffled, and each shuffle may choose
 its own best split, so nothing is assumed of the noise and nothing is gained by choosing. Where runs follow their

@@ -1,4 +1,4 @@
-"""The probabilities of many tests in, those probabilities adjusted for their number out."""
+"""Adjust the probabilities of many tests for the false discovery rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries counted in, what MLPerf's early-stopping rule says of them out.
+"""MLPerf's early-stopping rule for percentiles.
 
 A test has shown that a share `percentile` of all queries stays within a limit when, if the true share were any less,
 so few over the limit would be seen with a probability of at most 1 - confidence.

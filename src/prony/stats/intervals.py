@@ -1,4 +1,4 @@
-"""Values in, intervals of their mean, of a rate and of the difference of two rates out."""
+"""Intervals of a mean, of a rate and of the difference of two rates."""
 
 from __future__ import annotations
 

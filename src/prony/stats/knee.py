@@ -1,4 +1,4 @@
-"""Runs at several levels of load in, the level beyond which more brings hardly more out, if the runs support one.
+"""Find the knee of a load curve, if the runs support one.
 
 Two straight pieces that meet in a bend are fitted to the runs, each weighed by its own level, because noise grows with
 the value. The bend counts only where the slope after it is below a share of the slope before it by more than the

@@ -1,4 +1,4 @@
-"""Values in, the limits beyond which a value is called an outlier out; a label deletes nothing."""
+"""Compute fences and label outliers. A label deletes nothing."""
 
 from __future__ import annotations
 

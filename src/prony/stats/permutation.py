@@ -1,4 +1,4 @@
-"""Two sets of numbers, or the differences of pairs, in; how often chance alone would set them so far apart out.
+"""Permutation tests for two sets of numbers and for pairs.
 
 Nothing is assumed of the noise but that, were there no change, any run could as well have been one of the other set.
 The same numbers always give the same probability: every arrangement is looked at where there are few, and the same

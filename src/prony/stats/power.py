@@ -1,4 +1,4 @@
-"""Runs in, their noise and how many of them would show a change out; see `stats.spread` for the reverse."""
+"""Estimate the noise of runs, and how many runs would show a change. See `stats.spread` for the reverse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ordered numbers in, quantiles and the ranks of their distribution-free intervals out."""
+"""Quantiles, and the order-statistic ranks of their distribution-free intervals."""
 
 from __future__ import annotations
 

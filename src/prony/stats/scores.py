@@ -1,4 +1,4 @@
-"""Numbers in, bounded scores out: how many robust standard deviations each lies from the middle, at most three.
+"""Huber scores: distances from the median in robust standard deviations, capped at three.
 
 One spike of any size weighs three and no more. Scores do not know the unit, and those of the negative numbers are the
 same with the other sign; they are rounded, so that a last digit of the arithmetic decides nothing.

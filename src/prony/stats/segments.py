@@ -1,4 +1,4 @@
-"""A whole series in, the levels that it had out: for the picture, with everything known from the start."""
+"""Split a whole series into levels for plots, with all runs known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two sets of numbers in, by how much one lies above the other out, with an interval that holds for any distribution.
+"""Hodges-Lehmann shift between two sets of numbers or pairs, with a distribution-free interval.
 
 The value is that of Hodges and Lehmann: the median of all differences between a number of one set and one of the other
 (of pairs: of all means of two differences). The ends of its interval are two of these differences, chosen by the exact

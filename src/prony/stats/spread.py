@@ -1,4 +1,4 @@
-"""Runs in, where their variance lies and how small a change it lets us see out."""
+"""Split variance within and between runs, and compute the smallest change that the runs can show."""
 
 from __future__ import annotations
 

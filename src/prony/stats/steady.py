@@ -1,4 +1,4 @@
-"""One run's durations in order in, the position from which they are steady out."""
+"""Find where a run's durations become steady."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One number a run in, whether they pin down their median tightly enough to stop out."""
+"""Decide whether the runs pin down their median tightly enough to stop."""
 
 from __future__ import annotations
 

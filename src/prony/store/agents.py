@@ -1,4 +1,4 @@
-"""An open transaction and what an agent says in, its row kept and read out."""
+"""Rows of agents: enrol, read and change them in an open transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An open transaction in, alarms and what they found kept and read out."""
+"""Rows of alarms and incidents: add, read and change them in an open transaction."""
 
 from __future__ import annotations
 

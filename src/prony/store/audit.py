@@ -1,4 +1,4 @@
-"""An open transaction and entries in, the trail of who did what out: rows are added and grow old, never changed."""
+"""Rows of the audit trail: append, read and prune them in an open transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder that somebody offers in, an experiment with its jobs and results out, all of it checked."""
+"""Read and check an export or result folders, as an experiment with jobs and results."""
 
 from __future__ import annotations
 

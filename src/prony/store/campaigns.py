@@ -1,4 +1,4 @@
-"""An open transaction in; the rows of experiments that were made as campaigns out."""
+"""Read the rows of SARK campaigns in an open transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nouns in, rows out, and back."""
+"""Convert nouns to database rows and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An open transaction in; the batches of runs that confirm changes kept and read out."""
+"""Rows of confirming batches: add, end and read them in an open transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A home or a URL in, an engine out: connections set up, transactions that wait their turn, errors translated."""
+"""Open the database of a home or a URL: connections, transactions and error translation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders that are to go in, nothing left out: renamed first, so that no half-removed folder is ever in its place."""
+"""Delete folders by renaming them first, so that no half-removed folder is left in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result folder in, its nouns out, or the name of the file that is missing or damaged."""
+"""Read a result folder, and name the file that is missing or damaged."""
 
 from __future__ import annotations
 

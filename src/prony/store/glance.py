@@ -1,4 +1,4 @@
-"""A home in, one line for each experiment out: what `prony list` shows.
+"""List a home's experiments quickly for `prony list`.
 
 Standard library only, and read-only: nothing that is slow to import, and no waiting for a writer.
 """

@@ -1,4 +1,4 @@
-"""Environment variables in, the folder where everything is kept out."""
+"""Locate the home folder and what is kept in it."""
 
 from __future__ import annotations
 

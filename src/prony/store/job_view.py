@@ -1,4 +1,4 @@
-"""A row of the queue in, the job as people see it out."""
+"""Build the view of a queued job from its row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An open transaction in; who holds which job out, and their signs of life kept."""
+"""Rows of leases: find and renew them in an open transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An open transaction in; experiments as lists show them out: searched, sorted, with headlines, gates and trends."""
+"""List experiments in an open transaction: search, sort, headlines, gates and trends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An open transaction in; lots kept, found and counted out."""
+"""Rows of lots: store, find and count them in an open transaction."""
 
 from __future__ import annotations
 

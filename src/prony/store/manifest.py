@@ -1,4 +1,4 @@
-"""A folder in, the checksums of its files out, and back: is every file as it was?"""
+"""Compute and verify the checksums of an export's files."""
 
 from __future__ import annotations
 

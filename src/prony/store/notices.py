@@ -1,4 +1,4 @@
-"""An open transaction in, messages gathered, made ready, claimed and recorded in it out.
+"""Rows of notifications: gather, claim and record deliveries in an open transaction.
 
 A message waits in the database and not in a server, so that one that is killed loses none. Whoever sends it has claimed
 it before, for a while; if nothing is heard of it by then, another one sends it, under the same key.

@@ -1,4 +1,4 @@
-"""An open transaction in; the parts of a job that several agents run together lent, found and removed out.
+"""Rows of the parts of a gang job: lend, find and remove them in an open transaction.
 
 A part is a row of the queue for as long as its job is lent, so that leases, heartbeats and "one job a device" are the
 same for it as for any job. The job itself has a row without a device.

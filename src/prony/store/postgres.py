@@ -1,4 +1,4 @@
-"""A URL of PostgreSQL in, an engine out: our driver, sessions all alike, connections that notice a dead server."""
+"""Open a PostgreSQL database: driver, session settings and detection of dead connections."""
 
 from __future__ import annotations
 

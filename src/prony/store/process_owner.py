@@ -1,4 +1,4 @@
-"""A process in, the mark that tells it from every other one out, and back: does it still live?
+"""Identify a process across pid reuse, and tell whether it is still alive.
 
 Standard library only on Linux, because `prony list` asks.
 """

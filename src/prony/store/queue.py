@@ -1,4 +1,7 @@
-"""An open transaction in; jobs queued, lent, taken back and ended out. Which of these is right is decided elsewhere."""
+"""Rows of the queue: add, lend, put back and end jobs in an open transaction.
+
+Which of these is right is decided elsewhere.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An open transaction and nouns in, rows kept by the rules out: what may be added, replaced and ended.
+"""Rows of experiments, jobs and results, and the rules for adding, replacing and ending them.
 
 SQLite lets one writer in at a time. On PostgreSQL others write meanwhile: whoever reads a row in order to change it, or
 what hangs on it, locks it first: a place in the queue before the experiment, and that before its jobs, so that no two

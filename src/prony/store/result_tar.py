@@ -1,4 +1,4 @@
-"""A result folder in, one plain tar out, and back: how a result travels.
+"""Pack a result folder into a plain tar, and unpack it safely.
 
 A parcel holds regular files with relative names and nothing else: POSIX ustar, no compression, no extensions. The same
 folder gives the same bytes. Whoever opens one trusts nothing that it says.

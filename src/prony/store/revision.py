@@ -1,4 +1,4 @@
-"""A database file in, the revision of its schema out; standard library only, because `prony list` asks."""
+"""Read the schema revision of a database file. Standard library only, because `prony list` asks."""
 
 from __future__ import annotations
 

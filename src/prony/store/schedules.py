@@ -1,4 +1,4 @@
-"""An open transaction in, schedules and their fires kept and read out."""
+"""Rows of schedules and their fires: add, read and change them in an open transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A database of any age in, the same database at this Prony's schema out."""
+"""Upgrade or downgrade the database schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An open transaction in; series, points, changes and baselines kept and read out. What they mean is said elsewhere."""
+"""Rows of series, points, changes and baselines. What they mean is decided elsewhere."""
 
 from __future__ import annotations
 

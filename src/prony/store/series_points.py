@@ -1,4 +1,4 @@
-"""A result with its summary in, its place in a history out: which series it belongs to, and what it says there.
+"""Place a result in its history: the series it belongs to and its point there.
 
 A series is one benchmark with its parameters on one kind of machine. Versions are not part of that: a new engine,
 kernel or commit is a fact of a point, so that what it changed is seen.

@@ -1,4 +1,4 @@
-"""Nouns in, nouns out: everything that Prony keeps, in one home."""
+"""Store: everything that Prony keeps in one home, one transaction per method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An open transaction and tokens in, rows by which a secret is known out: added, found, used up, revoked, listed."""
+"""Rows of tokens: add, find, use, revoke and list them in an open transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations from many tasks in, each one's answer out: those that wait together share one durable transaction.
+"""Write to the database in one thread, with waiting operations sharing a transaction.
 
 A commit that reaches the disk costs far more than the statements in it. One thread does all the writing of a process,
 and takes as many operations into a transaction as have gathered while the last one was committed.

@@ -1,4 +1,4 @@
-"""Faults in, a real HTTP server on this machine out that speaks an agent's part of the API and misbehaves on order."""
+"""Real HTTP server with the agent's part of the API, for tests with faults."""
 
 from __future__ import annotations
 

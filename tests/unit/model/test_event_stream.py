@@ -1,4 +1,4 @@
-"""The body of an event stream in, its events out, wherever the pieces were cut."""
+"""Event streams are split into the same events wherever their bytes are cut."""
 
 from __future__ import annotations
 

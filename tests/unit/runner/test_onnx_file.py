@@ -1,4 +1,4 @@
-"""ONNX files in, declarations out: checked against the `onnx` package itself, and against damage."""
+"""ONNX declarations agree with the `onnx` package; damaged files are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder in, a real server over a real fleet out, in a thread of this process, and a client that talks HTTP to it."""
+"""Serve a real fleet over HTTP in a thread, with a client, for server tests."""
 
 from __future__ import annotations
 

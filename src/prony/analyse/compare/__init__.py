@@ -1,1 +1,1 @@
-"""Results in, findings on how they differ out."""
+"""Compare results: match jobs, test the differences and state the conclusions."""

@@ -1,4 +1,4 @@
-"""What was named and the terms in, the whole comparison out; refused where the numbers do not mean the same."""
+"""Compare experiments or jobs, and refuse where their numbers do not mean the same."""
 
 from __future__ import annotations
 

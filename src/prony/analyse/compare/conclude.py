@@ -1,4 +1,4 @@
-"""An effect, the direction of its metric and the smallest change that matters in, the conclusion out."""
+"""Draw a conclusion from an effect, the metric's direction and the smallest relevant change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two entries in, everything in which they are not the same out, and which of it forbids to compare their numbers.
+"""List the differences between two entries, and which of them forbid comparing their numbers.
 
 The machine, the bytes of the model and the settings must be the same; software may differ, for that is what one mostly
 compares. How many runs there are, where files lie and what a job is called do not matter.

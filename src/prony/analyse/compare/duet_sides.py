@@ -1,4 +1,4 @@
-"""The entries of a duet in, its two sides out: what was handed out run by run is put together again.
+"""Assemble the two sides of a duet from the runs of its entries.
 
 Where enough pairs are left of which both runs counted, both sides keep only these, so that the runs with one index were
 made together; else each keeps all of its own, and they are compared as two sets.

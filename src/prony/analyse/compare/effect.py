@@ -1,4 +1,4 @@
-"""The runs of two sides in, the effect between them out, or the reason why there is none."""
+"""Estimate the effect between the runs of two sides, or say why there is none."""
 
 from __future__ import annotations
 

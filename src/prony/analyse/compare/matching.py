@@ -1,4 +1,4 @@
-"""The jobs of what was named in, which two are compared with each other out, and who has no partner."""
+"""Pair the jobs to be compared, and list those without a partner."""
 
 from __future__ import annotations
 

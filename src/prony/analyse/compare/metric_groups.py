@@ -1,4 +1,4 @@
-"""The keys of two summaries in, which of them decide and which stand behind those out.
+"""Choose the metrics of a comparison: headlines that decide and those shown behind them.
 
 Medians, tails and means of the same runs rise and fall together: they are one family, and only its headline counts when
 the number of tests is corrected for. What a family's own headline lacks is told there and decides nothing.

@@ -1,4 +1,4 @@
-"""Two entries and what to compare of them in, one contrast for each metric out: first drawn up, then concluded.
+"""Contrast two jobs metric by metric: draft the tests first, then judge them after correction.
 
 Between the two steps stands the correction for how many are tested at once, which needs to see them all.
 """

@@ -1,4 +1,4 @@
-"""A contrast in, one English sentence out: by how much, how sure, on how many runs, and what would settle it."""
+"""Describe a contrast in one English sentence."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The results of one benchmark over time in, what changed among them out."""
+"""History: detect, confirm and describe changes in one benchmark's results over time."""

@@ -1,4 +1,4 @@
-"""Neighbouring points in, what else changed between them out, and whether that was the machine and not the code."""
+"""Find what else changed at a change point, and whether the machine rather than the code moved."""
 
 from __future__ import annotations
 

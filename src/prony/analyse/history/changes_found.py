@@ -1,4 +1,4 @@
-"""A course and the points behind it in, the changes as a person is told of them out, and how the series stands."""
+"""List the changes of a series and its current state, keeping earlier names and decisions."""
 
 from __future__ import annotations
 

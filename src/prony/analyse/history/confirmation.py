@@ -1,4 +1,4 @@
-"""Pairs of runs, the old version and the new one in turn on one machine, in; whether a suspicion was right out.
+"""Decide by pairs of old and new runs on one machine whether a suspected change is real.
 
 What happens to the machine happens to both of a pair, so drift, moods and neighbours fall out of their difference.
 """

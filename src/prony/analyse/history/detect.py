@@ -1,4 +1,4 @@
-"""The runs of one level and one more in, what the last ones say out: a new level, a drift, a suspicion, or nothing.
+"""Detect a new level, a drift or a suspicious run at the end of a series.
 
 Numbers here are logarithms turned so that more is worse: a unit is a constant that falls out, and a rate is judged as
 its inverse is.

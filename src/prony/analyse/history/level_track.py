@@ -1,4 +1,4 @@
-"""The runs of a series in their order in, its course out: the levels it had, what began each, and how it stands.
+"""Track the levels of a series run by run: where each began and how the series stands.
 
 A course can be taken up where it was left: each new run is judged once, with what is known by then. So the same runs
 give the same course, whether they came one by one or all at once.

@@ -1,4 +1,4 @@
-"""Points in, the numbers that can be judged out, as logarithms turned so that more is worse; and what cannot be."""
+"""Select the points of a history that can be judged, as logarithms where more is worse."""
 
 from __future__ import annotations
 

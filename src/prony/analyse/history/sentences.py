@@ -1,4 +1,4 @@
-"""A change in, one English sentence out: what, by how much, how sure, on how many runs; and what would settle it."""
+"""Describe a change in a history, and the state of a series, in English sentences."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The requests of a load in, one number a run, their estimates and the verdict out."""
+"""Analyse a load's requests: metrics per run, estimates and the verdict."""

@@ -1,4 +1,4 @@
-"""Runs of a load in, estimates with their intervals out: one number a run decides, requests are never pooled."""
+"""Estimate a load's metrics from one number per run; requests of different runs are never pooled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run's requests and the limits of a request in, which of them met every limit out."""
+"""Mark the requests that met every per-request limit of the SLO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run's requests in, what was measured of each of them out: end to end, first byte, lateness, quality."""
+"""Measure each request of a run: end-to-end latency, first byte, lateness and quality."""
 
 from __future__ import annotations
 

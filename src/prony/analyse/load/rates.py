@@ -1,4 +1,4 @@
-"""One run's requests in, the metrics that have one number a run out: what went through in the window, by its time."""
+"""Compute a run's rates over its measurement window: throughput, goodput and requests in flight."""
 
 from __future__ import annotations
 

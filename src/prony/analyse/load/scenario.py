@@ -1,4 +1,4 @@
-"""One run of an MLPerf scenario in, what MLPerf's own rules say of it out."""
+"""Judge one run of an MLPerf scenario by MLPerf's own rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The probes of a search in, the highest load that held the SLO and the runs that show it out."""
+"""Find the highest load that held the SLO among the probes of a search."""
 
 from __future__ import annotations
 

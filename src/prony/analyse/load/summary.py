@@ -1,4 +1,4 @@
-"""A job that loads a service, its result and its requests in, the summary out."""
+"""Summarise a job that loads a service from its result and its requests."""
 
 from __future__ import annotations
 

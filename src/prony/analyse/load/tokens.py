@@ -1,4 +1,4 @@
-"""One run's requests in, what their tokens say out: the first one, the gaps, the pace, and the rates."""
+"""Compute token metrics of one run: first token, gaps between tokens and token rates."""
 
 from __future__ import annotations
 

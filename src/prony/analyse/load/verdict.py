@@ -1,4 +1,4 @@
-"""Evidence of a load in, verdict out: every rule is asked, and the worst reason decides."""
+"""Judge the measurement of a load: ask every rule and let the worst reason decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The samples of a load in, the requests of each run with the marks of which of them count out."""
+"""Split a load's samples into runs and mark the requests inside each measurement window."""
 
 from __future__ import annotations
 

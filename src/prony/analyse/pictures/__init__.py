@@ -1,1 +1,1 @@
-"""Results in, what is drawn of them out: distributions, timelines, starts."""
+"""Prepare data for charts: distributions and timelines of runs."""

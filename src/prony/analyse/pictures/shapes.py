@@ -1,4 +1,4 @@
-"""Numbers of runs in, bins, shares and buckets out: what a chart draws of any number of samples."""
+"""Bin and bucket samples for charts: histograms, cumulative shares and timelines."""
 
 from __future__ import annotations
 

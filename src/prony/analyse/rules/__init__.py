@@ -1,1 +1,1 @@
-"""Evidence in, reasons out: one module for each thing that can be wrong with a number."""
+"""Validity rules: one module for each thing that can be wrong with a measurement."""

@@ -1,1 +1,1 @@
-"""Results that differ in load in, the knee, the limit of throughput and the highest load that holds the SLO out."""
+"""Sweeps over load: find the knee, the throughput limit and the highest load within the SLO."""

@@ -1,4 +1,4 @@
-"""The levels of one curve in, what may be claimed of it out: knee, limit of throughput, highest load within the SLO."""
+"""State the knee, the throughput limit and the highest load within the SLO of one curve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries of loads in, the curves they make out: those that differ in how much load there was and in nothing else."""
+"""Group load jobs into curves of levels that differ in the amount of load alone."""
 
 from __future__ import annotations
 

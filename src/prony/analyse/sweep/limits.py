@@ -1,4 +1,4 @@
-"""The runs of one level and the limits of an SLO in, whether each was held out: by observed values, never between two.
+"""Check each SLO limit at one load level by observed values, never interpolated.
 
 A percentile is the nearest rank of each run, with failed requests as ones that never ended; the ends over runs decide.
 """

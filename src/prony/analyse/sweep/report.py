@@ -1,4 +1,4 @@
-"""Loads in, the report of the sweep that they make out."""
+"""Build the report of a sweep from the jobs of its load levels."""
 
 from __future__ import annotations
 

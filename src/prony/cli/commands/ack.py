@@ -1,4 +1,4 @@
-"""`prony ack`: a change in, noted as known out; it is told no more."""
+"""`prony ack`: mark a change as known, so that it is not reported again."""
 
 from __future__ import annotations
 

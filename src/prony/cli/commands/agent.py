@@ -1,4 +1,4 @@
-"""`prony agent`: this device in, an agent of a server out; and what the device is, lacks and reaches."""
+"""`prony agent`: run this device as an agent of a server, or inspect, validate and test it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prony agents`: a server in, its agents out; and what a person may do with one."""
+"""`prony agents`: list the agents of a server; drain, reset or remove one."""
 
 from __future__ import annotations
 

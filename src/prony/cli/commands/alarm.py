@@ -1,4 +1,4 @@
-"""`prony alarm`: a condition and addresses in, an alarm out, that a server raises; and what people do with one."""
+"""`prony alarm`: add, list, show, test and remove alarms."""
 
 from __future__ import annotations
 

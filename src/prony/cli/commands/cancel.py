@@ -1,4 +1,4 @@
-"""`prony cancel`: a job or an experiment on a server in, its end out."""
+"""`prony cancel`: stop a job or an experiment on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prony check`: a recipe in; what is wrong with it, what it becomes and who could run it out."""
+"""`prony check`: say what is wrong with a recipe, which jobs it becomes and who could run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prony compare`: experiments or jobs in, what got worse, better or stayed the same out; exit code 1 if worse."""
+"""`prony compare`: compare experiments or jobs with a baseline; exit code 1 if something got worse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prony delete`: an experiment in, nothing of it left out."""
+"""`prony delete`: delete an experiment and its result folders."""
 
 from __future__ import annotations
 

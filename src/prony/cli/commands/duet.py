@@ -1,4 +1,4 @@
-"""`prony duet`: two sides of one recipe in, run in turns on one machine, and what differs between them out."""
+"""`prony duet`: run two sides of a recipe in turns on one machine and compare them."""
 
 from __future__ import annotations
 

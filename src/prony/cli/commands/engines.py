@@ -1,4 +1,4 @@
-"""`prony engines`: this machine in, its engines with interpreter, version, units and precisions out; and adding one."""
+"""`prony engines`: list this machine's engines with interpreter, version, units and precisions; or add one."""
 
 from __future__ import annotations
 

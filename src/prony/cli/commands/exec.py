@@ -1,4 +1,4 @@
-"""`prony exec`: job files in, result folders out. What every executor calls, and all that it calls."""
+"""`prony exec`: run job files and write result folders. The only command that executors call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prony export`: an experiment in, a folder that can be carried elsewhere out."""
+"""`prony export`: copy an experiment to a folder that can be imported elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prony gates`: an experiment in, whether its gates hold out."""
+"""`prony gates`: judge the gates of an experiment; exit code 1 where one fails."""
 
 from __future__ import annotations
 

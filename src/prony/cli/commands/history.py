@@ -1,4 +1,4 @@
-"""`prony history`: a recipe's name or a series in, its results over time with what changed out."""
+"""`prony history`: show a benchmark's results over time and what changed."""
 
 from __future__ import annotations
 

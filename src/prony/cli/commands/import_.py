@@ -1,4 +1,4 @@
-"""`prony import`: what was measured elsewhere in, stored experiments out."""
+"""`prony import`: store experiments that were measured elsewhere."""
 
 from __future__ import annotations
 

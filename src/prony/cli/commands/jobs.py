@@ -1,4 +1,4 @@
-"""`prony jobs`: a server in, its jobs out; or one of them with all that was tried."""
+"""`prony jobs`: list the jobs of a server, or show one with all its attempts."""
 
 from __future__ import annotations
 

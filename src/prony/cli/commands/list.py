@@ -1,4 +1,4 @@
-"""`prony list`: the home, or a server, in; one line for each experiment out."""
+"""`prony list`: list the newest experiments of the home or of a server."""
 
 from __future__ import annotations
 

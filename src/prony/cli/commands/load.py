@@ -1,4 +1,4 @@
-"""`prony load`: an address in, requests to it and their latencies out; no recipe."""
+"""`prony load`: send load to an address and show its latencies, without a recipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prony logs`: a job in, what its runner, its engine or its service printed out."""
+"""`prony logs`: print the log of a job's runner, engine or service."""
 
 from __future__ import annotations
 

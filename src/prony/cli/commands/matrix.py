@@ -1,4 +1,4 @@
-"""`prony matrix`: experiments in, a comparison of their configurations out."""
+"""`prony matrix`: compare the configurations of experiments in rows and columns."""
 
 from __future__ import annotations
 

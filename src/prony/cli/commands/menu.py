@@ -1,4 +1,4 @@
-"""`prony menu`: a person in, the command that they want out, asked for step by step."""
+"""`prony menu`: choose a command and its options step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prony mock`: options in, a server with known truth out, until it is stopped."""
+"""`prony mock`: serve a mock API whose timing is known exactly, until it is stopped."""
 
 from __future__ import annotations
 

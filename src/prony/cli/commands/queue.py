@@ -1,4 +1,4 @@
-"""`prony queue`: a server in, what waits and why out."""
+"""`prony queue`: show which jobs wait on a server, and why."""
 
 from __future__ import annotations
 

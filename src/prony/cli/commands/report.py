@@ -1,4 +1,4 @@
-"""`prony report`: an experiment in, a document out."""
+"""`prony report`: write the report of an experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prony rerun`: an earlier experiment in, the same recipe run again out."""
+"""`prony rerun`: run the recipe of an earlier experiment again."""
 
 from __future__ import annotations
 

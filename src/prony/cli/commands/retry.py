@@ -1,4 +1,4 @@
-"""`prony retry`: a job or an experiment on a server in, another attempt out."""
+"""`prony retry`: retry a job, or an experiment's unsuccessful jobs, on a server."""
 
 from __future__ import annotations
 

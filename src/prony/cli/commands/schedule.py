@@ -1,4 +1,4 @@
-"""`prony schedule`: a recipe and times in, a schedule out, that a server fires; and what people do with one."""
+"""`prony schedule`: add, list, pause, resume, run and remove schedules that a server fires."""
 
 from __future__ import annotations
 

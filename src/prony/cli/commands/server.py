@@ -1,4 +1,4 @@
-"""`prony server`: a home or a database in, a server for agents and clients out, until it is stopped."""
+"""`prony server`: serve experiments to agents and clients until it is stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prony show`: an experiment in, its numbers on the terminal out."""
+"""`prony show`: print an experiment's numbers on the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prony sweep-report`: experiments in, where their loads saturate out."""
+"""`prony sweep-report`: say where loads saturate and which load holds the SLO."""
 
 from __future__ import annotations
 

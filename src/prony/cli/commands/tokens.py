@@ -1,4 +1,4 @@
-"""`prony tokens`: a database in, its tokens out, made, listed and revoked; and the trail of who did what.
+"""`prony tokens`: make, list and revoke a database's tokens, and read its audit trail.
 
 It works on the database itself: the first token must be made before any server asks for one.
 """

@@ -1,4 +1,4 @@
-"""`prony watch`: an experiment on a server in, all that happens to it out, until it has ended."""
+"""`prony watch`: follow an experiment on a server until it has ended."""
 
 from __future__ import annotations
 

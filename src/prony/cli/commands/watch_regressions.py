@@ -1,4 +1,4 @@
-"""`prony watch-regressions`: every history in, what is open among their changes out, and an exit code for a build."""
+"""`prony watch-regressions`: list the open changes of all histories, with an exit code for builds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This machine in, its fingerprint out: what it is, what it runs, and two hashes that say what may be compared."""
+"""Detect what this machine is and runs, with two hashes that say which results are comparable."""
 
 from __future__ import annotations
 

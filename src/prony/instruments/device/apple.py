@@ -1,4 +1,4 @@
-"""What macOS answers (sysctl, system_profiler) in, a Mac's hardware out."""
+"""Detect a Mac's hardware with sysctl and system_profiler."""
 
 from __future__ import annotations
 

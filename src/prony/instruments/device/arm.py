@@ -1,4 +1,4 @@
-"""The two numbers by which an ARM core tells what it is in, its name out."""
+"""Name an ARM core or chip from its implementer and part numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of /proc/cpuinfo in, what the CPU is called and can do out."""
+"""Parse /proc/cpuinfo into the CPU's name and features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/sys/class/drm in, the AMD and Intel GPUs (and NVIDIA's without its driver) of a Linux machine out."""
+"""Find AMD and Intel GPUs (and NVIDIA's without its driver) in /sys/class/drm on Linux."""
 
 from __future__ import annotations
 

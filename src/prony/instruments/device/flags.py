@@ -1,4 +1,4 @@
-"""A CPU's flags in, those that decide which kernels a model runs on out, by the names that Linux gives them."""
+"""Select the CPU flags that decide which kernels a model runs on, by Linux's names."""
 
 from __future__ import annotations
 

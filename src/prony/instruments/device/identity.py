@@ -1,4 +1,4 @@
-"""What a machine is and runs in, two short hashes that say what may be compared out."""
+"""Hash a machine's hardware and its software into two ids for comparability."""
 
 from __future__ import annotations
 

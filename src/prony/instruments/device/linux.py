@@ -1,4 +1,4 @@
-"""/proc and /sys in, a Linux machine's hardware and its CPU's microcode out."""
+"""Detect a Linux machine's hardware and CPU microcode from /proc and /sys."""
 
 from __future__ import annotations
 

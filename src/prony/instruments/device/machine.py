@@ -1,4 +1,4 @@
-"""Firmware tables in, what the machine is sold as and what it runs inside of out."""
+"""Read the machine's product name, hypervisor and container from firmware tables and the system."""
 
 from __future__ import annotations
 

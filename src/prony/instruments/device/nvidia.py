@@ -1,4 +1,4 @@
-"""NVIDIA's management library in, what each of its GPUs is out. The vendor's package is imported only in here."""
+"""Describe NVIDIA GPUs through NVML. The vendor's package is imported only in here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This interpreter and its operating system in, the software that can change a number out."""
+"""Describe the software that can change a measurement: system, interpreter, drivers and kernel variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/sys/devices/system in, how many cores of which kind, caches and memory nodes a machine has out."""
+"""Read the CPU topology, caches and memory nodes from /sys/devices/system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Windows registry in, a PC's hardware out."""
+"""Detect a PC's hardware from the Windows registry."""
 
 from __future__ import annotations
 

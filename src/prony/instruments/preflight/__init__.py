@@ -1,4 +1,4 @@
-"""This machine in, how it is right now and what of that would make a measurement noisy out."""
+"""Preflight checks: how the machine is right now, and what would make a measurement noisy."""
 
 from __future__ import annotations
 

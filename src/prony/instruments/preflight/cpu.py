@@ -1,4 +1,4 @@
-"""Seen values in, the conditions of the CPU out: who else uses it, how fast it may run, how warm it is."""
+"""Preflight checks of the CPU: foreign load, clock, throttling, temperature and limits."""
 
 from __future__ import annotations
 

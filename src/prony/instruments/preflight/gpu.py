@@ -1,4 +1,4 @@
-"""NVIDIA's management library in, how each GPU is right now and whether that spoils a number out."""
+"""Preflight checks of NVIDIA GPUs: read their state and judge it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/proc and /sys in, how a Linux machine is right now out: one value a name, None where it does not tell."""
+"""Read the current state of a Linux machine from /proc and /sys; None for what is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""psutil in, how a machine without /proc is right now out: the few values that macOS and Windows tell."""
+"""Read the current state of a machine without /proc through psutil (macOS, Windows)."""
 
 from __future__ import annotations
 

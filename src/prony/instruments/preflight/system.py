@@ -1,4 +1,4 @@
-"""Seen values in, the conditions of all but the CPU out: power, memory, disk, and what the system runs inside of."""
+"""Preflight checks of power, memory, disk, virtualisation and the rest beside the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One seen value in, one condition out: the few shapes that every check has."""
+"""Build the condition of one preflight check from the value that was seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scripts told in, `samples.parquet` of a script and the one number of each run out.
+"""Build the rows of a script's `samples.parquet`, and reduce them to one number per run.
 
 A row is one number that a script told: when (monotonic nanoseconds of this machine, and the instant by the script's
 own account), its name, unit, step, rank and labels as they were told, the node it is of where there are several, and

@@ -1,4 +1,4 @@
-"""A job that executes a script, its result and what the script told in, the summary out."""
+"""Summarise a job that executes a script, from its result and the numbers the script reported."""
 
 from __future__ import annotations
 

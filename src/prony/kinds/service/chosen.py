@@ -1,4 +1,4 @@
-"""A service's workload in, the plug-ins that it names with their options checked out."""
+"""Load the plug-ins that a service workload names, with their options checked."""
 
 from __future__ import annotations
 

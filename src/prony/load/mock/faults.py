@@ -1,4 +1,4 @@
-"""A seed and shares in, the fault of each request out, in the order in which requests come."""
+"""Draw the mock server's faults from a seed, one decision per request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stamps of the mock in, its truth out: how late each chunk was, when requests came, how many were in flight.
+"""Record what the mock server really did: lateness of chunks, arrivals and requests in flight.
 
 Everything is kept as plain integers in arrays, because it is kept while chunks are due. Counts are of all that was;
 quantiles are of the last `_MOST` values.

@@ -1,4 +1,4 @@
-"""Bytes of one connection in, whole requests out; heads of small answers besides."""
+"""Parse HTTP requests for the mock server and build its small answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens in, the lines and answers of Ollama's API out: generate, chat, tags and version.
+"""Mock Ollama's API: generate, chat, tags and version.
 
 Durations are those of the schedule, in nanoseconds; tokens of a prompt are words between white space.
 """

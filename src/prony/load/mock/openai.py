@@ -1,4 +1,4 @@
-"""Tokens in, the events and answers of OpenAI's API out: chat, text completions, embeddings, the list of models.
+"""Mock OpenAI's API: chat, text completions, embeddings and the list of models.
 
 Tokens of a prompt are words between white space, and `system_fingerprint` says so: no tokenizer is here.
 """

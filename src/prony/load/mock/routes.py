@@ -1,4 +1,4 @@
-"""A request in, its plan out: which API it speaks to, and what that answers."""
+"""Route the mock server's requests to the API that answers them."""
 
 from __future__ import annotations
 

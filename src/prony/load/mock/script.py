@@ -1,4 +1,4 @@
-"""A voice and a number of tokens in, the bytes of each chunk out: made once, joined by what is each request's own.
+"""Build the chunks of the mock server's answers, cached for requests that ask alike.
 
 A stream's events differ between requests only in their beginning (id, time, model): the lead. A unit is what leaves at
 one instant, as the pieces that the lead joins, in HTTP's chunked coding.

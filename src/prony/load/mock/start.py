@@ -1,4 +1,4 @@
-"""Options in, a server with known truth out: in a process of its own, which ends with whoever started it.
+"""Start a mock server in a child process that ends with its parent.
 
 `prony.load.mock.server` is that process. It says when each chunk of a stream was due and when it was really written,
 so that what a client reports can be held against it.

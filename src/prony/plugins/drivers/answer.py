@@ -1,4 +1,4 @@
-"""What a model said, piece by piece, in; the digest of its reply out."""
+"""Build the digest of a generated reply from its pieces of text, reasoning and tool calls."""
 
 from __future__ import annotations
 

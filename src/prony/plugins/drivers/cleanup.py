@@ -1,4 +1,4 @@
-"""What removes things in, a block out that leaves none behind when it fails."""
+"""Call a clean-up function when a block fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A shell command in, nothing but that command out: it loads the service itself, once for each user."""
+"""Driver for a shell command that loads the service itself, run once for each user."""
 
 from __future__ import annotations
 

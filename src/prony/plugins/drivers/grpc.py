@@ -1,4 +1,4 @@
-"""A gRPC server in, calls of its health check and what it said out."""
+"""Driver for the gRPC health check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts in, Ollama's `/api/chat` or `/api/generate` out, and what their replies were."""
+"""Driver for Ollama's `/api/chat` and `/api/generate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts and how a server is asked in, the requests of a driver that generates text out."""
+"""Build the requests of a text-generating driver from prompts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked in, how many requests are made beforehand out; and which keys they are about."""
+"""Decide how many requests a driver prepares, and which keys they use."""
 
 from __future__ import annotations
 

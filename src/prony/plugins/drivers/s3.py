@@ -1,4 +1,4 @@
-"""An S3 store in, objects put and got and what became of them out."""
+"""Driver for S3 object stores: put and get objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An endpoint in, a connected blocking socket out: for what drivers do before and after a load."""
+"""Open a blocking socket to an endpoint for what drivers do before and after a load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places in a reply's body in, the instants at which they had arrived out."""
+"""Find when each position in a reply's body had arrived."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Core ML model in, the same loaded for the asked compute unit of a Mac out."""
+"""Engine for Core ML models on a Mac's CPU, GPU and Neural Engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A TFLite file in, an interpreter of LiteRT on the CPU out."""
+"""Engine for TFLite models with LiteRT on the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs as an engine tells them in, the same with what only the ONNX file says out: axis names, bounds, sizes."""
+"""Complete a model's input signature from its ONNX file: axis names, bounds and sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An ONNX file in, a session of ONNX Runtime on the asked execution provider out, and never on another one."""
+"""Engine for ONNX models with ONNX Runtime, on the requested execution provider and never on another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recipe's options in, session and provider options of ONNX Runtime out."""
+"""Set a recipe's options on ONNX Runtime's session and execution provider."""
 
 from __future__ import annotations
 

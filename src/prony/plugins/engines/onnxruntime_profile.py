@@ -1,4 +1,4 @@
-"""A profile that ONNX Runtime wrote in, the share of nodes that each provider really ran out."""
+"""Compute from an ONNX Runtime profile the share of nodes that each provider ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Execution providers of ONNX Runtime in, compute units out: their names, options and what may be asked of them."""
+"""Compute units of ONNX Runtime: names, options and abilities of its execution providers."""
 
 from __future__ import annotations
 

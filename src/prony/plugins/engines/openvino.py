@@ -1,4 +1,4 @@
-"""An ONNX, OpenVINO or TFLite file in, a model compiled by OpenVINO for the asked device out."""
+"""Engine for ONNX, OpenVINO and TFLite models with OpenVINO on the requested device."""
 
 from __future__ import annotations
 

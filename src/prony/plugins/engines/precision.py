@@ -1,4 +1,4 @@
-"""Types of weights or layers in, the one word for the precision that a model computes in out."""
+"""Name the precision that a model computes in, from the types of its weights or layers."""
 
 from __future__ import annotations
 

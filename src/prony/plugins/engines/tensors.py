@@ -1,4 +1,4 @@
-"""What an engine returned in, plain arrays by name out."""
+"""Convert an engine's outputs to plain arrays by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An exported program or TorchScript file in, a module of PyTorch on the asked device out."""
+"""Engine for exported programs and TorchScript with PyTorch on the requested device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of PyTorch in, a module with the inputs that it declares out: exported programs and TorchScript alike."""
+"""Load PyTorch model files, exported programs or TorchScript, with the inputs they declare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A host in, the addresses that a model may be fetched from out: never one inside somebody's private network."""
+"""Resolve a model URL's host, and tell public addresses from those in private networks."""
 
 from __future__ import annotations
 

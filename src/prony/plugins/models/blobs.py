@@ -1,4 +1,4 @@
-"""Downloaded files in, a place named after their content out; shared by every process on the machine."""
+"""Store downloaded files by content hash, shared by every process on the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model's main file in, the names of the files that must lie beside it out."""
+"""Name the files that must lie beside a model's main file."""
 
 from __future__ import annotations
 

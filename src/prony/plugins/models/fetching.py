@@ -1,5 +1,4 @@
-"""A reference and how its bytes are brought in, files in the cache out: brought once for all processes, checked before
-anyone sees them."""
+"""Fetch a model's files into the cache once for all processes, and check them before they are used."""
 
 from __future__ import annotations
 

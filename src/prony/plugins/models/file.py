@@ -1,4 +1,4 @@
-"""A path in, the model's files out: they stay where they are and as they are."""
+"""Model source for local files, which are used in place."""
 
 from __future__ import annotations
 

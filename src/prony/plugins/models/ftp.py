@@ -1,4 +1,4 @@
-"""`ftp://` in, the file out: anonymous unless the URL names somebody; a broken transfer goes on where it stopped."""
+"""Model source for `ftp://`: anonymous unless the URL names a user; broken transfers resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`https://` in, the model's files out."""
+"""Model source for `https://`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A path and how to write it in, a whole file out: made once, by one process, and never seen half-written."""
+"""Write a file once across processes, so that no one sees it half-written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`s3://bucket/key` in, the file or the folder out; with the keys of the environment, or with none.
+"""Model source for `s3://bucket/key`, a file or a folder, with keys from the environment or none.
 
 The keys are those that AWS's own programs read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION
 or AWS_DEFAULT_REGION, and AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for a store that is not Amazon's.

@@ -1,4 +1,4 @@
-"""A prefix of an S3 store in, a folder with all that is below it out; what has not changed is not fetched again."""
+"""Mirror all objects below an S3 prefix into a folder, fetching only what has changed."""
 
 from __future__ import annotations
 

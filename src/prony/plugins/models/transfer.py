@@ -1,4 +1,4 @@
-"""A URL in, its bytes in a file out: broken transfers go on where they stopped, and limits hold."""
+"""Download a URL to a file with resume, retries and limits."""
 
 from __future__ import annotations
 

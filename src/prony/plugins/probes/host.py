@@ -1,4 +1,4 @@
-"""The machine's own counters in, its CPU, memory, clock, heat, pressure, network and disk out."""
+"""Probe of the host: CPU, memory, clock, heat, pressure, network and disk."""
 
 from __future__ import annotations
 

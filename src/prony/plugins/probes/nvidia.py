@@ -1,4 +1,4 @@
-"""NVIDIA's management library in, each GPU's load, memory, power, heat, clock and energy out."""
+"""Probe of NVIDIA GPUs: load, memory, power, heat, clock and energy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CPU's energy counters (powercap) in, energy by domain out."""
+"""Probe of the CPU's energy counters (RAPL through powercap), by domain."""
 
 from __future__ import annotations
 

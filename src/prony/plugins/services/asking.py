@@ -1,4 +1,4 @@
-"""A path in, what a server says there out; no proxy is ever asked.
+"""Ask a service over plain HTTP, with one connection per question and no proxy.
 
 `ready` is called hundreds of times while a server starts, so that this is the standard library's plain client.
 """

@@ -1,4 +1,4 @@
-"""How a server is run in, its start out: as a process here, or in a container of an image."""
+"""Describe how a service is started: as a process on this machine or in a container."""
 
 from __future__ import annotations
 

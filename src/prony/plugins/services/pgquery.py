@@ -1,4 +1,4 @@
-"""A query in, its rows as text out: the little of PostgreSQL's protocol that asking a server of our own needs."""
+"""Run one query on a PostgreSQL server that Prony started, and return its rows as text."""
 
 from __future__ import annotations
 

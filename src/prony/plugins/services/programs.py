@@ -1,4 +1,4 @@
-"""The name of a server's program in, where it lies on this machine out, or the line that gets it."""
+"""Find a server's program on this machine, or say how to install it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question to an S3 store in, its answer out: asked as the owner of the store."""
+"""Ask an S3 store as its owner, and check that it stores objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A data set of conversations in, their turns out, one after the other.
+"""Task: prompts from conversations, turn by turn.
 
 What was said before a turn is the data set's own, not what the server answered: so every request can be made before the
 load begins, and every run sends the same bytes.

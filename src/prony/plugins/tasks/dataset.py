@@ -1,4 +1,4 @@
-"""A data set with a column of prompts in, prompts out."""
+"""Task: prompts from a column of a data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The path of a data set in, its rows out: JSON lines, a JSON list, CSV or Parquet, told by the file's ending."""
+"""Read the rows of a data set: JSON lines, a JSON list, CSV or Parquet, by the file's ending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A data set in ShareGPT's layout in, the first question of each conversation out."""
+"""Task: the first question of each conversation in a ShareGPT data set."""
 
 from __future__ import annotations
 

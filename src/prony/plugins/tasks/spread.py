@@ -1,4 +1,4 @@
-"""How lengths are spread, as people write it, in; lengths out.
+"""Parse a length distribution such as `uniform 128:512`, and draw lengths from it.
 
 `256`, `uniform 128:512`, `normal 256:64` or `lognormal 256:64`. Two numbers are the lowest and the highest of
 `uniform`; of the others, the mean and the standard deviation of the lengths themselves. What chance would make shorter

@@ -1,4 +1,4 @@
-"""Lengths in, prompts of random words out: of exactly so many tokens where there is a tokenizer, else of words."""
+"""Task: prompts of random words, of exact token lengths where there is a tokenizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that the recipe itself holds in, prompts out: they are asked in turns."""
+"""Task: prompts written in the recipe itself, used in turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row of a data set in, the turns of the conversation that it holds out."""
+"""Extract the turns of a conversation from a row of a data set."""
 
 from __future__ import annotations
 

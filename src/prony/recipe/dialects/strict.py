@@ -1,4 +1,4 @@
-"""A document and the noun that it should be in, the noun or a problem for each wrong field out, with its line."""
+"""Validate another program's document strictly, with a problem and a line for each wrong field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values with the place that each comes from in, a recipe's document whose problems name that place out."""
+"""Build a recipe's document from a translated one, keeping the source position of each value."""
 
 from __future__ import annotations
 

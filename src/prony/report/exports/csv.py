@@ -1,4 +1,4 @@
-"""An experiment in, CSV out: one row a job, and columns that stay the same from experiment to experiment."""
+"""Export an experiment as CSV: one row per job, with stable columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An experiment in, JUnit XML out: the experiment is a suite and each job a case, so that any CI shows them."""
+"""Export an experiment as JUnit XML: a suite with one case per job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A load that is one of MLPerf's scenarios in, a summary and a detail log laid out as MLPerf's out, for each run."""
+"""Export the runs of an MLPerf scenario as MLPerf summary and detail logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A load in, a row of CSV for each of its requests out, with the latencies that a spreadsheet would ask for."""
+"""Export a load's requests as CSV, with latencies computed for spreadsheets."""
 
 from __future__ import annotations
 

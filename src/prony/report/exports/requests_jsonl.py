@@ -1,4 +1,4 @@
-"""A load in, a line of JSON for each of its requests out: every column as it was recorded, none left out."""
+"""Export a load's requests as JSON lines, with every recorded column."""
 
 from __future__ import annotations
 

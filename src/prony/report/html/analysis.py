@@ -1,4 +1,4 @@
-"""An experiment in, the parts of a page out that tell of more than one job: a duet, the history, costs, two axes."""
+"""HTML sections that cover several jobs: duet, history, costs and matrix."""
 
 from __future__ import annotations
 

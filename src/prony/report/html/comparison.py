@@ -1,4 +1,4 @@
-"""A Comparison in, one self-contained HTML page out: the words, the ratios against the threshold, and every number."""
+"""Render a comparison as a self-contained HTML page."""
 
 from __future__ import annotations
 

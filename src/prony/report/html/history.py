@@ -1,4 +1,4 @@
-"""Histories in, their part of a page out: how each series stands, its picture, and what changed in it."""
+"""Render histories as part of an HTML page: their states, plots and changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One entry in, its article out: the verdict's reasons, its numbers and plots, and everything behind them."""
+"""Render one job as an HTML article: verdict, numbers, plots and details."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A load in, its part of the page out: percentiles, figures, who failed why, what the clients were, and the sweep."""
+"""Render loads as part of an HTML page: percentiles, figures, failures, clients and the sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A matrix in, a page of its own out: the numbers, the heat map, the Pareto front, what it costs, and what to know."""
+"""Render a matrix as an HTML page: numbers, heat map, Pareto front, costs and notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An experiment in, the last section of the page out: how it was measured, on what, and how to repeat it."""
+"""Render the method section of an HTML page: how it was measured, where, and how to repeat it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A title and a body in, a whole HTML page out that refers to nothing outside itself and holds no script."""
+"""Assemble a whole HTML page without outside references or scripts."""
 
 from __future__ import annotations
 

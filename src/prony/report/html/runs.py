@@ -1,4 +1,4 @@
-"""One entry in, the tables of its runs out: repetitions, memory by phase, noise, spread and outliers."""
+"""HTML tables of a job's runs: repetitions, memory, noise, spread and outliers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep in, its part of a page or a page of its own out: what is claimed, the levels, the drawing, the evidence."""
+"""Render a sweep as an HTML page or a part of one: claims, levels, plot and evidence."""
 
 from __future__ import annotations
 

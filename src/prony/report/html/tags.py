@@ -1,4 +1,4 @@
-"""Names, attributes and children in, HTML out: whatever is not already HTML is escaped on its way in."""
+"""Build HTML elements; all text that is not markup is escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An experiment in, the parts of a Markdown document out that tell of more than one job."""
+"""Markdown parts of a report that cover several jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Comparison in, GitHub-flavoured Markdown out: short enough for a comment on a pull request."""
+"""Render a comparison as Markdown, short enough for a comment on a pull request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An experiment in, the summary that a CI shows out: the gates, what was found, and the table, in GitHub's Markdown."""
+"""Render an experiment as a CI summary in GitHub's Markdown: gates, findings and table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A matrix in, a Markdown document out."""
+"""Render a matrix as a Markdown document."""
 
 from __future__ import annotations
 

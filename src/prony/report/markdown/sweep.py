@@ -1,4 +1,4 @@
-"""A sweep in, Markdown out: what is claimed, the table of levels, and what limited each."""
+"""Render a sweep as Markdown: claims, levels and what limited each of them."""
 
 from __future__ import annotations
 

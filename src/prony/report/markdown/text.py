@@ -1,4 +1,4 @@
-"""Text and rows in, Markdown out that shows them as they are."""
+"""Write escaped Markdown text, lines and tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A drawing in, inline SVG out: no pyplot, the page's own fonts and colours, and the same bytes every time."""
+"""Draw figures as inline SVG without pyplot, in the page's style and with reproducible bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A history in, its picture out as SVG, PNG or a page: every result, the levels, the changes where they began."""
+"""Plot a history as SVG, PNG or a page: results, levels and changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One entry in, drawings of it alone out: its runs, the order of its samples, and what the machine did beside it."""
+"""Plot one job: distribution of its runs, timeline of its samples and telemetry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries in, drawings of all jobs side by side out: the comparison, cold against warm, and memory."""
+"""Plot all jobs side by side: comparison, cold against warm, and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads in, drawings of them out: second by second, and latency by percentile."""
+"""Plot loads second by second and by latency percentile."""
 
 from __future__ import annotations
 

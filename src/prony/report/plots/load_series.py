@@ -1,4 +1,4 @@
-"""An entry that is a load in, its runs as plots draw them out: second by second, and every latency in order."""
+"""Prepare the runs of a load for plots: per-second series and ordered latencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A matrix in, drawings of it out: a heat map of its cells, and the Pareto front."""
+"""Plot a matrix as a heat map and a Pareto front."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result folder in, what plots draw out: samples run by run and counters over time, thinned honestly."""
+"""Read samples and counters from a result folder for plots, thinned without losing extremes."""
 
 from __future__ import annotations
 

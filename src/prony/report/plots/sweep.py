@@ -1,4 +1,4 @@
-"""A curve of a sweep in, its drawing out: throughput and latency against load, with the knee and the SLO limit."""
+"""Plot throughput and latency against load, with the knee and the SLO limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Comparison in, its sentences and tables on the terminal out."""
+"""Print a comparison on the terminal."""
 
 from __future__ import annotations
 

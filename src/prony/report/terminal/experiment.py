@@ -1,4 +1,4 @@
-"""An experiment in, a table on the terminal out: verdicts in colour and shape, intervals dimmed, notes below."""
+"""Print an experiment's table, notes and gates on the terminal."""
 
 from __future__ import annotations
 

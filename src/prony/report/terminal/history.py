@@ -1,4 +1,4 @@
-"""A history in, what a terminal shows of it out: a sentence, a chart of blocks with marks, its levels and changes."""
+"""Show a history as text for the terminal: a sentence, a chart, levels and changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An experiment in, the tables of its loads on the terminal out: throughput against load, latencies, figures."""
+"""Print the tables of an experiment's loads on the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A matrix in, its tables on the terminal out."""
+"""Print a matrix on the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floats that numpy lacks, as the bits that engines take and give: float32 in, uint16 or uint8 out, and back."""
+"""Represent the floats that numpy lacks (bfloat16, float8) as bits, and convert bfloat16 to float32 and back."""
 
 from __future__ import annotations
 

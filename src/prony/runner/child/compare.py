@@ -1,4 +1,4 @@
-"""Two sets of outputs in, how far they lie apart out: numpy only, so that it works beside any engine."""
+"""Compare two sets of outputs and measure how far apart they are. Needs numpy only, to work beside any engine."""
 
 from __future__ import annotations
 

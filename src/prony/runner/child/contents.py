@@ -1,4 +1,4 @@
-"""One input's declaration and shape in, its values out, with a record of why they are what they are."""
+"""Generate the values of one model input, and record how they were chosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model's declared inputs in, arrays to feed out, each with where its shape and its values came from."""
+"""Make the input arrays of a model, and record where shapes and values came from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timed loop: a bound call in, begin and end stamps out. Nothing is built between the two readings."""
+"""The timed loop: time calls of a bound function. Nothing is built between the two readings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model's outputs in, a file out, and back: what two processes answered is compared by a third."""
+"""Save a model's outputs to a file and read them back, for comparison in another process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's code as it lies in the spawner's memory in, the same pages mapped in a forked child out.
+"""Map the spawner's resident pages of engine code into a forked child.
 
 A fork hands on what was written and leaves out what was only read from files. The child would fetch the engine's code
 page by page, and its load would be charged with that time and that memory.

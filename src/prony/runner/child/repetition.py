@@ -1,4 +1,4 @@
-"""One order in, one answer out: load, feed, time and check a model in this process, phase by phase."""
+"""Run one repetition in this process: load, feed, time and check a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declared shapes in, sizes to feed out: each dynamic axis gets a size and a record of where that size came from."""
+"""Choose a size for each dynamic axis of a model's inputs, and record where it came from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A .tar of scripts in, a folder with what it holds out; nothing of it lands anywhere else."""
+"""Check a .tar of scripts, and unpack it into a folder and nowhere else."""
 
 from __future__ import annotations
 

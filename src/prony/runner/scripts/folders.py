@@ -1,4 +1,4 @@
-"""A folder of scripts in, which bytes it holds and fresh copies of it out; and what scripts may import."""
+"""List, hash and copy script folders, and lay out what scripts may import."""
 
 from __future__ import annotations
 

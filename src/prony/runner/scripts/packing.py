@@ -1,4 +1,4 @@
-"""A folder of scripts in, one tar of it out, the same bytes for the same files: how it travels to a server and on."""
+"""Pack a script folder into a reproducible tar, and unpack it again."""
 
 from __future__ import annotations
 

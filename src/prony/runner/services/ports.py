@@ -1,4 +1,4 @@
-"""Nothing in, a port out that stays free until a server takes it; a port in, whose it is out."""
+"""Reserve free ports, and find out who listens on a port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process or a token in, everything alive that came of it out, and ended; standard library only.
+"""Find and end every process that descends from a process or carries a token. Standard library only.
 
 On Linux `/proc` tells. Elsewhere `ps` does, which shows no environments: there a process that left both its parent
 and its group is not found again.

@@ -1,4 +1,4 @@
-"""Nothing in, a folder and a user for a service out: one that an ordinary user can reach, and owns where it must."""
+"""Make a folder and choose a user for a service."""
 
 from __future__ import annotations
 

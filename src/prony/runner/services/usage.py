@@ -1,4 +1,4 @@
-"""A watchdog in, what the processes below it cost out."""
+"""Measure the CPU and memory of a service's processes."""
 
 from __future__ import annotations
 

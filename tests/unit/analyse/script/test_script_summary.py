@@ -1,4 +1,4 @@
-"""What scripts told in, numbers, gates and comparisons out: names, labels, ranks, directions and what is refused."""
+"""Script summaries: names, labels, ranks, directions, gates, comparisons and refusals."""
 
 from __future__ import annotations
 

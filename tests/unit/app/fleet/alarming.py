@@ -1,4 +1,4 @@
-"""A fleet and somebody who listens in, alarms that were set off and what was told of them out."""
+"""Helpers that trigger alarms in a fleet and read the messages sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job in, the tar of a real result folder out, small enough to make hundreds of them."""
+"""Build the tar of a small real result folder, for tests that need hundreds."""
 
 from __future__ import annotations
 

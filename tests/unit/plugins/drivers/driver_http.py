@@ -1,4 +1,4 @@
-"""Bytes of an HTTP request in, status and body of its answer out, sent as they are on a connection of their own."""
+"""Send raw HTTP request bytes on a new connection and read the reply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wire in, lines out that need no event loop: one that only remembers, and one on a blocking socket."""
+"""Test lines for wires without an event loop: one in memory, one on a blocking socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A driver and an endpoint in, a whole load by client processes out, as it runs everywhere else."""
+"""Run a whole load with a driver by client processes, for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service of Prony's own in, one that runs while a test does out; where its program is not here, a skip."""
+"""Run one of Prony's services during a test, or skip where its program is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks and how they are cut in, replies out: what the tests of the LLM drivers send themselves."""
+"""Build cut and stamped replies for the tests of the LLM drivers."""
 
 from __future__ import annotations
 

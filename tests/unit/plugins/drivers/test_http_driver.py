@@ -1,4 +1,4 @@
-"""Methods, paths and bodies in, requests out, and whether replies are what was expected."""
+"""The HTTP driver: requests from methods, paths and bodies, and checks of replies."""
 
 from __future__ import annotations
 

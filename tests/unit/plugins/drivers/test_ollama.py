@@ -1,4 +1,4 @@
-"""Prompts in, Ollama's requests out; its lines of JSON in, what the model said and when out."""
+"""The Ollama driver: its requests and its streamed replies."""
 
 from __future__ import annotations
 

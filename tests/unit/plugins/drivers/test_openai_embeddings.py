@@ -1,4 +1,4 @@
-"""Texts in, requests for vectors out, and whether as many came back."""
+"""The OpenAI embeddings driver: batches of texts and checks of the vectors returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts in, the bytes of requests out: what is in them, whom they name, and who is asked beforehand."""
+"""Requests of the OpenAI drivers: their contents, the model they name and the servers asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies of chat and completions in, what the model said and when out: streamed, in one piece, cut and broken."""
+"""Replies of OpenAI's chat and completions: streamed, in one piece, cut and broken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths in, files out: nothing is moved, nothing is guessed."""
+"""The file model source: paths, companion files and advice on mistakes."""
 
 from __future__ import annotations
 

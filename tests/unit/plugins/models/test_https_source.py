@@ -1,4 +1,4 @@
-"""URLs in, files out: asked of a real HTTP server that breaks off, lies, hangs and redirects."""
+"""The HTTPS model source against a real server that breaks off, lies, hangs and redirects."""
 
 from __future__ import annotations
 

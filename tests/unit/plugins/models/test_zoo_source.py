@@ -1,4 +1,4 @@
-"""`zoo:NAME` in, a file in the engine's format out: built once, kept whole, the same numbers in every format."""
+"""The zoo model source: built once, kept whole, the same numbers in every format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files in, prompts out: columns of a data set, first questions of conversations, and all their turns."""
+"""Data set tasks: columns, first questions of conversations, and all their turns."""
 
 from __future__ import annotations
 

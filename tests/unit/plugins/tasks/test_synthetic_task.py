@@ -1,4 +1,4 @@
-"""Lengths in, prompts out: of exactly so many tokens, the same for the same seeds."""
+"""The synthetic task: exact token lengths, and the same prompts for the same seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A script's text in, its job and the result of really executing it out."""
+"""Execute a script's job and read its result, for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A script's workload in, its result and the numbers that it told out: the real runner, in a folder of the test's."""
+"""Run script workloads with the real runner in a test's folder, and read their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job's answers in, what they are worth out: compared once for each job, outside every timed process."""
+"""Check a job's outputs against a reference, once per job and outside every timed process."""
 
 from __future__ import annotations
 

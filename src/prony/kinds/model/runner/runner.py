@@ -1,5 +1,6 @@
-"""Jobs in, result folders out: the hermetic runner. It needs no server, no database and no more network than the
-jobs name.
+"""Run model jobs and write their result folders: the hermetic runner.
+
+It needs no server, no database and no more network than the jobs name.
 
 Several jobs that belong together take turns, one repetition a round, so that whatever happens to the machine happens
 to all of them alike.

@@ -1,4 +1,4 @@
-"""A plan in, one whole execution of a script out: started, followed while it runs, held to its limits, and ended."""
+"""Run one execution of a script: start it, follow it, enforce its limits and end it."""
 
 from __future__ import annotations
 

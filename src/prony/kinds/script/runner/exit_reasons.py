@@ -1,4 +1,4 @@
-"""How the processes of a script ended in, the reason that a person understands out."""
+"""Explain how the processes of a script ended."""
 
 from __future__ import annotations
 

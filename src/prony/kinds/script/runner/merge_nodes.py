@@ -1,4 +1,4 @@
-"""What the nodes of a script brought in, the script's rows and runs out: of every rank, on the server's clock."""
+"""Merge a script's results from several nodes, with every rank on the server's clock."""
 
 from __future__ import annotations
 

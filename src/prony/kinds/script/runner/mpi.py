@@ -1,4 +1,4 @@
-"""A launch of Open MPI over several nodes in, what is started on each out; without ssh.
+"""Launch Open MPI over several nodes without ssh.
 
 mpirun runs on the first node. For every other one it would have ssh start its daemon, orted; instead the daemon's words
 are left in a file, told to that node at a meeting of the gang, and started there. From then on mpirun and its daemons

@@ -1,4 +1,4 @@
-"""What mpirun wants started on another machine in, a file for the runner to hand on out; it stands where ssh would.
+"""Stand in for ssh under mpirun: write what it wants started elsewhere to a file for the runner.
 
 `python -I handover.py HOST WORD...`, with the folder for the file in `PRONY_ORDERS`. Standard library only.
 """

@@ -1,4 +1,4 @@
-"""A part of a script's launch in, what all its nodes run next and where their processes meet out: as the first says."""
+"""Let the nodes of a script's launch agree on what they run next and where their processes meet."""
 
 from __future__ import annotations
 

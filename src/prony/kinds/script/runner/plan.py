@@ -1,4 +1,4 @@
-"""A script's workload and a place to run in, the processes of one execution and where each writes out."""
+"""Plan the processes of one script execution and their output files."""
 
 from __future__ import annotations
 

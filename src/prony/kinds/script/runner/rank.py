@@ -1,4 +1,4 @@
-"""One process of a launch by torchrun or mpirun in, its output in files of its own and how it ended out.
+"""Run one rank under torchrun or mpirun, with its own log files and exit record.
 
 `python -I rank.py ORDER.json` is what the launcher starts on every rank. It gives the rank its log files and the
 variables that say which one it is, starts the command, and writes down how it ended; the launcher hears the same.

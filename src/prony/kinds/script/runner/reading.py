@@ -1,4 +1,4 @@
-"""What a script wrote in, numbers and what was refused out: emitted records, lines of JSON, and patterns."""
+"""Read a script's metrics from emitted records, JSON lines and patterns, and note what was refused."""
 
 from __future__ import annotations
 

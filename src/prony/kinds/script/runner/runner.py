@@ -1,4 +1,4 @@
-"""Jobs that execute scripts in, result folders out: each run is a whole fresh execution, and jobs take turns."""
+"""Run script jobs, each run a fresh execution, and write their result folders."""
 
 from __future__ import annotations
 

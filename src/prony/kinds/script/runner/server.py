@@ -1,4 +1,4 @@
-"""The server that a script asks in, a start and the questions whether it is ready out."""
+"""Start the server that a script needs, and check whether it is ready."""
 
 from __future__ import annotations
 

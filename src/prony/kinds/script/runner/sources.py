@@ -1,4 +1,4 @@
-"""What a script must find on the disk in, where it lies out; and each thing laid where the script looks for it."""
+"""Fetch a script's sources and link them where the script looks for them."""
 
 from __future__ import annotations
 

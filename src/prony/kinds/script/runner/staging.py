@@ -1,4 +1,4 @@
-"""A script's job in, all that stands around its executions out: its files, its sources, its container, its server."""
+"""Prepare what surrounds a script's executions: files, sources, container and server."""
 
 from __future__ import annotations
 

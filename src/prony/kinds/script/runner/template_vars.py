@@ -1,4 +1,4 @@
-"""A script's workload and where it runs in, its words and its environment with every `$(NAME)` filled in out."""
+"""Fill in `$(NAME)` in a script's words and environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Jobs that load a service in, result folders out. Jobs that want the same service share one, and take turns on it."""
+"""Run jobs that load a service and write their result folders.
+
+Jobs that want the same service share one, and take turns on it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods, paths and bodies in, HTTP requests out, and whether their replies are what was expected."""
+"""Driver for any HTTP server: build requests from methods, paths and bodies, and check the replies."""
 
 from __future__ import annotations
 

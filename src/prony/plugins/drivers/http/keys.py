@@ -1,4 +1,4 @@
-"""The name of an environment variable in, the header that says who asks out."""
+"""Build an authentication header from the key in an environment variable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A path at an endpoint in, the bytes of a request for it out, or the JSON that stands there; all before the load."""
+"""Build HTTP requests for an endpoint, and ask it for JSON and its HTTP version before a load."""
 
 from __future__ import annotations
 

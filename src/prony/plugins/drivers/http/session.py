@@ -1,4 +1,4 @@
-"""An endpoint in, a server that answers HTTP requests one by one out: for what is done before and after a load."""
+"""Blocking HTTP session for what drivers do before and after a load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An endpoint in, what it answers over HTTP/2 out, one request after the other; or that it does not speak it."""
+"""Blocking HTTP/2 session, which also shows whether a server speaks HTTP/2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text with placeholders in, as many different texts as are wanted out.
+"""Fill text templates with placeholders, differently for each request.
 
 `{seq}` counts from 0, `{random_hex:16}` has so many digits, `{random_int:1:100}` lies between both, `{choice:a|b}` is
 one of them, `{uuid}` is a random one. Other braces stay what they are, so that JSON needs no quoting.

@@ -1,4 +1,4 @@
-"""The body of a reply as OpenAI's completions write it in, what the model said out: streamed, or in one piece."""
+"""Parse the replies of OpenAI's completion APIs, streamed or in one piece."""
 
 from __future__ import annotations
 

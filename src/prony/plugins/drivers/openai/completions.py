@@ -1,4 +1,4 @@
-"""Prompts in, `/v1/completions` out, and what their replies were."""
+"""Driver for OpenAI's `/v1/completions`."""
 
 from __future__ import annotations
 

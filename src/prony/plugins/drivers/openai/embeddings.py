@@ -1,4 +1,4 @@
-"""Prompts in, `/v1/embeddings` out, and whether as many vectors came back."""
+"""Driver for OpenAI's `/v1/embeddings`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message of a chat, or a piece of one, in; what it says out."""
+"""Extract text, reasoning and tool calls from a chat message or its delta."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts in, requests out: what the drivers of OpenAI's API have in common."""
+"""Options, requests and base class that the drivers of OpenAI's API share."""
 
 from __future__ import annotations
 

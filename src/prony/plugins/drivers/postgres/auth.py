@@ -1,4 +1,4 @@
-"""A server's demands in, the answers that log us in out: none, clear text, MD5 and SCRAM-SHA-256.
+"""Log in to PostgreSQL: no password, clear text, MD5 and SCRAM-SHA-256.
 
 Nothing here reads or writes: a blocking session and a wire use it alike.
 """

@@ -1,4 +1,4 @@
-"""A PostgreSQL in, statements and transactions and what became of them out."""
+"""Driver for PostgreSQL: run statements and transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client tells PostgreSQL in, bytes of protocol 3.0 out; an error's bytes in, its SQLSTATE out.
+"""Encode PostgreSQL protocol 3.0 messages, and read an error's SQLSTATE.
 
 Statements take their parameters as text and give their rows as text, as pgbench's do.
 """

@@ -1,4 +1,4 @@
-"""An endpoint in, a PostgreSQL that runs statements one by one out: for what is done before and after a load."""
+"""Blocking PostgreSQL session for what the driver does before and after a load."""
 
 from __future__ import annotations
 

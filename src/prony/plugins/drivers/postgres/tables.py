@@ -1,4 +1,4 @@
-"""A kind of operation in, its tables, its statements and the rules of its values out.
+"""Tables, statements and value rules of the PostgreSQL driver's operations.
 
 `stress_test` has the operations of one service; the pgbench_ tables and their transactions are those of pgbench, so
 that its figures and ours are of the same work.

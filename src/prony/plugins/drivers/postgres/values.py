@@ -1,4 +1,4 @@
-"""Statements with places in, prepared statements and the values of each request out.
+"""Turn SQL with placeholders into prepared statements, and draw the values of each request.
 
 A place is one of the templates' (`{random_int:1:100}`, `{random_hex:16}`, `{seq}`, ...) or the name of a value that the
 recipe gives one of these rules; a named value is the same in all statements of one request. Other braces are left as

@@ -1,4 +1,6 @@
-"""A line to a PostgreSQL in, whole answers out. Imported by client processes: the standard library only.
+"""PostgreSQL wire: log in, prepare statements and recognise whole answers.
+
+Imported by client processes: the standard library only.
 
 A connection logs in, prepares its statements once, and then answers requests, each of one or several round trips.
 """

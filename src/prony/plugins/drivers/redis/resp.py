@@ -1,4 +1,4 @@
-"""Redis values in, bytes of its protocol out; bytes in, how many whole replies have come out.
+"""Encode Redis commands, and count whole replies in the bytes received.
 
 RESP2 and RESP3 are framed alike. The reader looks at lengths only: a value is skipped, never copied.
 """

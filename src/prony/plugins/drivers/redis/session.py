@@ -1,4 +1,4 @@
-"""An endpoint in, a Redis that answers commands out, one after the other: for what is done before and after a load."""
+"""Blocking Redis session for what the driver does before and after a load."""
 
 from __future__ import annotations
 

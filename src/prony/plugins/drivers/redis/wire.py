@@ -1,4 +1,4 @@
-"""A line to a Redis in, whole pipelines of replies out. Imported by client processes: the standard library only."""
+"""Redis wire: recognise whole pipelines of replies. Imported by client processes: the standard library only."""
 
 from __future__ import annotations
 

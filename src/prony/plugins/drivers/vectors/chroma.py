@@ -1,4 +1,4 @@
-"""A Chroma server in, inserts and queries by its HTTP API (v2) and what became of them out."""
+"""Driver for Chroma's HTTP API (v2): inserts and queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store of vectors in, inserts and queries and how good the answers were out; what each store calls them is its own.
+"""Base driver for vector stores: inserts, queries and their recall.
 
 Recall is the share of the exact nearest vectors that an answer holds. It exists where the collection stands still: not
 where the same load inserts.

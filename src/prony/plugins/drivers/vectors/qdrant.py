@@ -1,4 +1,4 @@
-"""A Qdrant server in, inserts and queries by its HTTP API and what became of them out."""
+"""Driver for Qdrant's HTTP API: inserts and queries."""
 
 from __future__ import annotations
 

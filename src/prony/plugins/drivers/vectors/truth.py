@@ -1,4 +1,4 @@
-"""A seed in, vectors, questions about them and their exact answers out.
+"""Generate vectors and queries from a seed, with the exact nearest neighbours.
 
 Vectors are made in blocks, each from the seed and its number alone, so that a million of them never lie in memory
 together. Their numbers have five digits after the point: what is written as JSON is what the answers are computed from.

@@ -1,4 +1,4 @@
-"""The name of a zoo model in, its ONNX file out."""
+"""Build the ONNX file of a zoo model."""
 
 from __future__ import annotations
 

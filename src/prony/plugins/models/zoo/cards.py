@@ -1,4 +1,4 @@
-"""What is in the zoo: a name in, its card out. Nothing is built or imported to list it."""
+"""Model cards of the zoo, by name. Nothing is built or imported to list it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python convert.py IN.onnx OUT`: the zoo's ONNX file in, the same model in the format of OUT's ending out.
+"""`python convert.py IN.onnx OUT`: convert a zoo model to the format of OUT's ending.
 
 It is started by its path under the interpreter of the engine that loads the format, where Prony need not be installed.
 """

@@ -1,4 +1,4 @@
-"""Layers in, an ONNX model out: names, seeded weights and nodes are kept in the order in which they were asked for."""
+"""Build an ONNX graph layer by layer, with seeded weights and reproducible bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`zoo:NAME` in, a model file out: built on the spot from its recipe, in the format that the engine loads."""
+"""Model source for `zoo:NAME`: build the model in a format that the engine loads."""
 
 from __future__ import annotations
 

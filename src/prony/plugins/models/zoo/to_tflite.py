@@ -1,4 +1,4 @@
-"""An ONNX file of the zoo in, the same model as .tflite out: channels last, activations fused.
+"""Convert a zoo model from ONNX to .tflite, with channels last and activations fused.
 
 Runs under the litert engine's interpreter: it needs numpy, ai-edge-litert and nothing of Prony's dependencies.
 """

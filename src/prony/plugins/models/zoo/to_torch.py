@@ -1,4 +1,4 @@
-"""An ONNX file of the zoo in, the same model as an exported program of PyTorch out.
+"""Convert a zoo model from ONNX to an exported program of PyTorch.
 
 Runs under the torch engine's interpreter: it needs numpy, torch and nothing of Prony's dependencies.
 """

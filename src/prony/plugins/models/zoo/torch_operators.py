@@ -1,4 +1,4 @@
-"""An operator's name in, the function of PyTorch that computes it out: exactly those that the zoo uses.
+"""PyTorch functions for the ONNX operators that the zoo uses.
 
 `Shape` gives a list of sizes, which stay symbols while the model is exported; all else gives tensors.
 """

@@ -1,4 +1,4 @@
-"""A graph in, the steps that compute it out: constants in place, and drawn together what PyTorch has one kernel for.
+"""Plan the PyTorch steps of an ONNX graph, fusing what PyTorch has one kernel for.
 
 A person who writes these models for PyTorch calls `linear` and `gelu`; ONNX spells them out. Timing the spelt-out
 form would show PyTorch slower than anyone runs it.
