@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from prony.app.ai_factory import bring_in
-from prony.app.api import Bench
+from prony.app.bench import Bench
 from prony.app.dossiers import resolve_reference
 from prony.errors import InputError
 from prony.model.estimate import Grade

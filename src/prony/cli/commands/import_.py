@@ -18,7 +18,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.app.ai_factory import bring_in
-    from prony.app.api import Bench
+    from prony.app.bench import Bench
     from prony.cli.output import print_json, print_text
 
     with Bench.open() as bench:
