@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 
-from prony.app.api import Bench
+from prony.app.bench import Bench
 from prony.cli.main import COMMANDS
 from prony.client import Client
 from prony.ports import use_cases

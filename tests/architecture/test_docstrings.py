@@ -13,7 +13,9 @@ from prony import errors
 from .house import PACKAGE, tree
 
 INTERFACES = sorted(
-    path for pattern in ("ports/*.py", "client/*.py", "app/api.py", "app/local_*.py") for path in PACKAGE.glob(pattern)
+    path
+    for pattern in ("ports/*.py", "client/*.py", "app/bench.py", "app/local_*.py")
+    for path in PACKAGE.glob(pattern)
 )
 ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.PronyError)}
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -11,7 +11,7 @@ from .house import PACKAGE, modules, page, tree
 MOST_ROOMS = 10
 BEGINS = ("prony.cli.main", "prony.cli.commands.run")
 # How options travel: as they were parsed, as what they mean for the end of a run, and as overrides of the recipe.
-KINDS = ("ArgumentParser", "Namespace", "Ending")
+KINDS = ("ArgumentParser", "Namespace", "RunOutput")
 NAMES = ("overrides",)
 
 

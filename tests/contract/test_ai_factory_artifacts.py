@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prony.app.api import Bench
+from prony.app.bench import Bench
 from prony.app.dossiers import resolve_reference
 from prony.app.imports import bring_in
 from prony.compat.ai_factory.request_summary import summary_of

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from server.house import served
 from store.histories import fill, numbers
 
-from prony.app.api import Bench
+from prony.app.bench import Bench
 from prony.client import Client
 from prony.errors import PronyError
 from prony.model.alarm import NewAlarm

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prony.app.api import Bench
+from prony.app.bench import Bench
 from prony.model.estimate import Grade
 from prony.plugins.services.postgres import Postgres, PostgresOptions
 from prony.plugins.services.redis import Redis, RedisOptions

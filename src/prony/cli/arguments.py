@@ -71,7 +71,7 @@ def add_gates(parser: ArgumentParser) -> None:
     )
 
 
-class Ending(NamedTuple):
+class RunOutput(NamedTuple):
     """How the end of a run is shown: what --json, --report, --gates and --github-summary say of it."""
 
     as_json: bool = False

@@ -20,7 +20,7 @@ from prony.report.gate_tables import summarise_gates
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from prony.cli.arguments import Ending
+    from prony.cli.arguments import RunOutput
     from prony.cli.watch import Ended
     from prony.model.queue import ExperimentView
 
@@ -38,7 +38,7 @@ def add_summary(document: str | bytes) -> None:
 
 def finish(
     dossier: ExperimentData,
-    ending: Ending,
+    output: RunOutput,
     *,
     write_report: Callable[[ExperimentData], Path],
     again: str = "",
@@ -51,19 +51,19 @@ def finish(
     `failed` are the jobs that failed and left no result; `beside` is added to what `--json` prints.
     """
     with suppress(BrokenPipeError):  # a reader who has gone changes nothing about how the run ended
-        show(dossier, as_json=ending.as_json, beside=beside)
-    written = write_report(dossier) if ending.report and dossier.entries else None
+        show(dossier, as_json=output.as_json, beside=beside)
+    written = write_report(dossier) if output.report and dossier.entries else None
     with suppress(BrokenPipeError):
         if written is not None:
             print_note(f"report: {written}")
         if dossier.experiment.state in _EARLY:
             print_note(f"stopped early; what was measured is kept: prony show {dossier.experiment.id}{again}")
-    if ending.github:
+    if output.github:
         from prony.report import render
 
-        add_summary(render(dossier, "github", strict=ending.strict))
+        add_summary(render(dossier, "github", strict=output.strict))
     code = _exit_code(dossier, failed)
-    return code or (0 if gates_pass(dossier, strict=ending.strict) else 1)
+    return code or (0 if gates_pass(dossier, strict=output.strict) else 1)
 
 
 def gates_pass(dossier: ExperimentData, *, strict: bool) -> bool:
@@ -74,7 +74,9 @@ def gates_pass(dossier: ExperimentData, *, strict: bool) -> bool:
     return found.passed
 
 
-def finish_there(ended: Ended, ending: Ending, options: Namespace, *, beside: Mapping[str, Any] | None = None) -> int:
+def finish_there(
+    ended: Ended, output: RunOutput, options: Namespace, *, beside: Mapping[str, Any] | None = None
+) -> int:
     """Show what came out on the server that the options name; one that is away just then is waited for."""
     from prony.cli.remote import again, connect
     from prony.cli.watch import why_ended
@@ -82,7 +84,7 @@ def finish_there(ended: Ended, ending: Ending, options: Namespace, *, beside: Ma
 
     with connect(options, attempts=_PATIENT) as client:
         dossier = client.experiments.results(ended.view.experiment.id)
-        wanted = ending.report and dossier.entries
+        wanted = output.report and dossier.entries
         kept = client.experiments.keep_report(dossier.experiment.id) if wanted else Path()
     measured = {entry.job.id for entry in dossier.entries}
     failed = [job for job in ended.jobs.values() if job.state is JobState.FAILED and job.id not in measured]
@@ -90,7 +92,7 @@ def finish_there(ended: Ended, ending: Ending, options: Namespace, *, beside: Ma
         for job in failed:
             print_note(one_line(f"{job.title}: failed and left no result: {why_ended(job)}"))
 
-    return finish(dossier, ending, write_report=lambda _: kept, again=again(options), failed=len(failed), beside=beside)
+    return finish(dossier, output, write_report=lambda _: kept, again=again(options), failed=len(failed), beside=beside)
 
 
 def exit_code_there(view: ExperimentView) -> int:

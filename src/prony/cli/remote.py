@@ -48,7 +48,7 @@ def open_bench(options: Namespace) -> Iterator[UseCases]:
         with connect(options) as client:
             yield client
     else:
-        from prony.app.api import Bench
+        from prony.app.bench import Bench
 
         with Bench.open() as bench:
             yield bench

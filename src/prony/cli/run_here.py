@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 from prony.ports.workload import kind_of
 
 if TYPE_CHECKING:
-    from prony.cli.arguments import Ending
+    from prony.cli.arguments import RunOutput
     from prony.load.processes import Clients
     from prony.model.recipe import Recipe
     from prony.recipe import LoadedRecipe
 
 
-def run_here(loaded: LoadedRecipe, ending: Ending, *, base: Path | None = None) -> int:
+def run_here(loaded: LoadedRecipe, output: RunOutput, *, base: Path | None = None) -> int:
     """Run a recipe to its end and show it; relative paths in it are relative to `base`, or else to its own folder."""
     tell_notes(loaded.notes)
     _note_server_only(loaded)
     _note_containers(loaded)
     with _clients_ahead(loaded.recipe) as clients:  # first of all: they import while this process does
         with pause_garbage_collection():
-            from prony.app.api import Bench
+            from prony.app.bench import Bench
             from prony.cli.finish_run import finish
             from prony.cli.progress import following
         with Bench.open() as bench:
@@ -32,7 +32,7 @@ def run_here(loaded: LoadedRecipe, ending: Ending, *, base: Path | None = None) 
                 dossier = bench.run(
                     loaded, base=base, on_start=follower.start, on_event=follower.event, clients=clients
                 )
-            return finish(dossier, ending, write_report=bench.experiments.write_report)
+            return finish(dossier, output, write_report=bench.experiments.write_report)
 
 
 def tell_notes(notes: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from prony.cli.arguments import Ending
+from prony.cli.arguments import RunOutput
 from prony.cli.columns import format_next
 from prony.cli.finish_run import finish_there
 from prony.cli.output import print_json, print_note, print_text
@@ -26,7 +26,7 @@ _MOST = 100
 AGENTS_MACHINE = "the agent's machine"
 
 
-def submit(loaded: LoadedRecipe, overrides: Sequence[str], ending: Ending, options: Namespace) -> int:
+def submit(loaded: LoadedRecipe, overrides: Sequence[str], output: RunOutput, options: Namespace) -> int:
     """Submit a recipe that was read here to the server that the options name; follow it, unless --detach is given."""
     if options.priority is not None and not -_MOST <= options.priority <= _MOST:
         raise InputError(f"--priority {options.priority} lies outside -{_MOST} to {_MOST}")
@@ -36,9 +36,9 @@ def submit(loaded: LoadedRecipe, overrides: Sequence[str], ending: Ending, optio
         prepare = kind_of(loaded.recipe.workload).prepare
         tell_notes((*view.experiment.notes, *prepare.notes(loaded.jobs("run"), AGENTS_MACHINE)))
         if not options.detach:
-            return see_through(client, view, ending, options)
+            return see_through(client, view, output, options)
         schedule = note_schedule(client, view, options)
-    if ending.as_json:
+    if output.as_json:
         print_json(view.model_dump(mode="json") | schedule)
     else:
         print_text(view.experiment.id)
@@ -52,13 +52,13 @@ def submission_of(loaded: LoadedRecipe, overrides: Sequence[str], *, priority: i
     return Submission(text=loaded.text, name=name, overrides=tuple(overrides), priority=priority)
 
 
-def see_through(client: Client, view: ExperimentView, ending: Ending, options: Namespace) -> int:
+def see_through(client: Client, view: ExperimentView, output: RunOutput, options: Namespace) -> int:
     """Follow an experiment that was just made to its end; return the exit code."""
     schedule = note_schedule(client, view, options)
     for model in _paths(view):
         print_note(f"note: {model} is a path: it must lie on the agents too, and they must allow it; zoo: and https:// "
                    "work everywhere")  # fmt: skip
-    return finish_there(follow(client, view.experiment.id, cancels=True), ending, options, beside=schedule)
+    return finish_there(follow(client, view.experiment.id, cancels=True), output, options, beside=schedule)
 
 
 def note_schedule(client: Client, view: ExperimentView, options: Namespace) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prony.client import wire
 from prony.client.connection import Call, Content
-from prony.client.request_shapes import Requests
+from prony.client.request_shapes import ApiRequests
 from prony.client.resolve_id import only_match
 from prony.model.agent import (
     Agent,
@@ -24,7 +24,7 @@ from prony.ports.use_cases import iterate_pages
 class RemoteAgents:
     """Agents: enrol one, list, look at one, drain, reset, remove."""
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: ApiRequests) -> None:
         self._requests = requests
 
     def find(self, text: str) -> str:
@@ -83,7 +83,7 @@ class RemoteAgents:
 class RemoteLeases:
     """Leases, as an agent sees them: ask for a job, report progress, hand in the result."""
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: ApiRequests) -> None:
         self._requests = requests
         self._connection = requests.connection
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prony.client.request_shapes import Requests
+from prony.client.request_shapes import ApiRequests
 from prony.model.alarm import Alarm, Delivery, Incident, MadeAlarm, NewAlarm, TestAnswer
 from prony.model.queue import Page
 
@@ -13,7 +13,7 @@ _TEST_S = 120.0
 class RemoteAlarms:
     """Alarms; each is named by its id or its name. See `prony.ports.use_cases.AlarmUseCases`."""
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: ApiRequests) -> None:
         self._requests = requests
 
     def add(self, alarm: NewAlarm) -> MadeAlarm:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from prony.client.experiments import RemoteExperiments
-from prony.client.request_shapes import Requests
+from prony.client.request_shapes import ApiRequests
 from prony.model.comparison import Comparison, Terms
 from prony.model.gate_outcome import GateReport
 from prony.model.matrix import MatrixReport, MatrixTerms
@@ -16,7 +16,7 @@ from prony.model.sweep import SweepReport
 class RemoteAnalyses:
     """What analysis says of stored results. See `prony.ports.use_cases.AnalysisUseCases`."""
 
-    def __init__(self, requests: Requests, experiments: RemoteExperiments) -> None:
+    def __init__(self, requests: ApiRequests, experiments: RemoteExperiments) -> None:
         self._requests = requests
         self._experiments = experiments
 

@@ -15,7 +15,7 @@ from prony.client.experiments import RemoteExperiments
 from prony.client.histories import RemoteHistories
 from prony.client.jobs import RemoteJobs
 from prony.client.recipes import RemoteRecipes, RemoteScripts
-from prony.client.request_shapes import Requests
+from prony.client.request_shapes import ApiRequests
 from prony.client.schedules import RemoteSchedules
 from prony.client.server_ops import RemoteServer, RemoteTokens
 
@@ -48,7 +48,7 @@ class Client:
             sleep: How to wait between two attempts.
         """
         self._connection = Connection(url, token, timeout_s=timeout_s, attempts=attempts, sleep=sleep)
-        requests = Requests(self._connection)
+        requests = ApiRequests(self._connection)
         self.experiments = RemoteExperiments(requests)
         self.analyses = RemoteAnalyses(requests, self.experiments)
         self.jobs = RemoteJobs(requests, self.experiments)

@@ -27,7 +27,7 @@ def keep_report(name: str, document: bytes) -> Path:
 
 def export_carried_requests(download: Download, export_format: str, to: Path) -> tuple[Path, ...]:
     """Take an experiment along into a home that is gone afterwards, and write its requests as from any home."""
-    from prony.app.api import Bench
+    from prony.app.bench import Bench
     from prony.report.exports.formats import check_format
 
     check_format(export_format)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from prony.client.connection import Asked, Call
-from prony.client.request_shapes import Requests
+from prony.client.request_shapes import ApiRequests
 from prony.client.resolve_id import exists, only_match
 from prony.client.watching import Update, updates
 from prony.errors import NotFoundError, PronyError
@@ -22,7 +22,7 @@ _ALL = Filters()
 class RemoteExperiments:
     """Experiments and their results. See `prony.ports.use_cases.ExperimentUseCases`."""
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: ApiRequests) -> None:
         self._requests = requests
         self._connection = requests.connection
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from prony.client.request_shapes import Requests
+from prony.client.request_shapes import ApiRequests
 from prony.client.resolve_id import exists, only_match
 from prony.errors import InputError
 from prony.model.history import (
@@ -25,7 +25,7 @@ from prony.ports.use_cases import iterate_pages
 class RemoteHistories:
     """Histories of results. See `prony.ports.use_cases.HistoryUseCases`."""
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: ApiRequests) -> None:
         self._requests = requests
 
     def find(self, text: str) -> tuple[Series, ...]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from prony.client import wire
 from prony.client.connection import Call
 from prony.client.experiments import RemoteExperiments
-from prony.client.request_shapes import Requests
+from prony.client.request_shapes import ApiRequests
 from prony.client.resolve_id import exists
 from prony.errors import InputError, NotFoundError, TransportError
 from prony.model.experiment_data import Entry
@@ -27,7 +27,7 @@ class LogPiece(NamedTuple):
 class RemoteJobs:
     """Jobs, with their results and what charts are drawn from."""
 
-    def __init__(self, requests: Requests, experiments: RemoteExperiments) -> None:
+    def __init__(self, requests: ApiRequests, experiments: RemoteExperiments) -> None:
         self._requests = requests
         self._connection = requests.connection
         self._experiments = experiments

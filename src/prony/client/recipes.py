@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from prony.client.connection import Call, Content
-from prony.client.request_shapes import Requests
+from prony.client.request_shapes import ApiRequests
 from prony.errors import TransportError
 from prony.model.check import Catalogue, Examples, RecipeCheck
 from prony.model.queue import Compatibility, Submission
@@ -16,7 +16,7 @@ from prony.model.queue import Compatibility, Submission
 class RemoteRecipes:
     """Recipes: check one, see who could run it, get the schema, the examples, the names to use."""
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: ApiRequests) -> None:
         self._requests = requests
         self._connection = requests.connection
 
@@ -53,7 +53,7 @@ class RemoteRecipes:
 class RemoteScripts:
     """Folders of scripts, each packed as a tar. See `prony.ports.use_cases.ScriptUseCases`."""
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: ApiRequests) -> None:
         self._requests = requests
 
     def keep(self, sha256: str, content: Content) -> None:

@@ -14,7 +14,7 @@ from prony.model.base import Noun
 N = TypeVar("N", bound=Noun)
 
 
-class Requests:
+class ApiRequests:
     """Makes requests of nouns, over one connection; each part of the client has one."""
 
     def __init__(self, connection: Connection) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prony.client.request_shapes import Requests
+from prony.client.request_shapes import ApiRequests
 from prony.model.queue import Page
 from prony.model.schedule import Fire, NewSchedule, Schedule
 
@@ -10,7 +10,7 @@ from prony.model.schedule import Fire, NewSchedule, Schedule
 class RemoteSchedules:
     """Schedules; each is named by its id or its name. See `prony.ports.use_cases.ScheduleUseCases`."""
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: ApiRequests) -> None:
         self._requests = requests
 
     def add(self, new: NewSchedule) -> Schedule:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from prony.client import wire
 from prony.client.connection import Call
-from prony.client.request_shapes import Requests
+from prony.client.request_shapes import ApiRequests
 from prony.client.watching import changes
 from prony.model.about import About
 from prony.model.access import AuditEntry, LoginLink, MadeToken, NewToken, Token
@@ -18,7 +18,7 @@ from prony.model.queue import Health, Page, Queue, Stats
 class RemoteServer:
     """The server as a whole."""
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: ApiRequests) -> None:
         self._requests = requests
         self._connection = requests.connection
 
@@ -55,7 +55,7 @@ class RemoteServer:
 class RemoteTokens:
     """Tokens, by which a server knows who asks, and the trail of what they did."""
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: ApiRequests) -> None:
         self._requests = requests
 
     def add(self, token: NewToken) -> MadeToken:

@@ -1,7 +1,7 @@
 """The use cases that this machine's own bench and a server have alike, one Protocol for each noun.
 
-`prony.app.api.Bench` answers from the home of this machine, `prony.client.Client` asks a server. The commands open one
-of them and need not know which. Ids are whole; `find` makes one of what a person writes.
+`prony.app.bench.Bench` answers from the home of this machine, `prony.client.Client` asks a server. The commands open
+one of them and need not know which. Ids are whole; `find` makes one of what a person writes.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from prony.app import api
-from prony.app.api import Bench
+from prony.app import bench as bench_module
+from prony.app.bench import Bench
 from prony.model.experiment import Experiment, ExperimentState
 from prony.recipe import loads
 from prony.store.home import Home
@@ -19,7 +19,7 @@ def test_a_stop_before_the_runner_is_there_is_no_failure(tmp_path: Path, monkeyp
     def stop() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(api, "detect", stop)
+    monkeypatch.setattr(bench_module, "detect", stop)
     begun: list[Experiment] = []
     with Bench.open(Home(tmp_path)) as bench:
         with pytest.raises(KeyboardInterrupt):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from prony.app import local_device
-from prony.app.api import Bench
+from prony.app.bench import Bench
 from prony.app.local_device import cached_models, check_place, facts_here
 from prony.errors import CapacityError
 from prony.model.device import EngineReport, EngineUnit

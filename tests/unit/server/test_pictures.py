@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prony.app.api import Bench
+from prony.app.bench import Bench
 from prony.client import Client
 from prony.errors import InputError, NotFoundError
 from prony.recipe import loads

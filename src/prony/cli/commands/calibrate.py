@@ -36,7 +36,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.app.api import Bench
+    from prony.app.bench import Bench
     from prony.cli.output import print_columns, print_json, print_note, print_text
     from prony.model.metric import METRICS
     from prony.report.number import text

@@ -22,7 +22,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.app.api import Bench
+    from prony.app.bench import Bench
     from prony.cli.output import print_json
 
     if options.store:
@@ -45,7 +45,7 @@ def command(options: Namespace) -> int:
 
 def _look_at_store(*, as_json: bool) -> int:
     """Hold every sample file against its checksum; return 3 where one is damaged."""
-    from prony.app.api import Bench
+    from prony.app.bench import Bench
     from prony.app.damages import damages_of
     from prony.cli.damages import report_damages
     from prony.cli.output import print_json, print_text

@@ -7,11 +7,11 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prony.cli.arguments import Ending, add_json, add_report, add_server
+from prony.cli.arguments import RunOutput, add_json, add_report, add_server
 from prony.ports.workload import kind_of
 
 if TYPE_CHECKING:
-    from prony.app.api import Bench
+    from prony.app.bench import Bench
     from prony.model.comparison import Comparison
     from prony.recipe import LoadedRecipe
 
@@ -86,7 +86,7 @@ def full_path(path: str) -> str:
 
 
 def _here(loaded: LoadedRecipe, options: Namespace) -> int:
-    from prony.app.api import Bench
+    from prony.app.bench import Bench
     from prony.cli.comparison import terms_of
     from prony.cli.finish_run import finish
     from prony.cli.progress import following
@@ -98,7 +98,7 @@ def _here(loaded: LoadedRecipe, options: Namespace) -> int:
             dossier = bench.run(loaded, on_start=follower.start, on_event=follower.event)
         if options.json:
             return _print_comparison(bench.analyses.compare([dossier.experiment.id], terms), options)
-        code = finish(dossier, Ending.of(options), write_report=bench.experiments.write_report)
+        code = finish(dossier, RunOutput.of(options), write_report=bench.experiments.write_report)
         return code or _print_comparison(bench.analyses.compare([dossier.experiment.id], terms), options)
 
 
@@ -114,7 +114,7 @@ def _there(loaded: LoadedRecipe, options: Namespace) -> int:
         view = client.experiments.submit(submission_of(loaded, [*options.set, *upload_scripts(client, loaded)]))
         if options.json:
             follow(client, view.experiment.id, cancels=True)
-        elif code := see_through(client, view, Ending.of(options), options):
+        elif code := see_through(client, view, RunOutput.of(options), options):
             return code
         return _print_comparison(client.analyses.compare([view.experiment.id], terms), options)
 

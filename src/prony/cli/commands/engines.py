@@ -30,7 +30,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.app.api import Bench
+    from prony.app.bench import Bench
     from prony.cli.output import print_json, print_note
 
     adding = options.action == "add"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from prony.cli.arguments import Ending, add_experiment, add_gates, add_json, add_server
+from prony.cli.arguments import RunOutput, add_experiment, add_gates, add_json, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -24,18 +24,18 @@ def command(options: Namespace) -> int:
     from prony.cli.output import print_json, terminal
     from prony.cli.remote import open_bench
 
-    ending = Ending.of(options)
+    output = RunOutput.of(options)
     with open_bench(options) as bench:
         experiment_id = bench.experiments.find(options.experiment)
-        found = bench.analyses.gates(experiment_id, strict=ending.strict, more=options.gate)
-        if ending.github:
-            document = bench.experiments.report(experiment_id, "github", strict=ending.strict)
-    if ending.as_json:
+        found = bench.analyses.gates(experiment_id, strict=output.strict, more=options.gate)
+        if output.github:
+            document = bench.experiments.report(experiment_id, "github", strict=output.strict)
+    if output.as_json:
         print_json(found.model_dump(mode="json") | {"passed": found.passed})
     else:
         from prony.report.terminal.experiment import print_gates
 
         print_gates(found.outcomes, terminal())
-    if ending.github:
+    if output.github:
         add_summary(document)
     return 0 if found.passed else 1

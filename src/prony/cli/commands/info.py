@@ -14,7 +14,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.app.abilities import inspect_abilities
-    from prony.app.api import Bench
+    from prony.app.bench import Bench
     from prony.cli.output import print_json
     from prony.instruments.device import detect
 

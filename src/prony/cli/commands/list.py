@@ -64,7 +64,7 @@ def _there(options: Namespace) -> tuple[tuple[str, ...], list[dict[str, Any]], l
 
 def _recover(place: Home) -> None:
     """Bring in what a killed run left; needs the whole bench, so only when there is something."""
-    from prony.app.api import Bench
+    from prony.app.bench import Bench
 
     with Bench.open(place):
         pass

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from prony.cli.arguments import Ending, add_json, add_report
+from prony.cli.arguments import RunOutput, add_json, add_report
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def command(options: Namespace) -> int:
     with pause_garbage_collection():
         from prony.recipe import loads
     loaded = loads(json.dumps(recipe(options)), "json", "the options", options.set)
-    return run_here(loaded, Ending.of(options), base=Path.cwd())
+    return run_here(loaded, RunOutput.of(options), base=Path.cwd())
 
 
 def recipe(options: Namespace) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from prony.cli.arguments import Ending, add_experiment, add_gates, add_json, add_report, add_server
+from prony.cli.arguments import RunOutput, add_experiment, add_gates, add_json, add_report, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -19,19 +19,19 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.cli.remote import address, connect
 
-    ending = Ending.of(options)
+    output = RunOutput.of(options)
     if address(options):
         from prony.cli.submit import see_through
 
         with connect(options) as client:
             view = client.experiments.rerun(client.experiments.find(options.experiment))
-            return see_through(client, view, ending, options)
+            return see_through(client, view, output, options)
 
-    from prony.app.api import Bench
+    from prony.app.bench import Bench
     from prony.cli.finish_run import finish
     from prony.cli.progress import following
 
     with Bench.open() as bench:
         with following() as follower:
             dossier = bench.rerun(options.experiment, on_start=follower.start, on_event=follower.event)
-        return finish(dossier, ending, write_report=bench.experiments.write_report)
+        return finish(dossier, output, write_report=bench.experiments.write_report)

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import Ending, add_gates, add_json, add_no_container, add_report, add_server
+from prony.cli.arguments import RunOutput, add_gates, add_json, add_no_container, add_report, add_server
 
 if TYPE_CHECKING:
     from prony.recipe import LoadedRecipe
@@ -40,7 +40,7 @@ def command(options: Namespace) -> int:
     from prony.cli.remote import address
     from prony.cli.run_here import run_here
 
-    ending = Ending.of(options)
+    output = RunOutput.of(options)
     is_remote = address(options) is not None
     if not is_remote:
         _check_here(options)
@@ -48,8 +48,8 @@ def command(options: Namespace) -> int:
     if is_remote:
         from prony.cli.submit import submit
 
-        return submit(loaded, overrides, ending, options)
-    return run_here(loaded, ending)
+        return submit(loaded, overrides, output, options)
+    return run_here(loaded, output)
 
 
 def _load(options: Namespace) -> tuple[LoadedRecipe, list[str]]:

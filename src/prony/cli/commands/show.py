@@ -30,7 +30,7 @@ def command(options: Namespace) -> int:
 
 def _report_damages(bench: UseCases, experiment_id: str) -> int:
     """Look at the sample files, which lie here; a server's lie elsewhere."""
-    from prony.app.api import Bench
+    from prony.app.bench import Bench
     from prony.app.damages import damages_of
     from prony.cli.damages import report_damages
 

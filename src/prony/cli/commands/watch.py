@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import Ending, add_experiment, add_json, add_server
+from prony.cli.arguments import RunOutput, add_experiment, add_json, add_server
 
 if TYPE_CHECKING:
     from prony.client import Client
@@ -29,7 +29,7 @@ def command(options: Namespace) -> int:
         from prony.cli.finish_run import finish_there
         from prony.cli.watch import follow
 
-        return finish_there(follow(client, experiment_id, cancels=False), Ending(), options)
+        return finish_there(follow(client, experiment_id, cancels=False), RunOutput(), options)
 
 
 def _print_updates(client: Client, experiment_id: str) -> int:
