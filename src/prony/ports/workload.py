@@ -9,11 +9,12 @@ reports. What a part does not override is what holds for most kinds. A command o
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
 
 from prony.errors import InputError
 from prony.model.section import ColumnSpec, Section
@@ -127,12 +128,12 @@ class Merged:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Run:
+class Run(ABC):
     """In the runner: jobs to result folders."""
 
+    @abstractmethod
     def run(self, jobs: Sequence[Job], folders: Sequence[Path], context: RunContext) -> list[Result]:
         """Run jobs that belong together, each into its folder, and return their results in the same order."""
-        raise NotImplementedError
 
     def merge_parts(self, parts: Sequence[PartFolder], job: Job) -> Merged:
         """Return what the parts of a job make together that several agents ran.
@@ -152,14 +153,14 @@ class Run:
 ReadColumns = Callable[[Sequence[str] | None], "pl.DataFrame"]
 
 
-class Summarise:
+class Summarise(ABC):
     """Results to numbers."""
 
+    @abstractmethod
     def summarise(
         self, job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None
     ) -> Summary:
         """Return the summary of one job; the same input always gives the same."""
-        raise NotImplementedError
 
     def summarise_stored(
         self, job: Job, result: Result, read: ReadColumns, *, environment: Environment | None = None
@@ -287,9 +288,6 @@ class WorkloadKind(Protocol):
         """What shows them."""
 
 
-P = TypeVar("P", Prepare, Run, Summarise, Report)
-
-
 @dataclass(frozen=True)
 class InstalledKind:
     """A kind whose parts are loaded from its package when they are asked for."""
@@ -305,28 +303,37 @@ class InstalledKind:
     @cached_property
     def prepare(self) -> Prepare:
         """Return what checks and places its jobs."""
-        return self._part("prepare", Prepare)
+        return cast("Prepare", self._part("prepare", Prepare))
 
     @cached_property
     def run(self) -> Run:
         """Return what runs its jobs."""
-        return self._part("run", Run)
+        return cast("Run", self._part("run", Run))
 
     @cached_property
     def summary(self) -> Summarise:
         """Return what makes numbers of its samples."""
-        return self._part("summary", Summarise)
+        return cast("Summarise", self._part("summary", Summarise))
 
     @cached_property
     def report(self) -> Report:
         """Return what tables and reports show of it."""
-        return self._part("report", Report)
+        return cast("Report", self._part("report", Report))
 
-    def _part(self, name: str, base: type[P]) -> P:
+    def _part(self, name: str, base: type) -> object:
         part = import_module(f"{self.package}.{name}").PART
         if not isinstance(part, base):
             raise TypeError(f"{self.package}.{name}.PART is no {base.__module__}.{base.__name__}")
-        return part
+        found: object = part
+        return found
+
+
+class _MissingSummary(Summarise):
+    def summarise(
+        self, job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None
+    ) -> Summary:
+        summary = find_kind(job.workload.kind).summary  # raises, and says what is missing
+        return summary.summarise(job, result, samples, environment=environment)
 
 
 class _MissingReport(Report):
@@ -359,8 +366,8 @@ class MissingKind:
 
     @property
     def summary(self) -> Summarise:
-        """Return what makes no numbers."""
-        return Summarise()
+        """Return what draws nothing, and refuses to make numbers."""
+        return _MissingSummary()
 
     @property
     def report(self) -> Report:

@@ -1,4 +1,4 @@
-"""Read the rows of SARK campaigns in an open transaction."""
+"""Read the rows of campaigns in an open transaction."""
 
 from __future__ import annotations
 
