@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from prony.app.bench import Bench
-from prony.app.dossiers import resolve_reference
+from prony.app.experiment_data import resolve_reference
 from prony.app.imports import bring_in
 from prony.compat.ai_factory.request_summary import summary_of
 from prony.compat.ai_factory.result_files import read_benchmark

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from prony.app.api import check_names
+from prony.app.check_jobs import check_names
 from prony.app.check_target import check_target
 from prony.cli.main import main
 from prony.compat.ai_factory.dialect_clients import CLIENTS

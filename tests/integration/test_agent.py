@@ -191,9 +191,9 @@ def test_jobs_run_on_the_agent_and_their_results_and_logs_are_at_the_server(grou
     view = client.experiments.submit(recipe(batch_sizes=3))
     until(lambda: ended(client, view.experiment.id))
     assert client.experiments.get(view.experiment.id).counts == {JobState.COMPLETE: 3}
-    dossier = client.experiments.results(view.experiment.id)
-    assert {entry.result.state for entry in dossier.entries} == {ResultState.COMPLETE}
-    assert b"finished" in client.jobs.logs(dossier.entries[0].job.id).text
+    data = client.experiments.results(view.experiment.id)
+    assert {entry.result.state for entry in data.entries} == {ResultState.COMPLETE}
+    assert b"finished" in client.jobs.logs(data.entries[0].job.id).text
     [seen] = client.agents.page().items
     assert seen.capabilities.facts["label.room"] == "lab2"
     assert seen.state in (AgentState.ACTIVE, AgentState.CLEANUP)

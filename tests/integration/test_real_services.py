@@ -158,7 +158,7 @@ class TestChroma:
             assert running.facts["version"]
             assert int(running.facts["max_batch_size"]) > 0
             path = "/api/v2/tenants/default_tenant/databases/default_database/collections"
-            made = posted(running.endpoint, path, {"name": "things"})
+            made = outgoing(running.endpoint, path, {"name": "things"})
             assert made["name"] == "things"
         assert_gone(running, of_it)
 
@@ -193,7 +193,7 @@ class TestLlamacpp:
             assert running.metrics_url.endswith("/metrics")
             # Of random weights, now and then one says at once that it has ended.
             asking = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 4, "ignore_eos": True}
-            answer = posted(running.endpoint, "/v1/chat/completions", asking)
+            answer = outgoing(running.endpoint, "/v1/chat/completions", asking)
             assert answer["usage"]["completion_tokens"] == 4
         assert_gone(running, of_it)
 
@@ -241,7 +241,7 @@ def redis_image(folder: Path) -> str:
     return image
 
 
-def posted(endpoint: Endpoint, path: str, document: Any) -> Any:
+def outgoing(endpoint: Endpoint, path: str, document: Any) -> Any:
     connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=60)
     with closing(connection):
         connection.request("POST", path, json.dumps(document), {"Content-Type": "application/json"})

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from prony.app import dossiers, results
-from prony.app.api import check_alone, check_names, new_id
+from prony.app import experiment_data, results
+from prony.app.check_jobs import check_alone, check_names, new_id
 from prony.app.check_target import check_target
 from prony.app.local_experiments import LocalAnalyses, LocalExperiments
 from prony.instruments.device import detect
@@ -149,7 +149,7 @@ class Bench:
         self.store.save_experiment(experiment, jobs)
         on_start(experiment, jobs)
         self._execute(experiment, jobs, on_event, clients or Clients())
-        return dossiers.dossier_of(self.store, experiment_id)
+        return experiment_data.read_experiment_data(self.store, experiment_id)
 
     def _execute(
         self, experiment: Experiment, jobs: Sequence[Job], on_event: Callable[[Event], None], clients: Clients

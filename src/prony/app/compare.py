@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prony.app.dossiers import gather_results, resolve_reference
+from prony.app.experiment_data import gather_results, resolve_reference
 from prony.app.results import with_runs
 from prony.errors import InputError, NotFoundError
 from prony.model.comparison import Comparison, Terms

@@ -15,12 +15,12 @@ from prony.report.exports.formats import export
 from prony.store.folder import check_damage
 
 
-def export_loads(dossier: ExperimentData, export_format: str, to: Path) -> tuple[Path, ...]:
+def export_loads(data: ExperimentData, export_format: str, to: Path) -> tuple[Path, ...]:
     """Write every load of an experiment into a folder; return the files. Damaged samples are an error first."""
-    for entry in dossier.entries:
+    for entry in data.entries:
         check_damage(entry.folder, entry.job, entry.result)
-    written = written_recipe(dossier.experiment)
-    return export(dossier, export_format, to, lambda entry: _read_load(entry, written, dossier.experiment.dialect))
+    written = written_recipe(data.experiment)
+    return export(data, export_format, to, lambda entry: _read_load(entry, written, data.experiment.dialect))
 
 
 def written_recipe(experiment: Experiment) -> Mapping[str, Any]:

@@ -25,28 +25,28 @@ from prony.store.store import Store
 _MOST_EARLIER = 50
 
 
-def gate_outcomes(store: Store, dossier: ExperimentData, more: Sequence[str] = ()) -> tuple[GateOutcome, ...]:
+def gate_outcomes(store: Store, data: ExperimentData, more: Sequence[str] = ()) -> tuple[GateOutcome, ...]:
     """Judge the gates of a recipe, and `more` of them, on every job that has a result."""
-    gates = [*dossier.experiment.recipe.gates, *more]
+    gates = [*data.experiment.recipe.gates, *more]
     if not gates:
         return ()
     found: list[GateOutcome] = []
-    for entry in dossier.entries:
-        worsening = against_earlier(store, dossier, entry)
+    for entry in data.entries:
+        worsening = against_earlier(store, data, entry)
         failed = entry.result.state is ResultState.FAILED
         found += judge_gates(gates, entry.summary, worsening, failed=failed)
     return tuple(found)
 
 
-def gate_report(store: Store, dossier: ExperimentData, *, strict: bool, more: Sequence[str] = ()) -> GateReport:
+def gate_report(store: Store, data: ExperimentData, *, strict: bool, more: Sequence[str] = ()) -> GateReport:
     """The same as one noun; an experiment without gates is no report but a question back."""
     for text in more:
-        _check(text, dossier.experiment.recipe.workload)
-    if not dossier.experiment.recipe.gates and not more:
+        _check(text, data.experiment.recipe.workload)
+    if not data.experiment.recipe.gates and not more:
         hint = "write `gates:` into the recipe, or give one: --gate 'e2e_ms.p99 <= 20'"
-        raise InputError(f"experiment {dossier.experiment.id} has no gates", hint=hint, code="no_gates")
-    outcomes = (*dossier.gates, *(gate_outcomes(store, _without_gates(dossier), more) if more else ()))
-    experiment = dossier.experiment
+        raise InputError(f"experiment {data.experiment.id} has no gates", hint=hint, code="no_gates")
+    outcomes = (*data.gates, *(gate_outcomes(store, _without_gates(data), more) if more else ()))
+    experiment = data.experiment
     return GateReport(experiment_id=experiment.id, name=experiment.name, strict=strict, outcomes=outcomes)
 
 
@@ -60,12 +60,12 @@ def _check(text: str, workload: Workload) -> None:
         raise InputError(f"gate {trouble}", code="gate")
 
 
-def _without_gates(dossier: ExperimentData) -> ExperimentData:
-    recipe = dossier.experiment.recipe.model_copy(update={"gates": ()})
-    return dossier.model_copy(update={"experiment": dossier.experiment.model_copy(update={"recipe": recipe})})
+def _without_gates(data: ExperimentData) -> ExperimentData:
+    recipe = data.experiment.recipe.model_copy(update={"gates": ()})
+    return data.model_copy(update={"experiment": data.experiment.model_copy(update={"recipe": recipe})})
 
 
-def against_earlier(store: Store, dossier: ExperimentData, entry: Entry) -> Worsening:
+def against_earlier(store: Store, data: ExperimentData, entry: Entry) -> Worsening:
     """Return how to say by how much a metric of this job got worse: since the baseline of its series, where one is
     pinned, or else since the last good experiment of its name.
 
@@ -73,10 +73,10 @@ def against_earlier(store: Store, dossier: ExperimentData, entry: Entry) -> Wors
     """
 
     def worsening(key: str) -> Estimate | str:
-        earlier = baseline_summary(store, entry) or last_good(store, dossier, entry, key)
+        earlier = baseline_summary(store, entry) or last_good(store, data, entry, key)
         if earlier is None:
             return (
-                f"There is no earlier complete experiment called {dossier.experiment.name} on this hardware with this "
+                f"There is no earlier complete experiment called {data.experiment.name} on this hardware with this "
                 "cell and a verdict that is not void: this one is the first."
             )
         return worsening_between(key, earlier, entry.summary)
@@ -97,9 +97,9 @@ def baseline_summary(store: Store, entry: Entry) -> Summary | None:
     return record.summary if record.summary.runs else summary_of(record.folder)
 
 
-def last_good(store: Store, dossier: ExperimentData, entry: Entry, key: str) -> Summary | None:
+def last_good(store: Store, data: ExperimentData, entry: Entry, key: str) -> Summary | None:
     """Return the summary of the same job in the latest earlier experiment whose number may be quoted."""
-    mine, hardware_id = dossier.experiment, entry.environment.device.hardware_id
+    mine, hardware_id = data.experiment, entry.environment.device.hardware_id
     earlier = store.experiments(_MOST_EARLIER, name=mine.name, state=ExperimentState.COMPLETE)
     for experiment in earlier:
         is_later = (experiment.created_at, experiment.id) >= (mine.created_at, mine.id)

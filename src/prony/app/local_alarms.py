@@ -29,7 +29,7 @@ class LocalAlarms:
     def add(self, alarm: NewAlarm) -> MadeAlarm:
         """Make one; the secret that signs its webhooks is in this answer and never again."""
         made, source = build_alarm(alarm, now=self._clock.now(), who=whoever())
-        self._write(lambda desk: rows.add(desk.connection, made.alarm, source))
+        self._write(lambda transaction: rows.add(transaction.connection, made.alarm, source))
         return made
 
     def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Alarm]:
@@ -53,18 +53,20 @@ class LocalAlarms:
     def test(self, alarm_id: str) -> TestAnswer:
         """Really send a message to each of its addresses."""
         now = self._clock.now()
-        alarm, notice_id, letters = self._write(lambda desk: prepare_test(desk, alarm_id, now=now, link=""))
-        for one in letters:
-            self._settle(one, notify.send(one.letter))
+        alarm, notice_id, notifications = self._write(
+            lambda transaction: prepare_test(transaction, alarm_id, now=now, link="")
+        )
+        for one in notifications:
+            self._settle(one, notify.send(one.notification))
         return TestAnswer(deliveries=self._read(lambda connection: notices.of_notice(connection, alarm, notice_id)))
 
-    def _settle(self, posted: OutgoingMessage, outcome: notify.DeliveryOutcome) -> None:
+    def _settle(self, outgoing: OutgoingMessage, outcome: notify.DeliveryOutcome) -> None:
         now = self._clock.now()
-        self._write(lambda desk: record_delivery(desk, posted, outcome, now=now, is_last=True))
+        self._write(lambda transaction: record_delivery(transaction, outgoing, outcome, now=now, is_last=True))
 
     def remove(self, alarm_id: str) -> None:
         """Forget an alarm."""
-        self._write(lambda desk: remove_alarm(desk, alarm_id))
+        self._write(lambda transaction: remove_alarm(transaction, alarm_id))
 
     def _read(self, question: Callable[[Connection], T]) -> T:
         with reading(self._engine) as connection:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.app import dossiers, results
+from prony.app import experiment_data, results
 from prony.errors import ConflictError
 from prony.model.comparison import Comparison, Terms
 from prony.model.experiment import Experiment, ExperimentState
@@ -34,7 +34,7 @@ class LocalExperiments:
 
     def results(self, experiment_id: str) -> ExperimentData:
         """Return all numbers of an experiment."""
-        return dossiers.dossier_of(self._store, experiment_id)
+        return experiment_data.read_experiment_data(self._store, experiment_id)
 
     def report(self, experiment_id: str, report_format: str = "html", *, strict: bool = False) -> bytes:
         """Return the report of an experiment as a document; `strict` fails gates that cannot be judged."""
@@ -44,25 +44,25 @@ class LocalExperiments:
         """Write the HTML report beside the results and return its path."""
         return self.write_report(self.results(experiment_id), strict=strict)
 
-    def write_report(self, dossier: ExperimentData, *, strict: bool = False) -> Path:
+    def write_report(self, data: ExperimentData, *, strict: bool = False) -> Path:
         """Write the HTML report of results that were read already, as `keep_report` does."""
-        path = self._store.home.experiment_folder(dossier.experiment.id) / REPORT
-        path.write_bytes(self._render(dossier, "html", strict=strict))
+        path = self._store.home.experiment_folder(data.experiment.id) / REPORT
+        path.write_bytes(self._render(data, "html", strict=strict))
         return path
 
-    def _render(self, dossier: ExperimentData, report_format: str, *, strict: bool) -> bytes:
+    def _render(self, data: ExperimentData, report_format: str, *, strict: bool) -> bytes:
         from prony.report import render
 
-        content = render(self.analyse(dossier), report_format, strict=strict)
+        content = render(self.analyse(data), report_format, strict=strict)
         return content if isinstance(content, bytes) else content.encode()
 
-    def analyse(self, dossier: ExperimentData) -> AnalysedExperiment:
+    def analyse(self, data: ExperimentData) -> AnalysedExperiment:
         """Return results with all that analysis says of them; new results are judged first."""
-        from prony.app.accounts import account_of
+        from prony.app.analysed_experiment import analyse_experiment
         from prony.app.local_histories import LocalHistories
 
         LocalHistories(self._store).judge()
-        return account_of(self._store, dossier)
+        return analyse_experiment(self._store, data)
 
     def delete(self, experiment_id: str, *, force: bool = False) -> None:
         """Delete an experiment and its results; one that is marked as running only by `force`."""
@@ -110,15 +110,15 @@ class LocalAnalyses:
         """Judge the gates of an experiment's recipe, and `more` of them, written as in a recipe."""
         from prony.app.gates import gate_report
 
-        dossier = dossiers.dossier_of(self._store, experiment_id)
-        return gate_report(self._store, dossier, strict=strict, more=more)
+        data = experiment_data.read_experiment_data(self._store, experiment_id)
+        return gate_report(self._store, data, strict=strict, more=more)
 
     def sweep(self, ids: Sequence[str], *, slo: Sequence[str] = ()) -> SweepReport:
         """Say what several loads show together; limits are written as `ttft_ms.p99=200`."""
         from prony.app.sweeps import slo_of, sweep_over
 
         limits = slo_of(slo)
-        return sweep_over(dossiers.entries_of(self._store, ids), limits)
+        return sweep_over(experiment_data.entries_of(self._store, ids), limits)
 
     def matrix(self, ids: Sequence[str], terms: MatrixTerms) -> MatrixReport:
         """Compare the jobs of several experiments in rows and columns."""

@@ -43,7 +43,7 @@ class LocalSchedules:
         """Make one; its recipe is checked first."""
         read = read_recipe(order_for(new.submission))
         found = schedules.build_schedule(new, read, self._home, now=self._clock.now(), who=whoever())
-        self._write(lambda desk: rows.add(desk.connection, found))
+        self._write(lambda transaction: rows.add(transaction.connection, found))
         return found
 
     def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Schedule]:
@@ -63,22 +63,24 @@ class LocalSchedules:
 
     def pause(self, schedule_id: str) -> Schedule:
         """Let nothing fire until it is resumed."""
-        return self._write(lambda desk: schedules.pause_schedule(desk, schedule_id))
+        return self._write(lambda transaction: schedules.pause_schedule(transaction, schedule_id))
 
     def resume(self, schedule_id: str) -> Schedule:
         """Go on with its next time."""
-        return self._write(lambda desk: schedules.resume_schedule(desk, schedule_id, now=self._clock.now()))
+        return self._write(
+            lambda transaction: schedules.resume_schedule(transaction, schedule_id, now=self._clock.now())
+        )
 
     def run(self, schedule_id: str) -> Fire:
         """Queue its recipe now; it runs as soon as a server is up in this home."""
         found, now = self.get(schedule_id), self._clock.now()
         read = read_recipe(order_for(found.submission))
         plan = schedules.plan_fire(found, read, dict, now=now)
-        return self._write(lambda desk: schedules.fire_now(desk, found, plan, now=now))
+        return self._write(lambda transaction: schedules.fire_now(transaction, found, plan, now=now))
 
     def remove(self, schedule_id: str) -> None:
         """Forget it; its experiments stay."""
-        self._write(lambda desk: schedules.remove_schedule(desk, schedule_id))
+        self._write(lambda transaction: schedules.remove_schedule(transaction, schedule_id))
 
     def _write(self, operation: Callable[[Transaction], T]) -> T:
         with writing(self._engine) as connection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prony.app.dossiers import resolve_reference
+from prony.app.experiment_data import resolve_reference
 from prony.errors import NotFoundError
 from prony.store.store import Store
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prony.app.dossiers import gather_results
+from prony.app.experiment_data import gather_results
 from prony.app.results import with_runs
 from prony.model.matrix import MatrixReport, MatrixTerms
 from prony.store.store import Store

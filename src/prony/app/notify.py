@@ -96,26 +96,26 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
     return "v1=" + hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
 
 
-def send(letter: Notification) -> DeliveryOutcome:
+def send(notification: Notification) -> DeliveryOutcome:
     """Try once. It blocks, for as long as the other side takes and no longer than a while."""
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    if letter.address.partition("://")[0].lower() in WEBHOOK:
-        return _post(letter)
-    return _notify(letter)
+    if notification.address.partition("://")[0].lower() in WEBHOOK:
+        return _post(notification)
+    return _notify(notification)
 
 
-def _post(letter: Notification) -> DeliveryOutcome:
+def _post(notification: Notification) -> DeliveryOutcome:
     import httpx
 
-    url = letter.address.partition("+")[2]
-    body, now = letter.message.model_dump_json().encode(), str(int(time.time()))
+    url = notification.address.partition("+")[2]
+    body, now = notification.message.model_dump_json().encode(), str(int(time.time()))
     headers = {
         "Content-Type": "application/json",
         "User-Agent": f"prony/{__version__}",
-        DELIVERY: letter.id,
+        DELIVERY: notification.id,
         TIMESTAMP: now,
-        SIGNATURE: signature(letter.secret, now, body),
+        SIGNATURE: signature(notification.secret, now, body),
     }
     try:
         with (
@@ -143,23 +143,23 @@ def _why(exc: Exception) -> str:
     return f"no answer within {TIMEOUT_S:g} s" if "Timeout" in type(exc).__name__ else type(exc).__name__
 
 
-def _notify(letter: Notification) -> DeliveryOutcome:
+def _notify(notification: Notification) -> DeliveryOutcome:
     """Send through apprise, which logs why it could not, and returns only that."""
     apprise = _apprise()
-    message = letter.message
+    message = notification.message
     kinds = {Severity.INFO: "info", Severity.WARNING: "warning", Severity.CRITICAL: "failure"}
     kind = "success" if message.kind == "resolved" else kinds[message.severity]
     title, _, text = message.text.partition("\n")
     with _one_at_a_time, apprise.LogCapture(level=logging.WARNING, fmt="%(message)s") as said:
         sender = apprise.Apprise()
         try:
-            ok = sender.add(letter.address) and sender.notify(body=text or title, title=title, notify_type=kind)
+            ok = sender.add(notification.address) and sender.notify(body=text or title, title=title, notify_type=kind)
         except Exception as exc:  # noqa: BLE001 - whatever a service's own code raises is that it was not told
             return DeliveryOutcome(False, f"it could not be asked: {type(exc).__name__}")
         why = said.getvalue().strip().splitlines()
     if ok:
         return DeliveryOutcome(True, "it was taken")
-    return DeliveryOutcome(False, _scrub(why[-1], letter.address)[:200] if why else "it was not taken")
+    return DeliveryOutcome(False, _scrub(why[-1], notification.address)[:200] if why else "it was not taken")
 
 
 def _scrub(text: str, address: str) -> str:

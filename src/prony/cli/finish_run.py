@@ -31,13 +31,13 @@ _EARLY = (ExperimentState.PARTIAL, ExperimentState.CANCELLED)
 
 def add_summary(document: str | bytes) -> None:
     """Add a summary to the page of a GitHub job, below what other steps wrote there."""
-    data = document if isinstance(document, bytes) else document.encode()
+    content = document if isinstance(document, bytes) else document.encode()
     with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("ab") as file:
-        file.write(data + b"\n")
+        file.write(content + b"\n")
 
 
 def finish(
-    dossier: ExperimentData,
+    data: ExperimentData,
     output: RunOutput,
     *,
     write_report: Callable[[ExperimentData], Path],
@@ -51,24 +51,24 @@ def finish(
     `failed` are the jobs that failed and left no result; `beside` is added to what `--json` prints.
     """
     with suppress(BrokenPipeError):  # a reader who has gone changes nothing about how the run ended
-        show(dossier, as_json=output.as_json, beside=beside)
-    written = write_report(dossier) if output.report and dossier.entries else None
+        show(data, as_json=output.as_json, beside=beside)
+    written = write_report(data) if output.report and data.entries else None
     with suppress(BrokenPipeError):
         if written is not None:
             print_note(f"report: {written}")
-        if dossier.experiment.state in _EARLY:
-            print_note(f"stopped early; what was measured is kept: prony show {dossier.experiment.id}{again}")
+        if data.experiment.state in _EARLY:
+            print_note(f"stopped early; what was measured is kept: prony show {data.experiment.id}{again}")
     if output.github:
         from prony.report import render
 
-        add_summary(render(dossier, "github", strict=output.strict))
-    code = _exit_code(dossier, failed)
-    return code or (0 if gates_pass(dossier, strict=output.strict) else 1)
+        add_summary(render(data, "github", strict=output.strict))
+    code = _exit_code(data, failed)
+    return code or (0 if gates_pass(data, strict=output.strict) else 1)
 
 
-def gates_pass(dossier: ExperimentData, *, strict: bool) -> bool:
+def gates_pass(data: ExperimentData, *, strict: bool) -> bool:
     """Say in one line how the gates stand; `strict` fails those that cannot be judged too."""
-    found = GateReport(experiment_id=dossier.experiment.id, strict=strict, outcomes=dossier.gates)
+    found = GateReport(experiment_id=data.experiment.id, strict=strict, outcomes=data.gates)
     if found.outcomes:
         print_note(f"{summarise_gates(found.outcomes)[:-1]}: {'good' if found.passed else 'exit code 1'}")
     return found.passed
@@ -83,16 +83,16 @@ def finish_there(
     from prony.model.queue import JobState
 
     with connect(options, attempts=_PATIENT) as client:
-        dossier = client.experiments.results(ended.view.experiment.id)
-        wanted = output.report and dossier.entries
-        kept = client.experiments.keep_report(dossier.experiment.id) if wanted else Path()
-    measured = {entry.job.id for entry in dossier.entries}
+        data = client.experiments.results(ended.view.experiment.id)
+        wanted = output.report and data.entries
+        kept = client.experiments.keep_report(data.experiment.id) if wanted else Path()
+    measured = {entry.job.id for entry in data.entries}
     failed = [job for job in ended.jobs.values() if job.state is JobState.FAILED and job.id not in measured]
     with suppress(BrokenPipeError):
         for job in failed:
             print_note(one_line(f"{job.title}: failed and left no result: {why_ended(job)}"))
 
-    return finish(dossier, output, write_report=lambda _: kept, again=again(options), failed=len(failed), beside=beside)
+    return finish(data, output, write_report=lambda _: kept, again=again(options), failed=len(failed), beside=beside)
 
 
 def exit_code_there(view: ExperimentView) -> int:
@@ -104,23 +104,23 @@ def exit_code_there(view: ExperimentView) -> int:
     return 1 if view.counts.get(JobState.FAILED) or view.experiment.state is ExperimentState.FAILED else 0
 
 
-def _exit_code(dossier: ExperimentData, failed: int) -> int:
-    if dossier.experiment.state in _EARLY:
+def _exit_code(data: ExperimentData, failed: int) -> int:
+    if data.experiment.state in _EARLY:
         return _STOPPED
-    failed += sum(entry.result.state is ResultState.FAILED for entry in dossier.entries)
-    return 1 if failed or dossier.experiment.state is ExperimentState.FAILED else 0
+    failed += sum(entry.result.state is ResultState.FAILED for entry in data.entries)
+    return 1 if failed or data.experiment.state is ExperimentState.FAILED else 0
 
 
-def show(dossier: ExperimentData, *, as_json: bool, beside: Mapping[str, Any] | None = None) -> None:
+def show(data: ExperimentData, *, as_json: bool, beside: Mapping[str, Any] | None = None) -> None:
     if as_json:
         from prony.report import render
 
-        content = render(dossier, "json")
+        content = render(data, "json")
         if beside:
             print_json(json.loads(content) | beside)
         else:
             print_text(content if isinstance(content, str) else content.decode())
         return
-    from prony.report.terminal.experiment import print_dossier
+    from prony.report.terminal.experiment import print_experiment
 
-    print_dossier(dossier, terminal())
+    print_experiment(data, terminal())

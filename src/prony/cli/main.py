@@ -154,7 +154,7 @@ def _help() -> str:
     width = max(map(len, (*COMMANDS, *brought)))
     texts = {name: text for name, (_, text) in COMMANDS.items()} | brought
     lines = [f"  {name:<{width}}  {text}" for name, text in texts.items()]
-    head = "Prony: one recipe in, numbers you can defend out.\n\nusage: prony COMMAND [OPTIONS]\n"
+    head = "Prony: one recipe, every machine, numbers you can defend.\n\nusage: prony COMMAND [OPTIONS]\n"
     foot = "\nprony COMMAND --help tells more. A first look: prony run recipes/quickstart.yaml"
     return "\n".join([head, *lines, foot])
 

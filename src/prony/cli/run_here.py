@@ -29,10 +29,8 @@ def run_here(loaded: LoadedRecipe, output: RunOutput, *, base: Path | None = Non
             from prony.cli.progress import following
         with Bench.open() as bench:
             with following() as follower:
-                dossier = bench.run(
-                    loaded, base=base, on_start=follower.start, on_event=follower.event, clients=clients
-                )
-            return finish(dossier, output, write_report=bench.experiments.write_report)
+                data = bench.run(loaded, base=base, on_start=follower.start, on_event=follower.event, clients=clients)
+            return finish(data, output, write_report=bench.experiments.write_report)
 
 
 def tell_notes(notes: Sequence[str]) -> None:

@@ -27,6 +27,6 @@ class AnalysedExperiment(ExperimentData):
     untold: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, dossier: ExperimentData) -> Self:
+    def of(cls, data: ExperimentData) -> Self:
         """Return an account as it is, and of a dossier one that says nothing more."""
-        return dossier if isinstance(dossier, cls) else cls(**dict(dossier))
+        return data if isinstance(data, cls) else cls(**dict(data))

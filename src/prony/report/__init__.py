@@ -23,7 +23,7 @@ FORMATS: dict[str, str] = {
 _ALSO_SAID = {"markdown": "md", "htm": "html", "xml": "junit"}
 
 
-def render(dossier: ExperimentData, format: str, *, strict: bool = False) -> str | bytes:  # noqa: A002 - the word people write
+def render(data: ExperimentData, format: str, *, strict: bool = False) -> str | bytes:  # noqa: A002 - the word people write
     """Return the whole document; the same dossier always gives the same one. `strict`: what cannot be told fails."""
     name = _ALSO_SAID.get(format.lower(), format.lower())
     if name not in FORMATS:
@@ -31,6 +31,6 @@ def render(dossier: ExperimentData, format: str, *, strict: bool = False) -> str
         known = ", ".join(FORMATS)
         hint = f"did you mean {_ALSO_SAID.get(near[0], near[0])}?" if near else f"there are {known}"
         raise InputError(f"there is no report format {format!r}", hint=hint, code="unknown_format")
-    judged = dossier.model_copy(update={"gates": strictly(dossier.gates)}) if strict else dossier
+    judged = data.model_copy(update={"gates": strictly(data.gates)}) if strict else data
     document: str | bytes = import_module(FORMATS[name]).render(judged)
     return document

@@ -9,11 +9,11 @@ from prony.report import entry_fields, matrix_tables, number
 from prony.report.load_tables import FigureLine
 
 
-def sentences(account: AnalysedExperiment) -> list[str]:
+def sentences(analysis: AnalysedExperiment) -> list[str]:
     """Name the job that costs least, and call it the cheapest only where intervals lie apart; never a void one."""
     told = []
-    void = {entry_fields.label(entry) for entry in account.entries if entry.summary.verdict.grade is Grade.VOID}
-    worths = [(name, worth) for name, worth in _worths(account) if name not in void]
+    void = {entry_fields.label(entry) for entry in analysis.entries if entry.summary.verdict.grade is Grade.VOID}
+    worths = [(name, worth) for name, worth in _worths(analysis) if name not in void]
     for things in dict.fromkeys(worth.things for _, worth in worths):
         rated = [(worth.per_million, name) for name, worth in worths
                  if worth.things == things and worth.per_million is not None]  # fmt: skip
@@ -36,22 +36,22 @@ def sentences(account: AnalysedExperiment) -> list[str]:
     return told
 
 
-def lines(account: AnalysedExperiment) -> list[FigureLine]:
+def lines(analysis: AnalysedExperiment) -> list[FigureLine]:
     """Return a line for each job and what it brings about; nothing where neither a price nor energy is known."""
-    found = [matrix_tables.worth_line(name, worth) for name, worth in _worths(account)]
+    found = [matrix_tables.worth_line(name, worth) for name, worth in _worths(analysis)]
     return [line for line in found if line is not None]
 
 
-def remarks(account: AnalysedExperiment) -> list[str]:
+def remarks(analysis: AnalysedExperiment) -> list[str]:
     """Return who named the prices, and what is missing."""
-    worths = [worth for _, worth in _worths(account)]
+    worths = [worth for _, worth in _worths(analysis)]
     missing = dict.fromkeys(f"{worth.note}." for worth in worths if worth.note)
     return [*matrix_tables.sources_of(worths), *(text[0].upper() + text[1:] for text in missing)]
 
 
-def _worths(account: AnalysedExperiment) -> list[tuple[str, Worth]]:
+def _worths(analysis: AnalysedExperiment) -> list[tuple[str, Worth]]:
     return [
         (entry_fields.label(entry), worth)
-        for entry in account.entries
-        for worth in account.worths.get(entry.job.id, ())
+        for entry in analysis.entries
+        for worth in analysis.worths.get(entry.job.id, ())
     ]

@@ -99,6 +99,6 @@ def axis(path: str) -> str:
     return path.removeprefix("load.closed.").removeprefix("load.open.").removeprefix("workload.")
 
 
-def axes(dossier: ExperimentData) -> list[str]:
+def axes(data: ExperimentData) -> list[str]:
     """Return the paths that any job's cell names, in the order of their first appearance."""
-    return list(dict.fromkeys(path for entry in dossier.entries for path in entry.job.cell))
+    return list(dict.fromkeys(path for entry in data.entries for path in entry.job.cell))

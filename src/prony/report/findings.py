@@ -17,29 +17,29 @@ from prony.report.gate_tables import sentences
 _MOST_SINGLES = 6
 
 
-def findings(dossier: ExperimentData, *, gates: bool = True) -> list[str]:
+def findings(data: ExperimentData, *, gates: bool = True) -> list[str]:
     """Return the sentences in the order in which a reader needs them; the same dossier gives the same text.
 
     Without `gates` where they stand beside it already.
     """
-    account, groups = AnalysedExperiment.of(dossier), compare.peers(dossier.entries)
-    told = [*(sentences(dossier.gates) if gates else ()), _overview(dossier)]
-    told += history_tables.sentences(account.histories, account.experiment.id)
-    if account.comparison is not None:
-        told += heads(account.comparison)
+    analysis, groups = AnalysedExperiment.of(data), compare.peers(data.entries)
+    told = [*(sentences(data.gates) if gates else ()), _overview(data)]
+    told += history_tables.sentences(analysis.histories, analysis.experiment.id)
+    if analysis.comparison is not None:
+        told += heads(analysis.comparison)
     else:  # sides that took turns are judged pair by pair, which sees more than whether two intervals overlap
         for group in groups:
             told += _of_group(group, alone=len(groups) == 1)
     told += _singles(groups)
-    told += _void(account)
+    told += _void(analysis)
     told += _precisions(groups)
-    for kind in dict.fromkeys(entry.job.workload.kind for entry in dossier.entries):
-        mine = [entry for entry in dossier.entries if entry.job.workload.kind == kind]
+    for kind in dict.fromkeys(entry.job.workload.kind for entry in data.entries):
+        mine = [entry for entry in data.entries if entry.job.workload.kind == kind]
         told += shown_kind(kind).report.findings(mine)
-    told += _sweep(dossier.sweep)
-    told += cost_tables.sentences(account)
-    told += account.untold
-    told += [_describe_failure(entry) for entry in dossier.entries if entry_fields.has_failed(entry)]
+    told += _sweep(data.sweep)
+    told += cost_tables.sentences(analysis)
+    told += analysis.untold
+    told += [_describe_failure(entry) for entry in data.entries if entry_fields.has_failed(entry)]
     return told
 
 
@@ -50,8 +50,8 @@ def _sweep(found: SweepReport | None) -> list[str]:
             text for curve in curves for text in sweep_tables.limits_of_levels(curve)[-1:]]  # fmt: skip
 
 
-def _overview(dossier: ExperimentData) -> str:
-    entries, planned = dossier.entries, dossier.experiment.job_count
+def _overview(data: ExperimentData) -> str:
+    entries, planned = data.entries, data.experiment.job_count
     if not entries:
         return "No job has a result yet, so there is nothing to report."
     ended = sum(not entry_fields.has_failed(entry) for entry in entries)
@@ -113,16 +113,16 @@ def _ends(low: float, high: float) -> str:
     return f" (from {number.ratio(low)} to {number.ratio(high)} by the ends of both intervals)"
 
 
-def _void(account: AnalysedExperiment) -> list[str]:
+def _void(analysis: AnalysedExperiment) -> list[str]:
     """Return whose numbers exist and may not be quoted; a failed job has a sentence of its own."""
     void = [
-        one for one in account.entries if one.summary.verdict.grade is Grade.VOID and not entry_fields.has_failed(one)
+        one for one in analysis.entries if one.summary.verdict.grade is Grade.VOID and not entry_fields.has_failed(one)
     ]
     if not void:
         return []
     names = join_names([entry_fields.label(one) for one in void])
     verb = "is" if len(void) == 1 else "are"
-    if account.comparison is not None:
+    if analysis.comparison is not None:
         return [f"{names} {verb} void: quote none of these numbers alone. What disturbs sides that take turns falls on "
                 "both, so that they are held against each other all the same."]  # fmt: skip
     spared = any(reason.code == "spared" for one in void for reason in one.summary.verdict.reasons)

@@ -30,8 +30,8 @@ class FigureLine:
     note: str = ""
 
 
-def loads(dossier: ExperimentData) -> list[Entry]:
-    return [entry for entry in dossier.entries if entry_fields.is_load(entry)]
+def loads(data: ExperimentData) -> list[Entry]:
+    return [entry for entry in data.entries if entry_fields.is_load(entry)]
 
 
 def latency_lines(entry: Entry) -> list[FigureLine]:

@@ -16,17 +16,17 @@ _GATES = (
 )
 
 
-def decisions(account: AnalysedExperiment) -> list[str]:
+def decisions(analysis: AnalysedExperiment) -> list[str]:
     """Return how numbers, comparisons, sweeps, histories and gates were judged, as far as there are any."""
     told = [_QUANTILES]
-    if account.gates:
+    if analysis.gates:
         told.append(_GATES)
-    if account.comparison is not None:
-        told.append(comparison.method(account.comparison))
-    if account.sweep is not None:
-        told.append(sweep_tables.method(account.sweep))
-    told += account.methods
-    return [*told, _noise(account.calibration)]
+    if analysis.comparison is not None:
+        told.append(comparison.method(analysis.comparison))
+    if analysis.sweep is not None:
+        told.append(sweep_tables.method(analysis.sweep))
+    told += analysis.methods
+    return [*told, _noise(analysis.calibration)]
 
 
 def _noise(calibration: Calibration | None) -> str:

@@ -19,10 +19,10 @@ class Note:
     jobs: tuple[str, ...]
 
 
-def notes(dossier: ExperimentData) -> list[Note]:
+def notes(data: ExperimentData) -> list[Note]:
     """Return the worst first: what holds for several jobs is said once, the rest in one note a job."""
     found: dict[tuple[Grade | None, str], list[str]] = {}
-    for entry in dossier.entries:
+    for entry in data.entries:
         for grade, text in _of_entry(entry):
             found.setdefault((grade, text), []).append(entry_fields.label(entry))
     shared: list[Note] = []
@@ -35,7 +35,7 @@ def notes(dossier: ExperimentData) -> list[Note]:
     listed = shared + [Note(grade, " ".join(texts), (job,)) for (grade, job), texts in alone.items()]
     order = {grade: place for place, grade in enumerate((*entry_fields.WORST_FIRST, None))}
     judged = sorted(listed, key=lambda note: order[note.grade])
-    return judged + [Note(None, text, ()) for text in dossier.experiment.notes]
+    return judged + [Note(None, text, ()) for text in data.experiment.notes]
 
 
 def whose(note: Note, job_count: int, most: int | None = None) -> str:
@@ -108,9 +108,9 @@ def _reference(entry: Entry) -> str:
     return entry.result.check.reference if entry.result.check is not None else "the reference"
 
 
-def sensitivity(dossier: ExperimentData) -> str:
+def sensitivity(data: ExperimentData) -> str:
     """Return one line on how small a change such runs would show, from the best to the worst job; empty of none."""
-    seen = [one for entry in dossier.entries if (one := entry.summary.sensitivity.get(entry_fields.headline(entry)))]
+    seen = [one for entry in data.entries if (one := entry.summary.sensitivity.get(entry_fields.headline(entry)))]
     if not seen:
         return ""
     runs = _range([str(end(one.runs for one in seen)) for end in (min, max)])

@@ -82,46 +82,46 @@ class Table:
     rows: tuple[Row, ...]
 
 
-def table(dossier: ExperimentData) -> Table:
+def table(data: ExperimentData) -> Table:
     """Return a row for each job. A column in which no job has anything is left out."""
-    columns = [*_matrix(dossier), Column("verdict", "verdict", 99, is_number=False)]
-    cells: dict[str, dict[str, Cell]] = {one.key: _labels(dossier, one.key) for one in columns}
-    headlines = {entry.job.workload.headline for entry in dossier.entries}
-    for key, heading, importance in (*_kind_columns(dossier), *_MEASURED):
-        scale, made = _measure_column(dossier, key)
+    columns = [*_matrix(data), Column("verdict", "verdict", 99, is_number=False)]
+    cells: dict[str, dict[str, Cell]] = {one.key: _labels(data, one.key) for one in columns}
+    headlines = {entry.job.workload.headline for entry in data.entries}
+    for key, heading, importance in (*_kind_columns(data), *_MEASURED):
+        scale, made = _measure_column(data, key)
         if made:
             is_headline = key in headlines
             columns.append(Column(key, heading, importance, unit=scale.symbol, is_headline=is_headline))
             cells[key] = made
-        if key in headlines and "ratio" not in cells and (ratios := _ratios(dossier)):
+        if key in headlines and "ratio" not in cells and (ratios := _ratios(data)):
             columns.append(Column("ratio", "ratio", 75))
             cells["ratio"] = ratios
-    for place, key in enumerate(_own_metrics(dossier)):
-        scale, cells[key] = _measure_column(dossier, key)
+    for place, key in enumerate(_own_metrics(data)):
+        scale, cells[key] = _measure_column(data, key)
         importance = _TOLD if place else 100
         columns.append(Column(key, _heading(key), importance - place, unit=scale.symbol, is_headline=place == 0))
     for key, heading, importance in _EFFECTIVE:
-        asked, made = cells.get(f"workload.{key}"), _effective(dossier, key)
+        asked, made = cells.get(f"workload.{key}"), _effective(data, key)
         if made and not _says_the_same(asked, made):
             # Two columns of one name would leave open which was asked for and which was done.
             columns.append(Column(key, f"{heading} used" if asked else heading, importance, is_number=key == "threads"))
             cells[key] = made
     rows = [
-        Row(entry, {one.key: cells[one.key].get(entry.job.id, Cell()) for one in columns}) for entry in dossier.entries
+        Row(entry, {one.key: cells[one.key].get(entry.job.id, Cell()) for one in columns}) for entry in data.entries
     ]
     return Table(tuple(columns), tuple(rows))
 
 
-def _kind_columns(dossier: ExperimentData) -> tuple[ColumnSpec, ...]:
+def _kind_columns(data: ExperimentData) -> tuple[ColumnSpec, ...]:
     """Return the columns that the kinds of these jobs bring."""
-    kinds = dict.fromkeys(entry.job.workload.kind for entry in dossier.entries)
+    kinds = dict.fromkeys(entry.job.workload.kind for entry in data.entries)
     return tuple(dict.fromkeys(one for kind in kinds for one in shown_kind(kind).report.columns))
 
 
-def _own_metrics(dossier: ExperimentData) -> list[str]:
+def _own_metrics(data: ExperimentData) -> list[str]:
     """Return the metrics that summaries name themselves, by the order of the first that has it."""
-    named = {key for key, _, _ in (*_kind_columns(dossier), *_MEASURED)}
-    keys = dict.fromkeys(key for entry in dossier.entries for key in entry_fields.own_keys(entry.summary))
+    named = {key for key, _, _ in (*_kind_columns(data), *_MEASURED)}
+    keys = dict.fromkeys(key for entry in data.entries for key in entry_fields.own_keys(entry.summary))
     return [key for key in keys if key not in named and key.removesuffix(".p50") not in named]
 
 
@@ -132,17 +132,17 @@ def _heading(key: str) -> str:
     return f"{name if name and unit in _UNITS else parts.metric} {parts.operation}".strip()
 
 
-def _matrix(dossier: ExperimentData) -> list[Column]:
-    paths = entry_fields.axes(dossier)
+def _matrix(data: ExperimentData) -> list[Column]:
+    paths = entry_fields.axes(data)
     if not paths:
         return [Column("title", "job", 98, is_number=False)]
     return [Column(path, entry_fields.axis(path).replace("_", " "), 98, is_number=False) for path in paths]
 
 
-def _labels(dossier: ExperimentData, key: str) -> dict[str, Cell]:
+def _labels(data: ExperimentData, key: str) -> dict[str, Cell]:
     """Return the cells that hold words: the matrix, the title, the verdict."""
     made = {}
-    for entry in dossier.entries:
+    for entry in data.entries:
         verdict = entry.summary.verdict
         if key == "verdict":
             reasons = "; ".join(one.text for one in verdict.reasons)
@@ -154,18 +154,18 @@ def _labels(dossier: ExperimentData, key: str) -> dict[str, Cell]:
     return made
 
 
-def _measure_column(dossier: ExperimentData, key: str) -> tuple[number.Scale, dict[str, Cell]]:
+def _measure_column(data: ExperimentData, key: str) -> tuple[number.Scale, dict[str, Cell]]:
     """Return one column with a common unit; empty where no job has this number."""
     found = {
         one.job.id: estimate
-        for one in dossier.entries
+        for one in data.entries
         if (estimate := entry_fields.estimate(one.summary, key)) is not None
     }
     scale = number.common_scale(found.values())
     write = _share_cell if key in _SHARES else _cell
     made = {job_id: write(estimate, scale) for job_id, estimate in found.items()}
     if made:
-        made |= {one.job.id: _absent(one, key) for one in dossier.entries if one.job.id not in made}
+        made |= {one.job.id: _absent(one, key) for one in data.entries if one.job.id not in made}
     return scale, made
 
 
@@ -192,10 +192,10 @@ def _share_cell(estimate: Estimate, _: number.Scale) -> Cell:
     return Cell(number.share(estimate.value), between, number.footnote(estimate))
 
 
-def _ratios(dossier: ExperimentData) -> dict[str, Cell]:
+def _ratios(data: ExperimentData) -> dict[str, Cell]:
     """Return how each job stands against the fastest of its peers; a description, `≈` where intervals overlap."""
     made = {}
-    for job_id, ratio in compare.ratios(dossier.entries).items():
+    for job_id, ratio in compare.ratios(data.entries).items():
         if ratio.relation == "fastest":
             made[job_id] = Cell("1.0×", note="the lowest median among jobs that do the same work")
         elif ratio.relation == "slower" and ratio.low is not None and ratio.high is not None:
@@ -212,10 +212,10 @@ def _says_the_same(asked: dict[str, Cell] | None, made: dict[str, Cell]) -> bool
     return asked is not None and all(asked[job_id].text == cell.text for job_id, cell in made.items())
 
 
-def _effective(dossier: ExperimentData, key: str) -> dict[str, Cell]:
+def _effective(data: ExperimentData, key: str) -> dict[str, Cell]:
     """Return what the engines say they did."""
     made = {}
-    for entry in dossier.entries:
+    for entry in data.entries:
         value = getattr(entry.result.effective, key, None)
         if value is not None:
             made[entry.job.id] = Cell(str(value), note="as the engine told after loading")

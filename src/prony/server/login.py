@@ -90,6 +90,6 @@ class LoginPages:
             status=200,
         )
         try:
-            await self._fleet.context.write(lambda desk: audit.add(desk.connection, entry))
+            await self._fleet.context.write(lambda transaction: audit.add(transaction.connection, entry))
         except StoreError as exc:
             _log.error("not recorded", error=exc.message, **entry.model_dump(mode="json", exclude={"id"}))

@@ -128,7 +128,7 @@ class Operation(APIRoute):
         )
         try:
             # By the fleet's own writer, with whatever else it commits: a second one would wait for it, and it for them.
-            await fleet_of(request).context.write(lambda desk: audit.add(desk.connection, entry))
+            await fleet_of(request).context.write(lambda transaction: audit.add(transaction.connection, entry))
         except StoreError as exc:
             # It has been done all the same; a client that is told otherwise would do it again.
             _log.error("not recorded", error=exc.message, **entry.model_dump(mode="json", exclude={"id"}))

@@ -1,7 +1,7 @@
 """Pack a result folder into a plain tar, and unpack it safely.
 
-A parcel holds regular files with relative names and nothing else: POSIX ustar, no compression, no extensions. The same
-folder gives the same bytes. Whoever opens one trusts nothing that it says.
+It holds regular files with relative names and nothing else: POSIX ustar, no compression, no extensions. The same
+folder gives the same bytes. Nothing that it says is trusted when it is unpacked.
 """
 
 from __future__ import annotations

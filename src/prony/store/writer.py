@@ -48,7 +48,7 @@ class Transaction:
     notes: list[ChangeNote] = field(default_factory=list)
     dry: set[str] = field(default_factory=set)
 
-    def tell(self, topic: str, key: str, count: int = 1) -> None:
+    def publish(self, topic: str, key: str, count: int = 1) -> None:
         self.notes.append(ChangeNote(topic, key, count))
 
 
@@ -175,22 +175,22 @@ class Writer:
         return self._attempt(wishes)
 
     def _attempt(self, wishes: Sequence[_Request]) -> tuple[list[Any], list[ChangeNote]]:
-        desk, is_committing = None, False
+        transaction, is_committing = None, False
         try:
             with translate_errors(self._engine):
-                desk = Transaction(self._connect())
-                with desk.connection.begin():
-                    answers = [wish.operation(desk) for wish in wishes]
-                    if desk.notes:
-                        self._before_commit(desk.connection, desk.notes)
+                transaction = Transaction(self._connect())
+                with transaction.connection.begin():
+                    answers = [wish.operation(transaction) for wish in wishes]
+                    if transaction.notes:
+                        self._before_commit(transaction.connection, transaction.notes)
                     is_committing = True
         except StoreError as exc:
-            is_lost = desk is None or desk.connection.invalidated
+            is_lost = transaction is None or transaction.connection.invalidated
             self._disconnect()
             if is_lost:
                 raise LostError(exc.message, hint=exc.hint, may_be_done=is_committing) from exc
             raise
-        return answers, desk.notes
+        return answers, transaction.notes
 
     def _tell(self, notes: Sequence[ChangeNote]) -> None:
         if notes:

@@ -102,8 +102,8 @@ def test_metrics_are_served_and_nothing_else_is(metrics: Metrics) -> None:
             ]
 
     metrics.set("connected", 1)
-    (good, text), (missing, _), (posted, _) = asyncio.run(ask())
-    assert (good, missing, posted) == (200, 404, 405)
+    (good, text), (missing, _), (outgoing, _) = asyncio.run(ask())
+    assert (good, missing, outgoing) == (200, 404, 405)
     assert "prony_agent_connected 1" in text
 
 

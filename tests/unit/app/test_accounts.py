@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from store.nouns import experiment, jobs, write_folder
 
-from prony.app.accounts import account_of
-from prony.app.dossiers import dossier_of
+from prony.app.analysed_experiment import analyse_experiment
+from prony.app.experiment_data import read_experiment_data
 from prony.app.local_histories import LocalHistories
 from prony.app.results import summary_of
 from prony.model.analysed_experiment import AnalysedExperiment
@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Store:
 
 def _account(store: Store, name: str) -> AnalysedExperiment:
     LocalHistories(store).judge()
-    return account_of(store, dossier_of(store, name))
+    return analyse_experiment(store, read_experiment_data(store, name))
 
 
 def test_an_experiment_with_earlier_results_has_its_place_in_their_history(store: Store) -> None:

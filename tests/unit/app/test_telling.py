@@ -30,12 +30,12 @@ def there() -> Iterator[Receiver]:
         yield made
 
 
-def letter(address: str) -> Notification:
+def notification(address: str) -> Notification:
     return Notification("d1", MESSAGE, address, SECRET)
 
 
 def test_a_webhook_brings_the_message_signed_with_its_time(there: Receiver) -> None:
-    assert send(letter(there.url())).ok
+    assert send(notification(there.url())).ok
     (came,) = there.received
     assert came.path == "/hook/sEcReT"
     assert Message.read_json(came.body) == MESSAGE
@@ -46,7 +46,7 @@ def test_a_webhook_brings_the_message_signed_with_its_time(there: Receiver) -> N
 
 
 def test_an_address_of_apprise_brings_it_too(there: Receiver) -> None:
-    assert send(letter(there.url("json"))).ok
+    assert send(notification(there.url("json"))).ok
     (came,) = there.received
     assert came.json["title"] == "[critical] nightly: 2 times"
     assert came.json["message"] == "it failed"
@@ -58,13 +58,13 @@ def test_an_address_of_apprise_brings_it_too(there: Receiver) -> None:
 )
 def test_what_may_be_better_later_is_told_apart(there: Receiver, status: int, is_final: bool) -> None:
     there.statuses = [status]
-    found = send(letter(there.url()))
+    found = send(notification(there.url()))
     assert (found.ok, found.is_final, found.said) == (False, is_final, f"it answered {status}")
 
 
 def test_a_redirect_is_not_followed(there: Receiver) -> None:
     there.statuses = [307]
-    found = send(letter(there.url()))
+    found = send(notification(there.url()))
     assert (found.ok, found.is_final) == (False, True)
     assert len(there.received) == 1
 
@@ -74,7 +74,7 @@ def test_what_is_said_of_a_failure_has_no_secret_in_it(there: Receiver, scheme: 
     there.statuses = [500]
     address = there.url(scheme).replace("127.0.0.1", "someone:passw0rd@127.0.0.1") if scheme == "json" else there.url()
     for one in (address, f"{scheme}://127.0.0.1:1/hook/sEcReT"):
-        found = send(letter(one))
+        found = send(notification(one))
         assert not found.ok
         assert "sEcReT" not in found.said
         assert "passw0rd" not in found.said

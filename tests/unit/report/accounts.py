@@ -66,12 +66,12 @@ def comparison(experiment_id: str, title: str = "threads 2 against threads 1") -
                       conclusion=Conclusion.REGRESSION, sentence="1 regression among 1 headline metric.")  # fmt: skip
 
 
-def account(dossier: ExperimentData, word: str = "yolo") -> AnalysedExperiment:
+def analysis(data: ExperimentData, word: str = "yolo") -> AnalysedExperiment:
     """All of it at once; `word` stands wherever a stranger may have chosen the text."""
-    mine = dossier.experiment.id
+    mine = data.experiment.id
     price = Price(per_hour=3.6, currency="EUR", source=word)
-    worths = {entry.job.id: (Worth(things="items", price=price, note=word),) for entry in dossier.entries}
-    return AnalysedExperiment.of(dossier).model_copy(
+    worths = {entry.job.id: (Worth(things="items", price=price, note=word),) for entry in data.entries}
+    return AnalysedExperiment.of(data).model_copy(
         update={"histories": (history(mine, word),), "comparison": comparison(mine, word), "worths": worths,
                 "methods": ("Judged by a permutation test.",), "untold": (f"Not compared: {word}.",)}
     )  # fmt: skip

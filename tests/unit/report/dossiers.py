@@ -282,7 +282,7 @@ def experiment(
     )  # fmt: skip
 
 
-def dossier(folder: Path, *, batches: Sequence[int] = (1, 4), repeats: int = 5, runs: int = 100) -> ExperimentData:
+def data(folder: Path, *, batches: Sequence[int] = (1, 4), repeats: int = 5, runs: int = 100) -> ExperimentData:
     """Return two engines by some batch sizes; the last job is suspect."""
     maker = Maker(folder, repeats=repeats, runs=runs)
     cells: list[dict[str, Scalar]] = [
@@ -295,7 +295,7 @@ def dossier(folder: Path, *, batches: Sequence[int] = (1, 4), repeats: int = 5, 
     return ExperimentData(experiment=experiment(len(cells)), entries=entries, calibration=calibration())
 
 
-def partial_dossier(folder: Path) -> ExperimentData:
+def partial_experiment(folder: Path) -> ExperimentData:
     """Return one good job, one that failed, one that was never run; and no calibration."""
     maker = Maker(folder)
     entries = (
@@ -305,5 +305,5 @@ def partial_dossier(folder: Path) -> ExperimentData:
     return ExperimentData(experiment=experiment(3, state=ExperimentState.PARTIAL), entries=entries)
 
 
-def empty_dossier() -> ExperimentData:
+def empty_experiment() -> ExperimentData:
     return ExperimentData(experiment=experiment(0), entries=())

@@ -101,7 +101,7 @@ def _repetition(index: int, begin: int, users: int, columns: dict[str, Array]) -
     return Repetition(index=index, started_at=BEGAN_AT, phases={"measure": phase}, client=side)
 
 
-def dossier(entries: Sequence[Entry]) -> ExperimentData:
+def data(entries: Sequence[Entry]) -> ExperimentData:
     recipe = Recipe(name="endpoint", workload=entries[0].job.workload)
     experiment = Experiment(
         id="exp-2", name="endpoint", recipe=recipe, recipe_text="name: endpoint", state=ExperimentState.COMPLETE,
@@ -111,7 +111,7 @@ def dossier(entries: Sequence[Entry]) -> ExperimentData:
 
 
 def one_load(folder: Path, **load: Any) -> ExperimentData:
-    return dossier([entry(folder, 0, {}, {"closed": {"concurrency": 4}} | load, tokens=True)])
+    return data([entry(folder, 0, {}, {"closed": {"concurrency": 4}} | load, tokens=True)])
 
 
 def swept(folder: Path) -> ExperimentData:
@@ -119,4 +119,4 @@ def swept(folder: Path) -> ExperimentData:
         entry(folder, number, {"load.closed.concurrency": users}, {"closed": {"concurrency": users}})
         for number, users in enumerate((1, 4, 16))
     ]
-    return dossier(made)
+    return data(made)

@@ -14,18 +14,18 @@ from prony.report.findings import findings
 from prony.report.history_tables import change_lines, lines
 from prony.report.method_sentences import decisions
 
-from .accounts import account
+from .accounts import analysis
 from .conftest import HOSTILE
 from .test_html import Page
 
 
 @pytest.fixture(scope="module")
 def told(full: ExperimentData) -> AnalysedExperiment:
-    return account(full)
+    return analysis(full)
 
 
-def _text(dossier: ExperimentData, format_name: str) -> str:
-    document = render(dossier, format_name)
+def _text(data: ExperimentData, format_name: str) -> str:
+    document = render(data, format_name)
     return document if isinstance(document, str) else document.decode()
 
 
@@ -83,7 +83,7 @@ def test_markdown_and_json_hold_the_same(told: AnalysedExperiment) -> None:
 @pytest.mark.parametrize("format_name", ["html", "md", "github"])
 def test_no_name_of_a_series_or_a_side_becomes_markup(hostile: ExperimentData, format_name: str) -> None:
     # The recipe, at the end of Markdown, stands in a fence and is shown as it is.
-    text = _text(account(hostile, HOSTILE), format_name).partition("## Where and how")[0]
+    text = _text(analysis(hostile, HOSTILE), format_name).partition("## Where and how")[0]
     assert not re.search(r"(?<!\\)<script", text)
     assert "\x1b" not in text
     assert format_name == "html" or not re.search(r"(?<!\\)\[a", text)

@@ -14,15 +14,15 @@ from prony.report import render
 from prony.report.exports.csv import COLUMNS
 
 
-def rows(dossier: ExperimentData) -> list[dict[str, str]]:
-    text = render(dossier, "csv")
+def rows(data: ExperimentData) -> list[dict[str, str]]:
+    text = render(data, "csv")
     assert isinstance(text, str)
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
 def test_the_columns_are_the_same_with_and_without_jobs(full: ExperimentData, empty: ExperimentData) -> None:
-    for dossier in (full, empty):
-        text = render(dossier, "csv")
+    for data in (full, empty):
+        text = render(data, "csv")
         assert isinstance(text, str)
         assert text.split("\r\n")[0] == ",".join(COLUMNS)
     assert len(set(COLUMNS)) == len(COLUMNS)
@@ -48,13 +48,13 @@ def test_no_text_cell_can_be_taken_for_a_formula(hostile: ExperimentData) -> Non
             assert not cell.startswith(("=", "+", "@", "\t", "\r"))
 
 
-def named(dossier: ExperimentData, text: str) -> str:
+def named(data: ExperimentData, text: str) -> str:
     """Return the cell that text becomes where a stranger chose it: as the name of a device."""
-    entry = dossier.entries[0]
+    entry = data.entries[0]
     device = entry.environment.device.model_copy(update={"name": text})
     environment = entry.environment.model_copy(update={"device": device})
-    entries = (entry.model_copy(update={"environment": environment}), *dossier.entries[1:])
-    return rows(dossier.model_copy(update={"entries": entries}))[0]["device_name"]
+    entries = (entry.model_copy(update={"environment": environment}), *data.entries[1:])
+    return rows(data.model_copy(update={"entries": entries}))[0]["device_name"]
 
 
 @pytest.mark.parametrize(

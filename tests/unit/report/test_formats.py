@@ -12,10 +12,10 @@ from prony.report import FORMATS, render
 @pytest.mark.parametrize("format_name", FORMATS)
 @pytest.mark.parametrize("which", ["full", "partial", "empty", "hostile"])
 def test_every_format_renders_every_dossier(format_name: str, which: str, request: pytest.FixtureRequest) -> None:
-    dossier: ExperimentData = request.getfixturevalue(which)
-    document = render(dossier, format_name)
+    data: ExperimentData = request.getfixturevalue(which)
+    document = render(data, format_name)
     text = document if isinstance(document, str) else document.decode("utf-8")
-    assert dossier.experiment.id in text or (format_name == "csv" and not dossier.entries)
+    assert data.experiment.id in text or (format_name == "csv" and not data.entries)
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,8 @@ class Page(HTMLParser):
         self.ids += [value or "" for name, value in attrs if name == "id"]
 
 
-def page(dossier: ExperimentData) -> Page:
-    text = render(dossier, "html")
+def page(data: ExperimentData) -> Page:
+    text = render(data, "html")
     assert isinstance(text, str)
     return Page(text)
 

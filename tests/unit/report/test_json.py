@@ -11,11 +11,11 @@ from prony.model.experiment_data import ExperimentData
 from prony.report import render
 
 
-def document(dossier: ExperimentData) -> dict[str, Any]:
+def document(data: ExperimentData) -> dict[str, Any]:
     def refuse(constant: str) -> float:
         raise AssertionError(f"{constant} is not JSON")
 
-    text = render(dossier, "json")
+    text = render(data, "json")
     found: dict[str, Any] = json.loads(text, parse_constant=refuse)
     return found
 

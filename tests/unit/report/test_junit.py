@@ -15,8 +15,8 @@ from prony.report import render
 from . import dossiers
 
 
-def suite(dossier: ExperimentData, *, strict: bool = False) -> Xml.Element:
-    document = render(dossier, "junit", strict=strict)
+def suite(data: ExperimentData, *, strict: bool = False) -> Xml.Element:
+    document = render(data, "junit", strict=strict)
     assert isinstance(document, bytes)
     found = Xml.fromstring(document).find("testsuite")
     assert found is not None
@@ -64,7 +64,7 @@ def test_the_surroundings_fault_is_an_error(
 
 def test_a_void_verdict_is_a_failure_even_of_a_complete_job(tmp_path: Path) -> None:
     entry = dossiers.Maker(tmp_path).entry(0, {"workload.engine": "onnxruntime"}, grade=Grade.VOID)
-    found = suite(dossiers.empty_dossier().model_copy(update={"entries": (entry,)}))
+    found = suite(dossiers.empty_experiment().model_copy(update={"entries": (entry,)}))
     assert counts(found) == (1, 1, 0)
 
 

@@ -30,8 +30,8 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> ExperimentData:
     return load_dossiers.one_load(tmp_path_factory.mktemp("one"))
 
 
-def samples(dossier: ExperimentData) -> pl.DataFrame:
-    return pl.read_parquet(dossier.entries[0].folder / SAMPLES)
+def samples(data: ExperimentData) -> pl.DataFrame:
+    return pl.read_parquet(data.entries[0].folder / SAMPLES)
 
 
 def test_json_lines_hold_every_column_of_every_request(one: ExperimentData, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_percentiles_of_a_known_series() -> None:
 class TestMlperf:
     def exported(self, tmp_path: Path, load: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         base = {"repeats": 1}
-        made = load_dossiers.dossier([load_dossiers.entry(tmp_path / "in", 0, {}, base | load, tokens=True)])
+        made = load_dossiers.data([load_dossiers.entry(tmp_path / "in", 0, {}, base | load, tokens=True)])
         paths = export(made, "mlperf", tmp_path / "out")
         lines = paths[1].read_text().splitlines()
         told = [json.loads(line.removeprefix(":::MLLOG ")) for line in lines]

@@ -12,7 +12,7 @@ from rich.console import Console
 from prony.model.experiment_data import ExperimentData
 from prony.report import FORMATS, render
 from prony.report.findings import findings
-from prony.report.terminal.experiment import print_dossier
+from prony.report.terminal.experiment import print_experiment
 
 from . import load_dossiers
 from .test_html import assert_harmless, page
@@ -28,17 +28,17 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> ExperimentData:
     return load_dossiers.swept(tmp_path_factory.mktemp("sweep"))
 
 
-def printed(dossier: ExperimentData, width: int = 160) -> str:
+def printed(data: ExperimentData, width: int = 160) -> str:
     sink = io.StringIO()
-    print_dossier(dossier, Console(file=sink, width=width, color_system=None))
+    print_experiment(data, Console(file=sink, width=width, color_system=None))
     return sink.getvalue()
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
 @pytest.mark.parametrize("which", ["one", "sweep"])
 def test_every_format_renders_loads(format_name: str, which: str, request: pytest.FixtureRequest) -> None:
-    dossier: ExperimentData = request.getfixturevalue(which)
-    document = render(dossier, format_name)
+    data: ExperimentData = request.getfixturevalue(which)
+    document = render(data, format_name)
     assert "exp-2" in (document if isinstance(document, str) else document.decode())
 
 

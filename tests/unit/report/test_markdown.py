@@ -8,8 +8,8 @@ from prony.report.markdown.text import escape_markdown
 from prony.report.table import table
 
 
-def lines(dossier: ExperimentData) -> list[str]:
-    text = render(dossier, "md")
+def lines(data: ExperimentData) -> list[str]:
+    text = render(data, "md")
     assert isinstance(text, str)
     return text.splitlines()
 

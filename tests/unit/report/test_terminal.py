@@ -9,13 +9,13 @@ from rich.console import Console
 
 from prony.model.experiment_data import ExperimentData
 from prony.report import number
-from prony.report.terminal.experiment import print_dossier
+from prony.report.terminal.experiment import print_experiment
 
 
-def shown(dossier: ExperimentData, width: int, *, encoding: str = "utf-8") -> str:
+def shown(data: ExperimentData, width: int, *, encoding: str = "utf-8") -> str:
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding=encoding, errors="replace")
-    print_dossier(dossier, Console(file=file, width=width, color_system=None))
+    print_experiment(data, Console(file=file, width=width, color_system=None))
     file.flush()
     return raw.getvalue().decode(encoding)
 

@@ -35,9 +35,9 @@ def writer(store: Store) -> Iterator[Writer]:
 def keep(name: str) -> Callable[[Transaction], str]:
     """Return an operation that writes one row, tells of it, and answers with its name."""
 
-    def operation(desk: Transaction) -> str:
-        desk.connection.execute(insert(tables.deletion).values(experiment_id=name))
-        desk.tell("kept", name)
+    def operation(transaction: Transaction) -> str:
+        transaction.connection.execute(insert(tables.deletion).values(experiment_id=name))
+        transaction.publish("kept", name)
         return name.upper()
 
     return operation
@@ -49,9 +49,9 @@ def kept(engine: Engine) -> list[str]:
         return list(connection.execute(query).scalars())
 
 
-def refuse(desk: Transaction) -> None:
-    desk.connection.execute(insert(tables.deletion).values(experiment_id="refused"))
-    desk.tell("kept", "refused")
+def refuse(transaction: Transaction) -> None:
+    transaction.connection.execute(insert(tables.deletion).values(experiment_id="refused"))
+    transaction.publish("kept", "refused")
     raise ConflictError("no")
 
 
@@ -99,8 +99,8 @@ class TestAnswers:
         assert len(kept(store.engine)) == 21
 
     def test_one_sees_what_those_before_it_in_the_same_commit_did(self, writer: Writer) -> None:
-        def look(desk: Transaction) -> list[str]:
-            return list(desk.connection.execute(select(tables.deletion.c.experiment_id)).scalars())
+        def look(transaction: Transaction) -> list[str]:
+            return list(transaction.connection.execute(select(tables.deletion.c.experiment_id)).scalars())
 
         _, seen = together(writer, keep("a"), look)
         assert seen.result(WAIT_S) == ["a"]
@@ -181,7 +181,7 @@ class TestNotes:
 
         writer = Writer(store.engine, before_commit=send)
         writer.submit(keep("a")).result(WAIT_S)
-        writer.submit(lambda desk: desk.connection.execute(select(tables.deletion)).all()).result(WAIT_S)
+        writer.submit(lambda transaction: transaction.connection.execute(select(tables.deletion)).all()).result(WAIT_S)
         writer.close()
         assert kept(store.engine) == ["a", "sent-a"]
 
@@ -256,7 +256,7 @@ class TestClosing:
 
 @pytest.mark.parametrize("database_url", [""])
 def test_on_sqlite_an_answer_is_given_when_it_would_survive_a_power_cut(store: Store, writer: Writer) -> None:
-    found = writer.submit(lambda desk: desk.connection.exec_driver_sql("PRAGMA synchronous").scalar())
+    found = writer.submit(lambda transaction: transaction.connection.exec_driver_sql("PRAGMA synchronous").scalar())
     assert found.result(WAIT_S) == 2
 
 
@@ -358,8 +358,8 @@ class TestLostConnections:
 
 
 def count(name: str) -> Callable[[Transaction], None]:
-    def operation(desk: Transaction) -> None:
-        desk.connection.execute(text("INSERT INTO counted (name) VALUES (:name)"), {"name": name})
+    def operation(transaction: Transaction) -> None:
+        transaction.connection.execute(text("INSERT INTO counted (name) VALUES (:name)"), {"name": name})
 
     return operation
 

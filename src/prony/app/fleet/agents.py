@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from prony.app.access import Access
-from prony.app.api import new_id
+from prony.app.check_jobs import new_id
 from prony.app.fleet.alarm_engine import AlarmEngine, agent_found, agent_lost
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState, KnownAgent
@@ -63,13 +63,13 @@ class Agents:
         if who.token_id is not None and who.agent_id is None:
             token = await asyncio.to_thread(self._access.exchange, who, agent_id, enrolment.name)
 
-        def keep(desk: Transaction) -> Row[Any]:
-            life = rows.enrol(desk.connection, agent_id, enrolment, now=self._context.clock.now())
+        def keep(transaction: Transaction) -> Row[Any]:
+            life = rows.enrol(transaction.connection, agent_id, enrolment, now=self._context.clock.now())
             if life not in (None, enrolment.incarnation):
-                self._put_back_all(desk, agent_id, "the agent was restarted")
-            self._alarm_engine.report(desk, agent_found(agent_id, "is back", self._context.clock.now()))
-            desk.tell("agent", agent_id)
-            return rows.row(desk.connection, agent_id)
+                self._put_back_all(transaction, agent_id, "the agent was restarted")
+            self._alarm_engine.report(transaction, agent_found(agent_id, "is back", self._context.clock.now()))
+            transaction.publish("agent", agent_id)
+            return rows.row(transaction.connection, agent_id)
 
         row = await self._context.write(keep)
         await self.sign_of_life(self.remember(row))
@@ -96,9 +96,9 @@ class Agents:
 
     async def heartbeat(self, agent_id: str, heartbeat: Heartbeat, *, who: Principal) -> HeartbeatAnswer:
         """Renew the leases that it names; answer which of them are not its any more, or not wanted any more."""
-        card = await self.sign_of_life(await self.identify(agent_id, heartbeat.incarnation, who))
-        card.is_cleaning = heartbeat.cleaning
-        card = await self._note_disk(card, heartbeat.disk)
+        known_agent = await self.sign_of_life(await self.identify(agent_id, heartbeat.incarnation, who))
+        known_agent.is_cleaning = heartbeat.cleaning
+        known_agent = await self._note_disk(known_agent, heartbeat.disk)
         unsure = [lease_id for lease_id in heartbeat.leases if not self.is_wanted(lease_id, agent_id)]
         # Not in mind: another server may have lent them, or they are fresher than the last round.
         wanted = (
@@ -106,23 +106,23 @@ class Agents:
         )
         stop = [lease_id for lease_id in unsure if lease_id not in wanted or lease_id in self._state.unwanted]
         self._state.renewed |= dict.fromkeys(set(heartbeat.leases).difference(stop), self._context.now())
-        return HeartbeatAnswer(cancel=tuple(stop), drain=card.state is AgentState.DRAINING)
+        return HeartbeatAnswer(cancel=tuple(stop), drain=known_agent.state is AgentState.DRAINING)
 
-    async def _note_disk(self, card: KnownAgent, shortage: DiskShortage | None) -> KnownAgent:
+    async def _note_disk(self, known_agent: KnownAgent, shortage: DiskShortage | None) -> KnownAgent:
         """Lend nothing to an agent whose disk is full, and go on when it says that there is room."""
         before = AgentState.DISK_FULL if shortage is None else AgentState.ACTIVE
-        if card.state is not before:
-            return card
+        if known_agent.state is not before:
+            return known_agent
         after, reason = (
             (AgentState.ACTIVE, "") if shortage is None else (AgentState.DISK_FULL, f"disk full: {shortage}")
         )
 
-        def act(desk: Transaction) -> Row[Any]:
-            row = rows.row(desk.connection, card.id, locked=True)
+        def act(transaction: Transaction) -> Row[Any]:
+            row = rows.row(transaction.connection, known_agent.id, locked=True)
             if row.state == before:  # else somebody drained it meanwhile, or called it faulty
-                rows.change(desk.connection, card.id, state=after.value, reason=reason)
-                desk.tell("agent", card.id)
-            return rows.row(desk.connection, card.id)
+                rows.change(transaction.connection, known_agent.id, state=after.value, reason=reason)
+                transaction.publish("agent", known_agent.id)
+            return rows.row(transaction.connection, known_agent.id)
 
         return self.remember(await self._context.write(act))
 
@@ -133,11 +133,11 @@ class Agents:
     async def set_capabilities(self, agent_id: str, capabilities: Capabilities, *, who: Principal) -> Agent:
         check_self(agent_id, who)
 
-        def keep(desk: Transaction) -> Row[Any]:
-            rows.row(desk.connection, agent_id)
-            rows.change(desk.connection, agent_id, document=capabilities.model_dump_json())
-            desk.tell("agent", agent_id)
-            return rows.row(desk.connection, agent_id)
+        def keep(transaction: Transaction) -> Row[Any]:
+            rows.row(transaction.connection, agent_id)
+            rows.change(transaction.connection, agent_id, document=capabilities.model_dump_json())
+            transaction.publish("agent", agent_id)
+            return rows.row(transaction.connection, agent_id)
 
         row = await self._context.write(keep)
         self.remember(row)
@@ -156,13 +156,13 @@ class Agents:
         return await self._move(agent_id, AgentState.ACTIVE, reason="", strikes=0)
 
     async def _move(self, agent_id: str, state: AgentState, **also: Any) -> Agent:
-        def act(desk: Transaction) -> Row[Any]:
-            row = rows.row(desk.connection, agent_id, locked=True)
+        def act(transaction: Transaction) -> Row[Any]:
+            row = rows.row(transaction.connection, agent_id, locked=True)
             if row.state != state:
                 check(AGENT, f"agent {agent_id}", AgentState(row.state), state)
-            rows.change(desk.connection, agent_id, state=state.value, **also)
-            desk.tell("agent", agent_id)
-            return rows.row(desk.connection, agent_id)
+            rows.change(transaction.connection, agent_id, state=state.value, **also)
+            transaction.publish("agent", agent_id)
+            return rows.row(transaction.connection, agent_id)
 
         row = await self._context.write(act)
         self.remember(row)
@@ -172,11 +172,11 @@ class Agents:
     async def remove(self, agent_id: str, *, who: Principal) -> None:
         """Forget an agent; its token ends, and what it ran waits for another."""
 
-        def act(desk: Transaction) -> None:
-            self._put_back_all(desk, agent_id, "the agent was removed")
-            rows.remove(desk.connection, agent_id, now=self._context.clock.now())
-            self._alarm_engine.report(desk, agent_found(agent_id, "was removed", self._context.clock.now()))
-            desk.tell("agent", agent_id)
+        def act(transaction: Transaction) -> None:
+            self._put_back_all(transaction, agent_id, "the agent was removed")
+            rows.remove(transaction.connection, agent_id, now=self._context.clock.now())
+            self._alarm_engine.report(transaction, agent_found(agent_id, "was removed", self._context.clock.now()))
+            transaction.publish("agent", agent_id)
 
         await self._context.write(act)
         self._context.hook("removed", agent=agent_id, who=who.name)
@@ -201,7 +201,7 @@ class Agents:
     def remember(self, row: Row[Any]) -> KnownAgent:
         """Have an agent in mind as the database knows it."""
         known = self._state.agents.get(row.id)
-        card = KnownAgent(
+        known_agent = KnownAgent(
             id=row.id,
             name=row.name,
             state=AgentState(row.state),
@@ -211,68 +211,70 @@ class Agents:
             strikes=row.strikes,
             is_cleaning=known.is_cleaning if known else False,
         )
-        self._state.keep(card)
-        return card
+        self._state.keep(known_agent)
+        return known_agent
 
-    async def sign_of_life(self, card: KnownAgent) -> KnownAgent:
+    async def sign_of_life(self, known_agent: KnownAgent) -> KnownAgent:
         """Note that it was heard; return it as it is now, found where it was lost."""
-        self._state.seen[card.id] = self._context.now()
-        self._state.alive.add(card.id)
-        return await self.find(card.id) if card.state is AgentState.LOST else card
+        self._state.seen[known_agent.id] = self._context.now()
+        self._state.alive.add(known_agent.id)
+        return await self.find(known_agent.id) if known_agent.state is AgentState.LOST else known_agent
 
     async def find(self, agent_id: str) -> KnownAgent:
         """Call a lost agent what it was before: draining, or else active."""
 
-        def act(desk: Transaction) -> Row[Any]:
-            row = rows.row(desk.connection, agent_id, locked=True)
+        def act(transaction: Transaction) -> Row[Any]:
+            row = rows.row(transaction.connection, agent_id, locked=True)
             if row.state == AgentState.LOST:
                 was_drained = row.reason.startswith(_DRAINED)
                 state, reason = (AgentState.DRAINING, row.reason) if was_drained else (AgentState.ACTIVE, "")
-                rows.change(desk.connection, agent_id, state=state.value, reason=reason)
-                self._alarm_engine.report(desk, agent_found(agent_id, "was heard again", self._context.clock.now()))
-                desk.tell("agent", agent_id)
-            return rows.row(desk.connection, agent_id)
+                rows.change(transaction.connection, agent_id, state=state.value, reason=reason)
+                self._alarm_engine.report(
+                    transaction, agent_found(agent_id, "was heard again", self._context.clock.now())
+                )
+                transaction.publish("agent", agent_id)
+            return rows.row(transaction.connection, agent_id)
 
         return self.remember(await self._context.write(act))
 
     async def lose(self, agent_id: str, reason: str) -> None:
         """Call an agent lost that was silent for long; that it was draining stays written with it."""
 
-        def act(desk: Transaction) -> None:
-            row = rows.row(desk.connection, agent_id, locked=True)
+        def act(transaction: Transaction) -> None:
+            row = rows.row(transaction.connection, agent_id, locked=True)
             if row.state in (AgentState.ACTIVE, AgentState.DRAINING, AgentState.DISK_FULL):
                 why = f"{row.reason}; {reason}" if row.reason else reason
-                rows.change(desk.connection, agent_id, state=AgentState.LOST.value, reason=why)
-                self._alarm_engine.report(desk, agent_lost(agent_id, why, self._context.clock.now()))
-                desk.tell("agent", agent_id)
+                rows.change(transaction.connection, agent_id, state=AgentState.LOST.value, reason=why)
+                self._alarm_engine.report(transaction, agent_lost(agent_id, why, self._context.clock.now()))
+                transaction.publish("agent", agent_id)
 
         await self._context.write(act)
 
     async def identify(self, agent_id: str, incarnation: str, who: Principal) -> KnownAgent:
         """Return the agent that speaks, if it is the life that we know."""
         check_self(agent_id, who)
-        card = self._state.agents.get(agent_id)
-        if card is None or card.incarnation != incarnation:
-            card = self.remember(await self._context.read(lambda connection: rows.row(connection, agent_id)))
-        if card.incarnation != incarnation:
+        known_agent = self._state.agents.get(agent_id)
+        if known_agent is None or known_agent.incarnation != incarnation:
+            known_agent = self.remember(await self._context.read(lambda connection: rows.row(connection, agent_id)))
+        if known_agent.incarnation != incarnation:
             raise ConflictError(
                 f"agent {agent_id} is enrolled with another life than {incarnation}",
                 hint="enrol again; only one process may be this agent",
                 code="not_this_life",
             )
-        return card
+        return known_agent
 
-    def _put_back_all(self, desk: Transaction, agent_id: str, reason: str) -> None:
-        for row in lease_rows.list_leases(desk.connection):
+    def _put_back_all(self, transaction: Transaction, agent_id: str, reason: str) -> None:
+        for row in lease_rows.list_leases(transaction.connection):
             if row.agent_id == agent_id:
-                self._transitions.put_back(desk, row.lease_id, "lost", reason, counts=True)
+                self._transitions.put_back(transaction, row.lease_id, "lost", reason, counts=True)
 
     def _show(self, found: Sequence[Row[Any]]) -> list[Agent]:
         leases = {held.agent_id: held.job_id for held in list(self._state.held.values())}
-        cards = [self._state.agents.get(row.id) for row in found]
+        known_agents = [self._state.agents.get(row.id) for row in found]
         return [
-            rows.agent_of(row, leases, is_cleaning=card is not None and card.is_cleaning)
-            for row, card in zip(found, cards, strict=True)
+            rows.agent_of(row, leases, is_cleaning=known_agent is not None and known_agent.is_cleaning)
+            for row, known_agent in zip(found, known_agents, strict=True)
         ]
 
 

@@ -208,29 +208,29 @@ class AlarmEngine:
         """Would anybody be told of such a thing? Where not, it need not be found out."""
         return any(kind in _heard(alarm) for alarm in self.alarms)
 
-    def report(self, desk: Transaction, happening: Happening) -> None:
+    def report(self, transaction: Transaction, happening: Happening) -> None:
         """Open, count or end what this is about, for every alarm that waits for it."""
         for alarm in self.alarms:
-            if happening.kind in _heard(alarm) and _is_aimed_at(alarm, happening, desk.connection):
-                self._meet(desk, alarm, _limit_subject(happening))
+            if happening.kind in _heard(alarm) and _is_aimed_at(alarm, happening, transaction.connection):
+                self._meet(transaction, alarm, _limit_subject(happening))
 
-    def report_result(self, desk: Transaction, recipe: str, summary: Summary, at: datetime) -> None:
+    def report_result(self, transaction: Transaction, recipe: str, summary: Summary, at: datetime) -> None:
         """Hold a result against the thresholds; what may not be quoted says nothing."""
         for alarm in self.alarms:
             if alarm.condition.kind == "threshold" and alarm.recipe in (None, recipe):
                 found = check_threshold(alarm, recipe, summary, at)
-                if found is not None and _is_aimed_at(alarm, found, desk.connection):
-                    self._meet(desk, alarm, _limit_subject(found))
+                if found is not None and _is_aimed_at(alarm, found, transaction.connection):
+                    self._meet(transaction, alarm, _limit_subject(found))
 
-    def remind(self, desk: Transaction, now: datetime) -> None:
+    def remind(self, transaction: Transaction, now: datetime) -> None:
         """Gather what was told long ago and has not ended."""
         for alarm in self.alarms:
             before = now - timedelta(microseconds=alarm.again / 1000)
-            for happening in rows.lasting(desk.connection, alarm.id, before, _MOST_AGAIN):
+            for happening in rows.lasting(transaction.connection, alarm.id, before, _MOST_AGAIN):
                 ready_at = now.timestamp() + self._window_s
-                notice_id = notices.gather(desk.connection, alarm.id, "again", happening, ready_at=ready_at)
-                rows.note(desk.connection, alarm.id, happening.subject, notice_id)
-                rows.note_all_told(desk.connection, notice_id, now)
+                notice_id = notices.gather(transaction.connection, alarm.id, "again", happening, ready_at=ready_at)
+                rows.note(transaction.connection, alarm.id, happening.subject, notice_id)
+                rows.note_all_told(transaction.connection, notice_id, now)
 
     def has_work(self, connection: Connection, now: datetime) -> bool:
         """Is there anything to tell now? Asked every second, so that nothing is written where there is not."""
@@ -238,25 +238,25 @@ class AlarmEngine:
         before = now - timedelta(microseconds=soonest / 1000)
         return notices.has_due(connection, now.timestamp()) or rows.has_lasting(connection, before)
 
-    def _meet(self, desk: Transaction, alarm: Alarm, happening: Happening) -> None:
-        is_there, told_at = rows.told_at(desk.connection, alarm.id)
+    def _meet(self, transaction: Transaction, alarm: Alarm, happening: Happening) -> None:
+        is_there, told_at = rows.told_at(transaction.connection, alarm.id)
         if not is_there:
             return
         soon = happening.at.timestamp() + self._window_s
         if happening.is_over:
-            if rows.end(desk.connection, alarm.id, happening.subject, happening.at):
+            if rows.end(transaction.connection, alarm.id, happening.subject, happening.at):
                 # Not before it was told that it began.
-                begun = notices.gathering_until(desk.connection, alarm.id, "firing") or 0.0
-                notices.gather(desk.connection, alarm.id, "resolved", happening, ready_at=max(soon, begun + 1))
+                begun = notices.gathering_until(transaction.connection, alarm.id, "firing") or 0.0
+                notices.gather(transaction.connection, alarm.id, "resolved", happening, ready_at=max(soon, begun + 1))
             return
-        is_new, notice_id = rows.begin(desk.connection, alarm.id, happening)
+        is_new, notice_id = rows.begin(transaction.connection, alarm.id, happening)
         if is_new:
             quiet_until = told_at.timestamp() + alarm.quiet / 1e9 if told_at else 0.0
             ready_at = max(soon, quiet_until)
-            notice_id = notices.gather(desk.connection, alarm.id, "firing", happening, ready_at=ready_at)
-            rows.note(desk.connection, alarm.id, happening.subject, notice_id)
+            notice_id = notices.gather(transaction.connection, alarm.id, "firing", happening, ready_at=ready_at)
+            rows.note(transaction.connection, alarm.id, happening.subject, notice_id)
         elif notice_id is not None:
-            notices.count_more(desk.connection, notice_id)
+            notices.count_more(transaction.connection, notice_id)
 
 
 def _heard(alarm: Alarm) -> frozenset[Kind]:

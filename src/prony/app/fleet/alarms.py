@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from prony.app import notify
-from prony.app.api import new_id
+from prony.app.check_jobs import new_id
 from prony.app.fleet.alarm_engine import AlarmEngine
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.submission import Plan
@@ -47,7 +47,7 @@ class OutgoingMessage:
     """A letter to be sent, and the claim under which that is done."""
 
     claim: notices.Claim
-    letter: Notification
+    notification: Notification
 
 
 def build_alarm(new: NewAlarm, *, now: datetime, who: str) -> tuple[MadeAlarm, rows.Source]:
@@ -65,12 +65,12 @@ def build_alarm(new: NewAlarm, *, now: datetime, who: str) -> tuple[MadeAlarm, r
     return MadeAlarm(alarm=alarm, secret=secret), rows.Source(alarm.id, new.to, secret)
 
 
-def keep_recipe_alarms(desk: Transaction, plan: Plan, *, now: datetime) -> bool:
+def keep_recipe_alarms(transaction: Transaction, plan: Plan, *, now: datetime) -> bool:
     """Keep the alarms that a submitted recipe brings, each in the place of an earlier one of its name."""
     recipe = plan.experiment.recipe
     for own in recipe.alarms:
         made, source = build_alarm(_of_recipe(own, recipe.name), now=now, who=plan.experiment.submitted_by)
-        rows.replace(desk.connection, made.alarm, source)
+        rows.replace(transaction.connection, made.alarm, source)
     return bool(recipe.alarms)
 
 
@@ -79,45 +79,47 @@ def _of_recipe(own: RecipeAlarm, recipe: str) -> NewAlarm:
     return NewAlarm.model_validate(own.model_dump(exclude={"name", "to"}) | named)
 
 
-def remove_alarm(desk: Transaction, text: str) -> str:
+def remove_alarm(transaction: Transaction, text: str) -> str:
     """Forget an alarm with all that it found; return its id."""
-    found = rows.find(desk.connection, text)
-    rows.remove(desk.connection, found.id)
+    found = rows.find(transaction.connection, text)
+    rows.remove(transaction.connection, found.id)
     return found.id
 
 
 # Messages
 
 
-def close_ready_messages(desk: Transaction, now: datetime) -> int:
+def close_ready_messages(transaction: Transaction, now: datetime) -> int:
     """Turn what was gathered for long enough into deliveries; return how many messages that were."""
-    found = notices.ready(desk.connection, now.timestamp(), _MESSAGES_TOGETHER)
+    found = notices.ready(transaction.connection, now.timestamp(), _MESSAGES_TOGETHER)
     for notice in found:
-        alarm = rows.find(desk.connection, notice.alarm_id)
-        _address(desk, alarm, notice, now)
-        rows.note_all_told(desk.connection, notice.id, now)
+        alarm = rows.find(transaction.connection, notice.alarm_id)
+        _address(transaction, alarm, notice, now)
+        rows.note_all_told(transaction.connection, notice.id, now)
         if notice.kind != "resolved":
-            rows.note_told(desk.connection, alarm.id, now)
+            rows.note_told(transaction.connection, alarm.id, now)
     return len(found)
 
 
-def _address(desk: Transaction, alarm: Alarm, notice: notices.GatheredMessages, now: datetime) -> None:
+def _address(transaction: Transaction, alarm: Alarm, notice: notices.GatheredMessages, now: datetime) -> None:
     whom = [
         (source, [mask_address(address) for address in source.addresses])
-        for source in rows.sources(desk.connection, alarm)
+        for source in rows.sources(transaction.connection, alarm)
     ]
-    notices.address(desk.connection, notice, whom, now)
+    notices.address(transaction.connection, notice, whom, now)
 
 
-def claim_messages(desk: Transaction, *, now: datetime, link: str) -> list[OutgoingMessage]:
+def claim_messages(transaction: Transaction, *, now: datetime, link: str) -> list[OutgoingMessage]:
     """Take letters that are to be sent now."""
-    claims = notices.claim(desk.connection, now=now, until_s=now.timestamp() + CLAIM_S, limit=_MESSAGES_TOGETHER)
-    return _build_messages(desk, claims, now=now, link=link)
+    claims = notices.claim(transaction.connection, now=now, until_s=now.timestamp() + CLAIM_S, limit=_MESSAGES_TOGETHER)
+    return _build_messages(transaction, claims, now=now, link=link)
 
 
-def prepare_test(desk: Transaction, text: str, *, now: datetime, link: str) -> tuple[Alarm, str, list[OutgoingMessage]]:
+def prepare_test(
+    transaction: Transaction, text: str, *, now: datetime, link: str
+) -> tuple[Alarm, str, list[OutgoingMessage]]:
     """Return letters that say that this is a test, one for each address."""
-    alarm = rows.find(desk.connection, text)
+    alarm = rows.find(transaction.connection, text)
     happening = Happening(
         kind=alarm.condition.kind,
         subject="test",
@@ -125,40 +127,49 @@ def prepare_test(desk: Transaction, text: str, *, now: datetime, link: str) -> t
         at=now,
         text="nothing happened: this is a test",
     )
-    notice = notices.add_closed(desk.connection, alarm.id, "test", happening)
-    _address(desk, alarm, notice, now)
+    notice = notices.add_closed(transaction.connection, alarm.id, "test", happening)
+    _address(transaction, alarm, notice, now)
     until_s = now.timestamp() + CLAIM_S
-    claims = notices.claim(desk.connection, now=now, until_s=until_s, limit=1000, notice_id=notice.id)
-    return alarm, notice.id, _build_messages(desk, claims, now=now, link=link)
+    claims = notices.claim(transaction.connection, now=now, until_s=until_s, limit=1000, notice_id=notice.id)
+    return alarm, notice.id, _build_messages(transaction, claims, now=now, link=link)
 
 
 def _build_messages(
-    desk: Transaction, claims: list[notices.Claim], *, now: datetime, link: str
+    transaction: Transaction, claims: list[notices.Claim], *, now: datetime, link: str
 ) -> list[OutgoingMessage]:
     found = []
     for one in claims:
-        source = rows.source(desk.connection, one.source_id)
+        source = rows.source(transaction.connection, one.source_id)
         if source is None or one.place >= len(source.addresses):  # that alarm was removed meanwhile
-            notices.record(desk.connection, one, Try(at=now, ok=False, said="the address was removed"), again_s=None)
+            notices.record(
+                transaction.connection, one, Try(at=now, ok=False, said="the address was removed"), again_s=None
+            )
             continue
         if one.number > _MOST_TRIES:  # nobody who tried lived to tell what came of it
-            notices.record(desk.connection, one, Try(at=now, ok=False, said="given up"), again_s=None)
+            notices.record(transaction.connection, one, Try(at=now, ok=False, said="given up"), again_s=None)
             continue
-        alarm = rows.find(desk.connection, one.notice.alarm_id)
+        alarm = rows.find(transaction.connection, one.notice.alarm_id)
         message = write_message(alarm, one.notice, at=one.created_at, link=link)
         found.append(OutgoingMessage(one, Notification(one.id, message, source.addresses[one.place], source.secret)))
     return found
 
 
 def record_delivery(
-    desk: Transaction, posted: OutgoingMessage, outcome: DeliveryOutcome, *, now: datetime, is_last: bool = False
+    transaction: Transaction,
+    outgoing: OutgoingMessage,
+    outcome: DeliveryOutcome,
+    *,
+    now: datetime,
+    is_last: bool = False,
 ) -> bool:
     """Write down what came of a letter; False where somebody else has taken it over."""
-    number = posted.claim.number
+    number = outgoing.claim.number
     is_over = outcome.ok or outcome.is_final or is_last or number >= _MOST_TRIES
     pause_s = min(_FIRST_PAUSE_S * 2 ** (number - 1), _LONGEST_PAUSE_S)
     again_s = None if is_over else now.timestamp() + pause_s
-    return notices.record(desk.connection, posted.claim, Try(at=now, ok=outcome.ok, said=outcome.said), again_s=again_s)
+    return notices.record(
+        transaction.connection, outgoing.claim, Try(at=now, ok=outcome.ok, said=outcome.said), again_s=again_s
+    )
 
 
 def write_message(alarm: Alarm, notice: notices.GatheredMessages, *, at: datetime, link: str) -> Message:
@@ -197,9 +208,9 @@ class Alarms:
     async def add(self, new: NewAlarm, *, who: Principal) -> MadeAlarm:
         made, source = await asyncio.to_thread(build_alarm, new, now=self._context.clock.now(), who=who.name)
 
-        def keep(desk: Transaction) -> None:
-            rows.add(desk.connection, made.alarm, source)
-            desk.tell("alarms", "")
+        def keep(transaction: Transaction) -> None:
+            rows.add(transaction.connection, made.alarm, source)
+            transaction.publish("alarms", "")
 
         await self._context.write(keep)
         await self.load()
@@ -223,9 +234,9 @@ class Alarms:
         )
 
     async def remove(self, alarm_id: str, *, who: Principal) -> None:
-        def act(desk: Transaction) -> None:
-            remove_alarm(desk, alarm_id)
-            desk.tell("alarms", "")
+        def act(transaction: Transaction) -> None:
+            remove_alarm(transaction, alarm_id)
+            transaction.publish("alarms", "")
 
         await self._context.write(act)
         await self.load()
@@ -234,9 +245,9 @@ class Alarms:
     async def send_test(self, alarm_id: str, *, who: Principal) -> TestAnswer:
         """Really send a message to each of its addresses, once, and say what came of it."""
         begin = partial(prepare_test, text=alarm_id, now=self._context.clock.now(), link=self._context.settings.url)
-        alarm, notice_id, letters = await self._context.write(begin)
+        alarm, notice_id, notifications = await self._context.write(begin)
         self._context.hook("alarm_tested", alarm=alarm.name, who=who.name)
-        await asyncio.gather(*(self._deliver(one, is_last=True) for one in letters))
+        await asyncio.gather(*(self._deliver(one, is_last=True) for one in notifications))
         found = await self._context.read(lambda connection: notices.of_notice(connection, alarm, notice_id))
         return TestAnswer(deliveries=found)
 
@@ -250,7 +261,7 @@ class Alarms:
         """Have the alarms in mind; where this server is the only one, what an earlier one was sending is sent again."""
         await self.load()
         if self._alarm_engine.alarms and not self._context.is_shared:
-            await self._context.write(lambda desk: notices.release(desk.connection))
+            await self._context.write(lambda transaction: notices.release(transaction.connection))
 
     async def send_ready(self) -> None:
         """Tell what is ready to be told, and again what lasts."""
@@ -258,22 +269,24 @@ class Alarms:
             return
         now = self._context.clock.now()
 
-        def act(desk: Transaction) -> list[OutgoingMessage]:
-            self._alarm_engine.remind(desk, now)
-            close_ready_messages(desk, now)
-            return claim_messages(desk, now=now, link=self._context.settings.url)
+        def act(transaction: Transaction) -> list[OutgoingMessage]:
+            self._alarm_engine.remind(transaction, now)
+            close_ready_messages(transaction, now)
+            return claim_messages(transaction, now=now, link=self._context.settings.url)
 
         if await self._context.read(lambda connection: self._alarm_engine.has_work(connection, now)):
-            for posted in await self._context.write(act):
-                self._context.spawn(self._deliver(posted))
+            for outgoing in await self._context.write(act):
+                self._context.spawn(self._deliver(outgoing))
 
-    async def _deliver(self, posted: OutgoingMessage, *, is_last: bool = False) -> None:
-        outcome = await asyncio.to_thread(notify.send, posted.letter)
+    async def _deliver(self, outgoing: OutgoingMessage, *, is_last: bool = False) -> None:
+        outcome = await asyncio.to_thread(notify.send, outgoing.notification)
         now = self._context.clock.now()
-        await self._context.write(lambda desk: record_delivery(desk, posted, outcome, now=now, is_last=is_last))
+        await self._context.write(
+            lambda transaction: record_delivery(transaction, outgoing, outcome, now=now, is_last=is_last)
+        )
         told = {
-            "alarm": posted.letter.message.alarm,
-            "kind": posted.letter.message.kind,
-            "attempt": posted.claim.number,
+            "alarm": outgoing.notification.message.alarm,
+            "kind": outgoing.notification.message.kind,
+            "attempt": outgoing.claim.number,
         }
         self._context.hook("delivered" if outcome.ok else "not_delivered", **told, said=outcome.said)

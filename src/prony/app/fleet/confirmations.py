@@ -18,7 +18,7 @@ from functools import partial
 from prony.analyse.history.causes import CANARY, canary_moved
 from prony.analyse.history.confirmation import MORE, PAIRS, last_good
 from prony.app import history as steps
-from prony.app.api import new_id
+from prony.app.check_jobs import new_id
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.experiments import Experiments
 from prony.app.fleet.histories import NOT_YET, Histories
@@ -255,7 +255,7 @@ class Confirmations:
             await self._context.write(partial(self._note_refusal, change=change, refusal=Refusal(exc.message)))
             return
         batch = Batch(change.id, number, trial.way, plan.experiment.id, trial.runs, self._context.clock.now())
-        writing = self._context.write(lambda desk: self._keep_batch(desk, batch, plan, trial.text(case)))
+        writing = self._context.write(lambda transaction: self._keep_batch(transaction, batch, plan, trial.text(case)))
         is_begun = await write_plan(self._state, plan, writing)
         if is_begun:
             self._context.hook("confirming", change=change.id, experiment=plan.experiment.id, runs=trial.runs)
@@ -272,35 +272,35 @@ class Confirmations:
         return trial if isinstance(trial, Refusal) else (case, trial, len(batches))
 
     def _is_there(self, agent_id: str) -> bool | None:
-        card = self._state.agents.get(agent_id)
-        return None if card is None else card.state not in IDLE_ONLY
+        known_agent = self._state.agents.get(agent_id)
+        return None if known_agent is None else known_agent.state not in IDLE_ONLY
 
     def _runs_kind(self, agent_id: str, kind: str) -> bool:
         """Does an agent say that it runs such workloads? One that says nothing of kinds may."""
-        card = self._state.agents.get(agent_id)
-        kinds = card.capabilities.facts.get("kinds") if card is not None else None
+        known_agent = self._state.agents.get(agent_id)
+        kinds = known_agent.capabilities.facts.get("kinds") if known_agent is not None else None
         return not isinstance(kinds, tuple) or kind in kinds
 
-    def _keep_batch(self, desk: Transaction, batch: Batch, plan: Plan, text: str) -> bool:
-        if not self._is_wanted(desk, batch):
+    def _keep_batch(self, transaction: Transaction, batch: Batch, plan: Plan, text: str) -> bool:
+        if not self._is_wanted(transaction, batch):
             return False
-        confirmations.lock_since(desk.connection, batch.begun_at - _DAY)
-        if not self._has_room(batch.runs, desk.connection):
+        confirmations.lock_since(transaction.connection, batch.begun_at - _DAY)
+        if not self._has_room(batch.runs, transaction.connection):
             most = self._context.settings.confirm_runs_per_day
             told = f"{NOT_YET}, {batch.runs} would be more than the {most} a day that are allowed"
-            self._tell(desk, batch.change_id, told)
+            self._tell(transaction, batch.change_id, told)
             return False
-        if not confirmations.add(desk.connection, batch):
+        if not confirmations.add(transaction.connection, batch):
             return False
-        store_plan(desk, plan)
-        self._tell(desk, batch.change_id, f"confirming runs: {text}, in {plan.experiment.id}")
+        store_plan(transaction, plan)
+        self._tell(transaction, batch.change_id, f"confirming runs: {text}, in {plan.experiment.id}")
         return True
 
-    def _is_wanted(self, desk: Transaction, batch: Batch) -> bool:
+    def _is_wanted(self, transaction: Transaction, batch: Batch) -> bool:
         """Is this still the next batch? Another server may have begun it since we looked."""
-        if self._find_undecided(desk.connection, batch.change_id) is None:
+        if self._find_undecided(transaction.connection, batch.change_id) is None:
             return False
-        batches = confirmations.of_change(desk.connection, batch.change_id)
+        batches = confirmations.of_change(transaction.connection, batch.change_id)
         return len(batches) == batch.number and all(one.outcome in confirmations.GOES_ON for one in batches)
 
     def _has_room(self, runs: int, connection: Connection) -> bool:
@@ -308,15 +308,15 @@ class Confirmations:
         spent = confirmations.runs_since(connection, self._context.clock.now() - _DAY)
         return spent + runs <= self._context.settings.confirm_runs_per_day
 
-    def _note_refusal(self, desk: Transaction, change: Change, refusal: Refusal) -> None:
+    def _note_refusal(self, transaction: Transaction, change: Change, refusal: Refusal) -> None:
         if refusal.waits_for is not None:
             self._away[change.id] = refusal.waits_for
-            self._tell(desk, change.id, f"{NOT_YET}, {refusal.reason}")
+            self._tell(transaction, change.id, f"{NOT_YET}, {refusal.reason}")
             return
-        number = len(confirmations.of_change(desk.connection, change.id))
+        number = len(confirmations.of_change(transaction.connection, change.id))
         batch = Batch(change.id, number, "none", None, 0, self._context.clock.now(), "impossible", refusal.reason)
-        if self._is_wanted(desk, batch) and confirmations.add(desk.connection, batch):
-            self._tell(desk, change.id, f"confirming runs: none, {refusal.reason}")
+        if self._is_wanted(transaction, batch) and confirmations.add(transaction.connection, batch):
+            self._tell(transaction, change.id, f"confirming runs: none, {refusal.reason}")
 
     # Judged
 
@@ -326,50 +326,50 @@ class Confirmations:
             self._context.hook("change", kind=decided.kind, state=decided.state.value, change=decided.id)
             await self._histories.judge_series([decided.series_id])
 
-    def _judge_batch(self, desk: Transaction, batch: Batch, state: ExperimentState | None) -> Change | None:
-        change = self._find_undecided(desk.connection, batch.change_id)
+    def _judge_batch(self, transaction: Transaction, batch: Batch, state: ExperimentState | None) -> Change | None:
+        change = self._find_undecided(transaction.connection, batch.change_id)
         if change is None:
-            confirmations.end(desk.connection, batch, "moot", "the change was decided, or went, meanwhile")
+            confirmations.end(transaction.connection, batch, "moot", "the change was decided, or went, meanwhile")
             return None
         if state is None or state is ExperimentState.CANCELLED:
-            return self._fail(desk, batch, "deleted" if state is None else "cancelled")
-        batches = confirmations.of_change(desk.connection, batch.change_id)
+            return self._fail(transaction, batch, "deleted" if state is None else "cancelled")
+        batches = confirmations.of_change(transaction.connection, batch.change_id)
         alike = [one for one in batches if one.way == batch.way and one.outcome in (None, "open")]
         is_last = len(alike) > 1
         if batch.way == "duet":
-            return self._judge_pairs(desk, batch, alike, change, is_last=is_last)
-        return self._judge_repeated(desk, batch, alike, change, is_last=is_last)
+            return self._judge_pairs(transaction, batch, alike, change, is_last=is_last)
+        return self._judge_repeated(transaction, batch, alike, change, is_last=is_last)
 
     def _judge_pairs(
-        self, desk: Transaction, batch: Batch, alike: Sequence[Batch], change: Change, *, is_last: bool
+        self, transaction: Transaction, batch: Batch, alike: Sequence[Batch], change: Change, *, is_last: bool
     ) -> Change | None:
-        pairs = [pair for one in alike for pair in _pairs(desk.connection, one, change.metric)]
+        pairs = [pair for one in alike for pair in _pairs(transaction.connection, one, change.metric)]
         if len(pairs) < _LEAST:
-            return self._fail(desk, batch, f"only {len(pairs)} whole pairs came of it")
-        decided = steps.confirm(desk.connection, change.id, pairs, is_last=is_last)
-        return self._end(desk, batch, decided)
+            return self._fail(transaction, batch, f"only {len(pairs)} whole pairs came of it")
+        decided = steps.confirm(transaction.connection, change.id, pairs, is_last=is_last)
+        return self._end(transaction, batch, decided)
 
     def _judge_repeated(
-        self, desk: Transaction, batch: Batch, alike: Sequence[Batch], change: Change, *, is_last: bool
+        self, transaction: Transaction, batch: Batch, alike: Sequence[Batch], change: Change, *, is_last: bool
     ) -> Change | None:
-        values = [value for one in alike for value in _values(desk.connection, one, change.metric)]
+        values = [value for one in alike for value in _values(transaction.connection, one, change.metric)]
         if len(values) < min(_LEAST, batch.runs):
-            return self._fail(desk, batch, f"only {len(values)} of {batch.runs} runs may be quoted")
-        case = study_change(desk.connection, change, lambda _: True)
+            return self._fail(transaction, batch, f"only {len(values)} of {batch.runs} runs may be quoted")
+        case = study_change(transaction.connection, change, lambda _: True)
         if isinstance(case, Refusal):
-            return self._fail(desk, batch, case.reason)
+            return self._fail(transaction, batch, case.reason)
         if not case.before:
-            return self._fail(desk, batch, "the results before are gone")
+            return self._fail(transaction, batch, "the results before are gone")
         if batch.way == "once":
-            decided = steps.confirm_once(desk.connection, change.id, case.before, values[-1])
-            return self._end(desk, batch, decided)
-        is_moved, told = self._canary(desk.connection, change)
-        steps.note(desk.connection, change.id, f"confirming runs: {told}")
+            decided = steps.confirm_once(transaction.connection, change.id, case.before, values[-1])
+            return self._end(transaction, batch, decided)
+        is_moved, told = self._canary(transaction.connection, change)
+        steps.note(transaction.connection, change.id, f"confirming runs: {told}")
         if is_moved:
-            confirmations.end(desk.connection, batch, "machine", told)
+            confirmations.end(transaction.connection, batch, "machine", told)
             return None
-        decided = steps.confirm_again(desk.connection, change.id, case.before, values, is_last=is_last)
-        return self._end(desk, batch, decided)
+        decided = steps.confirm_again(transaction.connection, change.id, case.before, values, is_last=is_last)
+        return self._end(transaction, batch, decided)
 
     def _canary(self, connection: Connection, change: Change) -> tuple[bool, str]:
         """Say whether the machine itself changed, as far as its calibrations tell."""
@@ -385,27 +385,27 @@ class Confirmations:
             return False, "the canary of the machine did not move"
         return False, "no calibrations from before and after tell whether the machine itself changed"
 
-    def _end(self, desk: Transaction, batch: Batch, decided: Change | None) -> Change | None:
-        confirmations.end(desk.connection, batch, "open" if decided is None else decided.state.value, "")
+    def _end(self, transaction: Transaction, batch: Batch, decided: Change | None) -> Change | None:
+        confirmations.end(transaction.connection, batch, "open" if decided is None else decided.state.value, "")
         if decided is not None:
-            self._histories.report_change(desk, decided)
+            self._histories.report_change(transaction, decided)
         return decided
 
-    def _fail(self, desk: Transaction, batch: Batch, why: str) -> Change | None:
+    def _fail(self, transaction: Transaction, batch: Batch, why: str) -> Change | None:
         """Leave the change as it was: nothing is decided."""
-        batches = confirmations.of_change(desk.connection, batch.change_id)
+        batches = confirmations.of_change(transaction.connection, batch.change_id)
         failures = 1 + sum(one.outcome == "failed" for one in batches)
-        confirmations.end(desk.connection, batch, "given up" if failures >= _MOST_FAILURES else "failed", why)
-        self._tell(desk, batch.change_id, f"confirming runs: {batch.experiment_id} failed, {why}")
+        confirmations.end(transaction.connection, batch, "given up" if failures >= _MOST_FAILURES else "failed", why)
+        self._tell(transaction, batch.change_id, f"confirming runs: {batch.experiment_id} failed, {why}")
         return None
 
     # Told
 
-    def _tell(self, desk: Transaction, change_id: str, told: str) -> None:
+    def _tell(self, transaction: Transaction, change_id: str, told: str) -> None:
         """Add to how the change was found, and report how it stands; what was told before is not told again."""
-        noted = steps.note(desk.connection, change_id, told)
+        noted = steps.note(transaction.connection, change_id, told)
         if noted is not None:
-            self._histories.report_change(desk, noted)
+            self._histories.report_change(transaction, noted)
 
     def _find_undecided(self, connection: Connection, change_id: str) -> Change | None:
         try:

@@ -80,20 +80,20 @@ class Experiments:
         now = made.experiment.created_at
         digest = submissions.digest_submission(submission, made.experiment.rerun_of)
 
-        def keep(desk: Transaction) -> str | None:
+        def keep(transaction: Transaction) -> str | None:
             if key:
                 row: dict[str, Any] = {"who": who.name, "key": key, "digest": digest}
                 known = experiments.claim_key(
-                    desk.connection, row | {"experiment_id": made.experiment.id, "created_at": now}
+                    transaction.connection, row | {"experiment_id": made.experiment.id, "created_at": now}
                 )
                 if known is not None:
                     return known
             schedule_id = None
             if is_first:
-                schedule_id = schedules.keep_recipe_schedule(desk, made, submission, now=now)
-                if alarms.keep_recipe_alarms(desk, made, now=now):
-                    desk.tell("alarms", "")
-            submissions.store_plan(desk, made.of_schedule(schedule_id))
+                schedule_id = schedules.keep_recipe_schedule(transaction, made, submission, now=now)
+                if alarms.keep_recipe_alarms(transaction, made, now=now):
+                    transaction.publish("alarms", "")
+            submissions.store_plan(transaction, made.of_schedule(schedule_id))
             return None
 
         with self._state.expect_lots(made.lots.values()):
@@ -134,15 +134,15 @@ class Experiments:
                 replaced=view.experiment,
             )
         await self._context.through(
-            self._context.write(lambda desk: self._modify(desk, experiment_id, modification, made))
+            self._context.write(lambda transaction: self._modify(transaction, experiment_id, modification, made))
         )
         self._context.hook("modified", experiment=experiment_id, who=who.name)
         return await self.get(experiment_id)
 
     def _modify(
-        self, desk: Transaction, experiment_id: str, modification: Modification, made: submissions.Plan | None
+        self, transaction: Transaction, experiment_id: str, modification: Modification, made: submissions.Plan | None
     ) -> None:
-        connection = desk.connection
+        connection = transaction.connection
         is_whole = made is not None or modification.labels is not None
         if is_whole:  # nothing of it can be lent from now on
             queue.page(connection, queue.JobFilter(experiment=experiment_id), locked=True)
@@ -155,7 +155,7 @@ class Experiments:
         if made is not None:
             queue.clear(connection, experiment_id)
             found = made.experiment
-            submissions.enqueue(desk, made)
+            submissions.enqueue(transaction, made)
         if modification.labels is not None:
             found = found.model_copy(
                 update={"recipe": found.recipe.model_copy(update={"labels": dict(modification.labels)})}
@@ -165,8 +165,8 @@ class Experiments:
             experiments.replace(connection, found)
         if modification.priority is not None:
             lot_rows.prioritise(connection, experiment_id, modification.priority)
-            desk.tell("priority", experiment_id, modification.priority)
-        desk.tell("job", f"{experiment_id}/")
+            transaction.publish("priority", experiment_id, modification.priority)
+        transaction.publish("job", f"{experiment_id}/")
 
     async def delete(self, experiment_id: str, *, force: bool = False, who: Principal) -> None:
         """Remove an experiment with everything it brought; a running one only by force."""
@@ -180,7 +180,7 @@ class Experiments:
         self._context.hook("deleted", experiment=experiment_id, who=who.name)
         for held in [one for one in self._state.held.values() if one.experiment_id == experiment_id]:
             self._state.release(held.lease_id)
-        await self._context.write(lambda desk: desk.tell("job", f"{experiment_id}/"))
+        await self._context.write(lambda transaction: transaction.publish("job", f"{experiment_id}/"))
 
     async def _check_ours(self, view: ExperimentView, hint: str) -> None:
         """Refuse to touch what somebody runs in this home without a server."""
@@ -202,30 +202,30 @@ class Experiments:
         self._context.hook("cancelled", experiment=experiment_id, who=who.name)
         return await self.get(experiment_id)
 
-    def _cancel_some(self, experiment_id: str, desk: Transaction) -> int:
+    def _cancel_some(self, experiment_id: str, transaction: Transaction) -> int:
         """Cancel some; when it was fewer than many, all are: what waits and what runs are looked for at once, because a
         job goes from the one to the other at any time."""
-        experiments.row_of(desk.connection, experiment_id)
+        experiments.row_of(transaction.connection, experiment_id)
         wanted = queue.JobFilter(experiment=experiment_id, among=_OPEN, is_wanted=True)
-        rows = queue.page(desk.connection, wanted, limit=_TOGETHER, locked=True)
+        rows = queue.page(transaction.connection, wanted, limit=_TOGETHER, locked=True)
         for row in rows:
-            self._transitions.cancel_row(desk, row)
-        self._transitions.close_if_done(desk, experiment_id)
+            self._transitions.cancel_row(transaction, row)
+        self._transitions.close_if_done(transaction, experiment_id)
         return len(rows)
 
     async def retry(self, experiment_id: str, *, who: Principal) -> ExperimentView:
         """Let every job wait again that ended without a whole result."""
 
-        def act(desk: Transaction) -> None:
-            found = experiment_of(experiments.row_of(desk.connection, experiment_id))
+        def act(transaction: Transaction) -> None:
+            found = experiment_of(experiments.row_of(transaction.connection, experiment_id))
             wanted = queue.JobFilter(experiment=experiment_id, among=ENDED - {JobState.COMPLETE})
-            again = queue.page(desk.connection, wanted, locked=True)
+            again = queue.page(transaction.connection, wanted, locked=True)
             if not again:
                 said = f"no job of {experiment_id} that this server lent failed"
                 raise ConflictError(said, hint="`prony rerun` runs all of it again")
             for row in again:
-                self._transitions.retry_row(desk, row, tries=found.recipe.place.attempts)
-            self._transitions.reopen(desk, experiment_id)
+                self._transitions.retry_row(transaction, row, tries=found.recipe.place.attempts)
+            self._transitions.reopen(transaction, experiment_id)
 
         await self._context.write(act)
         self._context.hook("retried", experiment=experiment_id, who=who.name)

@@ -71,8 +71,8 @@ class GangResults:
         self._gangs.forget(whole.job_id)
 
     def _name_of(self, agent_id: str) -> str:
-        card = self._state.agents.get(agent_id)
-        return card.name if card is not None else agent_id
+        known_agent = self._state.agents.get(agent_id)
+        return known_agent.name if known_agent is not None else agent_id
 
     def _describe_cause(self, cause: Row[Any]) -> str:
         """Say which of several agents it was, and what of it."""
@@ -84,18 +84,20 @@ class GangResults:
         return Failure(code="member_lost", message=self._describe_cause(cause), hint=hint, whose="prony")
 
     async def _give_back(self, whole: Row[Any], reason: str, *, counts: bool) -> None:
-        def act(desk: Transaction) -> None:
-            parts.remove(desk.connection, whole.job_id)
-            self._transitions.put_back(desk, whole.lease_id, "lost" if counts else "returned", reason, counts=counts)
+        def act(transaction: Transaction) -> None:
+            parts.remove(transaction.connection, whole.job_id)
+            self._transitions.put_back(
+                transaction, whole.lease_id, "lost" if counts else "returned", reason, counts=counts
+            )
 
         await self._context.write(act)
 
     async def _record_whole(self, whole: Row[Any], order: MergeOrder) -> None:
         arrived = await self._context.openers.open(order)
 
-        def act(desk: Transaction) -> Row[Any] | None:
-            row, _ = self._intake.record(desk, whole.lease_id, arrived, None, ())
-            parts.remove(desk.connection, whole.job_id)
+        def act(transaction: Transaction) -> Row[Any] | None:
+            row, _ = self._intake.record(transaction, whole.lease_id, arrived, None, ())
+            parts.remove(transaction.connection, whole.job_id)
             return row
 
         try:

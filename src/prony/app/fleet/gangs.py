@@ -120,23 +120,23 @@ class Gangs:
     # In the writer's thread
 
     def lend(
-        self, desk: Transaction, lot_id: str, members: Sequence[KnownAgent], *, now: datetime, absurd: float
+        self, transaction: Transaction, lot_id: str, members: Sequence[KnownAgent], *, now: datetime, absurd: float
     ) -> tuple[list[Lease], list[HeldLease]] | None:
         """Lend a job of the lot to all members, the first of whom asked; None where there is none or one is busy."""
-        connection = desk.connection
-        if any(lease_rows.on_device(connection, card.device_key) is not None for card in members):
+        connection = transaction.connection
+        if any(lease_rows.on_device(connection, known_agent.device_key) is not None for known_agent in members):
             return None
         whole = secrets.token_hex(12)
         borrower = queue.Borrower(members[0].id, None, is_alone=True)
         found = queue.claim(connection, lot_id, borrower, lease_id=whole, now=now, absurd=absurd)
         if found is None:
             return None
-        lent = [Lent(card.id, card.device_key, secrets.token_hex(12)) for card in members]
+        lent = [Lent(known_agent.id, known_agent.device_key, secrets.token_hex(12)) for known_agent in members]
         job = Job.read_json(found.document)
         shares = parts.lend(connection, job, lot_id, found.attempt, lent, now=now)
-        desk.tell("job", f"{job.experiment_id}/{job.id}")
+        transaction.publish("job", f"{job.experiment_id}/{job.id}")
         if queue.set_state(connection, job.experiment_id, "running", was=("pending",)):
-            desk.tell("job", f"{job.experiment_id}/")
+            transaction.publish("job", f"{job.experiment_id}/")
         leases = [
             Lease(id=member.lease_id, job=share, attempt=1, ttl_s=self._context.settings.ttl_s)
             for member, share in zip(lent, shares, strict=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
-from prony.app import dossiers
+from prony.app import experiment_data
 from prony.app.fleet.alarm_engine import AlarmEngine, gates_judged, gates_state
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState
@@ -53,13 +53,13 @@ class Gates:
         self._state.ended.discard(experiment_id)
 
     async def _keep_gates(self, experiment: Experiment) -> None:
-        dossier = await asyncio.to_thread(dossiers.dossier_of, self._context.store, experiment.id)
-        happening = gates_judged(experiment, dossier.gates, self._context.clock.now())
-        state = gates_state(dossier.gates)
+        data = await asyncio.to_thread(experiment_data.read_experiment_data, self._context.store, experiment.id)
+        happening = gates_judged(experiment, data.gates, self._context.clock.now())
+        state = gates_state(data.gates)
 
-        def keep(desk: Transaction) -> None:
-            listing.keep_gates(desk.connection, experiment.id, state, happening.text)
+        def keep(transaction: Transaction) -> None:
+            listing.keep_gates(transaction.connection, experiment.id, state, happening.text)
             if self._alarm_engine.hears("gate_failed"):
-                self._alarm_engine.report(desk, happening)
+                self._alarm_engine.report(transaction, happening)
 
         await self._context.write(keep)

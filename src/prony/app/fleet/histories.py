@@ -53,15 +53,15 @@ class Histories:
             self._context.hook("change", kind=change.kind, state=change.state.value, change=change.id)
         return tuple(found)
 
-    def _keep(self, desk: Transaction, judgement: steps.Judgement) -> tuple[Change, ...]:
-        before = {one.id: one for one in rows.changes(desk.connection, judgement.told.series.id)}
-        found = steps.keep(desk.connection, judgement)
+    def _keep(self, transaction: Transaction, judgement: steps.Judgement) -> tuple[Change, ...]:
+        before = {one.id: one for one in rows.changes(transaction.connection, judgement.told.series.id)}
+        found = steps.keep(transaction.connection, judgement)
         for change in found:
-            self.report_change(desk, change)
+            self.report_change(transaction, change)
         there = {one.id for one in judgement.told.changes}
         for change in before.values():
             if change.id not in there:  # a suspicion that came to nothing
-                self.report_change(desk, change.model_copy(update={"state": ChangeState.RESOLVED}))
+                self.report_change(transaction, change.model_copy(update={"state": ChangeState.RESOLVED}))
         return found
 
     async def series(
@@ -104,22 +104,22 @@ class Histories:
     async def ack(self, change_id: str, words: Acknowledgement, *, who: Principal) -> Change:
         now = self._context.clock.now()
 
-        def act(desk: Transaction) -> Change:
-            change = steps.acknowledge(desk.connection, change_id, words, who=who.name, at=now)
-            self.report_change(desk, change)
+        def act(transaction: Transaction) -> Change:
+            change = steps.acknowledge(transaction.connection, change_id, words, who=who.name, at=now)
+            self.report_change(transaction, change)
             return change
 
         change = await self._context.write(act)
         await self.judge_series([change.series_id])
         return change
 
-    def report_change(self, desk: Transaction, change: Change) -> None:
+    def report_change(self, transaction: Transaction, change: Change) -> None:
         """Have pages and alarms hear how a change stands: one that runs are to decide is suspected until they have."""
-        desk.tell("changes", "")
+        transaction.publish("changes", "")
         if self._alarm_engine.hears("regression") or self._alarm_engine.hears("suspect"):
-            is_alone = not self._context.settings.confirm_runs_per_day or _has_no_runs(desk, change)
+            is_alone = not self._context.settings.confirm_runs_per_day or _has_no_runs(transaction, change)
             for happening in change_happenings(change, self._context.clock.now(), is_alone=is_alone):
-                self._alarm_engine.report(desk, happening)
+                self._alarm_engine.report(transaction, happening)
 
     async def baseline(self, series_id: str) -> Baseline:
         return await self._context.read(lambda connection: steps.baseline(connection, series_id))
@@ -127,14 +127,16 @@ class Histories:
     async def set_baseline(self, series_id: str, wanted: NewBaseline, *, who: Principal) -> Baseline:
         now = self._context.clock.now()
         return await self._context.write(
-            lambda desk: steps.set_baseline(desk.connection, series_id, wanted, who=who.name, at=now)
+            lambda transaction: steps.set_baseline(transaction.connection, series_id, wanted, who=who.name, at=now)
         )
 
     async def clear_baseline(self, series_id: str, *, who: Principal) -> None:
         del who  # the trail tells it
-        await self._context.write(lambda desk: steps.clear_baseline(desk.connection, series_id))
+        await self._context.write(lambda transaction: steps.clear_baseline(transaction.connection, series_id))
 
 
-def _has_no_runs(desk: Transaction, change: Change) -> bool:
+def _has_no_runs(transaction: Transaction, change: Change) -> bool:
     """Will no runs decide it, or not soon? Then what the history alone is sure of is told."""
-    return any(NOT_YET in step for step in change.path) or confirmations.cannot_be_run(desk.connection, change.id)
+    return any(NOT_YET in step for step in change.path) or confirmations.cannot_be_run(
+        transaction.connection, change.id
+    )

@@ -79,12 +79,12 @@ class Jobs:
         return await self._context.read(ask)
 
     async def cancel(self, job_id: str, *, who: Principal) -> QueuedJob:
-        await self._context.write(lambda desk: self._cancel(desk, job_id))
+        await self._context.write(lambda transaction: self._cancel(transaction, job_id))
         self._context.hook("cancelled", job=job_id, who=who.name)
         return await self._read_job(job_id)
 
     async def retry(self, job_id: str, *, who: Principal) -> QueuedJob:
-        await self._context.write(lambda desk: self._retry(desk, job_id))
+        await self._context.write(lambda transaction: self._retry(transaction, job_id))
         self._context.hook("retried", job=job_id, who=who.name)
         return await self._read_job(job_id)
 
@@ -120,35 +120,35 @@ class Jobs:
                 return LogPiece(text=text, next_offset=offset + len(text), ended=ended and not text)
             await asyncio.sleep(0.2)
 
-    def _batch(self, action: str, ids: Sequence[str], desk: Transaction) -> JobBatchAnswer:
+    def _batch(self, action: str, ids: Sequence[str], transaction: Transaction) -> JobBatchAnswer:
         act: Callable[[Transaction, str], None] = self._cancel if action == "cancel" else self._retry
         changed, skipped = [], {}
         for job_id in ids:
             try:
-                act(desk, job_id)
+                act(transaction, job_id)
             except PronyError as exc:
                 skipped[job_id] = exc.message
             else:
                 changed.append(job_id)
         return JobBatchAnswer(changed=tuple(changed), skipped=skipped)
 
-    def _cancel(self, desk: Transaction, job_id: str) -> None:
-        row = queue.by_job(desk.connection, job_id, locked=True)
+    def _cancel(self, transaction: Transaction, job_id: str) -> None:
+        row = queue.by_job(transaction.connection, job_id, locked=True)
         if JobState(row.state) in ENDED:
             raise ConflictError(f"job {job_id} is {row.state} already", hint="there is nothing to cancel")
-        self._transitions.cancel_row(desk, row)
-        self._transitions.close_if_done(desk, row.experiment_id)
+        self._transitions.cancel_row(transaction, row)
+        self._transitions.close_if_done(transaction, row.experiment_id)
 
-    def _retry(self, desk: Transaction, job_id: str) -> None:
-        row = queue.by_job(desk.connection, job_id, locked=True)
+    def _retry(self, transaction: Transaction, job_id: str) -> None:
+        row = queue.by_job(transaction.connection, job_id, locked=True)
         if JobState(row.state) not in ENDED - {JobState.COMPLETE}:
             hint = (
                 "it has its numbers: `prony rerun` measures again" if row.state == JobState.COMPLETE else "wait for it"
             )
             raise ConflictError(f"job {job_id} is {row.state}", hint=hint)
-        tries = result_rows.experiment(desk.connection, row.experiment_id).recipe.place.attempts
-        self._transitions.retry_row(desk, row, tries=tries)
-        self._transitions.reopen(desk, row.experiment_id)
+        tries = result_rows.experiment(transaction.connection, row.experiment_id).recipe.place.attempts
+        self._transitions.retry_row(transaction, row, tries=tries)
+        self._transitions.reopen(transaction, row.experiment_id)
 
     def _show(self, rows: Sequence[Row[Any]]) -> list[QueuedJob]:
         return show_jobs(self._state, rows, self._context.clock.now())

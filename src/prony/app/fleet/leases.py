@@ -66,20 +66,20 @@ class Leases:
 
     async def acquire(self, request: LeaseRequest, *, who: Principal) -> Lease | None:
         """Lend the agent a job as soon as there is one that it can run, or None when its patience ends."""
-        card = await self._agents.identify(request.agent_id, request.incarnation, who)
+        known_agent = await self._agents.identify(request.agent_id, request.incarnation, who)
         until = self._context.now() + request.wait_s
         while not self._state.is_stopping:
-            card = await self._agents.sign_of_life(card)
-            lease = await self._try(card, request.holding)
+            known_agent = await self._agents.sign_of_life(known_agent)
+            lease = await self._try(known_agent, request.holding)
             left = until - self._context.now()
             if lease is not None or left <= 0:
                 return lease
-            if not self._state.has_work(card):  # else it came while we asked
-                await self._wait(card.id, left)
-            known = self._state.agents.get(card.id)
+            if not self._state.has_work(known_agent):  # else it came while we asked
+                await self._wait(known_agent.id, left)
+            known = self._state.agents.get(known_agent.id)
             if known is None or known.incarnation != request.incarnation:
                 return None
-            card = known
+            known_agent = known
         return None
 
     async def _wait(self, agent_id: str, seconds: float) -> None:
@@ -95,23 +95,26 @@ class Leases:
             if self._state.waiters.get(agent_id) is waiter:
                 del self._state.waiters[agent_id]
 
-    async def _try(self, card: KnownAgent, holding: Sequence[str]) -> Lease | None:
-        occupied = self._state.devices.get(card.device_key)
-        asked = () if occupied else self.asked_for(card)
+    async def _try(self, known_agent: KnownAgent, holding: Sequence[str]) -> Lease | None:
+        occupied = self._state.devices.get(known_agent.device_key)
+        asked = () if occupied else self.asked_for(known_agent)
         if not asked and (occupied is None or occupied in holding):
             return None
-        return await self._context.through(self._take(card, holding, asked))
+        return await self._context.through(self._take(known_agent, holding, asked))
 
-    async def _take(self, card: KnownAgent, holding: Sequence[str], asked: Sequence[Asked]) -> Lease | None:
-        lease = await self._settle_claim(lambda desk: self._claim(desk, card, holding, asked))
+    async def _take(self, known_agent: KnownAgent, holding: Sequence[str], asked: Sequence[Asked]) -> Lease | None:
+        lease = await self._settle_claim(lambda transaction: self._claim(transaction, known_agent, holding, asked))
         if lease is not None:
             self._context.spawn(self._context.openers.warm())
         return lease
 
-    def asked_for(self, card: KnownAgent) -> tuple[Asked, ...]:
+    def asked_for(self, known_agent: KnownAgent) -> tuple[Asked, ...]:
         """Return the lots to ask on behalf of an agent whose device is free, in their order."""
-        offers = [] if card.state in IDLE_ONLY else self._state.offers(card)
-        return tuple((tray, tray.generation, self._state.is_alone(card, tray), members) for tray, members in offers)
+        offers = [] if known_agent.state in IDLE_ONLY else self._state.offers(known_agent)
+        return tuple(
+            (pending, pending.generation, self._state.is_alone(known_agent, pending), members)
+            for pending, members in offers
+        )
 
     def settle(self, claimed: Claimed) -> Lease | None:
         """Have in mind what was lent, and what was found to be empty."""
@@ -125,51 +128,55 @@ class Leases:
             self._state.rouse(held.agent_id)  # its own question is answered with what it was lent here
         return claimed.lease
 
-    def _claim(self, desk: Transaction, card: KnownAgent, holding: Sequence[str], asked: Sequence[Asked]) -> Claimed:
+    def _claim(
+        self, transaction: Transaction, known_agent: KnownAgent, holding: Sequence[str], asked: Sequence[Asked]
+    ) -> Claimed:
         """Runs in the writer's thread."""
-        connection = desk.connection
-        occupying = lease_rows.on_device(connection, card.device_key)
+        connection = transaction.connection
+        occupying = lease_rows.on_device(connection, known_agent.device_key)
         if occupying is None:
-            return self.lend(desk, card, asked)
-        if occupying.agent_id != card.id or occupying.lease_id in holding:
+            return self.lend(transaction, known_agent, asked)
+        if occupying.agent_id != known_agent.id or occupying.lease_id in holding:
             return Claimed(None, held_of(occupying), ())
         # It was lent and the answer never arrived: lent again.
         job = Job.read_json(queue.document(connection, occupying.job_id))
         lease = Lease(id=occupying.lease_id, job=job, attempt=occupying.attempt, ttl_s=self._context.settings.ttl_s)
         return Claimed(lease, held_of(occupying), ())
 
-    def lend(self, desk: Transaction, card: KnownAgent, asked: Sequence[Asked], *, begun: str = "") -> Claimed:
+    def lend(
+        self, transaction: Transaction, known_agent: KnownAgent, asked: Sequence[Asked], *, begun: str = ""
+    ) -> Claimed:
         """Lend the first job that any of the lots has; `begun` is an experiment that is known to be running.
 
         Runs in the writer's thread.
         """
-        connection = desk.connection
+        connection = transaction.connection
         empty: list[tuple[PendingLot, int]] = []
         now = self._context.clock.now()
         absurd = now.timestamp() + LONGEST_PAUSE_S
-        for tray, generation, is_alone, members in asked:
+        for pending, generation, is_alone, members in asked:
             if members:
-                together = self._gangs.lend(desk, tray.lot.id, members, now=now, absurd=absurd)
+                together = self._gangs.lend(transaction, pending.lot.id, members, now=now, absurd=absurd)
                 if together is None:
-                    empty.append((tray, generation))
+                    empty.append((pending, generation))
                     continue
                 leases, held = together
                 return Claimed(leases[0], held[0], empty, held[1:])
             found, lease_id = None, secrets.token_hex(12)
-            if tray.lot.id not in desk.dry:
-                borrower = queue.Borrower(card.id, card.device_key, is_alone)
-                found = queue.claim(connection, tray.lot.id, borrower, lease_id=lease_id, now=now, absurd=absurd)
-                if found is None and not queue.has_waiting(connection, tray.lot.id):
-                    desk.dry.add(tray.lot.id)
+            if pending.lot.id not in transaction.dry:
+                borrower = queue.Borrower(known_agent.id, known_agent.device_key, is_alone)
+                found = queue.claim(connection, pending.lot.id, borrower, lease_id=lease_id, now=now, absurd=absurd)
+                if found is None and not queue.has_waiting(connection, pending.lot.id):
+                    transaction.dry.add(pending.lot.id)
             if found is None:
-                empty.append((tray, generation))
+                empty.append((pending, generation))
                 continue
             is_new = found.experiment_id != begun
             if is_new and queue.set_state(connection, found.experiment_id, "running", was=("pending",)):
-                desk.tell("job", f"{found.experiment_id}/")
-            desk.tell("job", f"{found.experiment_id}/{found.job_id}")
+                transaction.publish("job", f"{found.experiment_id}/")
+            transaction.publish("job", f"{found.experiment_id}/{found.job_id}")
             job = Job.read_json(found.document)
-            return _lent(job, found.attempt, lease_id, card, self._context.settings.ttl_s, empty)
+            return _lent(job, found.attempt, lease_id, known_agent, self._context.settings.ttl_s, empty)
         return Claimed(None, None, empty)
 
     async def take(self, job_id: str, agent_id: str) -> Lease | None:
@@ -178,16 +185,20 @@ class Leases:
         What such an agent does at once is its own affair, so that the lease occupies no device but a name of its own.
         """
 
-        def claim(desk: Transaction) -> Claimed:
+        def claim(transaction: Transaction) -> Claimed:
             lease_id, key = secrets.token_hex(12), f"{agent_id}/{job_id}"[:128]
             found = queue.claim_this(
-                desk.connection, job_id, queue.Borrower(agent_id, key), lease_id=lease_id, now=self._context.clock.now()
+                transaction.connection,
+                job_id,
+                queue.Borrower(agent_id, key),
+                lease_id=lease_id,
+                now=self._context.clock.now(),
             )
             if found is None:
                 return Claimed(None, None, ())
-            if queue.set_state(desk.connection, found.experiment_id, "running", was=("pending",)):
-                desk.tell("job", f"{found.experiment_id}/")
-            desk.tell("job", f"{found.experiment_id}/{found.job_id}")
+            if queue.set_state(transaction.connection, found.experiment_id, "running", was=("pending",)):
+                transaction.publish("job", f"{found.experiment_id}/")
+            transaction.publish("job", f"{found.experiment_id}/{found.job_id}")
             held = HeldLease(lease_id, job_id, found.experiment_id, agent_id, key, found.attempt)
             lease = Lease(id=lease_id, job=Job.read_json(found.document), attempt=found.attempt,
                           ttl_s=self._context.settings.ttl_s)  # fmt: skip
@@ -235,7 +246,9 @@ class Leases:
 
     def _pass_on(self, held: HeldLease, data: str) -> None:
         if self._context.is_shared:
-            self._context.writer.submit(lambda desk: desk.tell("progress", f"{held.experiment_id}/{data}"))
+            self._context.writer.submit(
+                lambda transaction: transaction.publish("progress", f"{held.experiment_id}/{data}")
+            )
         else:
             self._events.publish(held.experiment_id, ChangeNotice("progress", data))
 
@@ -257,18 +270,23 @@ class Leases:
     async def hand_back(self, lease_id: str, reason: str, *, who: Principal) -> None:
         """Give a job back untouched: somebody else may have it at once."""
 
-        def act(desk: Transaction) -> None:
-            row = queue.of_lease(desk.connection, lease_id, locked=True)
+        def act(transaction: Transaction) -> None:
+            row = queue.of_lease(transaction.connection, lease_id, locked=True)
             check_self(row.attempt_agent, who)
-            self._transitions.put_back(desk, lease_id, "returned", reason or "handed back", counts=False)
+            self._transitions.put_back(transaction, lease_id, "returned", reason or "handed back", counts=False)
 
         await self._context.write(act)
 
 
 def _lent(
-    job: Job, attempt: int, lease_id: str, card: KnownAgent, ttl_s: float, empty: Sequence[tuple[PendingLot, int]]
+    job: Job,
+    attempt: int,
+    lease_id: str,
+    known_agent: KnownAgent,
+    ttl_s: float,
+    empty: Sequence[tuple[PendingLot, int]],
 ) -> Claimed:
-    held = HeldLease(lease_id, job.id, job.experiment_id, card.id, card.device_key, attempt)
+    held = HeldLease(lease_id, job.id, job.experiment_id, known_agent.id, known_agent.device_key, attempt)
     return Claimed(Lease(id=lease_id, job=job, attempt=attempt, ttl_s=ttl_s), held, empty)
 
 

@@ -69,11 +69,11 @@ class Liveness:
         if not renewed and not alive:
             return
 
-        def note(desk: Transaction) -> None:
+        def note(transaction: Transaction) -> None:
             if renewed:
-                lease_rows.renew(desk.connection, renewed)
+                lease_rows.renew(transaction.connection, renewed)
             if alive:
-                agent_rows.beat(desk.connection, sorted(alive), now=self._context.clock.now())
+                agent_rows.beat(transaction.connection, sorted(alive), now=self._context.clock.now())
 
         try:
             await self._context.write(note)
@@ -109,14 +109,14 @@ class Liveness:
         if await self._context.write(partial(self._expire, lease_id=row.lease_id, beat=row.beat, reason=reason)):
             self._context.hook("lease_lost", job=row.job_id, experiment=row.experiment_id, agent=row.agent_id)
 
-    def _expire(self, desk: Transaction, lease_id: str, beat: int, reason: str) -> bool:
+    def _expire(self, transaction: Transaction, lease_id: str, beat: int, reason: str) -> bool:
         try:
-            row = queue.of_lease(desk.connection, lease_id, locked=True)
+            row = queue.of_lease(transaction.connection, lease_id, locked=True)
         except NotFoundError:  # deleted meanwhile
             return False
         if row.lease_id != lease_id or row.beat != beat:  # it ended, or was renewed, while we decided
             return False
-        self._transitions.put_back(desk, lease_id, "lost", reason, counts=True)
+        self._transitions.put_back(transaction, lease_id, "lost", reason, counts=True)
         return True
 
     async def reconcile_if_due(self) -> bool:
@@ -151,8 +151,12 @@ class Liveness:
         await self._lose_agents(rows)
 
     def _is_changed(self, row: Row[Any]) -> bool:
-        card = self._state.agents.get(row.id)
-        return card is None or (card.state, card.incarnation, card.strikes) != (row.state, row.incarnation, row.strikes)
+        known_agent = self._state.agents.get(row.id)
+        return known_agent is None or (known_agent.state, known_agent.incarnation, known_agent.strikes) != (
+            row.state,
+            row.incarnation,
+            row.strikes,
+        )
 
     async def _lose_agents(self, rows: Sequence[Row[Any]]) -> None:
         """Call those lost that were silent for long, and those found that were heard, here or by another server."""

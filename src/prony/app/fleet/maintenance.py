@@ -107,10 +107,10 @@ class Maintenance:
         self.last_round = self._context.now()
 
 
-def _forget(desk: Transaction, before: datetime) -> None:
+def _forget(transaction: Transaction, before: datetime) -> None:
     """Forget what ended before then: incidents with what was told of them, and fires of schedules."""
-    alarm_rows.prune(desk.connection, before)
-    schedules.prune(desk.connection, before)
+    alarm_rows.prune(transaction.connection, before)
+    schedules.prune(transaction.connection, before)
 
 
 _LEAST_FREE = 100 * 2**20
@@ -138,7 +138,7 @@ class HealthCheck:
         return HealthPart(name="database", ok=True, detail=self._context.engine.dialect.name)
 
     async def _database_writes(self) -> HealthPart:
-        def touch(desk: object) -> None:
+        def touch(transaction: object) -> None:
             """An empty transaction is still one that the writer began and committed."""
 
         try:

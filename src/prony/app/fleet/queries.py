@@ -43,10 +43,10 @@ class Queries:
             return found, counts, experiments.names(connection, {lot.experiment_id for lot in found})
 
         open_lots, counts, names = await self._context.read(ask)
-        cards = list(self._state.agents.values())
+        known_agents = list(self._state.agents.values())
 
         def look() -> list[LotView]:
-            return [self._lot_view(lot, cards, counts[lot.id], names) for lot in open_lots]
+            return [self._lot_view(lot, known_agents, counts[lot.id], names) for lot in open_lots]
 
         # Each lot is held against each agent: with many of both, nobody else is to wait for that.
         views = await asyncio.to_thread(look)
@@ -55,16 +55,16 @@ class Queries:
         leased = sum(count.leased for count in counts.values())
         return Queue(lots=tuple(views), waiting=waiting, leased=leased)
 
-    def _lot_view(self, lot: Lot, cards: list[KnownAgent], count: LotCount, names: dict[str, str]) -> LotView:
-        tray = PendingLot(lot, lot.demand.id)
-        fitting = tuple(card.id for card in cards if self._state.could(card, tray))
+    def _lot_view(self, lot: Lot, known_agents: list[KnownAgent], count: LotCount, names: dict[str, str]) -> LotView:
+        pending = PendingLot(lot, lot.demand.id)
+        fitting = tuple(known_agent.id for known_agent in known_agents if self._state.could(known_agent, pending))
         return LotView(
             lot=lot,
             experiment_name=names.get(lot.experiment_id, ""),
             waiting=count.waiting,
             leased=count.leased,
             fitting=fitting[:100],
-            reason=explain_lot(self._state, lot, cards, count, self._context.clock.now().timestamp())
+            reason=explain_lot(self._state, lot, known_agents, count, self._context.clock.now().timestamp())
             if count.waiting
             else "",
         )

@@ -76,9 +76,9 @@ class Recipes:
         except InputError as exc:  # a name that no plug-in has, or too many jobs: it stands nowhere in particular
             return RecipeCheck(problems=(RecipeProblem(message=exc.message, hint=exc.hint),))
         loaded, cells = read.loaded, read.cells
-        cards = list(self._state.agents.values())
-        lots, runnable = await self._context.checkers.in_thread(hold_lots, loaded, cells, cards)
-        machines, shared = _machines(cards, lots)
+        known_agents = list(self._state.agents.values())
+        lots, runnable = await self._context.checkers.in_thread(hold_lots, loaded, cells, known_agents)
+        machines, shared = _machines(known_agents, lots)
         looked = partial(estimate_duration, jobs=cells, machines=machines, shared=1 if _is_each(loaded) else shared)
         return RecipeCheck(
             name=loaded.recipe.name,
@@ -95,8 +95,8 @@ class Recipes:
     async def compatibility(self, submission: Submission) -> Compatibility:
         """Say for each agent whether it could run each lot of a recipe, and what it lacks."""
         read = await self._context.read_recipe(submissions.ReadOrder(submission), is_check=True)
-        cards = list(self._state.agents.values())
-        lots, runnable = await self._context.checkers.in_thread(hold_lots, read.loaded, read.cells, cards)
+        known_agents = list(self._state.agents.values())
+        lots, runnable = await self._context.checkers.in_thread(hold_lots, read.loaded, read.cells, known_agents)
         return Compatibility(lots=lots, runnable=runnable)
 
 
@@ -109,33 +109,35 @@ def _is_each(loaded: LoadedRecipe) -> bool:
     return loaded.recipe.place.devices == "each"
 
 
-def _machines(cards: Sequence[KnownAgent], lots: Sequence[LotFit]) -> tuple[list[Machine], int]:
+def _machines(known_agents: Sequence[KnownAgent], lots: Sequence[LotFit]) -> tuple[list[Machine], int]:
     """Return the kinds of machine that fit a lot, and on how many devices."""
     fitting = {one.agent_id for lot in lots for one in lot.agents if one.fits}
-    there = [card for card in cards if card.id in fitting]
-    known = [card.capabilities.device for card in there]
+    there = [known_agent for known_agent in known_agents if known_agent.id in fitting]
+    known = [known_agent.capabilities.device for known_agent in there]
     machines = [(device.hardware_id, device.software.os) for device in known if device is not None]
-    return list(dict.fromkeys(machines)), len({card.device_key for card in there})
+    return list(dict.fromkeys(machines)), len({known_agent.device_key for known_agent in there})
 
 
 def hold_lots(
-    loaded: LoadedRecipe, cells: Sequence[Job], cards: Sequence[KnownAgent]
+    loaded: LoadedRecipe, cells: Sequence[Job], known_agents: Sequence[KnownAgent]
 ) -> tuple[tuple[LotFit, ...], bool]:
     """Hold each lot against each agent; True where all lots could run. May be asked from any thread."""
     wants = tuple(
-        LotFit(demand=demand, jobs=count, agents=tuple(_fit(card, demand) for card in cards))
+        LotFit(demand=demand, jobs=count, agents=tuple(_fit(known_agent, demand) for known_agent in known_agents))
         for demand, count in submissions.demands(loaded, cells)
     )
-    return wants, all(_devices(cards, lot) >= lot.demand.agents for lot in wants)
+    return wants, all(_devices(known_agents, lot) >= lot.demand.agents for lot in wants)
 
 
-def _fit(card: KnownAgent, demand: Demand) -> Fit:
-    offered = card.capabilities
+def _fit(known_agent: KnownAgent, demand: Demand) -> Fit:
+    offered = known_agent.capabilities
     lacking = lacks(demand, offered.facts, offered.reason_for)  # not remembered: it is only a question
-    return Fit(agent_id=card.id, agent_name=card.name, state=card.state, fits=not lacking, lacks=lacking)
+    return Fit(
+        agent_id=known_agent.id, agent_name=known_agent.name, state=known_agent.state, fits=not lacking, lacks=lacking
+    )
 
 
-def _devices(cards: Sequence[KnownAgent], lot: LotFit) -> int:
+def _devices(known_agents: Sequence[KnownAgent], lot: LotFit) -> int:
     """Return on how many devices the lot could run at once."""
     fitting = {one.agent_id for one in lot.agents if one.fits}
-    return len({card.device_key for card in cards if card.id in fitting})
+    return len({known_agent.device_key for known_agent in known_agents if known_agent.id in fitting})

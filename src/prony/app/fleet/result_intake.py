@@ -113,10 +113,10 @@ class ResultIntake:
     async def _follow(self, held: HeldLease, wait_s: float, who: Principal) -> Lease | None:
         """Lend the next job to whoever brought a result, unless it is at another already."""
         self._state.release(held.lease_id)
-        card = self._state.agents.get(held.agent_id)
-        if card is None or card.device_key in self._state.devices:
+        known_agent = self._state.agents.get(held.agent_id)
+        if known_agent is None or known_agent.device_key in self._state.devices:
             return None
-        asking = LeaseRequest(agent_id=card.id, incarnation=card.incarnation, wait_s=wait_s)
+        asking = LeaseRequest(agent_id=known_agent.id, incarnation=known_agent.incarnation, wait_s=wait_s)
         return await self._leases.acquire(asking, who=who)
 
     async def _own(self, lease_id: str, who: Principal) -> HeldLease:
@@ -154,19 +154,19 @@ class ResultIntake:
             tar.unlink(missing_ok=True)
         if is_part:
             return await self._take_in_part(held, arrived), None
-        card = self._state.agents.get(held.agent_id) if with_next else None
-        asked = self._leases.asked_for(card) if card is not None else ()
-        row, claimed = await self._keep_result(held, arrived, card, asked)
+        known_agent = self._state.agents.get(held.agent_id) if with_next else None
+        asked = self._leases.asked_for(known_agent) if known_agent is not None else ()
+        row, claimed = await self._keep_result(held, arrived, known_agent, asked)
         self._part(held.lease_id).unlink(missing_ok=True)
         return row is not None, self._leases.settle(claimed) if claimed is not None else None
 
     async def _keep_result(
-        self, held: HeldLease, arrived: UnpackedResult, card: KnownAgent | None, asked: Sequence[Asked]
+        self, held: HeldLease, arrived: UnpackedResult, known_agent: KnownAgent | None, asked: Sequence[Asked]
     ) -> tuple[Row[Any] | None, Claimed | None]:
         """Record what has arrived, and count it; see `record`."""
         try:
             row, claimed = await self._context.write(
-                lambda desk: self.record(desk, held.lease_id, arrived, card, asked)
+                lambda transaction: self.record(transaction, held.lease_id, arrived, known_agent, asked)
             )
         finally:
             shutil.rmtree(arrived.folder, ignore_errors=True)
@@ -183,12 +183,12 @@ class ResultIntake:
         """Keep one agent's part of a load; False where it was kept before, or is too late to be of use."""
         reason = arrived.failure.message if arrived.failure else ""
 
-        def act(desk: Transaction) -> bool:
-            row = queue.of_lease(desk.connection, held.lease_id, locked=True)
+        def act(transaction: Transaction) -> bool:
+            row = queue.of_lease(transaction.connection, held.lease_id, locked=True)
             if row.state != JobState.LEASED:
                 return False
             _put(arrived.folder, self.part_place(held.job_id))
-            self._transitions.end_part(desk, row, arrived.state.value, reason)
+            self._transitions.end_part(transaction, row, arrived.state.value, reason)
             return True
 
         try:
@@ -209,99 +209,110 @@ class ResultIntake:
     # Recorded, in the writer's thread
 
     def record(
-        self, desk: Transaction, lease_id: str, arrived: UnpackedResult, card: KnownAgent | None, asked: Sequence[Asked]
+        self,
+        transaction: Transaction,
+        lease_id: str,
+        arrived: UnpackedResult,
+        known_agent: KnownAgent | None,
+        asked: Sequence[Asked],
     ) -> tuple[Row[Any] | None, Claimed | None]:
         """Return the job as it was before, or None where this attempt's result is here already; and what was lent."""
-        row = queue.of_lease(desk.connection, lease_id, locked=True)
+        row = queue.of_lease(transaction.connection, lease_id, locked=True)
         number, failure = row.attempt_number, arrived.failure
         place = self._context.home.result_folder(row.experiment_id, row.job_id, number)
         inside = place.relative_to(self._context.home.results).as_posix()
         # The job's row in the queue is ours until the end, so nobody else can bring a result of it.
-        result_rows.keep_experiment(desk.connection, row.experiment_id)
+        result_rows.keep_experiment(transaction.connection, row.experiment_id)
         is_first = row.attempt == 1  # no other was ever lent
-        if not result_rows.add_attempt(desk.connection, arrived.row, attempt=number, folder=inside, is_first=is_first):
+        if not result_rows.add_attempt(
+            transaction.connection, arrived.row, attempt=number, folder=inside, is_first=is_first
+        ):
             return None, None
         _put(arrived.folder, place)
         reason = failure.message if failure else ""
-        queue.end_attempt(desk.connection, lease_id, arrived.state.value, at=self._context.clock.now(), reason=reason)
+        queue.end_attempt(
+            transaction.connection, lease_id, arrived.state.value, at=self._context.clock.now(), reason=reason
+        )
         is_current = row.state == JobState.LEASED and row.lease_id == lease_id
         if is_current:
-            self._end_current(desk, row, arrived)
+            self._end_current(transaction, row, arrived)
         else:
-            self._end_late(desk, row, arrived)
-        self._judge(desk, row, arrived)
-        self._report(desk, row.experiment_id, arrived)
+            self._end_late(transaction, row, arrived)
+        self._judge(transaction, row, arrived)
+        self._report(transaction, row.experiment_id, arrived)
         claimed = None
         # Whoever failed is asked again first whether it may have more, and a late one's device may be another's.
         if (
             is_current
             and arrived.state is ResultState.COMPLETE
-            and card is not None
-            and card.device_key == row.device_key
+            and known_agent is not None
+            and known_agent.device_key == row.device_key
         ):
-            claimed = self._leases.lend(desk, card, asked, begun=row.experiment_id)
+            claimed = self._leases.lend(transaction, known_agent, asked, begun=row.experiment_id)
         if claimed is None or claimed.held is None or claimed.held.experiment_id != row.experiment_id:
-            self._transitions.close_if_done(desk, row.experiment_id)
-        desk.tell("freed", lease_id)
-        desk.tell("job", f"{row.experiment_id}/{row.job_id}")
+            self._transitions.close_if_done(transaction, row.experiment_id)
+        transaction.publish("freed", lease_id)
+        transaction.publish("job", f"{row.experiment_id}/{row.job_id}")
         return row, claimed
 
-    def _end_current(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
+    def _end_current(self, transaction: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
         now, failure, left = self._context.clock.now(), arrived.failure, row.tries_left - 1
         reason = failure.message if failure else ""
         state = after_result(arrived.state, failure, tries_left=left, is_cancelled=row.cancel_asked)
         if state is JobState.WAITING:
-            self._transitions.try_again(desk, row, tries_left=left, reason=reason)
+            self._transitions.try_again(transaction, row, tries_left=left, reason=reason)
         elif state is JobState.CANCELLED:
-            queue.end(desk.connection, row.number, state, at=now, reason="cancelled")
+            queue.end(transaction.connection, row.number, state, at=now, reason="cancelled")
         else:
-            queue.end(desk.connection, row.number, state, at=now, reason=reason, failure=failure)
+            queue.end(transaction.connection, row.number, state, at=now, reason=reason, failure=failure)
 
-    def _end_late(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
+    def _end_late(self, transaction: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
         """Record what a result changes whose lease was lost before it came."""
         now, failure = self._context.clock.now(), arrived.failure
         state = after_late_result(JobState(row.state), arrived.state)
         if state is JobState.PARTIAL:
             reason = failure.message if failure else ""
-            queue.end(desk.connection, row.number, state, at=now, reason=reason, failure=failure)
+            queue.end(transaction.connection, row.number, state, at=now, reason=reason, failure=failure)
         if state is not JobState.COMPLETE:
             return
         if row.state == JobState.LEASED:
-            queue.end_attempt(desk.connection, row.lease_id, "cancelled", at=now, reason="an earlier attempt came in")
-            desk.tell("freed", row.lease_id)
-        queue.end(desk.connection, row.number, state, at=now)
+            queue.end_attempt(
+                transaction.connection, row.lease_id, "cancelled", at=now, reason="an earlier attempt came in"
+            )
+            transaction.publish("freed", row.lease_id)
+        queue.end(transaction.connection, row.number, state, at=now)
 
-    def _judge(self, desk: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
+    def _judge(self, transaction: Transaction, row: Row[Any], arrived: UnpackedResult) -> None:
         """Count it against an agent when a job that failed there is done elsewhere; three in a row and it is faulty."""
-        card = self._state.agents.get(row.attempt_agent)
+        known_agent = self._state.agents.get(row.attempt_agent)
         if arrived.state is ResultState.COMPLETE:
-            if card is not None and card.strikes:
-                agent_rows.change(desk.connection, card.id, strikes=0)
-                desk.tell("agent", card.id)
+            if known_agent is not None and known_agent.strikes:
+                agent_rows.change(transaction.connection, known_agent.id, strikes=0)
+                transaction.publish("agent", known_agent.id)
             if row.attempt_number > 1 and row.state != JobState.COMPLETE:
-                attempts = queue.attempts(desk.connection, row.job_id)
+                attempts = queue.attempts(transaction.connection, row.job_id)
                 for agent_id in agents_to_strike(attempts, done_by=row.attempt_agent):
-                    self._strike(desk, agent_id)
+                    self._strike(transaction, agent_id)
         elif may_be_the_agent(arrived.failure) and queue.is_done_elsewhere(
-            desk.connection, row.experiment_id, row.lot_id, row.attempt_agent
+            transaction.connection, row.experiment_id, row.lot_id, row.attempt_agent
         ):
-            self._strike(desk, row.attempt_agent)
+            self._strike(transaction, row.attempt_agent)
 
-    def _report(self, desk: Transaction, experiment_id: str, arrived: UnpackedResult) -> None:
+    def _report(self, transaction: Transaction, experiment_id: str, arrived: UnpackedResult) -> None:
         """Have alarms look at its numbers."""
         if arrived.state is not ResultState.FAILED and self._alarm_engine.hears("threshold"):
-            if confirmations.is_confirming(desk.connection, experiment_id):
+            if confirmations.is_confirming(transaction.connection, experiment_id):
                 return
-            recipe = experiments.name_of(desk.connection, experiment_id)
+            recipe = experiments.name_of(transaction.connection, experiment_id)
             summary = Summary.read_json(arrived.row["summary"])
-            self._alarm_engine.report_result(desk, recipe, summary, self._context.clock.now())
+            self._alarm_engine.report_result(transaction, recipe, summary, self._context.clock.now())
 
-    def _strike(self, desk: Transaction, agent_id: str) -> None:
-        count = agent_rows.strike(desk.connection, agent_id)
+    def _strike(self, transaction: Transaction, agent_id: str) -> None:
+        count = agent_rows.strike(transaction.connection, agent_id)
         if is_faulty(count):
             reason = f"{count} jobs in a row failed here and were done elsewhere"
-            agent_rows.change(desk.connection, agent_id, state=AgentState.FAULTY.value, reason=reason)
-        desk.tell("agent", agent_id)
+            agent_rows.change(transaction.connection, agent_id, state=AgentState.FAULTY.value, reason=reason)
+        transaction.publish("agent", agent_id)
 
     def count(self, row: Row[Any], arrived: UnpackedResult) -> None:
         failure = arrived.failure

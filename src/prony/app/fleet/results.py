@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from prony.app import dossiers, pictures
+from prony.app import experiment_data, pictures
 from prony.app.fleet.context import FleetContext
 from prony.errors import ConflictError, NotFoundError
 from prony.instruments.samples import SAMPLES, TELEMETRY
@@ -31,17 +31,19 @@ class Results:
         self._printing = asyncio.Lock()
 
     async def experiment_data(self, experiment_id: str) -> ExperimentData:
-        return await asyncio.to_thread(dossiers.dossier_of, self._context.store, experiment_id)
+        return await asyncio.to_thread(experiment_data.read_experiment_data, self._context.store, experiment_id)
 
     async def report(self, experiment_id: str, report_format: str, *, strict: bool = False) -> str | bytes:
-        from prony.app.accounts import account_of
+        from prony.app.analysed_experiment import analyse_experiment
         from prony.report import render
 
         is_pdf = report_format == "pdf"
 
         def written() -> str | bytes:
-            account = account_of(self._context.store, dossiers.dossier_of(self._context.store, experiment_id))
-            return render(account, "html" if is_pdf else report_format, strict=strict)
+            analysis = analyse_experiment(
+                self._context.store, experiment_data.read_experiment_data(self._context.store, experiment_id)
+            )
+            return render(analysis, "html" if is_pdf else report_format, strict=strict)
 
         document = await asyncio.to_thread(written)
         return await self._print_pdf(document) if is_pdf else document
@@ -63,7 +65,10 @@ class Results:
 
         def judge() -> GateReport:
             return gate_report(
-                self._context.store, dossiers.dossier_of(self._context.store, experiment_id), strict=strict, more=more
+                self._context.store,
+                experiment_data.read_experiment_data(self._context.store, experiment_id),
+                strict=strict,
+                more=more,
             )
 
         return await asyncio.to_thread(judge)
@@ -72,7 +77,7 @@ class Results:
         from prony.app.sweeps import sweep_over
 
         return await asyncio.to_thread(
-            lambda: sweep_over(dossiers.entries_of(self._context.store, experiment_ids), slo)
+            lambda: sweep_over(experiment_data.entries_of(self._context.store, experiment_ids), slo)
         )
 
     async def matrix(self, experiment_ids: Sequence[str], terms: MatrixTerms) -> MatrixReport:
@@ -142,7 +147,7 @@ class Results:
             if export_format == "folder":
                 transfer.export(self._context.store, experiment_id, folder)
             else:
-                export_loads(dossiers.gather_results(self._context.store, experiment_id), export_format, folder)
+                export_loads(experiment_data.gather_results(self._context.store, experiment_id), export_format, folder)
             descriptor, name = tempfile.mkstemp(prefix="prony-export-", suffix=".tar")
             with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w") as tar:
                 tar.add(folder, arcname=experiment_id)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
 
-from prony.app.api import new_id
+from prony.app.check_jobs import new_id
 from prony.app.fleet.alarm_engine import AlarmEngine, check_missed_fires
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.scripts import check_scripts
@@ -76,39 +76,39 @@ def schedule_of(name: str, recipe: str, timing: Timing, submission: Submission, 
     )
 
 
-def keep_recipe_schedule(desk: Transaction, plan: Plan, submission: Submission, *, now: datetime) -> str | None:
+def keep_recipe_schedule(transaction: Transaction, plan: Plan, submission: Submission, *, now: datetime) -> str | None:
     """Keep the schedule that a submitted recipe brings, in the place of an earlier one of its name; return its id."""
     recipe = plan.experiment.recipe
     if recipe.schedule is None:
         return None
     who = plan.experiment.submitted_by
     found = schedule_of(recipe.name, recipe.name, recipe.schedule, submission, now=now, who=who)
-    return schedules.replace(desk.connection, found)
+    return schedules.replace(transaction.connection, found)
 
 
-def pause_schedule(desk: Transaction, text: str) -> Schedule:
-    return _move(desk, text, ScheduleState.PAUSED, None)
+def pause_schedule(transaction: Transaction, text: str) -> Schedule:
+    return _move(transaction, text, ScheduleState.PAUSED, None)
 
 
-def resume_schedule(desk: Transaction, text: str, *, now: datetime) -> Schedule:
+def resume_schedule(transaction: Transaction, text: str, *, now: datetime) -> Schedule:
     """Go on with the next time from now on: what was due in the pause was not wanted."""
-    return _move(desk, text, ScheduleState.ACTIVE, now)
+    return _move(transaction, text, ScheduleState.ACTIVE, now)
 
 
-def _move(desk: Transaction, text: str, state: ScheduleState, now: datetime | None) -> Schedule:
-    found = schedules.find(desk.connection, text, locked=True)
+def _move(transaction: Transaction, text: str, state: ScheduleState, now: datetime | None) -> Schedule:
+    found = schedules.find(transaction.connection, text, locked=True)
     if found.state is state:
         raise ConflictError(f"schedule {found.name} is {state} already", hint="`prony schedule list` shows all")
-    schedules.move(desk.connection, found.id, state, found.timing.after(now) if now is not None else None)
-    desk.tell("schedules", found.id)
-    return schedules.find(desk.connection, found.id)
+    schedules.move(transaction.connection, found.id, state, found.timing.after(now) if now is not None else None)
+    transaction.publish("schedules", found.id)
+    return schedules.find(transaction.connection, found.id)
 
 
-def remove_schedule(desk: Transaction, text: str) -> str:
+def remove_schedule(transaction: Transaction, text: str) -> str:
     """Forget a schedule with its history; its experiments stay. Return its id."""
-    found = schedules.find(desk.connection, text, locked=True)
-    schedules.remove(desk.connection, found.id)
-    desk.tell("schedules", found.id)
+    found = schedules.find(transaction.connection, text, locked=True)
+    schedules.remove(transaction.connection, found.id)
+    transaction.publish("schedules", found.id)
     return found.id
 
 
@@ -157,30 +157,30 @@ def plan_fire(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: date
 
 
 def take_turn(
-    desk: Transaction, schedule: Schedule, turn: Turn, made: Plan | PronyError | None, *, now: datetime
+    transaction: Transaction, schedule: Schedule, turn: Turn, made: Plan | PronyError | None, *, now: datetime
 ) -> Fire | None:
     """Carry out one turn; None where somebody else did, or the schedule was changed meanwhile."""
-    kept = schedules.find(desk.connection, schedule.id, locked=True)
+    kept = schedules.find(transaction.connection, schedule.id, locked=True)
     if kept.state is not ScheduleState.ACTIVE or kept.next_at != turn.begin or kept.submission != schedule.submission:
         return None
-    schedules.move(desk.connection, schedule.id, ScheduleState.ACTIVE, turn.next_at)
-    return _record_fire(desk, schedule.id, turn, made, now=now)
+    schedules.move(transaction.connection, schedule.id, ScheduleState.ACTIVE, turn.next_at)
+    return _record_fire(transaction, schedule.id, turn, made, now=now)
 
 
-def fire_now(desk: Transaction, schedule: Schedule, made: Plan | PronyError, *, now: datetime) -> Fire:
+def fire_now(transaction: Transaction, schedule: Schedule, made: Plan | PronyError, *, now: datetime) -> Fire:
     """Fire once beside the plan, paused or not."""
     if isinstance(made, PronyError):
         raise made
-    schedules.find(desk.connection, schedule.id, locked=True)
+    schedules.find(transaction.connection, schedule.id, locked=True)
     fire = None
     while fire is None:  # another asked in the same microsecond
-        fire = _record_fire(desk, schedule.id, Turn(now, now, now, "now"), made, now=now)
+        fire = _record_fire(transaction, schedule.id, Turn(now, now, now, "now"), made, now=now)
         now += timedelta(microseconds=1)
     return fire
 
 
 def _record_fire(
-    desk: Transaction, schedule_id: str, turn: Turn, made: Plan | PronyError | None, *, now: datetime
+    transaction: Transaction, schedule_id: str, turn: Turn, made: Plan | PronyError | None, *, now: datetime
 ) -> Fire | None:
     plan = made if isinstance(made, Plan) else None
     fire = Fire.model_validate(
@@ -194,11 +194,11 @@ def _record_fire(
             "reason": made.message if isinstance(made, PronyError) else _describe_turn(turn),
         }
     )
-    if not schedules.add_fire(desk.connection, fire):
+    if not schedules.add_fire(transaction.connection, fire):
         return None
-    desk.tell("schedules", schedule_id)
+    transaction.publish("schedules", schedule_id)
     if plan is not None:
-        store_plan(desk, plan)
+        store_plan(transaction, plan)
     return fire
 
 
@@ -224,7 +224,9 @@ class Schedules:
         read = await self._context.read_recipe(order_for(new.submission))
         home, now = self._context.store.home, self._context.clock.now()
         found = await self._context.readers.in_thread(build_schedule, new, read, home, now=now, who=who.name)
-        await self._context.through(self._context.write(lambda desk: schedules.add(desk.connection, found)))
+        await self._context.through(
+            self._context.write(lambda transaction: schedules.add(transaction.connection, found))
+        )
         self._context.hook("scheduled", schedule=found.id, name=found.name, who=who.name)
         return found
 
@@ -241,14 +243,16 @@ class Schedules:
 
     async def pause(self, schedule_id: str, *, who: Principal) -> Schedule:
         self._context.hook("paused", schedule=schedule_id, who=who.name)
-        return await self._context.write(lambda desk: pause_schedule(desk, schedule_id))
+        return await self._context.write(lambda transaction: pause_schedule(transaction, schedule_id))
 
     async def resume(self, schedule_id: str, *, who: Principal) -> Schedule:
         self._context.hook("resumed", schedule=schedule_id, who=who.name)
-        return await self._context.write(lambda desk: resume_schedule(desk, schedule_id, now=self._context.clock.now()))
+        return await self._context.write(
+            lambda transaction: resume_schedule(transaction, schedule_id, now=self._context.clock.now())
+        )
 
     async def remove(self, schedule_id: str, *, who: Principal) -> None:
-        await self._context.write(lambda desk: remove_schedule(desk, schedule_id))
+        await self._context.write(lambda transaction: remove_schedule(transaction, schedule_id))
         self._context.hook("unscheduled", schedule=schedule_id, who=who.name)
 
     async def run_now(self, schedule_id: str, *, who: Principal) -> Fire:
@@ -256,7 +260,7 @@ class Schedules:
         found = await self.get(schedule_id)
         now = self._context.clock.now()
         plan = await self._plan_of(found, now)
-        writing = self._context.write(lambda desk: fire_now(desk, found, plan, now=now))
+        writing = self._context.write(lambda transaction: fire_now(transaction, found, plan, now=now))
         fire = await self._context.through(write_plan(self._state, plan, writing))
         self._context.hook("fired", schedule=found.id, experiment=fire.experiment_id, who=who.name)
         return fire
@@ -276,11 +280,11 @@ class Schedules:
         if turn.cause != "skipped":
             plan = await self._plan_of(found, now)
 
-        def act(desk: Transaction) -> Fire | None:
-            fire = take_turn(desk, found, turn, plan, now=now)
+        def act(transaction: Transaction) -> Fire | None:
+            fire = take_turn(transaction, found, turn, plan, now=now)
             happening = check_missed_fires(found, fire) if fire is not None else None
             if happening is not None:
-                self._alarm_engine.report(desk, happening)
+                self._alarm_engine.report(transaction, happening)
             return fire
 
         fire = await write_plan(self._state, plan, self._context.write(act))

@@ -93,18 +93,18 @@ class FleetState:
 
     # Agents
 
-    def keep(self, card: KnownAgent) -> None:
-        self.forget(card.id)
-        self.agents[card.id] = card
-        self._sharing[card.device_key].add(card.id)
+    def keep(self, known_agent: KnownAgent) -> None:
+        self.forget(known_agent.id)
+        self.agents[known_agent.id] = known_agent
+        self._sharing[known_agent.device_key].add(known_agent.id)
 
     def forget(self, agent_id: str) -> None:
-        card = self.agents.pop(agent_id, None)
-        if card is not None:
-            sharing = self._sharing[card.device_key]
+        known_agent = self.agents.pop(agent_id, None)
+        if known_agent is not None:
+            sharing = self._sharing[known_agent.device_key]
             sharing.discard(agent_id)
             if not sharing:
-                del self._sharing[card.device_key]
+                del self._sharing[known_agent.device_key]
 
     # Work
 
@@ -121,74 +121,76 @@ class FleetState:
 
     def offer(self, lot: Lot, count: int) -> None:
         """A lot has so many jobs more; wake as many agents that could run them."""
-        tray = self.lots.get(lot.id)
-        generation = tray.generation + 1 if tray else 1
+        pending = self.lots.get(lot.id)
+        generation = pending.generation + 1 if pending else 1
         self.lots[lot.id] = PendingLot(lot, lot.demand.id, generation)
         self._wake(self.lots[lot.id], count)
 
     def again(self, lot_id: str, count: int = 1) -> bool:
         """The same for a lot that is known already; False when it is not."""
-        tray = self.lots.get(lot_id)
-        if tray is not None:
-            tray.generation += 1
-            self._wake(tray, count)
-        return tray is not None
+        pending = self.lots.get(lot_id)
+        if pending is not None:
+            pending.generation += 1
+            self._wake(pending, count)
+        return pending is not None
 
     def prioritise(self, experiment_id: str, priority: int) -> None:
-        for tray in self.lots.values():
-            if tray.lot.experiment_id == experiment_id:
-                tray.lot = tray.lot.model_copy(update={"priority": priority})
+        for pending in self.lots.values():
+            if pending.lot.experiment_id == experiment_id:
+                pending.lot = pending.lot.model_copy(update={"priority": priority})
 
-    def offers(self, card: KnownAgent) -> list[tuple[PendingLot, tuple[KnownAgent, ...]]]:
+    def offers(self, known_agent: KnownAgent) -> list[tuple[PendingLot, tuple[KnownAgent, ...]]]:
         """Return the lots to ask for this agent, in order, each with those who would be lent it together."""
         return choose_offers(
-            self.candidates(card),
-            size=lambda tray: tray.lot.demand.agents,
-            find_gang=lambda tray: self.gang(card, tray),
+            self.candidates(known_agent),
+            size=lambda pending: pending.lot.demand.agents,
+            find_gang=lambda pending: self.gang(known_agent, pending),
             count_devices=self.staff,
         )
 
-    def gang(self, card: KnownAgent, tray: PendingLot) -> tuple[KnownAgent, ...]:
+    def gang(self, known_agent: KnownAgent, pending: PendingLot) -> tuple[KnownAgent, ...]:
         """Return as many agents as the lot wants, all of them waiting, this one first; none where they are too few."""
         waiting = (self.agents[agent_id] for agent_id in self.waiters if agent_id in self.agents)
-        free = (other for other in waiting if self._is_free(other) and self.could(other, tray))
-        return pick_gang(card, free, tray.lot.demand.agents, lambda one: one.device_key)
+        free = (other for other in waiting if self._is_free(other) and self.could(other, pending))
+        return pick_gang(known_agent, free, pending.lot.demand.agents, lambda one: one.device_key)
 
-    def _is_free(self, card: KnownAgent) -> bool:
-        return card.state not in IDLE_ONLY and card.device_key not in self.devices
+    def _is_free(self, known_agent: KnownAgent) -> bool:
+        return known_agent.state not in IDLE_ONLY and known_agent.device_key not in self.devices
 
-    def staff(self, tray: PendingLot) -> int:
+    def staff(self, pending: PendingLot) -> int:
         """Return how many devices there are on which a part of the lot could run, busy or not."""
-        cards = list(self.agents.values())  # may be asked from any thread
-        return len({one.device_key for one in cards if one.state not in IDLE_ONLY and self.could(one, tray)})
+        known_agents = list(self.agents.values())  # may be asked from any thread
+        return len({one.device_key for one in known_agents if one.state not in IDLE_ONLY and self.could(one, pending)})
 
-    def candidates(self, card: KnownAgent) -> list[PendingLot]:
+    def candidates(self, known_agent: KnownAgent) -> list[PendingLot]:
         """Return the lots that this agent could serve, in the order in which it should."""
-        fitting = [tray for tray in self.lots.values() if self.could(card, tray)]
+        fitting = [pending for pending in self.lots.values() if self.could(known_agent, pending)]
         if len(fitting) < 2:
             return fitting
-        by_id = {tray.lot.id: tray for tray in fitting}
-        return [by_id[lot.id] for lot in fairness.order((tray.lot for tray in fitting), self.running, self.served)]
+        by_id = {pending.lot.id: pending for pending in fitting}
+        return [
+            by_id[lot.id] for lot in fairness.order((pending.lot for pending in fitting), self.running, self.served)
+        ]
 
-    def has_work(self, card: KnownAgent) -> bool:
+    def has_work(self, known_agent: KnownAgent) -> bool:
         """May there be something that this agent could begin now?"""
-        if card.state in IDLE_ONLY or card.device_key in self.devices:
+        if known_agent.state in IDLE_ONLY or known_agent.device_key in self.devices:
             return False
-        could = [tray for tray in self.lots.values() if self.could(card, tray)]
-        if all(tray.lot.demand.agents == 1 for tray in could):
+        could = [pending for pending in self.lots.values() if self.could(known_agent, pending)]
+        if all(pending.lot.demand.agents == 1 for pending in could):
             return bool(could)
-        return bool(self.offers(card))
+        return bool(self.offers(known_agent))
 
     def forget_empty(self, asked: Iterable[tuple[PendingLot, int]]) -> None:
         """Forget lots that had nothing, unless they were said to have something since they were asked."""
-        for tray, generation in asked:
-            known = self.lots.get(tray.lot.id)
+        for pending, generation in asked:
+            known = self.lots.get(pending.lot.id)
             if known is not None and known.generation == generation:
-                del self.lots[tray.lot.id]
+                del self.lots[pending.lot.id]
 
     def lots_with_work(self) -> dict[str, int]:
         """Return the lots that are thought to have work, each with its generation."""
-        return {lot_id: tray.generation for lot_id, tray in self.lots.items()}
+        return {lot_id: pending.generation for lot_id, pending in self.lots.items()}
 
     def see_lots(self, lots: Iterable[Lot], known: dict[str, int]) -> None:
         """Take over which lots have work; `known` was thought before the database was asked."""
@@ -197,31 +199,33 @@ class FleetState:
         self.forget_empty((self.lots[lot_id], known[lot_id]) for lot_id in gone if lot_id in self.lots)
         for lot in found.values():
             self.offer(lot, count=1)
-        waiting = {tray.lot.experiment_id for tray in self.lots.values()}
+        waiting = {pending.lot.experiment_id for pending in self.lots.values()}
         self.served = {one: number for one, number in self.served.items() if one in waiting}
 
-    def could(self, card: KnownAgent, tray: PendingLot) -> bool:
-        pinned = tray.lot.agent_id
-        return (pinned is None or pinned == card.id) and not card.lacks(tray.lot.demand, tray.demand_id)
+    def could(self, known_agent: KnownAgent, pending: PendingLot) -> bool:
+        pinned = pending.lot.agent_id
+        return (pinned is None or pinned == known_agent.id) and not known_agent.lacks(
+            pending.lot.demand, pending.demand_id
+        )
 
-    def is_alone(self, card: KnownAgent, tray: PendingLot) -> bool:
+    def is_alone(self, known_agent: KnownAgent, pending: PendingLot) -> bool:
         """Is this the only agent that could run the lot now?"""
-        if tray.lot.agent_id is not None:
+        if pending.lot.agent_id is not None:
             return True
-        others = (other for other in self.agents.values() if other.id != card.id)
-        return not any(other.state is AgentState.ACTIVE and self.could(other, tray) for other in others)
+        others = (other for other in self.agents.values() if other.id != known_agent.id)
+        return not any(other.state is AgentState.ACTIVE and self.could(other, pending) for other in others)
 
-    def _wake(self, tray: PendingLot, count: int) -> None:
+    def _wake(self, pending: PendingLot, count: int) -> None:
         """Wake so many agents, of each device one: its others could begin nothing."""
         woken: dict[str, str] = {}
         for agent_id in self.waiters:
             if len(woken) >= count:
                 break
-            card = self.agents.get(agent_id)
-            if card is None or card.state in IDLE_ONLY or card.device_key in self.devices:
+            known_agent = self.agents.get(agent_id)
+            if known_agent is None or known_agent.state in IDLE_ONLY or known_agent.device_key in self.devices:
                 continue
-            if card.device_key not in woken and self.could(card, tray):
-                woken[card.device_key] = agent_id
+            if known_agent.device_key not in woken and self.could(known_agent, pending):
+                woken[known_agent.device_key] = agent_id
         for agent_id in woken.values():
             self.rouse(agent_id)
 

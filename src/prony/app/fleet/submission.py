@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from prony.app.api import check_names, new_id
+from prony.app.check_jobs import check_names, new_id
 from prony.app.check_target import check_target
 from prony.app.fleet.state import FleetState
 from prony.dispatch.matching import demand_of, lacks
@@ -263,15 +263,15 @@ async def write_plan(state: FleetState, plan: Plan | PronyError | None, writing:
         return await writing
 
 
-def store_plan(desk: Transaction, made: Plan) -> None:
+def store_plan(transaction: Transaction, made: Plan) -> None:
     """Store the experiment and let its jobs wait."""
-    experiments.add_submitted(desk.connection, made.experiment)
-    desk.tell("job", f"{made.experiment.id}/")
-    enqueue(desk, made)
+    experiments.add_submitted(transaction.connection, made.experiment)
+    transaction.publish("job", f"{made.experiment.id}/")
+    enqueue(transaction, made)
 
 
-def enqueue(desk: Transaction, made: Plan) -> None:
+def enqueue(transaction: Transaction, made: Plan) -> None:
     """Let its jobs wait; the experiment is stored."""
-    queue.add(desk.connection, made.jobs, made.lots, tries=made.tries, now=made.experiment.created_at)
+    queue.add(transaction.connection, made.jobs, made.lots, tries=made.tries, now=made.experiment.created_at)
     for lot_id, count in Counter(lot.id for lot in made.lots.values()).items():
-        desk.tell("lot", lot_id, count)
+        transaction.publish("lot", lot_id, count)

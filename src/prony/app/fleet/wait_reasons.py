@@ -51,26 +51,28 @@ def explain_lot(state: FleetState, lot: Lot, agents: list[KnownAgent], count: Lo
     return f"failed before, and is tried again in {count.not_before - now:.0f} s"
 
 
-def _reason(state: FleetState, lot: Lot, cards: list[KnownAgent]) -> str:
+def _reason(state: FleetState, lot: Lot, known_agents: list[KnownAgent]) -> str:
     if lot.agent_id is not None:
-        return _reason_pinned(state, lot, cards)
+        return _reason_pinned(state, lot, known_agents)
     demand_id = lot.demand.id
-    fitting = [card for card in cards if not card.lacks(lot.demand, demand_id)]
-    if not cards:
+    fitting = [known_agent for known_agent in known_agents if not known_agent.lacks(lot.demand, demand_id)]
+    if not known_agents:
         return "no agent is enrolled: `prony agent start`"
     if not fitting:
-        return f"no agent fits: {_lacking(lot.demand, cards)}"
-    working = [card for card in fitting if card.state in (AgentState.ACTIVE, AgentState.BUSY)]
+        return f"no agent fits: {_lacking(lot.demand, known_agents)}"
+    working = [known_agent for known_agent in fitting if known_agent.state in (AgentState.ACTIVE, AgentState.BUSY)]
     if not working:
-        states = Counter(card.state for card in fitting)
+        states = Counter(known_agent.state for known_agent in fitting)
         told = ", ".join(f"{count} {_STATES.get(one, one)}" for one, count in states.items())
         return f"no agent that fits is there: {told}"
     # One that takes jobs by other means than asking holds them under names of their own.
     holding = {held.agent_id for held in list(state.held.values())}
-    busy = [card for card in working if card.device_key in state.devices or card.id in holding]
+    busy = [
+        known_agent for known_agent in working if known_agent.device_key in state.devices or known_agent.id in holding
+    ]
     if lot.demand.agents > 1:
-        return _reason_gang(state, lot.demand.agents, {card.device_key for card in working})
-    full = sum(card.state is AgentState.DISK_FULL for card in fitting)
+        return _reason_gang(state, lot.demand.agents, {known_agent.device_key for known_agent in working})
+    full = sum(known_agent.state is AgentState.DISK_FULL for known_agent in fitting)
     more = f", {full} more out of disk space" if full else ""
     return f"{len(busy)} of {len(working)} agents that fit are busy{more}" if busy else _SOON
 
@@ -82,20 +84,23 @@ def _reason_gang(state: FleetState, wanted: int, devices: set[str]) -> str:
     return f"wants {wanted} agents at once, and {free} of {there} are free" if free < wanted else _SOON
 
 
-def _reason_pinned(state: FleetState, lot: Lot, cards: list[KnownAgent]) -> str:
-    card = next((one for one in cards if one.id == lot.agent_id), None)
-    if card is None:
+def _reason_pinned(state: FleetState, lot: Lot, known_agents: list[KnownAgent]) -> str:
+    known_agent = next((one for one in known_agents if one.id == lot.agent_id), None)
+    if known_agent is None:
         return f"agent {lot.agent_id} was removed: cancel it, or submit again"
-    lacking = card.lacks(lot.demand, lot.demand.id)
+    lacking = known_agent.lacks(lot.demand, lot.demand.id)
     if lacking:
-        return f"agent {card.name} fits no longer: {'; '.join(map(str, lacking))}"
-    if card.state is not AgentState.ACTIVE:
-        return f"agent {card.name} is {_STATES.get(card.state, card.state)}"
-    return f"agent {card.name} is busy" if card.device_key in state.devices else _SOON
+        return f"agent {known_agent.name} fits no longer: {'; '.join(map(str, lacking))}"
+    if known_agent.state is not AgentState.ACTIVE:
+        return f"agent {known_agent.name} is {_STATES.get(known_agent.state, known_agent.state)}"
+    return f"agent {known_agent.name} is busy" if known_agent.device_key in state.devices else _SOON
 
 
-def _lacking(demand: Demand, cards: list[KnownAgent]) -> str:
+def _lacking(demand: Demand, known_agents: list[KnownAgent]) -> str:
     demand_id = demand.id
-    told = [f"{card.name} lacks {'; '.join(map(str, card.lacks(demand, demand_id)))}" for card in cards[:_MOST_NAMED]]
-    more = len(cards) - _MOST_NAMED
+    told = [
+        f"{known_agent.name} lacks {'; '.join(map(str, known_agent.lacks(demand, demand_id)))}"
+        for known_agent in known_agents[:_MOST_NAMED]
+    ]
+    more = len(known_agents) - _MOST_NAMED
     return " · ".join(told) + (f" · and {more} more agents" if more > 0 else "")

@@ -44,7 +44,7 @@ def command(options: Namespace) -> int:
 
 
 def _here(options: Namespace) -> RecipeCheck:
-    from prony.app.api import check_names
+    from prony.app.check_jobs import check_names
     from prony.app.check_target import check_target
     from prony.model.check import Planned, RecipeCheck
     from prony.ports.workload import kind_of

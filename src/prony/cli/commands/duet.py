@@ -95,11 +95,11 @@ def _here(loaded: LoadedRecipe, options: Namespace) -> int:
     with Bench.open() as bench:
         _have_versions(bench, loaded)
         with following() as follower:
-            dossier = bench.run(loaded, on_start=follower.start, on_event=follower.event)
+            data = bench.run(loaded, on_start=follower.start, on_event=follower.event)
         if options.json:
-            return _print_comparison(bench.analyses.compare([dossier.experiment.id], terms), options)
-        code = finish(dossier, RunOutput.of(options), write_report=bench.experiments.write_report)
-        return code or _print_comparison(bench.analyses.compare([dossier.experiment.id], terms), options)
+            return _print_comparison(bench.analyses.compare([data.experiment.id], terms), options)
+        code = finish(data, RunOutput.of(options), write_report=bench.experiments.write_report)
+        return code or _print_comparison(bench.analyses.compare([data.experiment.id], terms), options)
 
 
 def _there(loaded: LoadedRecipe, options: Namespace) -> int:

@@ -33,5 +33,5 @@ def command(options: Namespace) -> int:
 
     with Bench.open() as bench:
         with following() as follower:
-            dossier = bench.rerun(options.experiment, on_start=follower.start, on_event=follower.event)
-        return finish(dossier, output, write_report=bench.experiments.write_report)
+            data = bench.rerun(options.experiment, on_start=follower.start, on_event=follower.event)
+        return finish(data, output, write_report=bench.experiments.write_report)

@@ -69,9 +69,9 @@ class MockConnection:
         "closing",
     )
 
-    def __init__(self, sock: socket.socket, desk: MockContext) -> None:
+    def __init__(self, sock: socket.socket, transaction: MockContext) -> None:
         self._sock = sock
-        self._desk = desk
+        self._desk = transaction
         self._send = sock.send
         self._held = bytearray()
         self._asked: deque[tuple[Plan, bool, int]] = deque()
@@ -80,11 +80,11 @@ class MockConnection:
         sock.setblocking(False)
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        is_stamped = desk.with_stamps and stamps.ask_kernel(sock)
-        desk.loop.add_reader(sock.fileno(), self._read_stamped if is_stamped else self._read)
-        desk.lines.add(self)
+        is_stamped = transaction.with_stamps and stamps.ask_kernel(sock)
+        transaction.loop.add_reader(sock.fileno(), self._read_stamped if is_stamped else self._read)
+        transaction.lines.add(self)
         self._is_counted = True
-        self._was_peak = desk.truth.count_connection()
+        self._was_peak = transaction.truth.count_connection()
 
     def _read(self) -> None:
         try:

@@ -42,24 +42,24 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
-def render(dossier: ExperimentData) -> str:
+def render(data: ExperimentData) -> str:
     """Return the header and one line a job. A metric's column holds its median unless it names another statistic."""
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\r\n")
-    told = _script_columns(dossier)
+    told = _script_columns(data)
     writer.writerow([*COLUMNS, *map(safe_text, _column_names(told))])
-    for entry in dossier.entries:
-        writer.writerow([*map(safe_text, _facts(dossier, entry)), *_numbers(entry, (*NUMBERS, *told))])
+    for entry in data.entries:
+        writer.writerow([*map(safe_text, _facts(data, entry)), *_numbers(entry, (*NUMBERS, *told))])
     return sink.getvalue()
 
 
-def _facts(dossier: ExperimentData, entry: Entry) -> list[str]:
+def _facts(data: ExperimentData, entry: Entry) -> list[str]:
     job, result, summary, device = entry.job, entry.result, entry.summary, entry.environment.device
     work, effective = job.workload, result.effective
     failed = entry_fields.failures(entry)
     asked = shown_kind(work.kind).report.settings(work)
     return [
-        dossier.experiment.id, dossier.experiment.name, job.id, summary.title, str(result.state),
+        data.experiment.id, data.experiment.name, job.id, summary.title, str(result.state),
         str(summary.verdict.grade), "; ".join(one.text for one in summary.verdict.reasons),
         entry_fields.failure_text(failed[0][1]) if failed else "",
         work.subject, result.model.sha256 if result.model else "", work.tool,
@@ -71,9 +71,9 @@ def _facts(dossier: ExperimentData, entry: Entry) -> list[str]:
     ]  # fmt: skip
 
 
-def _script_columns(dossier: ExperimentData) -> list[str]:
+def _script_columns(data: ExperimentData) -> list[str]:
     """Return what scripts told: their columns come after all others, because nobody knows their names before."""
-    keys = dict.fromkeys(key for entry in dossier.entries for key in entry_fields.own_columns(entry))
+    keys = dict.fromkeys(key for entry in data.entries for key in entry_fields.own_columns(entry))
     return [key for key in keys if key not in NUMBERS and key.removesuffix(".p50") not in NUMBERS]
 
 

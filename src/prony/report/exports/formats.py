@@ -40,7 +40,7 @@ def check_format(written: str) -> str:
 
 
 def export(
-    dossier: ExperimentData,
+    data: ExperimentData,
     format: str,  # noqa: A002 - the word that people write
     to: Path,
     complete: Callable[[Entry], ExportedLoad] = ExportedLoad,
@@ -49,7 +49,7 @@ def export(
 
     `complete` adds to an entry what only some formats have room for."""
     name = check_format(format)
-    loads = [entry for entry in dossier.entries if entry_fields.is_load(entry)]
+    loads = [entry for entry in data.entries if entry_fields.is_load(entry)]
     if not loads:
         hint = "a load is a job whose workload is of kind service"
         raise InputError("no job of this experiment is a load, so there are no requests", hint=hint)

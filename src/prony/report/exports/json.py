@@ -18,29 +18,29 @@ from prony.report.method_sentences import decisions
 VERSION = 1
 
 
-def render(dossier: ExperimentData) -> str:
+def render(data: ExperimentData) -> str:
     """Return the document; what is not a finite number is null, because JSON has no other word for it."""
-    account = AnalysedExperiment.of(dossier)
+    analysis = AnalysedExperiment.of(data)
     document = {
         "kind": "prony.report",
         "version": VERSION,
-        "experiment": _experiment(dossier),
-        "findings": findings(dossier),
-        "gates": [one.model_dump(mode="json") for one in dossier.gates],
-        "sweep": None if dossier.sweep is None else dossier.sweep.model_dump(mode="json"),
-        "comparison": None if account.comparison is None else account.comparison.model_dump(mode="json"),
-        "histories": [one.model_dump(mode="json") for one in account.histories],
-        "matrix": None if account.matrix is None else account.matrix.model_dump(mode="json"),
-        "worths": {job: [one.model_dump(mode="json") for one in worths] for job, worths in account.worths.items()},
-        "methods": decisions(account),
-        "jobs": [_job(entry) for entry in dossier.entries],
-        "calibration": _calibration(dossier),
+        "experiment": _experiment(data),
+        "findings": findings(data),
+        "gates": [one.model_dump(mode="json") for one in data.gates],
+        "sweep": None if data.sweep is None else data.sweep.model_dump(mode="json"),
+        "comparison": None if analysis.comparison is None else analysis.comparison.model_dump(mode="json"),
+        "histories": [one.model_dump(mode="json") for one in analysis.histories],
+        "matrix": None if analysis.matrix is None else analysis.matrix.model_dump(mode="json"),
+        "worths": {job: [one.model_dump(mode="json") for one in worths] for job, worths in analysis.worths.items()},
+        "methods": decisions(analysis),
+        "jobs": [_job(entry) for entry in data.entries],
+        "calibration": _calibration(data),
     }
     return json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _experiment(dossier: ExperimentData) -> dict[str, Any]:
-    return dossier.experiment.model_dump(mode="json", exclude={"recipe_text", "base"})
+def _experiment(data: ExperimentData) -> dict[str, Any]:
+    return data.experiment.model_dump(mode="json", exclude={"recipe_text", "base"})
 
 
 def _job(entry: Entry) -> dict[str, Any]:
@@ -91,8 +91,8 @@ def _unit(summary: Summary, key: str) -> str | None:
     return None if metric is None else metric.unit
 
 
-def _calibration(dossier: ExperimentData) -> dict[str, Any] | None:
-    return None if dossier.calibration is None else dossier.calibration.model_dump(mode="json")
+def _calibration(data: ExperimentData) -> dict[str, Any] | None:
+    return None if data.calibration is None else data.calibration.model_dump(mode="json")
 
 
 def _finite(value: Any) -> Any:

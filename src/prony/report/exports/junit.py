@@ -15,15 +15,15 @@ from prony.report import entry_fields, number
 _INFRASTRUCTURE = {"capacity", "prony"}
 
 
-def render(dossier: ExperimentData) -> bytes:
+def render(data: ExperimentData) -> bytes:
     """Return the file; a failed job and a void verdict fail their case, a suspect one only says so."""
-    one = dossier.experiment
+    one = data.experiment
     suite = Xml.Element("testsuite", name=visible(one.name), timestamp=f"{one.created_at:%Y-%m-%dT%H:%M:%S}")
     _properties(suite, {"experiment_id": one.id, "state": str(one.state), "jobs_planned": str(one.job_count)})
-    for entry in dossier.entries:
-        suite.append(_case(dossier, entry))
-    for outcome in dossier.gates:
-        suite.append(_gate(dossier, outcome))
+    for entry in data.entries:
+        suite.append(_case(data, entry))
+    for outcome in data.gates:
+        suite.append(_gate(data, outcome))
     cases = suite.findall("testcase")
     counts = {"tests": len(cases), "skipped": len(suite.findall("testcase/skipped")), "failures": 0, "errors": 0}
     counts |= {"failures": len(suite.findall("testcase/failure")), "errors": len(suite.findall("testcase/error"))}
@@ -38,11 +38,11 @@ def render(dossier: ExperimentData) -> bytes:
     return document + b"\n"
 
 
-def _case(dossier: ExperimentData, entry: Entry) -> Xml.Element:
+def _case(data: ExperimentData, entry: Entry) -> Xml.Element:
     result = entry.result
     took = sum(_took_s(repetition) for repetition in result.repetitions)
     name = visible(entry.summary.title)
-    case = Xml.Element("testcase", classname=visible(dossier.experiment.name), name=name, time=f"{took:.3f}")
+    case = Xml.Element("testcase", classname=visible(data.experiment.name), name=name, time=f"{took:.3f}")
     _properties(case, _numbers(entry))
     reasons = "\n".join(f"{one.grade}: {one.text}" for one in entry.summary.verdict.reasons)
     if (failed := _describe_failure(entry)) is not None:
@@ -59,10 +59,10 @@ def _case(dossier: ExperimentData, entry: Entry) -> Xml.Element:
     return case
 
 
-def _gate(dossier: ExperimentData, outcome: GateOutcome) -> Xml.Element:
+def _gate(data: ExperimentData, outcome: GateOutcome) -> Xml.Element:
     """Return a gate as a case of its own: one that cannot be told is skipped, for it neither passed nor failed."""
     name = visible(f"{outcome.gate} ({outcome.title})")
-    case = Xml.Element("testcase", classname=visible(f"{dossier.experiment.name}.gates"), name=name, time="0.000")
+    case = Xml.Element("testcase", classname=visible(f"{data.experiment.name}.gates"), name=name, time="0.000")
     if outcome.state is GateState.FAILED:
         Xml.SubElement(case, "failure", type="gate", message=visible(outcome.text))
     elif outcome.state is GateState.CANNOT_TELL:

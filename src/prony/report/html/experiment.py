@@ -19,48 +19,48 @@ from prony.report.notes import Note, instrument, notes, whose
 from prony.report.table import Column, Row, table
 
 
-def render(dossier: ExperimentData) -> str:
+def render(data: ExperimentData) -> str:
     """Return the whole page. It refers to nothing outside itself and holds no script."""
-    account = AnalysedExperiment.of(dossier)
-    drawn = _draw(dossier)
+    analysis = AnalysedExperiment.of(data)
+    drawn = _draw(data)
     parts = [
-        ("found", "Found", _show_findings(dossier)),
-        ("gates", "Gates", _gates(dossier)),
-        ("sides", "The two sides", comparison_section(account)),
-        ("history", "History", history_section(account)),
+        ("found", "Found", _show_findings(data)),
+        ("gates", "Gates", _gates(data)),
+        ("sides", "The two sides", comparison_section(analysis)),
+        ("history", "History", history_section(analysis)),
         *((one.anchor, one.name, one.body) for one in drawn.pages if one.is_before_results),
-        ("results", "Results", _results(dossier)),
-        ("axes", "Two axes", axes_section(account)),
-        ("cost", "Cost", cost_section(account)),
+        ("results", "Results", _results(data)),
+        ("axes", "Two axes", axes_section(analysis)),
+        ("cost", "Cost", cost_section(analysis)),
         *((one.anchor, one.name, one.body) for one in drawn.pages if not one.is_before_results),
-        ("jobs", "Jobs", section("jobs", "Each job", *articles(dossier, drawn.apart))),
-        ("method", "Method", method(account)),
+        ("jobs", "Jobs", section("jobs", "Each job", *articles(data, drawn.apart))),
+        ("method", "Method", method(analysis)),
     ]
     links = [tag("a", name, href=f"#{anchor}") for anchor, name, part in parts if part is not None]
     foot = tag("footer", "Written by Prony from the stored samples of this experiment. ",
                "Every number can be computed again from its result folder.")  # fmt: skip
-    body = join_html((_top(dossier, links), tag("main", *(part for _, _, part in parts)), foot))
-    return whole(f"{dossier.experiment.name}: Prony report", body)
+    body = join_html((_top(data, links), tag("main", *(part for _, _, part in parts)), foot))
+    return whole(f"{data.experiment.name}: Prony report", body)
 
 
-def _draw(dossier: ExperimentData) -> Drawings:
+def _draw(data: ExperimentData) -> Drawings:
     """Return what each kind of workload draws of its jobs; only the first jobs are drawn one by one."""
-    if not dossier.entries:
+    if not data.entries:
         nothing = tag("p", "There is nothing to draw: no job has a number.")
         return Drawings((Page("plots", "Plots", section("plots", "Plots", nothing)),))
-    first = {entry.job.id for entry in dossier.entries[:MOST_DRAWN]}
+    first = {entry.job.id for entry in data.entries[:MOST_DRAWN]}
     pages: list[Page] = []
     apart: dict[str, Html] = {}
-    for kind in dict.fromkeys(entry.job.workload.kind for entry in dossier.entries):
-        mine = [entry for entry in dossier.entries if entry.job.workload.kind == kind]
-        drawn = shown_kind(kind).report.draw(dossier.model_copy(update={"entries": tuple(mine)}), first)
+    for kind in dict.fromkeys(entry.job.workload.kind for entry in data.entries):
+        mine = [entry for entry in data.entries if entry.job.workload.kind == kind]
+        drawn = shown_kind(kind).report.draw(data.model_copy(update={"entries": tuple(mine)}), first)
         pages += drawn.pages
         apart |= drawn.apart
     return Drawings(tuple(pages), apart)
 
 
-def _top(dossier: ExperimentData, links: Sequence[Html]) -> Html:
-    one = dossier.experiment
+def _top(data: ExperimentData, links: Sequence[Html]) -> Html:
+    one = data.experiment
     when = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
     meta = " · ".join([one.id, when, str(one.state)] + ([f"rerun of {one.rerun_of}"] if one.rerun_of else []))
     about = tag("p", one.recipe.description) if one.recipe.description else None
@@ -70,27 +70,27 @@ def _top(dossier: ExperimentData, links: Sequence[Html]) -> Html:
     )
 
 
-def _show_findings(dossier: ExperimentData) -> Html:
-    told = [tag("li", sentence) for sentence in findings(dossier)]
+def _show_findings(data: ExperimentData) -> Html:
+    told = [tag("li", sentence) for sentence in findings(data)]
     return section("found", "What was found", tag("ul", *told, class_="found"))
 
 
-def _gates(dossier: ExperimentData) -> Html | None:
-    if not dossier.gates:
+def _gates(data: ExperimentData) -> Html | None:
+    if not data.gates:
         return None
-    rows = [[line.name, *line.cells] for line in gate_tables.lines(dossier.gates)]
+    rows = [[line.name, *line.cells] for line in gate_tables.lines(data.gates)]
     return section("gates", "Gates", grid(gate_tables.HEADINGS, rows))
 
 
-def _results(dossier: ExperimentData) -> Html:
-    shown = table(dossier)
+def _results(data: ExperimentData) -> Html:
+    shown = table(data)
     if not shown.rows:
         return section("results", "Results", tag("p", "No job has a result yet."))
     head = tag("tr", *(_heading(column) for column in shown.columns))
     body = [_row(shown.columns, row, place) for place, row in enumerate(shown.rows)]
     shown_table = scrolling(tag("table", tag("thead", head), tag("tbody", *body), class_="results"))
-    remarks = tag("ul", *(_note(note, len(shown.rows)) for note in notes(dossier)), class_="notes")
-    line = tag("p", f"Instrument: {instrument(dossier.calibration)}.", class_="muted")
+    remarks = tag("ul", *(_note(note, len(shown.rows)) for note in notes(data)), class_="notes")
+    line = tag("p", f"Instrument: {instrument(data.calibration)}.", class_="muted")
     about = "Each number stands above its interval; rest the pointer on it for its method and count. "
     about += "A ratio describes jobs that do the same work; ≈ means that their intervals overlap."
     caption = tag("p", about, class_="muted")

@@ -24,12 +24,12 @@ _KEY_FIGURES = (
 )  # fmt: skip
 
 
-def articles(dossier: ExperimentData, drawn: Mapping[str, Html]) -> list[Html]:
+def articles(data: ExperimentData, drawn: Mapping[str, Html]) -> list[Html]:
     """Return one article a job, in the order of the table, with what is drawn of it alone."""
-    if not dossier.entries:
+    if not data.entries:
         return [tag("p", "No job has a result yet.")]
     made = []
-    for place, entry in enumerate(dossier.entries):
+    for place, entry in enumerate(data.entries):
         plots = drawn.get(entry.job.id) if place < MOST_DRAWN else _not_drawn()
         made.append(_article(entry, place, plots or telemetry_plot(entry)))
     return made

@@ -13,22 +13,22 @@ from prony.report.plots.load_series import LoadRun, load_runs
 _MOST_CURVES = 12
 
 
-def load_section(dossier: ExperimentData, samples: dict[str, list[LoadRun]]) -> Html | None:
+def load_section(data: ExperimentData, samples: dict[str, list[LoadRun]]) -> Html | None:
     """Return what all loads show side by side: latency by percentile, and throughput against load."""
-    mine = load_tables.loads(dossier)
+    mine = load_tables.loads(data)
     if not mine:
         return None
     blocks: list[Html | None] = []
-    if dossier.sweep is not None:
-        blocks += sweep_blocks(dossier.sweep, claims=False)
+    if data.sweep is not None:
+        blocks += sweep_blocks(data.sweep, claims=False)
     curves = [(entry_fields.label(entry), samples.get(entry.job.id, [])) for entry in mine[:_MOST_CURVES]]
     text = "One curve a run. A tail that is hidden in an average stands on the right; ten times fewer requests a mark."
     blocks.append(_drawn("Latency by percentile.", text, load.by_percentile(curves, "all")))
     return section("loads", "Under load", *blocks)
 
 
-def load_samples(dossier: ExperimentData) -> dict[str, list[LoadRun]]:
-    return {entry.job.id: load_runs(entry) for entry in load_tables.loads(dossier)}
+def load_samples(data: ExperimentData) -> dict[str, list[LoadRun]]:
+    return {entry.job.id: load_runs(entry) for entry in load_tables.loads(data)}
 
 
 def job_plots(entry: Entry, runs: list[LoadRun]) -> list[Html]:

@@ -33,39 +33,39 @@ HOW_LOAD = (
 )
 
 
-def method(dossier: AnalysedExperiment) -> Html:
+def method(data: AnalysedExperiment) -> Html:
     """Return methods and environment; machines that are the same are told once."""
-    unlike = _environments(dossier)
-    loaded = any(map(entry_fields.is_load, dossier.entries))
-    kinds = dict.fromkeys(entry.job.workload.kind for entry in dossier.entries)
+    unlike = _environments(data)
+    loaded = any(map(entry_fields.is_load, data.entries))
+    kinds = dict.fromkeys(entry.job.workload.kind for entry in data.entries)
     how = dict.fromkeys(text for kind in kinds for text in shown_kind(kind).report.method) or HOW
-    others = not loaded or not all(map(entry_fields.is_load, dossier.entries))
-    blocks: list[Html | None] = [tag("p", text) for text in (*how, *decisions(dossier))]
+    others = not loaded or not all(map(entry_fields.is_load, data.entries))
+    blocks: list[Html | None] = [tag("p", text) for text in (*how, *decisions(data))]
     blocks += [
-        _protocol(dossier) if others else _load_protocol(dossier),
+        _protocol(data) if others else _load_protocol(data),
         tag("h4", "The instrument"),
-        _instrument(dossier),
+        _instrument(data),
     ]
     for environment in unlike:
         blocks += _machine(environment)
     blocks.append(tag("h4", "The recipe"))
     blocks.append(
-        tag("pre", tag("code", dossier.experiment.recipe_text or dossier.experiment.recipe.model_dump_json(indent=2)))
+        tag("pre", tag("code", data.experiment.recipe_text or data.experiment.recipe.model_dump_json(indent=2)))
     )
-    blocks.append(_repeat(dossier))
+    blocks.append(_repeat(data))
     return section("method", "Method and environment", *blocks)
 
 
-def _environments(dossier: ExperimentData) -> list[Environment]:
+def _environments(data: ExperimentData) -> list[Environment]:
     unlike: dict[tuple[str, str], Environment] = {}
-    for entry in dossier.entries:
+    for entry in data.entries:
         device = entry.environment.device
         unlike.setdefault((device.hardware_id, device.software_id), entry.environment)
     return list(unlike.values())
 
 
-def _protocol(dossier: ExperimentData) -> Html:
-    measure, limits = dossier.experiment.recipe.measure, dossier.experiment.recipe.limits
+def _protocol(data: ExperimentData) -> Html:
+    measure, limits = data.experiment.recipe.measure, data.experiment.recipe.limits
     until = (
         "no"
         if measure.until is None
@@ -80,8 +80,8 @@ def _protocol(dossier: ExperimentData) -> Html:
     ])  # fmt: skip
 
 
-def _load_protocol(dossier: ExperimentData) -> Html:
-    load = dossier.experiment.recipe.load
+def _load_protocol(data: ExperimentData) -> Html:
+    load = data.experiment.recipe.load
     limits = ", ".join(f"{key} {limit:g}" for key, limit in load.slo.items())
     lasting = "as the load says" if load.duration_ns is None else duration_text(load.duration_ns)
     warmup = load.warmup if isinstance(load.warmup, str) else duration_text(load.warmup)
@@ -94,15 +94,15 @@ def _load_protocol(dossier: ExperimentData) -> Html:
     ])  # fmt: skip
 
 
-def _instrument(dossier: ExperimentData) -> Html:
-    line = tag("p", f"{instrument(dossier.calibration)}.")
-    if dossier.calibration is None:
+def _instrument(data: ExperimentData) -> Html:
+    line = tag("p", f"{instrument(data.calibration)}.")
+    if data.calibration is None:
         return line
     rows = []
-    for name, figure in dossier.calibration.figures.items():
+    for name, figure in data.calibration.figures.items():
         shown = number.share(figure.value) if figure.unit == "1" else number.text(figure)
         rows.append([name, shown, number.footnote(figure), _meaning(name)])
-    notes = [tag("p", note) for note in dossier.calibration.notes]
+    notes = [tag("p", note) for note in data.calibration.notes]
     return join_html((line, grid(["figure", "value", "method", "meaning"], rows), *notes))
 
 
@@ -157,11 +157,11 @@ def _software(environment: Environment) -> Html:
     return pairs(told)
 
 
-def _repeat(dossier: ExperimentData) -> Html:
-    models = {one.result.model.sha256: one.result.model for one in dossier.entries if one.result.model is not None}
-    sums = {name: value for entry in dossier.entries for name, value in entry.environment.checksums.items()}
+def _repeat(data: ExperimentData) -> Html:
+    models = {one.result.model.sha256: one.result.model for one in data.entries if one.result.model is not None}
+    sums = {name: value for entry in data.entries for name, value in entry.environment.checksums.items()}
     rows = [[model.source, number.plain(model.size_bytes, "B"), f"sha256:{digest}"] for digest, model in models.items()]
     rows += [[name, number.DASH, value] for name, value in sums.items()]
-    command = tag("p", "Repeat it here with ", tag("code", f"prony rerun {dossier.experiment.id}"),
+    command = tag("p", "Repeat it here with ", tag("code", f"prony rerun {data.experiment.id}"),
                   ", or anywhere by saving the recipe above and running it.")  # fmt: skip
     return join_html((tag("h4", "Checksums"), grid(["file", "size", "checksum"], rows) if rows else None, command))

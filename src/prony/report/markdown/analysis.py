@@ -9,28 +9,28 @@ from prony.report.markdown.comparison import match_lines
 from prony.report.markdown.text import escape_markdown, grid
 
 
-def analysis_lines(account: AnalysedExperiment) -> list[str]:
+def analysis_lines(analysis: AnalysedExperiment) -> list[str]:
     """Return the sides of a duet, the history, and the numbers along two axes."""
     lines: list[str] = []
-    if account.comparison is not None:
-        lines += _sides(account.comparison)
-    if account.histories:
-        shown = history_tables.lines(account.histories, account.experiment.id)
+    if analysis.comparison is not None:
+        lines += _sides(analysis.comparison)
+    if analysis.histories:
+        shown = history_tables.lines(analysis.histories, analysis.experiment.id)
         lines += ["## In its history", "", *grid(history_tables.HEADINGS, shown)]
-        lines += grid(history_tables.CHANGES, history_tables.change_lines(account.histories))
-    if account.matrix is not None:
-        lines += [f"## {escape_markdown(matrix_tables.title(account.matrix))}", ""]
-        lines += grid(matrix_tables.headings(account.matrix), matrix_tables.lines(account.matrix))
+        lines += grid(history_tables.CHANGES, history_tables.change_lines(analysis.histories))
+    if analysis.matrix is not None:
+        lines += [f"## {escape_markdown(matrix_tables.title(analysis.matrix))}", ""]
+        lines += grid(matrix_tables.headings(analysis.matrix), matrix_tables.lines(analysis.matrix))
         lines += [escape_markdown(matrix_tables.LEGEND), ""]
     return lines
 
 
-def cost_lines(account: AnalysedExperiment) -> list[str]:
+def cost_lines(analysis: AnalysedExperiment) -> list[str]:
     """Return what it costs; nothing where nobody knows."""
-    rows = cost_tables.lines(account)
+    rows = cost_tables.lines(analysis)
     if not rows:
         return []
-    told = [f"- {escape_markdown(text)}" for text in cost_tables.remarks(account)]
+    told = [f"- {escape_markdown(text)}" for text in cost_tables.remarks(analysis)]
     return ["## Cost and energy", "", *grid(matrix_tables.worth_headings(), rows), *told, ""]
 
 

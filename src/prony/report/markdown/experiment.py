@@ -20,9 +20,9 @@ from prony.report.table import Cell, Column, table
 _FENCE = "````"
 
 
-def render(dossier: ExperimentData) -> str:
+def render(data: ExperimentData) -> str:
     """Return the document."""
-    account, one = AnalysedExperiment.of(dossier), dossier.experiment
+    analysis, one = AnalysedExperiment.of(data), data.experiment
     lines = [
         f"# {escape_markdown(one.name)}",
         "",
@@ -31,22 +31,22 @@ def render(dossier: ExperimentData) -> str:
     ]
     if one.recipe.description:
         lines += [escape_markdown(one.recipe.description), ""]
-    lines += ["## What was found", "", *(f"- {escape_markdown(sentence)}" for sentence in findings(dossier)), ""]
-    if dossier.gates:
-        lines += ["## Gates", "", *grid(gate_tables.HEADINGS, gate_tables.lines(dossier.gates))]
-    lines += analysis_lines(account)
-    if dossier.sweep is not None:
-        lines += sweep_lines(dossier.sweep)
-    lines += ["## Results", "", *results(dossier), "", *_notes(dossier), ""]
-    lines += [*cost_lines(account), *_loads(dossier)]
-    lines += ["## How it was decided", "", *(f"- {escape_markdown(text)}" for text in decisions(account)), ""]
-    lines += ["## Where and how", "", *_machines(dossier), "", *_recipe(dossier)]
+    lines += ["## What was found", "", *(f"- {escape_markdown(sentence)}" for sentence in findings(data)), ""]
+    if data.gates:
+        lines += ["## Gates", "", *grid(gate_tables.HEADINGS, gate_tables.lines(data.gates))]
+    lines += analysis_lines(analysis)
+    if data.sweep is not None:
+        lines += sweep_lines(data.sweep)
+    lines += ["## Results", "", *results(data), "", *_notes(data), ""]
+    lines += [*cost_lines(analysis), *_loads(data)]
+    lines += ["## How it was decided", "", *(f"- {escape_markdown(text)}" for text in decisions(analysis)), ""]
+    lines += ["## Where and how", "", *_machines(data), "", *_recipe(data)]
     return "\n".join(lines) + "\n"
 
 
-def results(dossier: ExperimentData) -> list[str]:
+def results(data: ExperimentData) -> list[str]:
     """Return the table of all jobs."""
-    shown = table(dossier)
+    shown = table(data)
     if not shown.rows:
         return ["No job has a result yet."]
     lines = [line([escape_markdown(column.title) for column in shown.columns])]
@@ -55,10 +55,10 @@ def results(dossier: ExperimentData) -> list[str]:
     return lines
 
 
-def _loads(dossier: ExperimentData) -> list[str]:
+def _loads(data: ExperimentData) -> list[str]:
     """Return what loads have beyond the table: the latencies and figures of each."""
     lines: list[str] = []
-    for entry in load_tables.loads(dossier):
+    for entry in load_tables.loads(data):
         latencies, figures = load_tables.latency_lines(entry), load_tables.figure_lines(entry)
         if latencies or figures:
             lines += [f"## {escape_markdown(entry_fields.label(entry))}", ""]
@@ -72,17 +72,17 @@ def _cell(column: Column, cell: Cell) -> str:
     return f"{value} {escape_markdown(cell.interval)}".strip()
 
 
-def _notes(dossier: ExperimentData) -> list[str]:
+def _notes(data: ExperimentData) -> list[str]:
     lines = []
-    for note in notes(dossier):
+    for note in notes(data):
         mark = f"{entry_fields.SYMBOLS[note.grade]} " if note.grade is not None else ""
-        jobs = whose(note, len(dossier.entries))
+        jobs = whose(note, len(data.entries))
         lines.append(f"- {mark}{f'**{escape_markdown(jobs)}**: ' if jobs else ''}{escape_markdown(note.text)}")
-    return [*lines, f"- Instrument: {escape_markdown(instrument(dossier.calibration))}"]
+    return [*lines, f"- Instrument: {escape_markdown(instrument(data.calibration))}"]
 
 
-def _machines(dossier: ExperimentData) -> list[str]:
-    seen = {entry.environment.device.hardware_id: entry.environment.device for entry in dossier.entries}
+def _machines(data: ExperimentData) -> list[str]:
+    seen = {entry.environment.device.hardware_id: entry.environment.device for entry in data.entries}
     lines = []
     for device in seen.values():
         cpu, software = device.hardware.cpu, device.software
@@ -90,14 +90,12 @@ def _machines(dossier: ExperimentData) -> list[str]:
         about = f"{device.name}: {cpu.model or 'unknown CPU'}, {cores} cores, {memory} MiB"
         system = [f"{software.os} {software.kernel}".strip(), software.python and f"Python {software.python}"]
         lines.append(f"- {escape_markdown(about)}; {escape_markdown(', '.join(filter(None, system)))}")
-    models = {
-        one.result.model.sha256: one.result.model.source for one in dossier.entries if one.result.model is not None
-    }
+    models = {one.result.model.sha256: one.result.model.source for one in data.entries if one.result.model is not None}
     return lines + [f"- {escape_markdown(source)}: `sha256:{digest}`" for digest, source in models.items()]
 
 
-def _recipe(dossier: ExperimentData) -> list[str]:
-    text = visible(dossier.experiment.recipe_text or dossier.experiment.recipe.model_dump_json(indent=2))
+def _recipe(data: ExperimentData) -> list[str]:
+    text = visible(data.experiment.recipe_text or data.experiment.recipe.model_dump_json(indent=2))
     # The fence is longer than any run of backticks that the recipe may hold.
     fence = max([_FENCE, *(run + "`" for run in re.findall(r"`+", text))], key=len)
     return [f"{fence}", *text.rstrip().splitlines(), fence]

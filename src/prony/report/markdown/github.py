@@ -12,13 +12,13 @@ from prony.report.markdown.text import escape_markdown, grid
 _ALERTS = {GateState.FAILED: "CAUTION", GateState.CANNOT_TELL: "WARNING", GateState.PASSED: "TIP"}
 
 
-def render(dossier: ExperimentData) -> str:
+def render(data: ExperimentData) -> str:
     """Return the document; the worst gate decides the colour of its first box."""
-    one = dossier.experiment
+    one = data.experiment
     found = [f"## {escape_markdown(one.name)}", ""]
-    found += gate_lines(dossier.gates)
-    found += [*(f"- {escape_markdown(sentence)}" for sentence in findings(dossier, gates=False)), ""]
-    found += ["<details><summary>Numbers</summary>", "", *results(dossier), "", "</details>", ""]
+    found += gate_lines(data.gates)
+    found += [*(f"- {escape_markdown(sentence)}" for sentence in findings(data, gates=False)), ""]
+    found += ["<details><summary>Numbers</summary>", "", *results(data), "", "</details>", ""]
     return "\n".join([*found, escape_markdown(f"{one.id} · {one.created_at:%Y-%m-%d %H:%M} UTC · {one.state}")]) + "\n"
 
 

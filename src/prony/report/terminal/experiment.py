@@ -25,22 +25,22 @@ _GATES = {GateState.PASSED: "bold #009e73", GateState.CANNOT_TELL: "bold #e69f00
 _MOST_NAMED = 3
 
 
-def print_dossier(dossier: ExperimentData, console: Console) -> None:
+def print_experiment(data: ExperimentData, console: Console) -> None:
     """Print the table, its notes and one line on the instrument, for whatever width the console has."""
     from rich.text import Text
 
-    experiment = dossier.experiment
+    experiment = data.experiment
     console.print(Text.assemble((one_line(experiment.name), "bold"), (f"  {experiment.id}  {experiment.state}", "dim")))
     if experiment.confirms is not None:
         console.print(Text(f"runs that confirm change {one_line(experiment.confirms)}; in no history", "dim"))
     console.print()
-    shown = table(dossier)
+    shown = table(data)
     console.print(_fitting(shown, console) if shown.rows else "No job has a result yet.")
     console.print()
-    if dossier.gates:
-        print_gates(dossier.gates, console)
-    print_loads(dossier, console)
-    console.print(_remarks(dossier, console))
+    if data.gates:
+        print_gates(data.gates, console)
+    print_loads(data, console)
+    console.print(_remarks(data, console))
 
 
 def print_gates(outcomes: Sequence[GateOutcome], console: Console) -> None:
@@ -129,19 +129,19 @@ def _symbol(grade: Grade, console: Console) -> str:
     return symbols[grade]
 
 
-def _remarks(dossier: ExperimentData, console: Console) -> Grid:
+def _remarks(data: ExperimentData, console: Console) -> Grid:
     """Return the notes and the line on the instrument, each hanging on its mark."""
     from rich.table import Table as Grid
     from rich.text import Text
 
     grid = Grid.grid(padding=(0, 1))
-    for note in notes(dossier):
+    for note in notes(data):
         mark = "·" if note.grade is None else _symbol(note.grade, console)
         style = "dim" if note.grade is None else _STYLES[note.grade]
-        grid.add_row(Text(mark, style=style), _note(note, len(dossier.entries)))
-    if seen := sensitivity(dossier):
+        grid.add_row(Text(mark, style=style), _note(note, len(data.entries)))
+    if seen := sensitivity(data):
         grid.add_row("·", Text(f"Sensitivity: {seen}", style="dim"))
-    grid.add_row("·", Text(f"Instrument: {instrument(dossier.calibration)}", style="dim"))
+    grid.add_row("·", Text(f"Instrument: {instrument(data.calibration)}", style="dim"))
     return grid
 
 

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 3
 
 
-def print_loads(dossier: ExperimentData, console: Console) -> None:
+def print_loads(data: ExperimentData, console: Console) -> None:
     """Print what loads have beyond the table of all jobs; nothing where there is none."""
-    if dossier.sweep is not None:
-        print_sweep(dossier.sweep, console)
+    if data.sweep is not None:
+        print_sweep(data.sweep, console)
         return
-    mine = load_tables.loads(dossier)
+    mine = load_tables.loads(data)
     for entry in mine if len(mine) <= _MOST_SHOWN else ():
         _print_one(console, entry, is_named=len(mine) > 1)
 

@@ -195,15 +195,15 @@ class ServiceHost:
             "parent": os.getpid(),
         }
         self._wish.log.parent.mkdir(parents=True, exist_ok=True)
-        watchdog = subprocess.Popen(
+        supervisor = subprocess.Popen(
             [sys.executable, *_WATCHDOG], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, cwd="/"
         )
-        self._watchdog = watchdog
-        assert watchdog.stdin is not None
+        self._watchdog = supervisor
+        assert supervisor.stdin is not None
         with suppress(BrokenPipeError):  # then it was killed already, and who waits for it is told so
-            watchdog.stdin.write(json.dumps(order).encode() + b"\n")
-            watchdog.stdin.flush()
-        return watchdog.pid
+            supervisor.stdin.write(json.dumps(order).encode() + b"\n")
+            supervisor.stdin.flush()
+        return supervisor.pid
 
     def _wait_ready(self, start: Start, begin_ns: int, deadline: float, port: int) -> None:
         lacks: str | None = "it was not asked yet"
@@ -286,25 +286,25 @@ class ServiceHost:
 
     def close(self) -> None:
         """End the service and all that came of it; its folder is removed."""
-        watchdog, self._watchdog = self._watchdog, None
-        if watchdog is not None:
-            for pipe in (watchdog.stdin, watchdog.stdout):
+        supervisor, self._watchdog = self._watchdog, None
+        if supervisor is not None:
+            for pipe in (supervisor.stdin, supervisor.stdout):
                 if pipe is not None:
                     pipe.close()
             try:
-                watchdog.wait(timeout=_END_S)
+                supervisor.wait(timeout=_END_S)
             except subprocess.TimeoutExpired:
-                watchdog.kill()
-                watchdog.wait()
-            if watchdog.returncode != 0:  # it was killed before it could end the service
+                supervisor.kill()
+                supervisor.wait()
+            if supervisor.returncode != 0:  # it was killed before it could end the service
                 process_tree.kill_all(self._orphans, within_s=_END_S)
         site.remove_folder(self._folder)
 
 
-def _is_another(port: int, watchdog: int) -> bool:
+def _is_another(port: int, supervisor: int) -> bool:
     """Did another server answer, beside ours or in its place? Ours may just have ended, its port being taken."""
-    is_foreign = ports.is_foreign(port, process_tree.descendants(watchdog))
-    return is_foreign or (sys.platform == "linux" and not list(process_tree.descendants(watchdog)))
+    is_foreign = ports.is_foreign(port, process_tree.descendants(supervisor))
+    return is_foreign or (sys.platform == "linux" and not list(process_tree.descendants(supervisor)))
 
 
 def _environment(start: Start, home: Path | None) -> dict[str, str]:

@@ -28,7 +28,7 @@ async def pass_to(ground: Ground, **delta: float) -> None:
 
 async def report(ground: Ground, kind: Kind = "gate_failed", subject: str = "p99", **more: Any) -> None:
     happening = Happening(kind=kind, subject=subject, at=ground.clock.now(), text=f"{subject} is bad", **more)
-    await ground.fleet.context.write(lambda desk: ground.fleet.alarm_engine.report(desk, happening))
+    await ground.fleet.context.write(lambda transaction: ground.fleet.alarm_engine.report(transaction, happening))
 
 
 async def failed(ground: Ground, hand: Hand, name: str = "small", state: str = "failed") -> None:

@@ -153,7 +153,9 @@ async def test_a_server_that_did_not_look_has_lost_nobody(ground: Ground) -> Non
 
 async def test_only_a_person_makes_a_faulty_agent_active_again(ground: Ground) -> None:
     hand = await ground.agent()
-    await ground.fleet.context.write(lambda desk: desk.connection.exec_driver_sql("UPDATE agent SET state = 'faulty'"))
+    await ground.fleet.context.write(
+        lambda transaction: transaction.connection.exec_driver_sql("UPDATE agent SET state = 'faulty'")
+    )
     await ground.look()
     with pytest.raises(ConflictError):
         await ground.fleet.agents.drain(hand.id, who=ME)
@@ -209,7 +211,7 @@ async def test_an_agent_that_fails_what_others_can_do_becomes_faulty_after_three
         await succeed(good)
         if number < 2:
             await ground.fleet.context.write(
-                lambda desk: desk.connection.exec_driver_sql("UPDATE agent SET state = 'active'")
+                lambda transaction: transaction.connection.exec_driver_sql("UPDATE agent SET state = 'active'")
             )
             await ground.look()
     shown = await bad.shown()

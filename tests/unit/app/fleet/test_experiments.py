@@ -71,7 +71,9 @@ async def test_an_experiment_whose_end_nobody_noticed_is_closed_by_the_round(gro
     hand = await ground.agent()
     await hand.finish(await hand.lease())
     await ground.fleet.context.write(
-        lambda desk: desk.connection.exec_driver_sql("UPDATE experiment SET state = 'running', ended_at = NULL")
+        lambda transaction: transaction.connection.exec_driver_sql(
+            "UPDATE experiment SET state = 'running', ended_at = NULL"
+        )
     )
     await ground.look()
     assert await ground.state(view.experiment.id) == "complete"
@@ -188,10 +190,10 @@ async def test_a_job_that_is_handed_back_while_thousands_are_cancelled_is_cancel
     cancelling = ground.fleet.experiments._cancel_some
     calls: list[int] = []
 
-    def slowly(experiment_id: str, desk: Transaction) -> int:
-        calls.append(cancelling(experiment_id, desk))
+    def slowly(experiment_id: str, transaction: Transaction) -> int:
+        calls.append(cancelling(experiment_id, transaction))
         if len(calls) == 2:
-            ground.fleet.transitions.put_back(desk, lease.id, "returned", "handed back", counts=False)
+            ground.fleet.transitions.put_back(transaction, lease.id, "returned", "handed back", counts=False)
         return calls[-1]
 
     ground.fleet.experiments._cancel_some = slowly  # type: ignore[method-assign]

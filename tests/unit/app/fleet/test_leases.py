@@ -95,7 +95,7 @@ async def test_a_job_that_comes_while_an_agent_is_told_that_there_is_none_is_not
     await fleet.experiments.cancel(gone.experiment.id, who=ME)
     await ground.settle()
     # In mind is only the lot that has nothing; of the other one the news comes while the database is asked.
-    (lot,) = [tray.lot for tray in fleet.state.lots.values() if tray.lot.experiment_id == view.experiment.id]
+    (lot,) = [pending.lot for pending in fleet.state.lots.values() if pending.lot.experiment_id == view.experiment.id]
     del fleet.state.lots[lot.id]
     loop, claim = asyncio.get_running_loop(), fleet.leases._claim
 

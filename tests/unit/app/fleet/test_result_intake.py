@@ -68,8 +68,8 @@ async def test_a_result_is_stored_and_readable(ground: Ground, home: Home) -> No
     done = await hand.finish(lease)
     assert (done.accepted, done.lease) == (True, None)
     assert await standing(ground, lease.job.id) == (1, "complete")
-    dossier = await ground.fleet.results.experiment_data(lease.job.experiment_id)
-    assert [entry.job.id for entry in dossier.entries] == [lease.job.id]
+    data = await ground.fleet.results.experiment_data(lease.job.experiment_id)
+    assert [entry.job.id for entry in data.entries] == [lease.job.id]
     assert left_over(home) == []
 
 

@@ -141,8 +141,8 @@ async def test_the_end_of_an_experiment_waits_for_a_retry_that_another_server_is
     await one.fleet.jobs.cancel(cancelled.id, who=ME)
     loop, has_acted, may_commit = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
-    def retry_slowly(desk: Transaction) -> None:
-        two.fleet.jobs._retry(desk, cancelled.id)
+    def retry_slowly(transaction: Transaction) -> None:
+        two.fleet.jobs._retry(transaction, cancelled.id)
         loop.call_soon_threadsafe(has_acted.set)
         asyncio.run_coroutine_threadsafe(may_commit.wait(), loop).result(120)
 
@@ -189,13 +189,13 @@ async def test_two_changes_that_lock_each_other_out_both_come_to_pass(pair: Pair
     def crossing(which: int) -> Callable[[Transaction], None]:
         order = numbers if which == 0 else numbers[::-1]
 
-        def lock(desk: Transaction) -> None:
-            first = queue.by_job(desk.connection, order[0], locked=True)
+        def lock(transaction: Transaction) -> None:
+            first = queue.by_job(transaction.connection, order[0], locked=True)
             loop.call_soon_threadsafe(met[which].set)
             asyncio.run_coroutine_threadsafe(met[1 - which].wait(), loop).result(120)
-            second = queue.by_job(desk.connection, order[1], locked=True)
+            second = queue.by_job(transaction.connection, order[1], locked=True)
             for row in (first, second):
-                queue.ask_to_cancel(desk.connection, row.number)
+                queue.ask_to_cancel(transaction.connection, row.number)
 
         return lock
 
@@ -290,10 +290,14 @@ async def test_notes_that_are_not_ours_make_nobody_deaf(pair: Pair) -> None:
     one, two = pair
     for payload in ("nonsense", "[]", "[1, 2]", '["x", [["lot"]]]', "null"):
         await one.fleet.context.write(
-            lambda desk, said=payload: desk.connection.exec_driver_sql("SELECT pg_notify('prony', %s)", (said,))  # type: ignore[misc]
+            lambda transaction, said=payload: transaction.connection.exec_driver_sql(
+                "SELECT pg_notify('prony', %s)", (said,)
+            )  # type: ignore[misc]
         )
     view = await one.submit(recipe(1))
-    await two.until(lambda: any(tray.lot.experiment_id == view.experiment.id for tray in two.fleet.state.lots.values()))
+    await two.until(
+        lambda: any(pending.lot.experiment_id == view.experiment.id for pending in two.fleet.state.lots.values())
+    )
 
 
 async def test_heartbeats_at_one_keep_a_lease_that_the_other_lent(pair: Pair) -> None:

@@ -18,7 +18,7 @@ AT = datetime(2025, 1, 1, tzinfo=UTC)
 FACTS = {"kinds": ("model",)}
 
 
-def card(name: str, *, device: str = "", state: AgentState = AgentState.ACTIVE, able: bool = True) -> KnownAgent:
+def known_agent(name: str, *, device: str = "", state: AgentState = AgentState.ACTIVE, able: bool = True) -> KnownAgent:
     facts = FACTS if able else {}
     return KnownAgent(name, name, state, device or name, "life", Capabilities.model_validate({"facts": facts}))
 
@@ -31,8 +31,8 @@ def held(name: str, *, device: str = "a", agent: str = "a") -> HeldLease:
     return HeldLease(name, f"job-{name}", "e", agent, device, 1)
 
 
-def waiting(floor: FleetState, *cards: KnownAgent) -> None:
-    for one in cards:
+def waiting(floor: FleetState, *known_agents: KnownAgent) -> None:
+    for one in known_agents:
         floor.keep(one)
         floor.waiters[one.id] = asyncio.get_running_loop().create_future()
 
@@ -41,12 +41,12 @@ async def test_as_many_are_woken_as_there_are_jobs_and_only_who_could_run_them()
     floor = FleetState()
     waiting(
         floor,
-        card("unable", able=False),
-        card("draining", state=AgentState.DRAINING),
-        card("one"),
-        card("twin", device="one"),
-        card("two"),
-        card("three"),
+        known_agent("unable", able=False),
+        known_agent("draining", state=AgentState.DRAINING),
+        known_agent("one"),
+        known_agent("twin", device="one"),
+        known_agent("two"),
+        known_agent("three"),
     )
     floor.offer(lot(), count=2)
     assert set(floor.waiters) == {"unable", "draining", "twin", "three"}
@@ -54,7 +54,7 @@ async def test_as_many_are_woken_as_there_are_jobs_and_only_who_could_run_them()
 
 async def test_who_is_on_a_device_that_is_occupied_sleeps_until_it_is_free() -> None:
     floor = FleetState()
-    waiting(floor, card("one", device="d"), card("two", device="d"), card("other"))
+    waiting(floor, known_agent("one", device="d"), known_agent("two", device="d"), known_agent("other"))
     floor.hold(held("l", device="d", agent="one"))
     floor.offer(lot(), count=5)
     assert set(floor.waiters) == {"one", "two"}
@@ -66,7 +66,7 @@ async def test_a_lot_that_was_empty_is_forgotten_unless_more_came_since_it_was_a
     floor = FleetState()
     floor.offer(lot("one"), 1)
     floor.offer(lot("two"), 1)
-    asked = [(tray, tray.generation) for tray in floor.lots.values()]
+    asked = [(pending, pending.generation) for pending in floor.lots.values()]
     assert floor.again("two")
     floor.forget_empty(asked)
     assert set(floor.lots) == {"two"}
@@ -101,7 +101,7 @@ async def test_a_lease_that_is_made_or_ended_while_the_database_is_asked_is_not_
 
 async def test_agents_of_a_device_that_the_database_says_is_free_are_woken() -> None:
     floor = FleetState()
-    waiting(floor, card("one", device="d"))
+    waiting(floor, known_agent("one", device="d"))
     floor.hold(held("l", device="d", agent="other"))
     floor.begin_look()
     floor.see_leases([])
@@ -119,20 +119,20 @@ async def test_experiments_that_wait_no_more_are_not_remembered_for_ever() -> No
 
 async def test_only_who_could_run_it_now_keeps_another_from_being_alone() -> None:
     floor = FleetState()
-    me, gone = card("me"), card("gone", state=AgentState.LOST)
-    for one in (me, gone, card("unable", able=False)):
+    me, gone = known_agent("me"), known_agent("gone", state=AgentState.LOST)
+    for one in (me, gone, known_agent("unable", able=False)):
         floor.keep(one)
     floor.offer(lot("any"), 1)
     floor.offer(lot("mine", agent="me"), 1)
     assert floor.is_alone(me, floor.lots["any"])
-    floor.keep(card("other"))
+    floor.keep(known_agent("other"))
     assert not floor.is_alone(me, floor.lots["any"])
     assert floor.is_alone(me, floor.lots["mine"])
 
 
 async def test_a_card_forgets_what_it_fits_before_it_knows_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prony.app.fleet.state._MOST_FITS", 10)
-    one = card("one")
+    one = known_agent("one")
     for number in range(50):
         demand = Demand(where={"label.x": str(number)})
         assert one.lacks(demand, demand.id)

@@ -82,7 +82,9 @@ async def test_a_job_that_was_handed_back_for_ever_can_still_be_lost(ground: Gro
     await ground.submit(recipe(1))
     hand = await ground.agent()
     lease = await hand.lease()
-    await ground.fleet.context.write(lambda desk: desk.connection.exec_driver_sql("UPDATE queue SET attempt = 5000"))
+    await ground.fleet.context.write(
+        lambda transaction: transaction.connection.exec_driver_sql("UPDATE queue SET attempt = 5000")
+    )
     await ground.pass_time(SILENCE_S)
     assert await ground.job_state(lease.job.id) == "waiting"
 

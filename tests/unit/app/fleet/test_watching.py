@@ -217,7 +217,7 @@ async def test_where_it_cannot_be_read_what_changed_the_watcher_is_to_ask_anew(
     async with watching(ground, view.experiment.id) as (seen, _):
         with monkeypatch.context() as patched:
             patched.setattr(ground.fleet.context, "read", away)
-            await ground.fleet.context.write(lambda desk: desk.tell("job", f"{view.experiment.id}/"))
+            await ground.fleet.context.write(lambda transaction: transaction.publish("job", f"{view.experiment.id}/"))
             assert await seen.has_ended()
             await ground.settle()
     async with watching(ground, view.experiment.id) as (_, snapshot):

@@ -13,7 +13,7 @@ import polars as pl
 import psutil
 import pytest
 
-from prony.app.api import check_alone
+from prony.app.check_jobs import check_alone
 from prony.errors import CapacityError, InputError
 from prony.instruments.samples import telemetry_frame
 from prony.kinds.script.runner import mpi_launch_proxy

@@ -163,12 +163,12 @@ class Bridge:
     async def worker_is_busy(self, worker_id: str, address: str) -> None:
         """Lend a worker the job that it has taken, as far as can be told."""
         self.claims.begin(worker_id)
-        card = self.fleet.state.agents.get(worker_id)
+        known_agent = self.fleet.state.agents.get(worker_id)
         asked = self.claims.latest(_MOST_QUESTIONS)
-        if card is None or not asked:
+        if known_agent is None or not asked:
             return
         rows = await self.fleet.context.read(lambda connection: campaigns.open_jobs(connection, among=asked))
-        own = set(queues_of(card))
+        own = set(queues_of(known_agent))
         fitting = {row.job_id: row for row in rows if row.state == JobState.WAITING and queue_of(row) in own}
         for job_id in self.claims.candidates(fitting, address):
             if await self._is_listed(fitting[job_id]):
@@ -192,8 +192,8 @@ class Bridge:
 
     def allows(self, worker_id: str) -> bool:
         """May a worker have jobs? Not one that is being drained."""
-        card = self.fleet.state.agents.get(worker_id)
-        return card is None or card.state is not AgentState.DRAINING
+        known_agent = self.fleet.state.agents.get(worker_id)
+        return known_agent is None or known_agent.state is not AgentState.DRAINING
 
     async def lend(self, job_id: str, worker_id: str) -> bool:
         """Lend a job to a worker that is just taking it; False where it may not have it any more."""
@@ -231,8 +231,8 @@ class Bridge:
         return since is not None and self._drained_at - since > self.settings.report_s
 
     async def _lose(self, lease_id: str, reason: str) -> None:
-        def act(desk: Transaction) -> None:
-            self.fleet.transitions.put_back(desk, lease_id, "lost", reason, counts=True)
+        def act(transaction: Transaction) -> None:
+            self.fleet.transitions.put_back(transaction, lease_id, "lost", reason, counts=True)
 
         try:
             await self.fleet.context.write(act)
@@ -250,16 +250,16 @@ class Bridge:
                 whom = f"worker {row.pinned}" if row.pinned else f"a worker that looks into {queue_of(row)}"
                 await self.fleet.context.write(partial(self._fail, job_id=row.job_id, reason=f"no sign of {whom}"))
 
-    def _fail(self, desk: Transaction, job_id: str, reason: str) -> None:
-        row = queue.by_job(desk.connection, job_id, locked=True)
+    def _fail(self, transaction: Transaction, job_id: str, reason: str) -> None:
+        row = queue.by_job(transaction.connection, job_id, locked=True)
         if row.state != JobState.WAITING:
             return
         hint = "start such a worker, then `prony retry ID`"
         failure = Failure(code="no_worker", message=reason, hint=hint, whose="capacity")
         now = self.fleet.context.clock.now()
-        queue.end(desk.connection, row.number, JobState.FAILED, at=now, reason=reason, failure=failure)
-        self.fleet.transitions.close_if_done(desk, row.experiment_id)
-        desk.tell("job", f"{row.experiment_id}/{row.job_id}")
+        queue.end(transaction.connection, row.number, JobState.FAILED, at=now, reason=reason, failure=failure)
+        self.fleet.transitions.close_if_done(transaction, row.experiment_id)
+        transaction.publish("job", f"{row.experiment_id}/{row.job_id}")
 
     async def release_cancelled(self, lease_ids: Iterable[str]) -> None:
         """End jobs that were cancelled: no worker can be told, so nobody waits for it to stop."""

@@ -168,7 +168,7 @@ async def _record(sark: Orchestrator, request: Request, action: str, status: int
         target=str(request.path_params.get("id", "")), address=address_of(request.scope), status=status,
     )  # fmt: skip
     try:
-        await sark.fleet.context.write(lambda desk: audit.add(desk.connection, entry))
+        await sark.fleet.context.write(lambda transaction: audit.add(transaction.connection, entry))
     except PronyError as exc:
         _log.error("not recorded", error=exc.message, action=entry.action, address=entry.address)
 

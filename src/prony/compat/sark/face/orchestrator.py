@@ -49,10 +49,10 @@ class Orchestrator:
             identity = self._next_id()
             made = plan_campaign(asked, identity, now=self.fleet.context.clock.now())
 
-            def keep(desk: Transaction, made: Any = made) -> bool:
-                if campaigns.is_taken(desk.connection, made.experiment.id):
+            def keep(transaction: Transaction, made: Any = made) -> bool:
+                if campaigns.is_taken(transaction.connection, made.experiment.id):
                     return False
-                store_plan(desk, made)
+                store_plan(transaction, made)
                 return True
 
             with self.fleet.state.expect_lots(made.lots.values()):

@@ -26,20 +26,26 @@ def _unit_queue(demand: str) -> str:
     return capability_queue(Demand.read_json(demand).engine or "")
 
 
-def queues_of(card: KnownAgent) -> list[str]:
+def queues_of(known_agent: KnownAgent) -> list[str]:
     """Return the lists that a worker looks into."""
-    words = build_registration(card.capabilities).capabilities
-    return [worker_queue(card.id), *map(capability_queue, words)]
+    words = build_registration(known_agent.capabilities).capabilities
+    return [worker_queue(known_agent.id), *map(capability_queue, words)]
 
 
-def every_queue(cards: Iterable[KnownAgent]) -> list[str]:
+def every_queue(known_agents: Iterable[KnownAgent]) -> list[str]:
     """Return all lists that workers may look into."""
     known = [capability_queue(word) for word in (*COMPUTE_UNITS, PLAIN_CPU)]
-    own = [name for card in cards if is_worker(card.capabilities) for name in queues_of(card)]
+    own = [
+        name for known_agent in known_agents if is_worker(known_agent.capabilities) for name in queues_of(known_agent)
+    ]
     return list(dict.fromkeys([*known, *own]))
 
 
-def served_queues(cards: Iterable[KnownAgent]) -> set[str]:
+def served_queues(known_agents: Iterable[KnownAgent]) -> set[str]:
     """Return the lists that a living worker looks into."""
-    living = [card for card in cards if is_worker(card.capabilities) and card.state not in IDLE_ONLY]
-    return {name for card in living for name in queues_of(card)}
+    living = [
+        known_agent
+        for known_agent in known_agents
+        if is_worker(known_agent.capabilities) and known_agent.state not in IDLE_ONLY
+    ]
+    return {name for known_agent in living for name in queues_of(known_agent)}

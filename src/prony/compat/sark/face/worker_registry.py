@@ -128,16 +128,20 @@ class WorkerRegistry:
 
     def names(self) -> dict[str, str]:
         """Return the names of the workers' devices that are in mind."""
-        cards = [card for card in list(self.fleet.state.agents.values()) if is_worker(card.capabilities)]
-        return {card.id: build_registration(card.capabilities).device_name for card in cards}
+        known_agents = [
+            known_agent for known_agent in list(self.fleet.state.agents.values()) if is_worker(known_agent.capabilities)
+        ]
+        return {
+            known_agent.id: build_registration(known_agent.capabilities).device_name for known_agent in known_agents
+        }
 
     # Inside
 
     async def _incarnation(self, worker_id: str) -> str:
         """Return the life of a worker that is known: as this process has it in mind, or as the database has it."""
-        card = self.fleet.state.agents.get(worker_id)
-        if card is not None and is_worker(card.capabilities):
-            return card.incarnation
+        known_agent = self.fleet.state.agents.get(worker_id)
+        if known_agent is not None and is_worker(known_agent.capabilities):
+            return known_agent.incarnation
         return (await self._agent(worker_id)).incarnation
 
     async def _hear(self, worker_id: str, incarnation: str) -> None:
@@ -147,9 +151,9 @@ class WorkerRegistry:
         await self.bridge.release_cancelled(answer.cancel)
 
     async def _call_faulty(self, worker_id: str) -> None:
-        def act(desk: Transaction) -> None:
-            rows.change(desk.connection, worker_id, state=AgentState.FAULTY.value, reason="it said so itself")
-            desk.tell("agent", worker_id)
+        def act(transaction: Transaction) -> None:
+            rows.change(transaction.connection, worker_id, state=AgentState.FAULTY.value, reason="it said so itself")
+            transaction.publish("agent", worker_id)
 
         await self.fleet.context.write(act)
         await self.fleet.agents.load(worker_id)

@@ -67,31 +67,31 @@ class Execution:
     def run(self) -> ExecutionOutcome:
         """Execute it to its end."""
         starved_before = oom_kills()
-        warden = subprocess.Popen(
+        supervisor = subprocess.Popen(
             [sys.executable, *_WARDEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, cwd="/"
         )
         try:
-            self._order(warden)
-            self._attend(warden)
+            self._order(supervisor)
+            self._attend(supervisor)
         finally:
-            self._close(warden)
+            self._close(supervisor)
         for tail in self._tails:
             tail.follow(is_last=True)
         starved_after = oom_kills()
         starved = starved_before is not None and starved_after is not None and starved_after > starved_before
         return self._outcome(out_of_memory=starved)
 
-    def _order(self, warden: subprocess.Popen[bytes]) -> None:
+    def _order(self, supervisor: subprocess.Popen[bytes]) -> None:
         order = {"processes": self._plan.processes, "token": self._token, "parent": os.getpid()}
-        assert warden.stdin is not None
+        assert supervisor.stdin is not None
         with suppress(BrokenPipeError):  # then it was killed already, and that is seen below
-            warden.stdin.write(json.dumps(order).encode() + b"\n")
-            warden.stdin.flush()
+            supervisor.stdin.write(json.dumps(order).encode() + b"\n")
+            supervisor.stdin.flush()
 
-    def _attend(self, warden: subprocess.Popen[bytes]) -> None:
+    def _attend(self, supervisor: subprocess.Popen[bytes]) -> None:
         """Follow what it writes and hold it to its limits, until the warden has told the end."""
-        begin_ns, usage = time.perf_counter_ns(), Usage(warden.pid)
-        while self._listen(warden):
+        begin_ns, usage = time.perf_counter_ns(), Usage(supervisor.pid)
+        while self._listen(supervisor):
             for tail in self._tails:
                 if tail.is_live:
                     tail.follow()
@@ -100,13 +100,13 @@ class Execution:
             if self._limit is None:
                 self._limit_ns = time.perf_counter_ns()
                 self._limit = self._check_limits(self._limit_ns - begin_ns, usage)
-                if self._limit is not None and warden.stdin is not None:
-                    warden.stdin.close()  # the warden ends everything and tells the end
+                if self._limit is not None and supervisor.stdin is not None:
+                    supervisor.stdin.close()  # the warden ends everything and tells the end
 
-    def _listen(self, warden: subprocess.Popen[bytes]) -> bool:
+    def _listen(self, supervisor: subprocess.Popen[bytes]) -> bool:
         """Take what the warden tells, or let a moment pass; False when there is nothing more to hear."""
-        assert warden.stdout is not None
-        pipe = warden.stdout.fileno()
+        assert supervisor.stdout is not None
+        pipe = supervisor.stdout.fileno()
         ready, _, _ = select.select([pipe], [], [], _POLL_S)
         if not ready:
             return True
@@ -155,16 +155,16 @@ class Execution:
                 )
         return found
 
-    def _close(self, warden: subprocess.Popen[bytes]) -> None:
-        for pipe in (warden.stdin, warden.stdout):
+    def _close(self, supervisor: subprocess.Popen[bytes]) -> None:
+        for pipe in (supervisor.stdin, supervisor.stdout):
             if pipe is not None:
                 pipe.close()
         try:
-            warden.wait(timeout=_END_S)
+            supervisor.wait(timeout=_END_S)
         except subprocess.TimeoutExpired:
-            warden.kill()
-            warden.wait()
-        if warden.returncode != 0:  # it was killed before it could end the script
+            supervisor.kill()
+            supervisor.wait()
+        if supervisor.returncode != 0:  # it was killed before it could end the script
             sessions = self._events.get("started", {}).get("pids", [])
             process_tree.kill_all(lambda: self._orphans(sessions), within_s=_END_S)
 

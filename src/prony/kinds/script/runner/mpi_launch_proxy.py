@@ -1,6 +1,6 @@
 """Stand in for ssh under mpirun: write what it wants started elsewhere to a file for the runner.
 
-`python -I handover.py HOST WORD...`, with the folder for the file in `PRONY_ORDERS`. Standard library only.
+`python -I mpi_launch_proxy.py HOST WORD...`, with the folder for the file in `PRONY_ORDERS`. Standard library only.
 """
 
 from __future__ import annotations

@@ -20,25 +20,25 @@ from prony.store.store import Store
 _MOST_HISTORIES = 100
 
 
-def account_of(store: Store, dossier: ExperimentData) -> AnalysedExperiment:
+def analyse_experiment(store: Store, data: ExperimentData) -> AnalysedExperiment:
     """Gather what is known beyond the experiment's own numbers. Reads only: who may write judges new results first."""
     found: dict[str, Any] = {"untold": (), "methods": ()}
-    entries = [with_runs(entry) for entry in dossier.entries]
-    _compare(store, dossier, found)
+    entries = [with_runs(entry) for entry in data.entries]
+    _compare(store, data, found)
     _place_in_history(store, entries, found)
-    found["worths"] = _worths(dossier, entries)
-    found["matrix"] = _matrix(dossier, entries)
-    return AnalysedExperiment(**dict(dossier) | found)
+    found["worths"] = _worths(data, entries)
+    found["matrix"] = _matrix(data, entries)
+    return AnalysedExperiment(**dict(data) | found)
 
 
-def _compare(store: Store, dossier: ExperimentData, found: dict[str, Any]) -> None:
+def _compare(store: Store, data: ExperimentData, found: dict[str, Any]) -> None:
     from prony.analyse.compare.duet_sides import is_duet
     from prony.app.compare import compare
 
-    if not is_duet(dossier.entries):
+    if not is_duet(data.entries):
         return
     try:
-        found["comparison"] = compare(store, [dossier.experiment.id], Terms())
+        found["comparison"] = compare(store, [data.experiment.id], Terms())
     except InputError as exc:  # a side without numbers, say: the report of the other is still one
         found["untold"] += (f"The sides of the duet were not compared: {exc.message}.",)
 
@@ -59,16 +59,16 @@ def _place_in_history(store: Store, entries: Sequence[Entry], found: dict[str, A
         found["untold"] += (f"Of {len(mine)} series only the first {_MOST_HISTORIES} were looked at.",)
 
 
-def _worths(dossier: ExperimentData, entries: Sequence[Entry]) -> dict[str, tuple[Worth, ...]]:
+def _worths(data: ExperimentData, entries: Sequence[Entry]) -> dict[str, tuple[Worth, ...]]:
     from prony.analyse.cost import price_of, worths_of
 
-    cost = dossier.experiment.recipe.cost
+    cost = data.experiment.recipe.cost
     told = {one.job.id: worths_of([one], price_of(cost, one.environment.labels)) for one in entries}
     known = {job: tuple(one for one in worths if one.price or one.power_w) for job, worths in told.items()}
     return {job: worths for job, worths in known.items() if worths}
 
 
-def _matrix(dossier: ExperimentData, entries: Sequence[Entry]) -> MatrixReport | None:
+def _matrix(data: ExperimentData, entries: Sequence[Entry]) -> MatrixReport | None:
     """Compare along the two paths in which the jobs differ; None where there are fewer or more of these."""
     from prony.analyse.matrix import Priced, matrix_report
 
@@ -76,5 +76,5 @@ def _matrix(dossier: ExperimentData, entries: Sequence[Entry]) -> MatrixReport |
     varying = [path for path in paths if len({str(entry.job.cell.get(path)) for entry in entries}) > 1]
     if len(varying) != 2:
         return None
-    cost = dossier.experiment.recipe.cost
+    cost = data.experiment.recipe.cost
     return matrix_report([Priced(entry, cost) for entry in entries], MatrixTerms(rows=varying[0], columns=varying[1]))

@@ -10,19 +10,19 @@ from prony.store.folder import read_nouns
 from prony.store.store import Store
 
 
-def dossier_of(store: Store, experiment_id: str) -> ExperimentData:
+def read_experiment_data(store: Store, experiment_id: str) -> ExperimentData:
     """Gather all that a report is written from, with what analysis says of the jobs together."""
-    dossier = gather_results(store, experiment_id)
+    data = gather_results(store, experiment_id)
     update: dict[str, object] = {}
-    if dossier.experiment.recipe.gates:
+    if data.experiment.recipe.gates:
         from prony.app.gates import gate_outcomes
 
-        update["gates"] = gate_outcomes(store, dossier)
-    if len(dossier.entries) > 1:
+        update["gates"] = gate_outcomes(store, data)
+    if len(data.entries) > 1:
         from prony.app.sweeps import sweep_of
 
-        update["sweep"] = sweep_of(dossier.entries)
-    return dossier.model_copy(update=update)
+        update["sweep"] = sweep_of(data.entries)
+    return data.model_copy(update=update)
 
 
 def entries_of(store: Store, experiment_ids: Sequence[str]) -> tuple[Entry, ...]:
