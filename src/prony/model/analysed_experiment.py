@@ -1,4 +1,4 @@
-"""A dossier with all that analysis says of it: what a report is written from."""
+"""An experiment with all that analysis says of it: what a report is written from."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class AnalysedExperiment(ExperimentData):
 
     @classmethod
     def of(cls, data: ExperimentData) -> Self:
-        """Return an account as it is, and of a dossier one that says nothing more."""
+        """Return it as it is, or of plain data one that says nothing more."""
         return data if isinstance(data, cls) else cls(**dict(data))

@@ -24,7 +24,7 @@ _ALSO_SAID = {"markdown": "md", "htm": "html", "xml": "junit"}
 
 
 def render(data: ExperimentData, format: str, *, strict: bool = False) -> str | bytes:  # noqa: A002 - the word people write
-    """Return the whole document; the same dossier always gives the same one. `strict`: what cannot be told fails."""
+    """Return the whole document; the same data always give the same one. `strict`: what cannot be told fails."""
     name = _ALSO_SAID.get(format.lower(), format.lower())
     if name not in FORMATS:
         near = get_close_matches(name, [*FORMATS, *_ALSO_SAID], n=1)

@@ -18,7 +18,7 @@ _MOST_SINGLES = 6
 
 
 def findings(data: ExperimentData, *, gates: bool = True) -> list[str]:
-    """Return the sentences in the order in which a reader needs them; the same dossier gives the same text.
+    """Return the sentences in the order in which a reader needs them; the same data give the same text.
 
     Without `gates` where they stand beside it already.
     """

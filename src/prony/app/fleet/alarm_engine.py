@@ -1,6 +1,6 @@
 """What happens in a fleet, and which incidents alarms make of it, in an open transaction.
 
-Whoever finds something reports it: `alarm_engine.report(desk, Happening(...))`, in the transaction in which it is so.
+Whoever finds something reports it: `alarm_engine.report(transaction, Happening(...))`, in the transaction in which it is so.
 Which alarms there are is only in mind here; one that was removed meanwhile is passed over.
 """
 

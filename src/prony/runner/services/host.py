@@ -30,7 +30,7 @@ _WATCHDOG = ("-P", "-m", "prony.runner.services.service_supervisor")
 # What leads another interpreter astray, and what lets our owner speak to a server.
 _ASTRAY = {"PRONY_TOKEN", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__"}
 _TAIL = 4000
-_END_S = 120.0  # longer than the watchdog needs at its worst
+_END_S = 120.0  # longer than the supervisor needs at its worst
 _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.001, 0.1
 _PAUSE_SHARE = 0.02  # of the time that the start took so far: how exactly its length is known
 
@@ -263,7 +263,7 @@ class ServiceHost:
             return file.read().decode(errors="replace")
 
     def _listen(self, within_s: float) -> None:
-        """Take what the watchdog tells, or let the time pass."""
+        """Take what the supervisor tells, or let the time pass."""
         if self._watchdog is None or self._watchdog.stdout is None:
             return
         pipe = self._watchdog.stdout.fileno()
@@ -279,7 +279,7 @@ class ServiceHost:
             self._events.setdefault(message["event"], message)
 
     def _orphans(self) -> set[int]:
-        """Return what is left of a service without its watchdog: some servers write over their environment, some leave
+        """Return what is left of a service without its supervisor: some servers write over their environment, some leave
         their session, few do both."""
         session = self._events.get("started", {}).get("pid")
         return process_tree.carrying(self._token) | (process_tree.in_session(session) if session else set())

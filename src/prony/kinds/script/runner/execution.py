@@ -25,7 +25,7 @@ from prony.runner.services.usage import Usage
 
 _WARDEN = ("-P", "-m", "prony.kinds.script.runner.script_supervisor")
 _POLL_S = 0.1
-_END_S = 120.0  # longer than the warden needs at its worst
+_END_S = 120.0  # longer than the supervisor needs at its worst
 _LOG_MOST = 256 * 2**20
 
 
@@ -53,7 +53,7 @@ class ExecutionOutcome:
 
 
 class Execution:
-    """One execution. Its processes are children of a warden, which ends them with this process however it ends."""
+    """One execution. Its processes are children of a supervisor, which ends them with this process however it ends."""
 
     def __init__(self, plan: Plan, tails: Sequence[Tail], watch: Watch) -> None:
         self._plan, self._tails, self._watch = plan, tails, watch
@@ -89,7 +89,7 @@ class Execution:
             supervisor.stdin.flush()
 
     def _attend(self, supervisor: subprocess.Popen[bytes]) -> None:
-        """Follow what it writes and hold it to its limits, until the warden has told the end."""
+        """Follow what it writes and hold it to its limits, until the supervisor has told the end."""
         begin_ns, usage = time.perf_counter_ns(), Usage(supervisor.pid)
         while self._listen(supervisor):
             for tail in self._tails:
@@ -101,10 +101,10 @@ class Execution:
                 self._limit_ns = time.perf_counter_ns()
                 self._limit = self._check_limits(self._limit_ns - begin_ns, usage)
                 if self._limit is not None and supervisor.stdin is not None:
-                    supervisor.stdin.close()  # the warden ends everything and tells the end
+                    supervisor.stdin.close()  # the supervisor ends everything and tells the end
 
     def _listen(self, supervisor: subprocess.Popen[bytes]) -> bool:
-        """Take what the warden tells, or let a moment pass; False when there is nothing more to hear."""
+        """Take what the supervisor tells, or let a moment pass; False when there is nothing more to hear."""
         assert supervisor.stdout is not None
         pipe = supervisor.stdout.fileno()
         ready, _, _ = select.select([pipe], [], [], _POLL_S)
