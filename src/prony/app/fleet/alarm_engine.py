@@ -1,6 +1,6 @@
 """What happens in a fleet, and which incidents alarms make of it, in an open transaction.
 
-Whoever finds something reports it: `alarm_engine.report(transaction, Happening(...))`, in the transaction in which it is so.
+Who finds something reports it in the transaction in which it is so: `alarm_engine.report(transaction, Happening(...))`.
 Which alarms there are is only in mind here; one that was removed meanwhile is passed over.
 """
 

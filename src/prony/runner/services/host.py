@@ -279,7 +279,7 @@ class ServiceHost:
             self._events.setdefault(message["event"], message)
 
     def _orphans(self) -> set[int]:
-        """Return what is left of a service without its supervisor: some servers write over their environment, some leave
+        """Return what is left of a service without supervisor: some servers write over their environment, some leave
         their session, few do both."""
         session = self._events.get("started", {}).get("pid")
         return process_tree.carrying(self._token) | (process_tree.in_session(session) if session else set())

@@ -64,7 +64,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Plan:
-    """`processes` is what the supervisor is told, `first` the rank of the first; `endings` is where the ranks of a launcher
+    """`processes` is what the supervisor is given, `first` the rank of the first; in `endings` the ranks of a launcher
     write how they ended."""
 
     processes: tuple[dict[str, Any], ...]
